@@ -1,0 +1,24 @@
+"""Corpora, readers for a user's own files, and generated sequences."""
+
+from sklearn_cvb.datasets.brown import fetch_brown
+from sklearn_cvb.datasets.conll2000 import fetch_conll2000
+from sklearn_cvb.datasets.make import (
+    make_hmm_sequences,
+    make_pocket_english,
+    pocket_english_dictionary,
+)
+from sklearn_cvb.datasets.readers import read_conllu, read_word_tag
+from sklearn_cvb.datasets.treebank import fetch_treebank_tagged
+from sklearn_cvb.datasets.wsj import fetch_wsj
+
+__all__ = [
+    "fetch_brown",
+    "fetch_conll2000",
+    "fetch_treebank_tagged",
+    "fetch_wsj",
+    "make_hmm_sequences",
+    "make_pocket_english",
+    "pocket_english_dictionary",
+    "read_conllu",
+    "read_word_tag",
+]

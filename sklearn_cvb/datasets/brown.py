@@ -1,0 +1,54 @@
+"""The Brown corpus: a million words of American English of 1961, with hand-made tags."""
+
+from sklearn_cvb.datasets.corpora import find_corpus, nltk_root, tagged_bunch
+
+DESCRIPTION = """Brown corpus, tagged.
+
+57,340 sentences (1,161,192 tokens) in 500 texts of 15 genres, with the 472 tags of the corpus
+as distributed with NLTK (compound tags such as NP-TL or PPSS+BEM kept whole). Words keep their
+case. Redistribution permitted."""
+
+
+def fetch_brown(*, data_home=None, download_if_missing=True, return_X_y=False):
+    """Load the tagged sentences of the Brown corpus.
+
+    Texts come in the order of their names, ca01 to cr09. Tags are those of the corpus in capitals,
+    compound tags kept whole; words keep their case.
+
+    Parameters
+    ----------
+    data_home : str or path-like, default=None
+        Folder of the corpora. If None: the environment variable ``SKLEARN_CVB_DATA``, else
+        ``sklearn_cvb`` inside scikit-learn's data home.
+    download_if_missing : bool, default=True
+        Download the archive (3.3 MB) where it is not found.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` in place of a Bunch.
+
+    Returns
+    -------
+    bunch : sklearn.utils.Bunch
+        With ``data`` (list of 57,340 lists of words), ``target`` (their tags) and ``DESCR``.
+
+    Raises
+    ------
+    OSError
+        If the archive is missing and may not be downloaded, or its checksum is wrong.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.datasets import fetch_brown
+    >>> X, y = fetch_brown(return_X_y=True)  # doctest: +SKIP
+    >>> X[0][:3], y[0][:3]  # doctest: +SKIP
+    (['The', 'Fulton', 'County'], ['AT', 'NP-TL', 'NN-TL'])
+    """
+    path = find_corpus("brown", data_home=data_home, download_if_missing=download_if_missing)
+    return tagged_bunch(_sentences(path), DESCRIPTION, return_X_y)
+
+
+def _sentences(path):
+    from nltk.corpus.reader import TaggedCorpusReader
+
+    with nltk_root(path, "brown/") as root:
+        reader = TaggedCorpusReader(root, r"c[a-r]\d\d", encoding="ascii")
+        return list(reader.tagged_sents())

@@ -1,0 +1,181 @@
+"""Where published corpora are found, checked and opened."""
+
+import hashlib
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from zipfile import ZipFile
+
+from sklearn.utils import Bunch
+
+ENVIRONMENT_VARIABLE = "SKLEARN_CVB_DATA"
+PUBLISHER = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/corpora"
+SHA256 = {
+    "brown": "9b275f9b3b95d7bd66ccfb7cd259f445a13bbe5d1f4107aba09fd3e8364bafa6",
+    "conll2000": "01e65164f268366e7caa0db92332a1955d081908c87016e2c7640c3c5279b7cd",
+    "treebank": "9da92d76c3666cfb6cddeaed0f7e86b344cce0f0928a286d439e555f19c37399",
+}
+
+
+def corpus_folder(data_home=None):
+    """Folder in which corpora are looked for, and into which they are downloaded.
+
+    Parameters
+    ----------
+    data_home : str or path-like, default=None
+        The folder. If None, the environment variable ``SKLEARN_CVB_DATA`` names it; where that is
+        not set, it is ``sklearn_cvb`` inside scikit-learn's data home.
+
+    Returns
+    -------
+    folder : pathlib.Path
+        The folder, which need not exist.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.datasets.corpora import corpus_folder
+    >>> corpus_folder("my_corpora").name
+    'my_corpora'
+    """
+    named = data_home or os.environ.get(ENVIRONMENT_VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    from sklearn.datasets import get_data_home
+
+    return Path(get_data_home()) / "sklearn_cvb"
+
+
+def find_corpus(name, *, data_home=None, download_if_missing=True):
+    """Path of a corpus archive whose checksum is the published one.
+
+    Parameters
+    ----------
+    name : {"brown", "conll2000", "treebank"}
+        Name of the archive, without ``.zip``.
+    data_home : str or path-like, default=None
+        See :func:`corpus_folder`. ``nltk/<name>.zip`` is looked for first, then ``<name>.zip``.
+    download_if_missing : bool, default=True
+        Download the archive from its publisher into ``nltk/`` where it is not found.
+
+    Returns
+    -------
+    path : pathlib.Path
+        The archive.
+
+    Raises
+    ------
+    OSError
+        If the archive is missing and may not be downloaded, or its checksum is wrong.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.datasets.corpora import find_corpus
+    >>> find_corpus("brown", data_home="nowhere", download_if_missing=False)
+    Traceback (most recent call last):
+        ...
+    OSError: brown.zip not found in nowhere...
+    """
+    folder = corpus_folder(data_home)
+    for path in (folder / "nltk" / f"{name}.zip", folder / f"{name}.zip"):
+        if path.is_file():
+            return _checked(path, SHA256[name])
+    if not download_if_missing:
+        raise OSError(
+            f"{name}.zip not found in {folder / 'nltk'} or {folder}; pass data_home, set "
+            f"{ENVIRONMENT_VARIABLE}, or allow the download with download_if_missing=True"
+        )
+    return _download(name, folder / "nltk")
+
+
+@contextmanager
+def nltk_root(path, entry):
+    """Open an archive for NLTK's corpus readers.
+
+    Parameters
+    ----------
+    path : path-like
+        A zip archive.
+    entry : str
+        Folder inside the archive, ending in ``/``.
+
+    Yields
+    ------
+    root : nltk.data.ZipFilePathPointer
+        What a reader takes as its root, valid until the context ends.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, zipfile
+    >>> from sklearn_cvb.datasets.corpora import nltk_root
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "tiny.zip")
+    ...     with zipfile.ZipFile(path, "w") as archive:
+    ...         archive.writestr("tiny/a.txt", "we/PRP ran/VBD")
+    ...     with nltk_root(path, "tiny/") as root:
+    ...         root.join("a.txt").open("ascii").read()
+    'we/PRP ran/VBD'
+    """
+    import nltk.data
+
+    # NLTK refuses to read outside the folders on its search path.
+    folder = str(Path(path).resolve().parent)
+    nltk.data.path.append(folder)
+    try:
+        with ZipFile(Path(path).resolve()) as archive:
+            yield nltk.data.ZipFilePathPointer(archive, entry)
+    finally:
+        nltk.data.path.remove(folder)
+
+
+def tagged_bunch(sentences, description, return_X_y):
+    """Pack tagged sentences the way the ``fetch_*`` functions return them.
+
+    Parameters
+    ----------
+    sentences : iterable of sequences of (word, tag)
+        The corpus.
+    description : str
+        The text for ``DESCR``.
+    return_X_y : bool
+        Whether to return ``(data, target)`` in place of the Bunch.
+
+    Returns
+    -------
+    bunch : sklearn.utils.Bunch or tuple
+        ``data`` and ``target`` hold one list of words and one list of tags per sentence.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.datasets.corpora import tagged_bunch
+    >>> tagged_bunch([[("we", "PRP"), ("ran", "VBD")]], "two words", return_X_y=True)
+    ([['we', 'ran']], [['PRP', 'VBD']])
+    """
+    data, target = [], []
+    for sentence in sentences:
+        data.append([word for word, _ in sentence])
+        target.append([tag for _, tag in sentence])
+    if return_X_y:
+        return data, target
+    return Bunch(data=data, target=target, DESCR=description)
+
+
+def _checked(path, expected):
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != expected:
+        raise OSError(
+            f"{path} is not the published archive: its SHA-256 is {found}, expected {expected}; "
+            "delete it and fetch the corpus again"
+        )
+    return path
+
+
+def _download(name, folder):
+    from sklearn.datasets import fetch_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return fetch_file(
+        f"{PUBLISHER}/{name}.zip",
+        folder=folder,
+        local_filename=f"{name}.zip",
+        sha256=SHA256[name],
+    )

@@ -1,0 +1,92 @@
+"""The pocket grammar of English as a table: what each symbol may become, and how often."""
+
+import re
+from functools import cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from sklearn_cvb.datasets.pocket_english import AUXILIARIES, GRAMMAR, VERB_FORMS, VERBS, WORDS
+
+
+class Category(NamedTuple):
+    """What a symbol of the grammar may become.
+
+    ``options`` holds words for a lexical symbol, else pairs (children, index of the head child);
+    ``cumulative`` their cumulative probabilities.
+    """
+
+    label: str
+    is_lexical: bool
+    options: tuple
+    cumulative: tuple
+
+
+@cache
+def pocket_grammar():
+    """Grammar and lexicon as one table from symbol to :class:`Category`.
+
+    Returns
+    -------
+    grammar : dict of str to Category
+        The start symbol is ``"TOP"``.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.datasets.pocket_grammar import pocket_grammar
+    >>> pocket_grammar()["PDT"].options
+    ('all', 'half', 'both')
+    """
+    phrases, words = _phrases(), _word_classes()
+    grammar = {
+        symbol: _category(symbol, False, [rule for _, rule in rules], [w for w, _ in rules])
+        for symbol, rules in phrases.items()
+    }
+    for symbol, listed in words.items():
+        weights = [1 / (rank + 1) for rank in range(1, len(listed) + 1)]
+        grammar[symbol] = _category(symbol, True, listed, weights)
+    return grammar
+
+
+def _category(symbol, is_lexical, options, weights):
+    running = list(accumulate(weights))
+    cumulative = tuple(value / running[-1] for value in running)
+    return Category(_label(symbol), is_lexical, tuple(options), cumulative)
+
+
+def _label(symbol):
+    return re.split(r"(?<=.)[/-]", symbol)[0]
+
+
+def _phrases():
+    phrases = {}
+    for line in GRAMMAR.strip().splitlines():
+        for form in VERB_FORMS if "@" in line else ("",):
+            left, right = line.replace("@", form).split(" : ")
+            weight, *children = right.split()
+            head = [child.startswith("*") for child in children].index(True)
+            rule = tuple(child.removeprefix("*") for child in children), head
+            for symbol in left.split():
+                phrases.setdefault(symbol, []).append((float(weight), rule))
+    return phrases
+
+
+def _word_classes():
+    classes = {}
+    for line in VERBS.replace(" ; ", "\n").strip().splitlines():
+        forms, valences = line.split(" : ")
+        base, third, past, participle, gerund = forms.split()
+        by_tag = (base, third, base, base, past, past, participle, gerund)
+        _add_verb(classes, by_tag, valences.split())
+    for line in AUXILIARIES.strip().splitlines():
+        forms, valence = line.split(" : ")
+        _add_verb(classes, forms.split(), [valence])
+    for entry in re.split(r"\n(?! )", WORDS.strip()):
+        symbol, words = entry.split(": ")
+        classes.setdefault(symbol, []).extend(words.split())
+    return classes
+
+
+def _add_verb(classes, forms, valences):
+    for tag, word in zip(VERB_FORMS, forms, strict=True):
+        for valence in valences:
+            classes.setdefault(f"{tag}/{valence}", []).append(word)

@@ -1,0 +1,130 @@
+"""The fit loop, once for all models: sweeps until they stop changing, restarts on threads."""
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+
+
+class Fit(NamedTuple):
+    """One restart so far.
+
+    Attributes
+    ----------
+    state : object
+        What the algorithm carries from sweep to sweep.
+    history : list of float
+        What each sweep reported (nats, higher is better).
+    converged : bool
+        Whether the change fell below the tolerance.
+    objective : float or None
+        What restarts are ranked by; None until the restart is over.
+    """
+
+    state: Any
+    history: list
+    converged: bool
+    objective: float | None = None
+
+
+class Schedule(NamedTuple):
+    """When to stop: after `max_iter` sweeps, or `patience` changes in a row below `tol`.
+
+    A change is divided by `scale` first (the number of tokens, where the history holds totals).
+    """
+
+    max_iter: int
+    tol: float
+    patience: int
+    scale: float
+
+
+class Interrupted(Exception):
+    """The user interrupted a fit; `fits` holds the last finished sweep of each begun restart."""
+
+    def __init__(self, fits):
+        super().__init__("interrupted")
+        self.fits = fits
+
+
+def sweep_until(state, sweep, schedule, record):
+    """Sweep until the schedule says stop.
+
+    Parameters
+    ----------
+    state : object
+    sweep : callable
+        ``sweep(state) -> (state, value)``.
+    schedule : Schedule
+    record : callable
+        ``record(fit) -> bool`` is called after every sweep; True ends the restart.
+
+    Returns
+    -------
+    Fit
+    """
+    history, calm = [], 0
+    fit = Fit(state, history, False)
+    for _ in range(schedule.max_iter):
+        state, value = sweep(state)
+        history.append(value)
+        if len(history) > 1:
+            change = abs(history[-1] - history[-2]) / schedule.scale
+            calm = calm + 1 if change < schedule.tol else 0
+        fit = Fit(state, history, calm >= schedule.patience)
+        if record(fit) or fit.converged:
+            break
+    return fit
+
+
+def spawn_generators(random_state, n):
+    """Child generators, one per restart: the same for any number of jobs."""
+    seed = random_state.randint(np.iinfo(np.int32).max, size=4)
+    return [np.random.Generator(np.random.PCG64(child)) for child in _children(seed, n)]
+
+
+def _children(seed, n):
+    return np.random.SeedSequence(seed.tolist()).spawn(n)
+
+
+def run_restarts(restart, generators, n_jobs):
+    """Run restarts on threads (kernels release the GIL) and return their fits in order.
+
+    Parameters
+    ----------
+    restart : callable
+        ``restart(index, generator, record) -> Fit``; it calls ``record(fit) -> bool`` after each
+        sweep and stops when that returns True.
+    generators : list of numpy.random.Generator
+    n_jobs : int or None
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C, with the last finished sweep of each restart.
+    """
+    latest = [None] * len(generators)
+    stop = threading.Event()
+
+    def run(index):
+        def record(fit):
+            latest[index] = fit
+            return stop.is_set()
+
+        latest[index] = restart(index, generators[index], record)
+        return latest[index]
+
+    try:
+        return Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(run)(index) for index in range(len(generators))
+        )
+    except KeyboardInterrupt:
+        stop.set()
+        raise Interrupted([fit for fit in latest if fit is not None]) from None
+
+
+def best_fit(fits):
+    """The fit with the highest objective; the first among equals, and one without if none has."""
+    ranked = [fit for fit in fits if fit.objective is not None and not np.isnan(fit.objective)]
+    return max(ranked, key=lambda fit: fit.objective) if ranked else fits[-1]

@@ -1,0 +1,360 @@
+"""What all hidden Markov models share: reading X, the template of a fit, and what it leaves."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+
+from sklearn_cvb import corpus as reading
+from sklearn_cvb.fitting import (
+    Interrupted,
+    Schedule,
+    best_fit,
+    run_restarts,
+    spawn_generators,
+    sweep_until,
+)
+from sklearn_cvb.hmm import start as starting
+from sklearn_cvb.hmm.concentrations import first_concentrations
+from sklearn_cvb.hmm.parameters import (
+    log_weights,
+    posterior_mean,
+    public_counts,
+    symmetric_prior,
+)
+from sklearn_cvb.hmm.prediction import PredictionMixin
+from sklearn_cvb.lattice import Problem, cells_for, dense_posterior, lattice_for
+from sklearn_cvb.validation import (
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    StrOptions,
+    fit_context,
+    root_context,
+    with_callbacks,
+)
+
+
+class BaseHMM(
+    PredictionMixin,
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
+    """Template of a fit; an algorithm fills in the hooks `_start`, `_sweep` and `_weights`.
+
+    The hooks read hyper-parameters and write nothing on ``self``, so restarts run on threads.
+    A state has at least the fields counts, prior, concentrations, weights, log_z and n_sweeps.
+    """
+
+    # Sweeps with a small change before stopping, and whether the history sums over tokens.
+    _patience = 1
+    _history_is_total = True
+
+    # Models that learn no concentration have no such parameters.
+    alpha_prior = beta_prior = (1.0, 1.0)
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "beta": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "start_alpha": [Interval(Real, 0, None, closed="neither"), None],
+        "alpha_prior": [tuple],
+        "beta_prior": [tuple],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "init": [
+            StrOptions({"token", "parameter", "unambiguous"}),
+            HasMethods("predict_proba"),
+            "array-like",
+            None,
+        ],
+        "handle_unknown": [StrOptions({"error", "smooth", "rare"})],
+        "vocabulary": ["array-like", set, None],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    @with_callbacks
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Learn the model from sequences.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+            Each sample is a sequence of hashable tokens. None or NaN marks a missing observation;
+            missing values at the end of a 2-D array's row are padding.
+        y : list of sequences, default=None
+            Known tags (taggers only; see `supervision`). Ignored by models without tags.
+
+        Returns
+        -------
+        self
+        """
+        problem = self._problem(X, y)
+        resumed = self._resumable(problem)
+        n_restarts = self.n_init if resumed is None and self._starts_differ() else 1
+        context = root_context(self, n_restarts)
+        if context is not None:
+            context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        rngs = spawn_generators(check_random_state(self.random_state), n_restarts)
+
+        def restart(index, rng, record):
+            report = self._reporter(index, record, context, problem, X, y)
+            state = resumed if resumed is not None else self._start(problem, rng)
+            fit = sweep_until(
+                state, lambda s: self._sweep(s, problem, rng), self._schedule(problem), report
+            )
+            return self._ranked(fit, problem)
+
+        try:
+            fits = run_restarts(restart, rngs, self.n_jobs)
+        except Interrupted as interrupted:
+            if self.warm_start and interrupted.fits:
+                self._keep([self._ranked(fit, problem) for fit in interrupted.fits], problem)
+            raise KeyboardInterrupt from None
+        self._keep(fits, problem)
+        if context is not None:
+            context.call_on_fit_task_end(
+                estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
+            )
+        return self
+
+    def fit_predict(self, X, y=None):
+        """Fit, and return the states (taggers: tags) of the training sequences.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray
+            `labels_`.
+        """
+        return self.fit(X, y).labels_
+
+    def _schedule(self, problem):
+        scale = problem.corpus.n_observed if self._history_is_total else 1.0
+        return Schedule(self.max_iter, self.tol, self._patience, scale)
+
+    def _ranked(self, fit, problem):
+        """The fit with what restarts are ranked by."""
+        fit = fit._replace(objective=self._objective(fit, problem))
+        if self.verbose:
+            print(f"{len(fit.history)} sweeps, objective {fit.objective:.6f}")
+        return fit
+
+    def _reporter(self, index, record, context, problem, X, y):
+        """What is called after every sweep of a restart: progress, callbacks, stop or go on."""
+        task = None
+        if context is not None:
+            task = context.subcontext("restart", task_id=index, max_subtasks=self.max_iter)
+            task.call_on_fit_task_begin(estimator=self, X=X, y=y)
+
+        def report(fit):
+            stop = record(fit)
+            done = len(fit.history)
+            if self.verbose > 1:
+                print(f"restart {index}, sweep {done}: {fit.history[-1]:.6f}")
+            if task is not None:
+                step = task.subcontext("sweep")
+                step.call_on_fit_task_begin(estimator=self, X=X, y=y)
+                stop |= bool(
+                    step.call_on_fit_task_end(
+                        estimator=self,
+                        X=X,
+                        y=y,
+                        reconstruction_attributes=lambda: self._fitted([fit], problem),
+                    )
+                )
+                if stop or fit.converged or done == self.max_iter:
+                    task.call_on_fit_task_end(estimator=self, X=X, y=y)
+            return stop
+
+        return report
+
+    def _problem(self, X, y):
+        """Read X (and y): sets the vocabulary and the states, and lays out the parameters."""
+        self._check_parameters()
+        sequences = self._sequences(X, reset=True)
+        types = self._vocabulary_types(sequences)
+        self.vocabulary_ = reading.as_array(types)
+        self._index = {token: i for i, token in enumerate(types)}
+        corpus = reading.encode(sequences, self._index)
+        self._check_unknown(corpus, sequences)
+        rows = self._word_states(corpus, y)
+        self._cells = cells_for(
+            rows, self._n_states, len(types), with_unknown=self.handle_unknown != "error"
+        )
+        return Problem(corpus, self._training_lattice(corpus, sequences, y), self._cells)
+
+    def _vocabulary_types(self, sequences):
+        if self.vocabulary is None:
+            types = reading.types_of(sequences.tokens, sequences.starts)
+            if not types and self.handle_unknown == "error":
+                raise ValueError("X holds no observed token: give a vocabulary")
+            return types
+        types = list(dict.fromkeys(self.vocabulary))
+        return reading.sorted_types(types) if isinstance(self.vocabulary, set) else types
+
+    def _word_states(self, corpus, y):
+        """Set the number of states; return the states of each word (None: all of them)."""
+        self._n_states = self.n_components
+        return None
+
+    def _training_lattice(self, corpus, sequences, y):
+        return lattice_for(corpus, self._cells)
+
+    def _check_parameters(self):
+        """Checks that the declared constraints cannot express."""
+        for name in ("alpha", "beta", "start_alpha"):
+            value = getattr(self, name)
+            if isinstance(value, Real) and not np.isfinite(value):
+                raise ValueError(f"{name} must be finite, got {value!r}")
+        for name in ("alpha_prior", "beta_prior"):
+            value = getattr(self, name)
+            if len(value) != 2 or not (1 <= value[0] < np.inf and 0 < value[1] < np.inf):
+                raise ValueError(
+                    f"{name} must be (shape, rate) with shape >= 1 and rate > 0, got {value!r}"
+                )
+
+    def _priors(self, cells, concentrations):
+        """The Dirichlet prior of a sweep; override it for unequal cells."""
+        alpha = concentrations.alpha
+        start_alpha = alpha if self.start_alpha is None else self.start_alpha
+        return symmetric_prior(cells, alpha, concentrations.beta, start_alpha)
+
+    def _first_concentrations(self):
+        return first_concentrations(
+            self.alpha, self.beta, self.alpha_prior, self.beta_prior, self.start_alpha
+        )
+
+    def _starting_point(self, problem, prior, rng):
+        """Posteriors or weights to start from, as `init` says."""
+        init = self.init
+        if init is None:
+            init = "parameter" if problem.cells.is_full else "token"
+        if isinstance(init, str):
+            return getattr(starting, f"{init}_start")(problem, rng)
+        if hasattr(init, "predict_proba"):
+            return starting.model_start(problem, init, prior, self.vocabulary_)
+        return starting.array_start(problem, init)
+
+    def _starts_differ(self):
+        """Whether restarts differ: not when `init` fixes where they begin."""
+        return self.init is None or (
+            isinstance(self.init, str) and self.init in ("token", "parameter")
+        )
+
+    def _weights(self, counts, prior, cells, kept=None):
+        """Weights for sweeps and prediction: posterior means, unless an algorithm differs."""
+        return posterior_mean(counts, prior, cells, kept)
+
+    def _log_weights(self, weights, counts, prior, cells):
+        """Logs of `_weights`, safe from underflow."""
+        return log_weights(weights)
+
+    def _objective(self, fit, problem):
+        """What restarts are ranked by."""
+        return fit.history[-1]
+
+    def _keep(self, fits, problem):
+        """Set all fitted attributes."""
+        for name, value in self._fitted(fits, problem).items():
+            setattr(self, name, value)
+        if len(self.unexplained_):
+            warnings.warn(
+                f"{len(self.unexplained_)} sequences cannot be explained by any path and were left "
+                f"out of the counts: {self.unexplained_[:5].tolist()}",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _fitted(self, fits, problem):
+        """All fitted attributes, from the best restart."""
+        fits = [
+            fit if fit.objective is not None else fit._replace(objective=fit.history[-1])
+            for fit in fits
+        ]
+        best = best_fit(fits)
+        state = best.state
+        counts = self._final_counts(state)
+        return {
+            "counts_": public_counts(counts, problem.cells),
+            "labels_": self._arranged_states(problem.corpus, self._label_path(state, problem)),
+            "objective_": best.objective,
+            "history_": np.array(best.history),
+            "restart_objectives_": np.array([fit.objective for fit in fits], dtype=float),
+            "n_iter_": len(best.history),
+            "converged_": best.converged,
+            "alpha_": state.concentrations.alpha,
+            "beta_": state.concentrations.beta,
+            "unexplained_": np.flatnonzero(np.isneginf(state.log_z)),
+            "_prior": state.prior,
+            "_kept": state.weights,
+            "_rare": self._rare_counts(counts, problem),
+            "_n_features_out": problem.cells.n_states,
+            "_resume": (problem, best) if self.warm_start else None,
+            **self._fitted_by_algorithm(best, problem),
+        }
+
+    def _final_counts(self, state):
+        """The counts a fit leaves."""
+        return state.counts
+
+    def _fitted_by_algorithm(self, best, problem):
+        """Attributes that only one algorithm leaves."""
+        return {}
+
+    def _resumable(self, problem):
+        """The state to go on from, with `warm_start` and the same sequences."""
+        resume = getattr(self, "_resume", None) if self.warm_start else None
+        if resume is None:
+            return None
+        before, best = resume
+        same = (
+            np.array_equal(before.corpus.tokens, problem.corpus.tokens)
+            and np.array_equal(before.corpus.starts, problem.corpus.starts)
+            and np.array_equal(before.cells.state, problem.cells.state)
+            and np.array_equal(before.lattice.count, problem.lattice.count)
+            and before.cells.n_states == problem.cells.n_states
+        )
+        return best.state if same else None
+
+    def training_posteriors(self):
+        """Posterior state probabilities of the training tokens after the last sweep.
+
+        Needs ``warm_start=True``, which keeps the state of the fit. EM and VB report p(z_t | x)
+        under their final weights, CVB its last q(z_t), Gibbs how often each state was sampled.
+
+        Returns
+        -------
+        ndarray
+            Arrays of shape (length, n_components), arranged like the output of `predict_proba`.
+
+        Raises
+        ------
+        AttributeError
+            If the model was not fitted with ``warm_start=True``.
+        """
+        if getattr(self, "_resume", None) is None:
+            raise AttributeError("training_posteriors needs a fit with warm_start=True")
+        problem, best = self._resume
+        entries = self._posterior(best.state, problem)
+        table = dense_posterior(problem.lattice, entries, problem.cells.n_states)
+        return reading.arrange(problem.corpus, table, np.nan)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,109 @@
+"""Batch algorithms: all expected counts under the current weights, then new weights (EM, VB)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb import dirichlet
+from sklearn_cvb.hmm import start as starting
+from sklearn_cvb.hmm.base import BaseHMM
+from sklearn_cvb.hmm.concentrations import Concentrations, learn
+from sklearn_cvb.hmm.parameters import (
+    HMMCounts,
+    Prior,
+    empty_counts,
+    log_weights,
+    uniform_weights,
+)
+from sklearn_cvb.kernels.chain import Weights, expected_counts, expected_counts_log
+from sklearn_cvb.kernels.decoding import smoothed, viterbi
+from sklearn_cvb.lattice import n_entries
+
+
+class BatchState(NamedTuple):
+    """What EM and VB carry between sweeps.
+
+    `counts` are the expected counts under `weights`, which came from the sweep's M-step.
+    """
+
+    counts: HMMCounts
+    prior: Prior
+    concentrations: Concentrations
+    weights: Weights
+    log_z: np.ndarray
+    n_sweeps: int
+
+
+def expectation(weights, problem, logs=None):
+    """E-step over all sequences: expected counts, and log Z of each sequence (-inf: impossible)."""
+    counts = empty_counts(problem.cells)
+    log_z = np.empty(problem.corpus.n_sequences)
+    expected_counts(weights, problem.lattice, problem.corpus.starts, counts, log_z)
+    if np.isnan(log_z).any():
+        logs = log_weights(weights) if logs is None else logs()
+        expected_counts_log(logs, problem.lattice, problem.corpus.starts, counts, log_z)
+    return counts, log_z
+
+
+class BatchHMM(BaseHMM):
+    """Start and sweep of the algorithms that update all counts at once."""
+
+    def _start(self, problem, rng):
+        """First counts: of a fitted model, of token posteriors, or of one E-step."""
+        concentrations = self._first_concentrations()
+        prior = self._priors(problem.cells, concentrations)
+        weights = uniform_weights(problem.cells)
+        if hasattr(self.init, "predict_proba"):
+            counts = starting.model_counts(problem, self.init, self.vocabulary_)
+        else:
+            start = self._starting_point(problem, prior, rng)
+            if start.posterior is not None:
+                counts = starting.counts_from_marginals(problem, start.posterior)
+            else:
+                weights = start.weights
+                counts, _ = expectation(weights, problem)
+        log_z = np.zeros(problem.corpus.n_sequences)
+        return BatchState(counts, prior, concentrations, weights, log_z, 0)
+
+    def _sweep(self, state, problem, rng):
+        """M-step, then E-step; the value is the objective of the weights just used."""
+        cells = problem.cells
+        concentrations = learn(
+            state.concentrations, state.counts, cells, state.n_sweeps, dirichlet.ascend
+        )
+        prior = self._priors(cells, concentrations)
+        weights = self._weights(state.counts, prior, cells, state.weights)
+        counts, log_z = expectation(
+            weights, problem, lambda: self._log_weights(weights, state.counts, prior, cells)
+        )
+        value = (
+            log_z[np.isfinite(log_z)].sum()
+            - self._penalty(state.counts, prior, weights, cells)
+            + concentrations.log_density()
+        )
+        following = BatchState(counts, prior, concentrations, weights, log_z, state.n_sweeps + 1)
+        return following, float(value)
+
+    def _penalty(self, counts, prior, weights, cells):
+        """What the objective subtracts from log Z (nats)."""
+        raise NotImplementedError
+
+    def _final_weights(self, state, problem):
+        weights = self._weights(state.counts, state.prior, problem.cells, state.weights)
+        return weights, self._log_weights(weights, state.counts, state.prior, problem.cells)
+
+    def _posterior(self, state, problem):
+        """p(z_t | x) of every (token, state) entry under the weights of the final counts."""
+        weights, logs = self._final_weights(state, problem)
+        posterior = np.empty(n_entries(problem.lattice))
+        log_z = np.empty(problem.corpus.n_sequences)
+        smoothed(weights, logs, problem.lattice, problem.corpus.starts, posterior, log_z)
+        return posterior
+
+    def _label_path(self, state, problem):
+        """States of the training tokens: Viterbi under the weights of the final counts."""
+        _, logs = self._final_weights(state, problem)
+        path = np.empty(len(problem.corpus.tokens), np.int32)
+        log_p = np.empty(problem.corpus.n_sequences)
+        viterbi(logs, problem.lattice, problem.corpus.starts, path, log_p)
+        return path

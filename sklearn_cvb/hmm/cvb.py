@@ -1,0 +1,359 @@
+"""Collapsed variational Bayes for hidden Markov models (Wang and Blunsom 2013, section 4)."""
+
+import warnings
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb import dirichlet
+from sklearn_cvb.hmm import start as starting
+from sklearn_cvb.hmm.base import BaseHMM
+from sklearn_cvb.hmm.concentrations import Concentrations, Presence, learn
+from sklearn_cvb.hmm.leave_out import (
+    Absence,
+    Units,
+    collect,
+    count_units,
+    fill_products,
+    floor_of,
+    full_absence,
+    leave_out_score,
+    no_absence,
+    spread,
+    sweep_units,
+    tally_of,
+    units_for,
+)
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.hmm.token_update import sweep_tokens, track_absence
+from sklearn_cvb.kernels.decoding import best_states
+from sklearn_cvb.lattice import n_entries
+from sklearn_cvb.validation import Interval, StrOptions
+
+# Below this expected count P(C > 0) is the count itself: a product of 1 - q has no digits left.
+_SMALL_COUNT = 1e-6
+# One sequence that holds most of the tokens is scored in windows of this many.
+_SCORE_WINDOW = 100
+
+
+class CVBState(NamedTuple):
+    """What CVB carries between sweeps: posteriors, and the counts they sum to.
+
+    `posterior` is in the units' layout and `pairs` holds their pair marginals; the token update
+    uses neither `pairs` nor `right`.
+    """
+
+    counts: HMMCounts
+    prior: Prior
+    concentrations: Concentrations
+    weights: None
+    log_z: np.ndarray
+    n_sweeps: int
+    units: Units
+    posterior: np.ndarray
+    pairs: np.ndarray
+    right: np.ndarray
+    absence: Absence
+
+
+class CVBHMM(BaseHMM):
+    """Hidden Markov model learned by collapsed variational Bayes.
+
+    Parameters are integrated out, and the states of each sequence are inferred from the expected
+    counts of all others: as accurate as sampling at the price of EM.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of hidden states.
+    alpha : float or "auto", default=0.1
+        Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
+        while fitting (one step of eq. 29 a sweep, from sweep 20 on).
+    beta : float or "auto", default=0.1
+        Concentration of the symmetric Dirichlet prior of each row of emissions.
+    start_alpha : float or None, default=None
+        Concentration of the start row; None for `alpha`.
+    alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
+        Gamma priors of `alpha` and `beta` where they are "auto".
+    update : {"sequence", "token"}, default="sequence"
+        What is left out and inferred from all the rest: a sequence at a time (the paper's
+        Algorithm 2) or a token at a time (Algorithm 1, first-order).
+    block_length : int or None, default=None
+        With ``update="sequence"``: leave out windows of this many tokens instead of whole
+        sequences, conditioned on the messages at their borders. For corpora of one or few long
+        sequences.
+    n_init : int, default=1
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int, default=100
+        Largest number of sweeps.
+    tol : float, default=1e-4
+        Stop after two changes of the monitor in a row below this (nats per token).
+    init : {"token", "parameter", "unambiguous"}, list of arrays, fitted model or None, default=None
+        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
+        (None means this with a dictionary or labels). "parameter": random weights and one E-step
+        (None means this otherwise). "unambiguous": transitions counted between neighbouring tokens
+        that have one allowed state each (Kupiec 1992). Arrays: the posteriors of each training
+        sequence, shape (length, n_components). A fitted model of this family over the same
+        vocabulary and states: its counts (within a search wrap it in
+        `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or a model all restarts would
+        be the same, and only one is run.
+    handle_unknown : {"error", "smooth", "rare"}, default="smooth"
+        Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
+        cell the mean expected count of the words seen once as well. With the cell the number of
+        symbols is ``len(vocabulary_) + 1`` everywhere.
+    vocabulary : collection or None, default=None
+        The known symbols; None for those seen in `fit`.
+    warm_start : bool, default=False
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    n_jobs : int or None, default=None
+        Threads that run restarts; the result does not depend on it.
+    verbose : int, default=0
+        1 prints a line per restart, 2 a line per sweep.
+
+    Attributes
+    ----------
+    counts_ : HMMCounts
+        Expected counts under the last posteriors.
+    startprob_, transmat_, emissionprob_ : ndarray
+        Posterior means, shapes (n_components,), (n_components, n_components) and
+        (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol.
+    labels_ : ndarray
+        States of the training sequences: at each token the one with the largest q(z_t).
+    vocabulary_ : ndarray of shape (n_words,)
+        The known symbols.
+    objective_ : float
+        `loo_score_`.
+    history_ : ndarray of shape (n_iter_,)
+        Mean log normaliser per token of every sweep (nats): a monitor, not a bound; it may fall.
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    converged_ : bool
+        Whether it stopped by `tol`.
+    alpha_, beta_ : float
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sequences that no path explains; they are left out of the counts.
+    loo_score_ : float
+        Mean over tokens of log p(x_i | expected counts of all other sequences), nats. A pseudo
+        leave-one-out score: the other sequences' posteriors have seen x_i, so it is optimistic.
+        Report it beside a held-out likelihood, not instead of one.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
+    AISTATS: figure 3 (token) and eq. 25 (sequence).
+
+    Examples
+    --------
+    >>> from sklearn_cvb import CVBHMM
+    >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"], ["b", "a"]]
+    >>> model = CVBHMM(n_components=2, n_init=5, random_state=0).fit(X)
+    >>> states = model.predict(X)
+    >>> bool((states[0][::2] == states[0][0]).all())
+    True
+    """
+
+    _patience = 2
+    _history_is_total = False
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **BaseHMM._parameter_constraints,
+        "update": [StrOptions({"sequence", "token"})],
+        "block_length": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        alpha=0.1,
+        beta=0.1,
+        start_alpha=None,
+        alpha_prior=(1.0, 1.0),
+        beta_prior=(1.0, 1.0),
+        update="sequence",
+        block_length=None,
+        n_init=1,
+        max_iter=100,
+        tol=1e-4,
+        init=None,
+        handle_unknown="smooth",
+        vocabulary=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.alpha = alpha
+        self.beta = beta
+        self.start_alpha = start_alpha
+        self.alpha_prior = alpha_prior
+        self.beta_prior = beta_prior
+        self.update = update
+        self.block_length = block_length
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.handle_unknown = handle_unknown
+        self.vocabulary = vocabulary
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _start(self, problem, rng):
+        """Independent token posteriors, and the counts of their products."""
+        self._check_blocks(problem)
+        concentrations = self._first_concentrations()
+        prior = self._priors(problem.cells, concentrations)
+        start = self._starting_point(problem, prior, rng)
+        entries = starting.posterior_of(start, problem)
+        by_token = self.update == "token"
+        units, posterior, pairs = _product_units(
+            problem, entries, None if by_token else self.block_length
+        )
+        counts = count_units(units, problem, posterior, pairs)
+        return CVBState(
+            counts,
+            prior,
+            concentrations,
+            None,
+            np.zeros(problem.corpus.n_sequences),
+            0,
+            units,
+            posterior,
+            np.empty(0) if by_token else pairs,
+            np.ones((len(units.begin) if units.borrowed.any() else 1, problem.cells.n_states)),
+            no_absence(),
+        )
+
+    def _check_blocks(self, problem):
+        """Warn where leaving out a sequence leaves little to learn from."""
+        lengths = np.diff(problem.corpus.starts)
+        if self.update == "sequence" and self.block_length is None:
+            longest = int(lengths.argmax())
+            if 2 * lengths[longest] > lengths.sum():
+                warnings.warn(
+                    f"sequence {longest} holds more than half of all tokens: with "
+                    "update='sequence' its own counts are left out and it is inferred from little "
+                    "more than the prior; use update='token', or block_length=100 to leave out "
+                    "100 tokens at a time",
+                    UserWarning,
+                    stacklevel=2,
+                )
+
+    def _sweep(self, state, problem, rng):
+        concentrations = learn(
+            state.concentrations,
+            state.counts,
+            problem.cells,
+            state.n_sweeps,
+            dirichlet.fixed_point,
+            lambda: presence(state.counts, state.absence, problem.cells),
+        )
+        state = state._replace(
+            concentrations=concentrations,
+            prior=self._priors(problem.cells, concentrations),
+            n_sweeps=state.n_sweeps + 1,
+            absence=full_absence(problem.cells) if concentrations.learned else no_absence(),
+        )
+        sweep = _sweep_tokens if self.update == "token" else _sweep_units
+        return sweep(state, problem)
+
+    def _objective(self, fit, problem):
+        """The leave-one-out score, in a pass of its own with all counts frozen."""
+        state = fit.state
+        lengths = np.diff(problem.corpus.starts)
+        window = self.block_length
+        if window is None and self.update == "token" and 2 * lengths.max() > lengths.sum():
+            window = _SCORE_WINDOW
+        if self.update == "token":
+            units, posterior, pairs = _product_units(problem, state.posterior, window)
+        else:
+            units, posterior, pairs = state.units, state.posterior, state.pairs
+        return leave_out_score(units, problem, state.counts, state.prior, posterior, pairs)
+
+    def _posterior(self, state, problem):
+        """The last q(z_t) of every (token, state) entry."""
+        entries = np.empty(n_entries(problem.lattice))
+        collect(state.units, problem.lattice.count, state.posterior, entries)
+        return entries
+
+    def _label_path(self, state, problem):
+        """The state with the largest q(z_t)."""
+        path = np.empty(len(problem.corpus.tokens), np.int32)
+        best_states(problem.lattice, self._posterior(state, problem), 0, len(path), path)
+        return path
+
+    def _fitted_by_algorithm(self, best, problem):
+        return {"loo_score_": best.objective}
+
+
+def _product_units(problem, entries, block_length):
+    """Units with the posteriors of independent tokens, and the products of neighbours."""
+    lattice, n_states = problem.lattice, problem.cells.n_states
+    units = units_for(problem.corpus.starts, lattice.count, n_states, block_length)
+    posterior, pairs = np.empty(units.entry[-1]), np.empty(units.pair[-1])
+    spread(units, lattice.count, entries, posterior)
+    fill_products(units, lattice, posterior, pairs, n_states)
+    return units, posterior, pairs
+
+
+def _sweep_units(state, problem):
+    """Algorithm 2; the value is the mean log normaliser per token."""
+    tables = tally_of(state.counts, state.prior, problem.cells)
+    log_z = np.empty(len(state.units.begin))
+    sweep_units(
+        tables,
+        floor_of(state.prior),
+        state.units,
+        problem.lattice,
+        state.posterior,
+        state.pairs,
+        state.right,
+        state.absence,
+        log_z,
+    )
+    # Counts are rebuilt from the posteriors: rounding does not build up over sweeps.
+    counts = count_units(state.units, problem, state.posterior, state.pairs)
+    return state._replace(counts=counts), float(log_z.sum() / problem.corpus.n_observed)
+
+
+def _sweep_tokens(state, problem):
+    """Algorithm 1; the value is the mean log normaliser per token."""
+    cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
+    tables = tally_of(HMMCounts(*(table.copy() for table in state.counts)), None, cells)
+    total = sweep_tokens(tables, floor_of(state.prior), lattice, starts, state.posterior)
+    if state.absence.start.size:
+        track_absence(lattice, starts, state.posterior, state.absence)
+    counts = starting.counts_from_marginals(problem, state.posterior)
+    return state._replace(counts=counts), total / problem.corpus.n_observed
+
+
+def presence(counts, absence, cells):
+    """P(C > 0) from the products of 1 - q, for cells and row totals."""
+
+    def present(missing, expected):
+        return np.where(expected < _SMALL_COUNT, np.minimum(expected, 1.0), 1.0 - missing)
+
+    if not absence.start.size:
+        raise ValueError("absence was not tracked")
+    here = HMMCounts(
+        present(absence.start, counts.start),
+        present(absence.transition, counts.transition),
+        present(absence.emission, counts.emission),
+    )
+    totals = HMMCounts(
+        np.ones(1),
+        present(absence.out, counts.transition.sum(axis=1)),
+        present(absence.emit, cells.row_totals(counts.emission)),
+    )
+    return Presence(here, totals)

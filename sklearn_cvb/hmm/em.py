@@ -1,0 +1,161 @@
+"""EM for hidden Markov models (Baum-Welch): Wang and Blunsom (2013), eqs. 4-10."""
+
+from numbers import Real
+
+import numpy as np
+from scipy.special import xlogy
+
+from sklearn_cvb.hmm.base import BaseHMM
+from sklearn_cvb.hmm.batch import BatchHMM
+from sklearn_cvb.validation import Interval
+
+_PSEUDO_COUNT = [Interval(Real, 0, None, closed="left")]
+
+
+class EMHMM(BatchHMM):
+    """Hidden Markov model learned by expectation-maximisation (Baum-Welch).
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of hidden states.
+    alpha : float, default=0.0
+        Pseudo-count of every transition; 0 is maximum likelihood, above 0 maximum a posteriori in
+        the softmax basis (adds alpha, not alpha - 1).
+    beta : float, default=0.0
+        Pseudo-count of every emission.
+    start_alpha : float or None, default=None
+        Pseudo-count of the start states; None for `alpha`.
+    n_init : int, default=1
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int, default=100
+        Largest number of sweeps.
+    tol : float, default=1e-4
+        Stop when the objective changes by less than this per token.
+    init : {"token", "parameter", "unambiguous"}, list of arrays, fitted model or None, default=None
+        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
+        (None means this with a dictionary or labels). "parameter": random weights and one E-step
+        (None means this otherwise). "unambiguous": transitions counted between neighbouring tokens
+        that have one allowed state each (Kupiec 1992). Arrays: the posteriors of each training
+        sequence, shape (length, n_components). A fitted model of this family over the same
+        vocabulary and states: its counts (within a search wrap it in
+        `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or a model all restarts would
+        be the same, and only one is run.
+    handle_unknown : {"error", "smooth", "rare"}, default="smooth"
+        Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
+        cell the mean expected count of the words seen once as well. With the cell the number of
+        symbols is ``len(vocabulary_) + 1`` everywhere.
+    vocabulary : collection or None, default=None
+        The known symbols; None for those seen in `fit`.
+    warm_start : bool, default=False
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    n_jobs : int or None, default=None
+        Threads that run restarts; the result does not depend on it.
+    verbose : int, default=0
+        1 prints a line per restart, 2 a line per sweep.
+
+    Attributes
+    ----------
+    counts_ : HMMCounts
+        Expected counts after the last E-step.
+    startprob_, transmat_, emissionprob_ : ndarray
+        Parameter estimates, shapes (n_components,), (n_components, n_components) and
+        (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol.
+    labels_ : ndarray
+        States of the training sequences: Viterbi paths under the final weights.
+    vocabulary_ : ndarray of shape (n_words,)
+        The known symbols.
+    objective_ : float
+        Log-likelihood plus the sum of pseudo-counts times log parameters (nats), before the last
+        update of the counts.
+    history_ : ndarray of shape (n_iter_,)
+        The objective of every sweep.
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    converged_ : bool
+        Whether it stopped by `tol`.
+    alpha_, beta_ : float
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sequences that no path explains; they are left out of the counts.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
+    AISTATS: eqs. 4-10.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMHMM
+    >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
+    >>> model = EMHMM(n_components=2, handle_unknown="error", n_init=3, random_state=0).fit(X)
+    >>> model.transmat_.round(2).max(axis=1)
+    array([1., 1.])
+    >>> round(model.perplexity(X), 2)
+    1.23
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **{
+            name: constraint
+            for name, constraint in BaseHMM._parameter_constraints.items()
+            if name not in ("alpha_prior", "beta_prior")
+        },
+        "alpha": _PSEUDO_COUNT,
+        "beta": _PSEUDO_COUNT,
+        "start_alpha": [*_PSEUDO_COUNT, None],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        alpha=0.0,
+        beta=0.0,
+        start_alpha=None,
+        n_init=1,
+        max_iter=100,
+        tol=1e-4,
+        init=None,
+        handle_unknown="smooth",
+        vocabulary=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.alpha = alpha
+        self.beta = beta
+        self.start_alpha = start_alpha
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.handle_unknown = handle_unknown
+        self.vocabulary = vocabulary
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _penalty(self, counts, prior, weights, cells):
+        """Minus the log prior in the softmax basis: the sum of u log theta over all cells."""
+        value = sum(
+            float(np.sum(xlogy(u, theta)))
+            for u, theta in zip(
+                (prior.start, prior.transition, prior.emission), weights, strict=True
+            )
+        )
+        # Cells a dictionary rules out share what the listed ones leave of the row.
+        mass = prior.emission_total - cells.row_totals(prior.emission)
+        n_ruled_out = cells.n_rows - np.bincount(cells.state, minlength=cells.n_states)
+        emit = cells.row_totals(counts.emission) + prior.emission_total
+        open_rows = (n_ruled_out > 0) & (emit > 0)
+        each = mass[open_rows] / n_ruled_out[open_rows] / emit[open_rows]
+        return -value - float(np.sum(xlogy(mass[open_rows].clip(0), each.clip(0))))

@@ -1,0 +1,509 @@
+"""Leave one sequence out: the second collapsed algorithm of Wang and Blunsom (2013), eqs. 24-25.
+
+The corpus is cut into units: whole sequences, or windows of long ones. A window's first entry is
+the token before it ("borrowed"): its weight is the forward message there, and its emission belongs
+to the window before. So one forward-backward kernel serves both.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts
+from sklearn_cvb.kernels.chain import (
+    add_outer,
+    forward_backward,
+    forward_backward_log,
+    forward_pass,
+    forward_pass_log,
+    pair_block,
+    retreat_lattice,
+    states_of,
+    work_for,
+)
+from sklearn_cvb.kernels.jit import jit
+
+# Right messages are kept above this, so that dividing by them is safe.
+_SMALLEST_MESSAGE = 1e-100
+
+
+class Units(NamedTuple):
+    """What is left out at a time: tokens [begin, end), the first one borrowed or not.
+
+    `entry` and `pair` are offsets, one more than units, of the unit's posteriors and stored pair
+    marginals. A unit stores one block per pair of ambiguous neighbours, or, where that is
+    smaller, the (K, K) sum of all its pairs (`summed`).
+    """
+
+    begin: np.ndarray
+    end: np.ndarray
+    borrowed: np.ndarray
+    summed: np.ndarray
+    entry: np.ndarray
+    pair: np.ndarray
+
+
+class Tally(NamedTuple):
+    """Counts with the prior added: cells of all tables and the denominators of their rows."""
+
+    start: np.ndarray
+    transition: np.ndarray
+    out: np.ndarray
+    emission: np.ndarray
+    emit: np.ndarray
+
+
+class Absence(NamedTuple):
+    """P(C = 0): products of 1 - q over tokens, for cells and row totals; empty: not tracked."""
+
+    start: np.ndarray
+    transition: np.ndarray
+    out: np.ndarray
+    emission: np.ndarray
+    emit: np.ndarray
+
+
+def units_for(starts, count, n_states, block_length=None):
+    """Cut a corpus into sequences, or into windows of at most `block_length` tokens."""
+    lengths = np.diff(starts)
+    windows = np.ones_like(lengths) if block_length is None else -(-lengths // block_length)
+    total = int(windows.sum())
+    sequence = np.repeat(np.arange(len(lengths)), windows)
+    number = np.arange(total) - np.repeat(np.cumsum(windows) - windows, windows)
+    size = lengths.max() if block_length is None else block_length
+    begin = starts[sequence] + number * size
+    end = np.minimum(begin + size, starts[sequence + 1])
+    borrowed = number > 0
+    begin = begin - borrowed
+    entries, pairs = np.empty(total, np.int64), np.empty(total, np.int64)
+    _measure(begin, end, borrowed, count, entries, pairs)
+    summed = pairs > n_states * n_states
+    pairs[summed] = n_states * n_states
+    offsets = [np.concatenate([[0], np.cumsum(sizes)]) for sizes in (entries, pairs)]
+    return Units(begin, end, borrowed, summed, *offsets)
+
+
+@jit
+def _measure(begin, end, borrowed, count, entries, pairs):
+    """Number of posteriors and of block entries of each unit."""
+    for i in range(begin.size):
+        entries[i] = 0
+        pairs[i] = 0
+        for t in range(begin[i], end[i]):
+            entries[i] += count[t]
+            if t > begin[i] and count[t] > 1 and count[t - 1] > 1:
+                pairs[i] += count[t] * count[t - 1]
+
+
+@jit
+def spread(units, count, by_token, by_unit):
+    """Copy token posteriors to the units' layout, in which borrowed tokens appear twice."""
+    source = 0
+    for i in range(units.begin.size):
+        target = units.entry[i]
+        for t in range(units.begin[i], units.end[i]):
+            borrowed = units.borrowed[i] and t == units.begin[i]
+            begin = source - count[t] if borrowed else source
+            for j in range(count[t]):
+                by_unit[target + j] = by_token[begin + j]
+            target += count[t]
+            if not borrowed:
+                source += count[t]
+
+
+@jit
+def collect(units, count, by_unit, by_token):
+    """Copy the units' posteriors to token layout, leaving out the borrowed ones."""
+    target = 0
+    for i in range(units.begin.size):
+        source = units.entry[i]
+        for t in range(units.begin[i], units.end[i]):
+            if not (units.borrowed[i] and t == units.begin[i]):
+                for j in range(count[t]):
+                    by_token[target + j] = by_unit[source + j]
+                target += count[t]
+            source += count[t]
+
+
+@jit
+def fill_products(units, lattice, posterior, pairs, n_states):
+    """Pair marginals of independent tokens: neighbouring posteriors multiplied."""
+    for i in range(units.begin.size):
+        position = units.pair[i]
+        if units.summed[i]:
+            pairs[position : units.pair[i + 1]] = 0.0
+        before = units.entry[i]
+        for t in range(units.begin[i] + 1, units.end[i]):
+            left = states_of(lattice, t - 1)
+            right = states_of(lattice, t)
+            now = before + left.size
+            ambiguous = left.size > 1 and right.size > 1
+            if units.summed[i] or ambiguous:
+                for a in range(left.size):
+                    for b in range(right.size):
+                        value = posterior[before + a] * posterior[now + b]
+                        if units.summed[i]:
+                            pairs[position + left[a] * n_states + right[b]] += value
+                        else:
+                            pairs[position + a * right.size + b] = value
+            if not units.summed[i] and ambiguous:
+                position += left.size * right.size
+            before = now
+
+
+@jit
+def _shift(tables, floor, i, units, lattice, posterior, pairs, sign):
+    """Add (sign 1) or take out (-1) the expected counts of unit i; nothing falls below `floor`."""
+    n_states = tables.start.size
+    position = units.entry[i]
+    for t in range(units.begin[i], units.end[i]):
+        base = lattice.first[t]
+        n = lattice.count[t]
+        if not (units.borrowed[i] and t == units.begin[i]):
+            for j in range(n):
+                state = lattice.state[base + j]
+                cell = lattice.cell[base + j]
+                change = sign * posterior[position + j]
+                if cell >= 0:
+                    tables.emission[cell] = max(
+                        tables.emission[cell] + change, floor.emission[cell]
+                    )
+                    tables.emit[state] = max(tables.emit[state] + change, floor.emit[state])
+                if t == units.begin[i]:
+                    tables.start[state] = max(tables.start[state] + change, floor.start[state])
+        position += n
+    if units.summed[i]:
+        begin = units.pair[i]
+        for a in range(n_states):
+            total = 0.0
+            for b in range(n_states):
+                change = pairs[begin + a * n_states + b]
+                total += change
+                tables.transition[a, b] = max(
+                    tables.transition[a, b] + sign * change, floor.transition[a, b]
+                )
+            tables.out[a] = max(tables.out[a] + sign * total, floor.out[a])
+    else:
+        _shift_blocks(tables, floor, i, units, lattice, posterior, pairs, sign)
+
+
+@jit
+def _shift_blocks(tables, floor, i, units, lattice, posterior, pairs, sign):
+    """The transitions of `_shift` for a unit that stores blocks."""
+    block = units.pair[i]
+    before = units.entry[i]
+    for t in range(units.begin[i] + 1, units.end[i]):
+        left = states_of(lattice, t - 1)
+        right = states_of(lattice, t)
+        now = before + left.size
+        ambiguous = left.size > 1 and right.size > 1
+        for a in range(left.size):
+            row = left[a]
+            total = 0.0
+            for b in range(right.size):
+                if ambiguous:
+                    change = pairs[block + a * right.size + b]
+                elif left.size == 1:
+                    change = posterior[now + b]
+                else:
+                    change = posterior[before + a]
+                total += change
+                to = right[b]
+                tables.transition[row, to] = max(
+                    tables.transition[row, to] + sign * change, floor.transition[row, to]
+                )
+            tables.out[row] = max(tables.out[row] + sign * total, floor.out[row])
+        if ambiguous:
+            block += left.size * right.size
+        before = now
+
+
+@jit
+def _add_all(tables, floor, units, lattice, posterior, pairs):
+    for i in range(units.begin.size):
+        _shift(tables, floor, i, units, lattice, posterior, pairs, 1.0)
+
+
+def count_units(units, problem, posterior, pairs):
+    """Expected counts of all units, rebuilt from their posteriors."""
+    zeros = tally_of(empty_counts(problem.cells), None, problem.cells)
+    tables = Tally(*(table.copy() for table in zeros))
+    _add_all(tables, zeros, units, problem.lattice, posterior, pairs)
+    return HMMCounts(tables.start, tables.transition, tables.emission)
+
+
+def tally_of(counts, prior, cells):
+    """Counts plus prior, with denominators (`prior` None: plain counts)."""
+    start, transition, emission = counts
+    out, emit = transition.sum(axis=1), cells.row_totals(emission)
+    if prior is None:
+        return Tally(start, transition, out, emission, emit)
+    return Tally(
+        start + prior.start,
+        transition + prior.transition,
+        out + prior.transition_total,
+        emission + prior.emission,
+        emit + prior.emission_total,
+    )
+
+
+def floor_of(prior):
+    """The tables of a prior alone: what no count may fall below."""
+    return Tally(
+        prior.start,
+        prior.transition,
+        prior.transition_total,
+        prior.emission,
+        prior.emission_total,
+    )
+
+
+def no_absence():
+    """Tables that say absence is not tracked."""
+    return Absence(np.zeros(0), np.zeros((0, 0)), np.zeros(0), np.zeros(0), np.zeros(0))
+
+
+def full_absence(cells):
+    """Tables to track absence in: all ones."""
+    n = cells.n_states
+    return Absence(np.ones(n), np.ones((n, n)), np.ones(n), np.ones(len(cells.state)), np.ones(n))
+
+
+@jit
+def _fill_weights(tables, i, units, lattice, carry, right, is_last, target):
+    """Emission weights of unit i times the transition denominators; returns their number.
+
+    Transition weights of eq. 25 are C / out: dividing each token's weight by its states' out
+    leaves the counts themselves as transition weights.
+    """
+    position = 0
+    begin, end = units.begin[i], units.end[i]
+    for t in range(begin, end):
+        base = lattice.first[t]
+        for j in range(lattice.count[t]):
+            state = lattice.state[base + j]
+            cell = lattice.cell[base + j]
+            weight = 1.0
+            if units.borrowed[i] and t == begin:
+                weight = carry[state]
+            elif cell >= 0:
+                weight = tables.emission[cell] / tables.emit[state]
+            if t < end - 1:
+                weight /= tables.out[state]
+            elif not is_last:
+                weight *= right[i, state]
+            target[position] = weight
+            position += 1
+    return position
+
+
+@jit
+def _log_entries(size, target):
+    for position in range(size):
+        target[position] = math.log(target[position])
+
+
+@jit
+def _is_last(units, i):
+    return i + 1 == units.begin.size or not units.borrowed[i + 1]
+
+
+@jit
+def _log_start_total(tables):
+    total = 0.0
+    for k in range(tables.start.size):
+        total += tables.start[k]
+    return math.log(total)
+
+
+@jit
+def _carry_forward(i, units, lattice, size, work, right, is_last, in_log, carry):
+    """Forward message at the unit's last token, without the message from its right."""
+    states = states_of(lattice, units.end[i] - 1)
+    begin = size - states.size
+    largest = -math.inf
+    for j in range(states.size):
+        largest = max(largest, work.forward[begin + j])
+    total = 0.0
+    for j in range(states.size):
+        value = work.forward[begin + j]
+        if in_log:
+            value = math.exp(value - largest)
+        if not is_last:
+            value /= right[i, states[j]]
+        carry[states[j]] = value
+        total += value
+    for j in range(states.size):
+        carry[states[j]] /= total
+
+
+@jit
+def _carry_back(tables, i, units, lattice, work, in_log, right):
+    """Message from this unit to the last token of the unit before it."""
+    before = states_of(lattice, units.begin[i])
+    first = states_of(lattice, units.begin[i] + 1)
+    weights = work.emission[before.size : before.size + first.size].copy()
+    if in_log:
+        weights = np.exp(weights - weights.max())
+    message = np.empty(before.size)
+    retreat_lattice(tables.transition, weights, first, message, before)
+    for k in range(before.size):
+        message[k] /= tables.out[before[k]]
+    largest = message.max()
+    for k in range(before.size):
+        right[i - 1, before[k]] = max(message[k] / largest, _SMALLEST_MESSAGE)
+
+
+@jit
+def _store_pairs(tables, logs, i, units, lattice, work, in_log, pairs):
+    """Store the pair marginals of unit i from its messages."""
+    n_states = tables.start.size
+    position = units.pair[i]
+    size = n_states * n_states if units.summed[i] else 0
+    summed = pairs[position : position + size].reshape(size // n_states, n_states)
+    summed[:] = 0.0
+    transition = logs if in_log else tables.transition
+    before = 0
+    for t in range(units.begin[i] + 1, units.end[i]):
+        left = states_of(lattice, t - 1)
+        right = states_of(lattice, t)
+        now = before + left.size
+        if units.summed[i] and not in_log:
+            add_outer(work, left, right, before, now, summed)
+        elif units.summed[i]:
+            pair_block(transition, work, left, right, before, now, in_log, work.block)
+            for a in range(left.size):
+                for b in range(right.size):
+                    summed[left[a], right[b]] += work.block[a * right.size + b]
+        elif left.size > 1 and right.size > 1:
+            n = left.size * right.size
+            pair_block(
+                transition, work, left, right, before, now, in_log, pairs[position : position + n]
+            )
+            position += n
+        before = now
+    if units.summed[i] and not in_log:
+        for a in range(n_states):
+            for b in range(n_states):
+                summed[a, b] *= tables.transition[a, b]
+
+
+@jit
+def _track_absence(tables, logs, i, units, lattice, work, in_log, absence):
+    """Multiply the absence of cells and totals by 1 - q of this unit's tokens and pairs."""
+    transition = logs if in_log else tables.transition
+    position = 0
+    for t in range(units.begin[i], units.end[i]):
+        base = lattice.first[t]
+        n = lattice.count[t]
+        right = states_of(lattice, t)
+        borrowed = units.borrowed[i] and t == units.begin[i]
+        for j in range(n):
+            state = right[j]
+            miss = max(0.0, 1.0 - work.posterior[position + j])
+            cell = lattice.cell[base + j]
+            if cell >= 0 and not borrowed:
+                absence.emission[cell] *= miss
+                absence.emit[state] *= miss
+            if t == units.begin[i] and not borrowed:
+                absence.start[state] *= miss
+            if t < units.end[i] - 1:
+                absence.out[state] *= miss
+        if t > units.begin[i]:
+            left = states_of(lattice, t - 1)
+            before = position - left.size
+            pair_block(transition, work, left, right, before, position, in_log, work.block)
+            for a in range(left.size):
+                for b in range(n):
+                    absence.transition[left[a], right[b]] *= max(0.0, 1.0 - work.block[a * n + b])
+        position += n
+
+
+@jit
+def sweep_units(tables, floor, units, lattice, posterior, pairs, right, absence, log_z):
+    """One sweep: take each unit's counts out, infer it from the rest, add its new counts.
+
+    Changes `tables`, `posterior`, `pairs`, `right` (messages to each window from the next one) and
+    `absence` in place; fills `log_z` with the log normaliser of each unit (nats).
+    """
+    n_states = tables.start.size
+    work = work_for(units.begin, units.end, lattice.count, n_states)
+    carry = np.zeros(n_states)
+    ones = np.ones(n_states)
+    logs = np.empty((0, 0))
+    for i in range(units.begin.size):
+        begin, end = units.begin[i], units.end[i]
+        is_last = _is_last(units, i)
+        _shift(tables, floor, i, units, lattice, posterior, pairs, -1.0)
+        start = ones if units.borrowed[i] else tables.start
+        size = _fill_weights(tables, i, units, lattice, carry, right, is_last, work.emission)
+        log_z[i] = forward_backward(start, tables.transition, lattice, begin, end, size, work)
+        in_log = math.isnan(log_z[i])
+        if in_log:
+            logs = np.log(tables.transition)
+            _fill_weights(tables, i, units, lattice, carry, right, is_last, work.emission)
+            _log_entries(size, work.emission)
+            log_z[i] = forward_backward_log(np.log(start), logs, lattice, begin, end, size, work)
+        if not units.borrowed[i]:
+            log_z[i] -= _log_start_total(tables)
+        else:
+            _carry_back(tables, i, units, lattice, work, in_log, right)
+        if not is_last:
+            _carry_forward(i, units, lattice, size, work, right, is_last, in_log, carry)
+        _store_pairs(tables, logs, i, units, lattice, work, in_log, pairs)
+        if absence.start.size:
+            _track_absence(tables, logs, i, units, lattice, work, in_log, absence)
+        entry = units.entry[i]
+        for position in range(size):
+            posterior[entry + position] = work.posterior[position]
+        _shift(tables, floor, i, units, lattice, posterior, pairs, 1.0)
+
+
+@jit
+def leave_out_scores(tables, floor, units, lattice, posterior, pairs, log_z):
+    """log p(unit | the expected counts of all other units), counts frozen (nats).
+
+    Later windows of a sequence are conditioned on the forward message of the earlier ones.
+    """
+    n_states = tables.start.size
+    work = work_for(units.begin, units.end, lattice.count, n_states)
+    carry = np.zeros(n_states)
+    ones = np.ones(n_states)
+    right = np.ones((0, 0))
+    for i in range(units.begin.size):
+        begin, end = units.begin[i], units.end[i]
+        _shift(tables, floor, i, units, lattice, posterior, pairs, -1.0)
+        start = ones if units.borrowed[i] else tables.start
+        size = _fill_weights(tables, i, units, lattice, carry, right, True, work.emission)
+        log_z[i] = forward_pass(
+            start, tables.transition, lattice, begin, end, work.emission, work.forward, work.scale
+        )
+        in_log = math.isnan(log_z[i])
+        if in_log:
+            _log_entries(size, work.emission)
+            log_z[i] = forward_pass_log(
+                np.log(start),
+                np.log(tables.transition),
+                lattice,
+                begin,
+                end,
+                work.emission,
+                work.forward,
+            )
+        if not units.borrowed[i]:
+            log_z[i] -= _log_start_total(tables)
+        _carry_forward(i, units, lattice, size, work, right, True, in_log, carry)
+        _shift(tables, floor, i, units, lattice, posterior, pairs, 1.0)
+
+
+def leave_out_score(units, problem, counts, prior, posterior, pairs):
+    """Mean log p(x_i | E[C without i]) per observed token (nats).
+
+    A pseudo leave-one-out score: the posteriors of the other sequences have seen x_i, so it is
+    optimistic, no bound, and may fall from sweep to sweep.
+    """
+    tables = tally_of(counts, prior, problem.cells)
+    log_z = np.empty(len(units.begin))
+    leave_out_scores(tables, floor_of(prior), units, problem.lattice, posterior, pairs, log_z)
+    return float(log_z.sum() / problem.corpus.n_observed)

@@ -1,0 +1,165 @@
+"""From counts to weights: priors, posterior means, exp E[log], and the public form of counts."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import digamma
+
+from sklearn_cvb.dirichlet import exp_digamma
+from sklearn_cvb.kernels.chain import Weights
+
+
+class HMMCounts(NamedTuple):
+    """Posterior (expected or sampled) counts of a hidden Markov model.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_components,)
+        Expected number of sequences that start in each state.
+    transition : ndarray of shape (n_components, n_components)
+        Expected number of transitions from each state (row) to each state.
+    emission : ndarray or scipy.sparse.csr_array of shape (n_symbols, n_components)
+        Expected number of times each symbol (row; unknown item last where there is one) was
+        emitted by each state. Sparse where a tag dictionary rules states out. Inside the package
+        the same name holds the flat cells of `sklearn_cvb.lattice.Cells`.
+    """
+
+    start: np.ndarray
+    transition: np.ndarray
+    emission: np.ndarray
+
+
+class Prior(NamedTuple):
+    """Dirichlet prior: cells and row totals of the start row, transitions and emissions.
+
+    Totals count every cell of a row, also those a dictionary rules out.
+    """
+
+    start: np.ndarray
+    start_total: float
+    transition: np.ndarray
+    transition_total: np.ndarray
+    emission: np.ndarray
+    emission_total: np.ndarray
+
+
+def symmetric_prior(cells, alpha, beta, start_alpha):
+    """The prior with one concentration for each kind of cell."""
+    n = cells.n_states
+    return Prior(
+        np.full(n, float(start_alpha)),
+        float(n * start_alpha),
+        np.full((n, n), float(alpha)),
+        np.full(n, float(n * alpha)),
+        np.full(len(cells.state), float(beta)),
+        np.full(n, float(cells.n_rows * beta)),
+    )
+
+
+def empty_counts(cells):
+    """Counts of zero."""
+    n = cells.n_states
+    return HMMCounts(np.zeros(n), np.zeros((n, n)), np.zeros(len(cells.state)))
+
+
+def _divide(numerator, denominator, kept):
+    """numerator / denominator; where the denominator is 0 the kept value."""
+    if np.all(denominator > 0):
+        return numerator / denominator
+    return np.where(denominator > 0, numerator / np.where(denominator > 0, denominator, 1.0), kept)
+
+
+def posterior_mean(counts, prior, cells, kept=None):
+    """Weights (C + u) / (row sum): posterior means, or maximum likelihood with a prior of 0.
+
+    Parameters
+    ----------
+    counts : HMMCounts
+        With flat emission cells.
+    prior : Prior
+    cells : Cells
+    kept : Weights or None
+        Rows without count and prior keep these values; None for uniform rows.
+
+    Returns
+    -------
+    Weights
+    """
+    if kept is None:
+        kept = uniform_weights(cells)
+    emit = cells.row_totals(counts.emission) + prior.emission_total
+    out = counts.transition.sum(axis=1) + prior.transition_total
+    return Weights(
+        _divide(counts.start + prior.start, counts.start.sum() + prior.start_total, kept.start),
+        _divide(counts.transition + prior.transition, out[:, None], kept.transition),
+        _divide(counts.emission + prior.emission, emit[cells.state], kept.emission),
+    )
+
+
+def exp_expected_log(counts, prior, cells):
+    """Weights exp(E[log theta]) under the Dirichlet posterior (Beal 2003; paper, section 2.1)."""
+    u, totals = dirichlet_parameters(counts, prior, cells)
+    start, out, emit = map(exp_digamma, totals)
+    return Weights(
+        exp_digamma(u.start) / start,
+        exp_digamma(u.transition) / out[:, None],
+        exp_digamma(u.emission) / emit[cells.state],
+    )
+
+
+def expected_log(counts, prior, cells):
+    """E[log theta] under the Dirichlet posterior: logs of `exp_expected_log`, without underflow."""
+    u, totals = dirichlet_parameters(counts, prior, cells)
+    start, out, emit = map(digamma, totals)
+    return Weights(
+        digamma(u.start) - start,
+        digamma(u.transition) - out[:, None],
+        digamma(u.emission) - emit[cells.state],
+    )
+
+
+def dirichlet_parameters(counts, prior, cells):
+    """Dirichlet parameters u = counts + prior, and the totals of start, transition, emission."""
+    u = HMMCounts(*(getattr(counts, name) + getattr(prior, name) for name in HMMCounts._fields))
+    totals = (
+        np.atleast_1d(counts.start.sum() + prior.start_total),
+        counts.transition.sum(axis=1) + prior.transition_total,
+        cells.row_totals(counts.emission) + prior.emission_total,
+    )
+    return u, totals
+
+
+def uniform_weights(cells):
+    """Equal weights for every state and symbol."""
+    n = cells.n_states
+    return Weights(
+        np.full(n, 1.0 / n),
+        np.full((n, n), 1.0 / n),
+        np.full(len(cells.state), 1.0 / max(1, cells.n_rows)),
+    )
+
+
+def log_weights(weights):
+    """Elementwise logs; log 0 is -inf."""
+    with np.errstate(divide="ignore"):
+        return Weights(*(np.log(table) for table in weights))
+
+
+def word_major(cells, values):
+    """Cells as a (n_symbols, n_components) array, sparse where a dictionary rules states out."""
+    if cells.is_full:
+        return values.reshape(cells.n_rows, cells.n_states)
+    return csr_array(
+        (values, cells.state, cells.indptr.astype(np.int32)), shape=(cells.n_rows, cells.n_states)
+    )
+
+
+def public_counts(counts, cells):
+    """Counts with emissions in their public form."""
+    return counts._replace(emission=word_major(cells, counts.emission))
+
+
+def flat_cells(emission):
+    """The flat cells of a public emission table."""
+    return emission.data if hasattr(emission, "indptr") else np.ravel(emission)

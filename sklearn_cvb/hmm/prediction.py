@@ -1,0 +1,413 @@
+"""Reading a fitted hidden Markov model: states, posteriors, likelihoods, samples."""
+
+import warnings
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_cvb import corpus as reading
+from sklearn_cvb.hmm.parameters import (
+    HMMCounts,
+    flat_cells,
+    log_weights,
+    posterior_mean,
+    word_major,
+)
+from sklearn_cvb.kernels import decoding
+from sklearn_cvb.lattice import dense_posterior, lattice_for, n_entries
+from sklearn_cvb.validation import check_table
+
+
+class PredictionMixin:
+    """Prediction, scoring and sampling from posterior counts, whichever algorithm left them."""
+
+    @property
+    def startprob_(self):
+        """Posterior mean of the start probabilities, shape (n_components,)."""
+        return self._mean_weights().start
+
+    @property
+    def transmat_(self):
+        """Posterior mean of the transition probabilities, shape (n_components, n_components)."""
+        return self._mean_weights().transition
+
+    @property
+    def emissionprob_(self):
+        """Posterior mean of the emission probabilities, shape (n_components, n_symbols).
+
+        Symbols are in the order of `vocabulary_`; the unknown item, where there is one, is last.
+        """
+        weights = word_major(self._cells, self._mean_weights().emission)
+        if hasattr(weights, "toarray"):
+            weights = _with_ruled_out(weights)
+        return np.ascontiguousarray(weights.T)
+
+    def predict(self, X, decoding="viterbi"):
+        """States (taggers: tags) of new sequences.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        decoding : {"viterbi", "marginal"}, default="viterbi"
+            The most probable path, or the most probable state of each token.
+
+        Returns
+        -------
+        ndarray
+            Shape (n_samples, length) for a 2-D X (-1, or None for tags that are not integers,
+            where a row is padded), else an object array of one array per sequence.
+        """
+        if decoding not in ("viterbi", "marginal"):
+            raise ValueError(f"decoding must be 'viterbi' or 'marginal', got {decoding!r}")
+        corpus, lattice, weights, logs = self._read(X)
+        if decoding == "viterbi":
+            path, log_p = self._best_path(corpus, lattice, logs)
+        else:
+            posterior, log_p = self._entries(corpus, lattice, weights, logs)
+            path = self._most_probable(corpus, lattice, posterior)
+        _warn_unexplained(log_p)
+        return self._arranged_states(corpus, path)
+
+    def predict_proba(self, X):
+        """p(z_t | x_1..T) of every token.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            Shape (n_samples, length, n_components) for a 2-D X (NaN where padded), else an object
+            array of arrays of shape (length, n_components).
+        """
+        corpus, lattice, weights, logs = self._read(X)
+        posterior, log_z = self._entries(corpus, lattice, weights, logs)
+        _warn_unexplained(log_z)
+        return self._arranged_table(corpus, lattice, posterior)
+
+    def filter_proba(self, X):
+        """p(z_t | x_1..t) of every token: what is known as the sequence unfolds.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            As `predict_proba`.
+        """
+        corpus, lattice, weights, logs = self._read(X)
+        posterior, log_z = self._entries(corpus, lattice, weights, logs, decoding.filtered)
+        _warn_unexplained(log_z)
+        return self._arranged_table(corpus, lattice, posterior)
+
+    def predict_next_proba(self, X):
+        """Probability of each symbol to come next after each sequence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_symbols)
+            In the order of `vocabulary_`; the unknown item, where there is one, is last.
+        """
+        corpus, lattice, weights, logs = self._read(X, means=True)
+        posterior, log_z = self._entries(corpus, lattice, weights, logs, decoding.filtered)
+        _warn_unexplained(log_z)
+        table = dense_posterior(lattice, posterior, self._cells.n_states)
+        return table[corpus.starts[1:] - 1] @ self.transmat_ @ self.emissionprob_
+
+    def score_samples(self, X):
+        """Log-likelihood of every sequence under posterior-mean parameters.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            log p(x) in nats per sequence; -inf where no path explains a sequence. All unknown
+            words share one cell: values under different vocabularies cannot be compared.
+        """
+        return self._log_likelihoods(X)[0]
+
+    def score(self, X, y=None):
+        """Mean log-likelihood per observed token (nats) under posterior-mean parameters.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        log_z, n_observed = self._log_likelihoods(X)
+        return float(log_z.sum() / n_observed)
+
+    def perplexity(self, X, per="token"):
+        """exp of minus the mean log-likelihood (Wang and Blunsom 2013, eqs. 26-27).
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        per : {"token", "sequence"}, default="token"
+            What the mean is taken over.
+
+        Returns
+        -------
+        float
+            Values under different vocabularies cannot be compared.
+        """
+        if per not in ("token", "sequence"):
+            raise ValueError(f"per must be 'token' or 'sequence', got {per!r}")
+        log_z, n_observed = self._log_likelihoods(X)
+        return float(np.exp(-log_z.sum() / (n_observed if per == "token" else len(log_z))))
+
+    def transform(self, X):
+        """Mean state posterior of each sequence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        corpus, lattice, weights, logs = self._read(X)
+        posterior, log_z = self._entries(corpus, lattice, weights, logs)
+        _warn_unexplained(log_z)
+        table = dense_posterior(lattice, posterior, self._cells.n_states)
+        sums = np.add.reduceat(table, corpus.starts[:-1], axis=0)
+        return sums / np.diff(corpus.starts)[:, None]
+
+    def sample(self, n_samples=1, length=10, random_state=None):
+        """Draw sequences from the model with posterior-mean parameters.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        length : int or array-like of shape (n_samples,), default=10
+            Length of the sequences. The model has no end state.
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        X : ndarray
+            Symbols, shape (n_samples, length); for several lengths an object array of arrays. The
+            unknown item is never emitted.
+        Z : ndarray
+            States (taggers: tags), same shape.
+        """
+        check_is_fitted(self)
+        rng = check_random_state(random_state)
+        lengths = np.broadcast_to(np.asarray(length, dtype=np.int64), (n_samples,))
+        if n_samples < 1 or (lengths < 1).any():
+            raise ValueError("n_samples and length must be at least 1")
+        symbols, states = self._drawn(lengths, rng)
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        width = int(lengths[0]) if np.ndim(length) == 0 else None
+        drawn = reading.Corpus(symbols, starts, width, [])
+        X = reading.arrange(drawn, self.vocabulary_[symbols], None)
+        return X, self._arranged_states(drawn, states)
+
+    def sample_paths(self, X, random_state=None):
+        """Draw a state path from p(z | x) for every sequence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        ndarray
+            States (taggers: tags), arranged as by `predict`.
+        """
+        corpus, lattice, weights, logs = self._read(X)
+        path = np.empty(len(corpus.tokens), np.int32)
+        log_z = np.empty(corpus.n_sequences)
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        decoding.sample_paths(weights, logs, lattice, corpus.starts, rng, path, log_z)
+        _warn_unexplained(log_z)
+        return self._arranged_states(corpus, path)
+
+    # Reading X
+
+    def _sequences(self, X, reset):
+        if reading.is_table(X):
+            return reading.read_table(check_table(self, X, reset=reset))
+        if reset:
+            for name in ("n_features_in_", "feature_names_in_"):
+                vars(self).pop(name, None)
+        return reading.read_ragged(X)
+
+    def _encoded(self, X):
+        check_is_fitted(self)
+        sequences = self._sequences(X, reset=False)
+        corpus = reading.encode(sequences, self._index)
+        self._check_unknown(corpus, sequences)
+        return corpus
+
+    def _check_unknown(self, corpus, sequences):
+        """Raise on words outside the vocabulary where they are not handled."""
+        if self.handle_unknown == "error" and corpus.unknown:
+            position = int(np.flatnonzero(corpus.tokens >= len(self._index))[0])
+            raise ValueError(
+                f"unknown word {sequences.tokens[position]!r} "
+                f"({reading.place(position, corpus.starts)}; {len(corpus.unknown)} unknown types): "
+                "give vocabulary, or handle_unknown='smooth' or 'rare'"
+            )
+
+    def _lattice_of(self, corpus):
+        """Allowed states of a new corpus."""
+        return lattice_for(corpus, self._cells)
+
+    def _read(self, X, means=False):
+        """Corpus, lattice, weights and log weights; unknown words nobody emits are unobserved."""
+        corpus = self._encoded(X)
+        weights, logs = self._mean_and_log() if means else self._predicting_weights()
+        lattice = _without_impossible(self._lattice_of(corpus), corpus, self._cells, weights)
+        return corpus, lattice, weights, logs
+
+    # Weights
+
+    def _complete_counts(self):
+        """Flat counts; the unknown item gets the mean count of words seen once ("rare")."""
+        check_is_fitted(self)
+        emission = flat_cells(self.counts_.emission)
+        if self._rare is not None:
+            emission = emission.copy()
+            emission[self._cells.unknown] += self._rare
+        return HMMCounts(self.counts_.start, self.counts_.transition, emission)
+
+    def _rare_counts(self, counts, problem):
+        """Mean expected count, by state, of the words seen once; None where nothing is to add."""
+        cells, corpus = problem.cells, problem.corpus
+        if self.handle_unknown != "rare" or corpus.unknown:
+            return None
+        seen = np.bincount(corpus.tokens[corpus.tokens >= 0], minlength=cells.n_words)
+        once = np.repeat(seen == 1, np.diff(cells.indptr[: cells.n_words + 1]))
+        if not once.any():
+            return None
+        slots = np.flatnonzero(once)
+        total = np.bincount(
+            cells.state[slots], weights=counts.emission[slots], minlength=cells.n_states
+        )
+        return total / np.count_nonzero(seen == 1)
+
+    def _mean_weights(self):
+        """Posterior-mean weights."""
+        return posterior_mean(self._complete_counts(), self._prior, self._cells, self._kept)
+
+    def _mean_and_log(self):
+        weights = self._mean_weights()
+        return weights, log_weights(weights)
+
+    def _predicting_weights(self):
+        """Weights of `predict` and `predict_proba`, and their logs."""
+        counts = self._complete_counts()
+        weights = self._weights(counts, self._prior, self._cells, self._kept)
+        return weights, self._log_weights(weights, counts, self._prior, self._cells)
+
+    # Running the kernels
+
+    def _entries(self, corpus, lattice, weights, logs, kernel=decoding.smoothed):
+        posterior = np.empty(n_entries(lattice))
+        log_z = np.empty(corpus.n_sequences)
+        kernel(weights, logs, lattice, corpus.starts, posterior, log_z)
+        return posterior, log_z
+
+    def _best_path(self, corpus, lattice, logs):
+        path = np.empty(len(corpus.tokens), np.int32)
+        log_p = np.empty(corpus.n_sequences)
+        decoding.viterbi(logs, lattice, corpus.starts, path, log_p)
+        return path, log_p
+
+    def _most_probable(self, corpus, lattice, posterior):
+        path = np.empty(len(corpus.tokens), np.int32)
+        decoding.best_states(lattice, posterior, 0, len(path), path)
+        return path
+
+    def _log_likelihoods(self, X):
+        corpus = self._encoded(X)
+        weights, logs = self._mean_and_log()
+        log_z = np.empty(corpus.n_sequences)
+        decoding.log_likelihood(weights, logs, self._lattice_of(corpus), corpus.starts, log_z)
+        return log_z, corpus.n_observed
+
+    def _arranged_table(self, corpus, lattice, posterior):
+        table = dense_posterior(lattice, posterior, self._cells.n_states)
+        return reading.arrange(corpus, table, np.nan)
+
+    def _arranged_states(self, corpus, path):
+        """States in the shape of the input."""
+        return reading.arrange(corpus, path.astype(np.int64), -1)
+
+    def _drawn(self, lengths, rng):
+        """Symbols and states of all sampled tokens, flat."""
+        inside = np.arange(lengths.max()) < lengths[:, None]
+        transition = np.cumsum(self.transmat_, axis=1)
+        states = np.empty(inside.shape, np.int32)
+        states[:, 0] = _draw_rows(
+            np.cumsum(self.startprob_)[None], np.zeros(len(lengths), int), rng
+        )
+        for t in range(1, inside.shape[1]):
+            states[:, t] = _draw_rows(transition, states[:, t - 1], rng)
+        states = states[inside]
+        emission = np.cumsum(self.emissionprob_[:, : len(self.vocabulary_)], axis=1)
+        symbols = np.empty(len(states), np.int32)
+        for state in np.unique(states):
+            here = states == state
+            levels = rng.random_sample(np.count_nonzero(here)) * emission[state, -1]
+            symbols[here] = np.searchsorted(emission[state], levels, side="right")
+        return symbols, states
+
+
+def _with_ruled_out(weights):
+    """Dense emissions in which the cells a dictionary rules out share the rest of their row."""
+    dense = weights.toarray()
+    listed = np.zeros(dense.shape, bool)
+    listed[np.repeat(np.arange(len(dense)), np.diff(weights.indptr)), weights.indices] = True
+    n_ruled_out = (~listed).sum(axis=0)
+    rest = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / np.maximum(1, n_ruled_out)
+    return np.where(listed, dense, rest)
+
+
+def _draw_rows(cumulative, rows, rng):
+    """Draw a column for each row index, with the cumulative weights of that row."""
+    levels = rng.random_sample(len(rows)) * cumulative[rows, -1]
+    return (cumulative[rows] <= levels[:, None]).sum(axis=1)
+
+
+def _without_impossible(lattice, corpus, cells, weights):
+    """Make unknown tokens unobserved where none of their states gives the unknown item weight."""
+    unknown = weights.emission[cells.unknown]
+    if not corpus.unknown or unknown.all():
+        return lattice
+    cell = lattice.cell.copy()
+    for first in np.unique(lattice.first[corpus.tokens >= cells.n_words]):
+        count = lattice.count[np.flatnonzero(lattice.first == first)[0]]
+        slots = slice(first, first + count)
+        if not weights.emission[cell[slots]].any():
+            cell[slots] = -1
+    return lattice._replace(cell=cell)
+
+
+def _warn_unexplained(log_p):
+    unexplained = np.flatnonzero(np.isneginf(log_p))
+    if len(unexplained):
+        warnings.warn(
+            f"no path explains sequences {unexplained[:5].tolist()} ({len(unexplained)} in all): "
+            "each token gets its most probable state by emission",
+            UserWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,198 @@
+"""Where a fit starts: posteriors of the training tokens, or weights for a first E-step."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.hmm.parameters import (
+    HMMCounts,
+    empty_counts,
+    flat_cells,
+    log_weights,
+    posterior_mean,
+    uniform_weights,
+)
+from sklearn_cvb.kernels.chain import Weights, states_of
+from sklearn_cvb.kernels.decoding import smoothed
+from sklearn_cvb.kernels.jit import jit
+from sklearn_cvb.lattice import entry_states, n_entries
+
+# Smooths the transitions counted between unambiguous neighbours (Kupiec 1992).
+_UNAMBIGUOUS_COUNT = 0.1
+
+
+class Start(NamedTuple):
+    """A starting point: posteriors of all (token, state) entries, or weights; not both."""
+
+    posterior: np.ndarray | None
+    weights: Weights | None
+
+
+@jit
+def normalise_entries(lattice, entries):
+    """Divide the entries of each token by their sum, in place."""
+    position = 0
+    for t in range(lattice.count.size):
+        n = lattice.count[t]
+        total = 0.0
+        for j in range(n):
+            total += entries[position + j]
+        for j in range(n):
+            entries[position + j] /= total
+        position += n
+
+
+@jit
+def add_neighbour_products(lattice, starts, posterior, counts):
+    """Counts from token posteriors: neighbouring marginals multiplied."""
+    position = 0
+    for i in range(starts.size - 1):
+        before = position
+        for t in range(starts[i], starts[i + 1]):
+            right = states_of(lattice, t)
+            base = lattice.first[t]
+            for j in range(right.size):
+                weight = posterior[position + j]
+                cell = lattice.cell[base + j]
+                if cell >= 0:
+                    counts.emission[cell] += weight
+                if t == starts[i]:
+                    counts.start[right[j]] += weight
+                    continue
+                left = states_of(lattice, t - 1)
+                for k in range(left.size):
+                    counts.transition[left[k], right[j]] += posterior[before + k] * weight
+            before = position
+            position += right.size
+
+
+def counts_from_marginals(problem, posterior):
+    """Expected counts of independent token posteriors.
+
+    Parameters
+    ----------
+    problem : Problem
+    posterior : ndarray of shape (n_entries,)
+
+    Returns
+    -------
+    HMMCounts
+    """
+    counts = empty_counts(problem.cells)
+    add_neighbour_products(problem.lattice, problem.corpus.starts, posterior, counts)
+    return counts
+
+
+def posterior_of(start, problem):
+    """Token posteriors of a start; its weights get one forward-backward pass."""
+    if start.posterior is not None:
+        return start.posterior.copy()
+    posterior = np.empty(n_entries(problem.lattice))
+    smoothed(
+        start.weights,
+        log_weights(start.weights),
+        problem.lattice,
+        problem.corpus.starts,
+        posterior,
+        np.empty(problem.corpus.n_sequences),
+    )
+    return posterior
+
+
+def token_start(problem, rng):
+    """q_t from Dirichlet(1) over each token's allowed states, independently."""
+    entries = rng.standard_exponential(n_entries(problem.lattice))
+    normalise_entries(problem.lattice, entries)
+    return Start(entries, None)
+
+
+def parameter_start(problem, rng):
+    """Transitions and emissions drawn from Dirichlet(1)."""
+    cells, n = problem.cells, problem.cells.n_states
+    emission = rng.standard_exponential(len(cells.state))
+    totals = cells.row_totals(emission)
+    totals[totals == 0] = 1.0
+    weights = Weights(
+        rng.dirichlet(np.ones(n)),
+        rng.dirichlet(np.ones(n), size=n),
+        emission / totals[cells.state],
+    )
+    return Start(None, weights)
+
+
+def unambiguous_start(problem, rng):
+    """Transitions between neighbouring tokens that have one allowed state each; flat emissions."""
+    lattice, starts = problem.lattice, problem.corpus.starts
+    cells, n = problem.cells, problem.cells.n_states
+    single = lattice.count == 1
+    state = lattice.state[lattice.first]
+    first = np.zeros(len(single), bool)
+    first[starts[:-1]] = True
+    counts = empty_counts(cells)
+    np.add.at(counts.start, state[first & single], 1.0)
+    pair = single[1:] & single[:-1] & ~first[1:]
+    np.add.at(counts.transition, (state[:-1][pair], state[1:][pair]), 1.0)
+    start = counts.start + _UNAMBIGUOUS_COUNT
+    transition = counts.transition + _UNAMBIGUOUS_COUNT
+    return Start(
+        None,
+        Weights(
+            start / start.sum(),
+            transition / transition.sum(axis=1, keepdims=True),
+            np.ones(len(cells.state)),
+        ),
+    )
+
+
+def array_start(problem, arrays):
+    """Posteriors given as one (length, n_components) array per sequence."""
+    lengths = np.diff(problem.corpus.starts)
+    if len(arrays) != len(lengths):
+        raise ValueError(f"init has {len(arrays)} posterior arrays for {len(lengths)} sequences")
+    n = problem.cells.n_states
+    for i, (array, length) in enumerate(zip(arrays, lengths, strict=True)):
+        if np.shape(array) != (length, n):
+            raise ValueError(
+                f"init[{i}] has shape {np.shape(array)}, but sequence {i} needs {(int(length), n)}"
+            )
+    table = np.concatenate([np.asarray(array, dtype=np.float64) for array in arrays])
+    tokens = np.repeat(np.arange(len(table)), problem.lattice.count)
+    entries = table[tokens, entry_states(problem.lattice)]
+    allowed = np.bincount(tokens, weights=entries, minlength=len(table))
+    wrong = np.flatnonzero(~(np.abs(allowed - 1.0) < 1e-6) | (table < 0).any(axis=1))
+    if len(wrong):
+        sequence = int(np.searchsorted(problem.corpus.starts, wrong[0], side="right")) - 1
+        raise ValueError(
+            f"init[{sequence}] must give each token non-negative probabilities that sum to 1 over "
+            f"its allowed states (position {wrong[0] - problem.corpus.starts[sequence]} does not)"
+        )
+    return Start(entries, None)
+
+
+def model_counts(problem, model, vocabulary):
+    """The counts of a fitted model over the same vocabulary and states."""
+    if not hasattr(model, "counts_"):
+        raise ValueError(
+            "init is a model that is not fitted (clone unfits it: wrap it in "
+            "sklearn.frozen.FrozenEstimator to keep its counts through a search)"
+        )
+    emission = flat_cells(model.counts_.emission)
+    same = (
+        len(emission) == len(problem.cells.state)
+        and len(model.counts_.start) == problem.cells.n_states
+        and list(model.vocabulary_) == list(vocabulary)
+    )
+    if not same:
+        raise ValueError(
+            "init is a model with other states, another vocabulary or another handling of unknown "
+            "words: fit it on the same sequences with the same n_components, vocabulary, "
+            "tag_dictionary and handle_unknown"
+        )
+    return HMMCounts(model.counts_.start, model.counts_.transition, emission)
+
+
+def model_start(problem, model, prior, vocabulary):
+    """The posterior-mean weights of a fitted model."""
+    counts = model_counts(problem, model, vocabulary)
+    kept = uniform_weights(problem.cells)
+    return Start(None, posterior_mean(counts, prior, problem.cells, kept))

@@ -1,0 +1,1 @@
+"""Shared dynamic programs: numba only, arrays in, arrays out."""

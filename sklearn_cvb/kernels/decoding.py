@@ -1,0 +1,262 @@
+"""What is read off a chain once its weights are known: paths, marginals, likelihoods.
+
+Layout and conventions are those of `sklearn_cvb.kernels.chain`. Results for all tokens are written
+to flat arrays: one entry per token (paths) or per allowed state of each token (marginals).
+"""
+
+import math
+
+import numpy as np
+
+from sklearn_cvb.kernels.chain import (
+    _SUSPICIOUS_MESSAGE,
+    backward_pass,
+    fill_emission,
+    forward_backward,
+    forward_backward_log,
+    forward_pass,
+    forward_pass_log,
+    states_of,
+    work_for,
+)
+from sklearn_cvb.kernels.jit import jit
+
+
+@jit
+def best_states(lattice, posterior, begin, end, path):
+    """State with the largest entry at each token of [begin, end) (ties: the lowest state)."""
+    position = 0
+    for t in range(begin, end):
+        best = 0
+        for j in range(1, lattice.count[t]):
+            if posterior[position + j] > posterior[position + best]:
+                best = j
+        path[t] = lattice.state[lattice.first[t] + best]
+        position += lattice.count[t]
+
+
+@jit
+def trace_back(lattice, begin, end, size, score, origin, path):
+    """Follow the back-pointers of one sequence from its best last state."""
+    n = lattice.count[end - 1]
+    position = size - n
+    best = 0
+    for j in range(1, n):
+        if score[position + j] > score[position + best]:
+            best = j
+    log_p = score[position + best]
+    for t in range(end - 1, begin - 1, -1):
+        path[t] = lattice.state[lattice.first[t] + best]
+        best = origin[position + best]
+        if t > begin:
+            position -= lattice.count[t - 1]
+    return log_p
+
+
+@jit
+def viterbi(log_weights, lattice, starts, path, log_p):
+    """Most probable state path of every sequence (log space; ties go to the lowest state).
+
+    A sequence that no path explains gets each token's best state by emission.
+
+    Fills `path` (n_tokens,) with states and `log_p` (n_sequences,) with max over z of log p(x, z).
+    """
+    work = work_for(starts[:-1], starts[1:], lattice.count, log_weights.start.size)
+    origin = np.empty(work.forward.size, np.int32)
+    for i in range(starts.size - 1):
+        begin, end = starts[i], starts[i + 1]
+        size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, work.emission)
+        position = 0
+        previous = 0
+        for t in range(begin, end):
+            right = states_of(lattice, t)
+            for j in range(right.size):
+                best = -math.inf
+                best_from = 0
+                if t == begin:
+                    best = log_weights.start[right[j]]
+                else:
+                    left = states_of(lattice, t - 1)
+                    for k in range(left.size):
+                        value = (
+                            work.forward[previous + k] + log_weights.transition[left[k], right[j]]
+                        )
+                        if value > best:
+                            best = value
+                            best_from = k
+                work.forward[position + j] = best + work.emission[position + j]
+                origin[position + j] = best_from
+            previous = position
+            position += right.size
+        log_p[i] = trace_back(lattice, begin, end, size, work.forward, origin, path)
+        if log_p[i] == -math.inf:
+            best_states(lattice, work.emission, begin, end, path)
+
+
+@jit
+def smoothed(weights, log_weights, lattice, starts, posterior, log_z):
+    """p(z_t | x) of every token and log p(x) of every sequence (-inf: by emission)."""
+    work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
+    offset = 0
+    for i in range(starts.size - 1):
+        begin, end = starts[i], starts[i + 1]
+        size = fill_emission(weights.emission, lattice, begin, end, 1.0, work.emission)
+        log_z[i] = forward_backward(
+            weights.start, weights.transition, lattice, begin, end, size, work
+        )
+        if math.isnan(log_z[i]):
+            fill_emission(log_weights.emission, lattice, begin, end, 0.0, work.emission)
+            log_z[i] = forward_backward_log(
+                log_weights.start, log_weights.transition, lattice, begin, end, size, work
+            )
+        if log_z[i] == -math.inf:
+            fill_by_emission(weights.emission, lattice, begin, end, work.posterior)
+        for position in range(size):
+            posterior[offset + position] = work.posterior[position]
+        offset += size
+
+
+@jit
+def fill_by_emission(emission, lattice, begin, end, target):
+    """p(z_t | x_t) of one sequence under equal priors; uniform where no state emits the token."""
+    size = fill_emission(emission, lattice, begin, end, 1.0, target)
+    position = size
+    for t in range(end - 1, begin - 1, -1):
+        n = lattice.count[t]
+        position -= n
+        total = 0.0
+        for j in range(n):
+            total += target[position + j]
+        for j in range(n):
+            target[position + j] = target[position + j] / total if total > 0.0 else 1.0 / n
+
+
+@jit
+def filtered(weights, log_weights, lattice, starts, posterior, log_z):
+    """p(z_t | x_1..t) of every token and log p(x) of every sequence (-inf: by emission)."""
+    work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
+    offset = 0
+    for i in range(starts.size - 1):
+        begin, end = starts[i], starts[i + 1]
+        log_z[i], size = filter_sequence(weights, log_weights, lattice, begin, end, work)
+        if log_z[i] == -math.inf:
+            fill_by_emission(weights.emission, lattice, begin, end, work.forward)
+        for position in range(size):
+            posterior[offset + position] = work.forward[position]
+        offset += size
+
+
+@jit
+def filter_sequence(weights, log_weights, lattice, begin, end, work):
+    """Filtered marginals of one sequence in `work.forward`; returns log p(x) and the size.
+
+    The forward pass stands if no message came near underflow, or if the backward pass shows that
+    nothing which came near it matters; otherwise log space decides.
+    """
+    size = fill_emission(weights.emission, lattice, begin, end, 1.0, work.emission)
+    log_z = forward_pass(
+        weights.start,
+        weights.transition,
+        lattice,
+        begin,
+        end,
+        work.emission,
+        work.forward,
+        work.scale,
+    )
+    if not math.isnan(log_z):
+        suspicious = False
+        for position in range(size):
+            if work.forward[position] < _SUSPICIOUS_MESSAGE:
+                suspicious = True
+        if suspicious and not backward_pass(
+            weights.transition,
+            lattice,
+            begin,
+            end,
+            size,
+            work.emission,
+            work.posterior,
+            work.scale,
+        ):
+            log_z = math.nan
+    if math.isnan(log_z):
+        fill_emission(log_weights.emission, lattice, begin, end, 0.0, work.emission)
+        log_z = forward_pass_log(
+            log_weights.start,
+            log_weights.transition,
+            lattice,
+            begin,
+            end,
+            work.emission,
+            work.forward,
+        )
+        normalise_log(lattice, begin, end, work.forward)
+    return log_z, size
+
+
+@jit
+def normalise_log(lattice, begin, end, message):
+    """Turn the log messages of each token into probabilities (uniform where all are -inf)."""
+    position = 0
+    for t in range(begin, end):
+        n = lattice.count[t]
+        now = message[position : position + n]
+        largest = -math.inf
+        for j in range(n):
+            largest = max(largest, now[j])
+        total = 0.0
+        for j in range(n):
+            now[j] = math.exp(now[j] - largest) if largest > -math.inf else 1.0
+            total += now[j]
+        for j in range(n):
+            now[j] /= total
+        position += n
+
+
+@jit
+def log_likelihood(weights, log_weights, lattice, starts, log_z):
+    """log p(x) of every sequence (nats); -inf where no path explains it."""
+    work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
+    for i in range(starts.size - 1):
+        log_z[i], _ = filter_sequence(weights, log_weights, lattice, starts[i], starts[i + 1], work)
+
+
+@jit
+def draw(weights, size, rng):
+    """Draw an index with probability proportional to `weights[:size]`."""
+    total = 0.0
+    for j in range(size):
+        total += weights[j]
+    level = rng.random() * total
+    for j in range(size - 1):
+        level -= weights[j]
+        if level < 0.0:
+            return j
+    # Rounding may leave the level at 0: take the last state that has any weight.
+    last = size - 1
+    while last > 0 and weights[last] == 0.0:
+        last -= 1
+    return last
+
+
+@jit
+def sample_paths(weights, log_weights, lattice, starts, rng, path, log_z):
+    """Draw a state path from p(z | x) for every sequence: filter forward, sample backward."""
+    work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
+    chance = np.empty(weights.start.size)
+    for i in range(starts.size - 1):
+        begin, end = starts[i], starts[i + 1]
+        log_z[i], position = filter_sequence(weights, log_weights, lattice, begin, end, work)
+        for t in range(end - 1, begin - 1, -1):
+            states = states_of(lattice, t)
+            position -= states.size
+            largest = -math.inf
+            for j in range(states.size):
+                chance[j] = math.log(work.forward[position + j])
+                if t < end - 1:
+                    chance[j] += log_weights.transition[states[j], path[t + 1]]
+                largest = max(largest, chance[j])
+            for j in range(states.size):
+                chance[j] = math.exp(chance[j] - largest) if largest > -math.inf else 1.0
+            path[t] = states[draw(chance, states.size, rng)]

@@ -1,0 +1,100 @@
+"""Scorers for cross-validation and grid search over sequences of any length.
+
+scikit-learn's own scorers demand a rectangular ``y``; these call ``predict`` and hand what it gives
+to a metric. All are functions of ``(estimator, X, y)``, greater is better.
+"""
+
+from sklearn_cvb.metrics.tagging import (
+    many_to_one_accuracy,
+    one_to_one_accuracy,
+    token_accuracy,
+    v_measure,
+)
+
+
+class TaggingScorer:
+    """Score an estimator's predictions against gold tags by a metric.
+
+    Parameters
+    ----------
+    metric : callable (y_true, y_pred) -> float
+        Where greater is better. To be pickled it must be importable.
+    name : str
+        Name shown by ``repr``.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.metrics import TaggingScorer, tag_confusion
+    >>> def states_used(y_true, y_pred):
+    ...     return len(tag_confusion(y_true, y_pred)[2])
+    >>> TaggingScorer(states_used, "states_used_scorer")
+    states_used_scorer
+    """
+
+    def __init__(self, metric, name):
+        self.metric = metric
+        self.name = name
+
+    def __call__(self, estimator, X, y=None):
+        """Score ``estimator.predict(X)`` against ``y``.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            Its ``predict`` gives one label sequence per sample.
+        X : sequences
+            As the estimator takes them.
+        y : list of label sequences
+            Gold tags, None where unknown.
+
+        Returns
+        -------
+        score : float
+            Greater is better.
+
+        Raises
+        ------
+        TypeError
+            If ``y`` is None.
+        """
+        if y is None:
+            raise TypeError(f"{self.name} compares predictions with gold tags: pass y")
+        return self.metric(y, estimator.predict(X))
+
+    def __repr__(self):
+        return self.name
+
+
+token_accuracy_scorer = TaggingScorer(token_accuracy, "token_accuracy_scorer")
+many_to_one_scorer = TaggingScorer(many_to_one_accuracy, "many_to_one_scorer")
+one_to_one_scorer = TaggingScorer(one_to_one_accuracy, "one_to_one_scorer")
+v_measure_scorer = TaggingScorer(v_measure, "v_measure_scorer")
+
+
+def perplexity_scorer(estimator, X, y=None):
+    """Minus the perplexity per token of ``X``, so that greater is better.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        With a method ``perplexity(X)``.
+    X : sequences
+        As the estimator takes them.
+    y : object, default=None
+        Ignored.
+
+    Returns
+    -------
+    score : float
+        At most -1 for a discrete model.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.metrics import perplexity_scorer
+    >>> class FairCoin:
+    ...     def perplexity(self, X):
+    ...         return 2.0
+    >>> perplexity_scorer(FairCoin(), [[0, 1], [1]])
+    -2.0
+    """
+    return -float(estimator.perplexity(X))

@@ -1,0 +1,43 @@
+"""The only file that imports scikit-learn's private modules: parameter checks and callbacks."""
+
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # an older or later scikit-learn without callbacks: fit without them
+
+    class CallbackSupportMixin:
+        """Stands in where scikit-learn has no callbacks."""
+
+    def with_callbacks(method):
+        """Stand in where scikit-learn has no callbacks."""
+        return method
+
+
+def check_table(estimator, X, *, reset):
+    """Validate a 2-D X as scikit-learn demands; NaN stands for a missing observation."""
+    return validate_data(
+        estimator, X, dtype=None, ensure_all_finite="allow-nan", ensure_2d=True, reset=reset
+    )
+
+
+def root_context(estimator, n_restarts):
+    """Open the callback context of a fit whose subtasks are its restarts (None: no callbacks)."""
+    if not hasattr(estimator, "_init_callback_context"):
+        return None
+    context = estimator._init_callback_context(max_subtasks=n_restarts, sequential_subtasks=False)
+    return context if getattr(estimator, "_skl_callbacks", None) else None
+
+
+__all__ = [
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "check_table",
+    "fit_context",
+    "root_context",
+    "with_callbacks",
+]

@@ -1,0 +1,131 @@
+"""Long chains of the Gibbs sampler against the exact collapsed posterior."""
+
+import brute
+import numpy as np
+import pytest
+import restatement
+import restatement_token
+from estimators import make_estimator, posterior_means
+from problems import make_problem, with_priors
+
+N_SWEEPS, N_BURN_IN, N_BATCHES = 21_000, 1_000, 40
+
+PROBLEMS = {
+    "free": make_problem([[0, 1, 0], [1, 2], [2, 2, 0]], 2, 3, 0.4, 0.3),
+    "missing": make_problem([[0, None, 1], [1], [2, 0, None], [2]], 3, 3, 0.8, 0.5),
+    "dictionary": make_problem(
+        [[0, 3, 1], [3, 2], [4, 0, 3], [2, 4]],
+        3,
+        5,
+        0.3,
+        0.2,
+        {0: [0], 1: [1], 2: [0, 2], 3: [1, 2], 4: [0, 1]},
+    ),
+}
+
+
+def _chain(problem, **keywords):
+    settings = {"max_iter": N_SWEEPS, "n_burn_in": N_BURN_IN, "thin": 1, "temperatures": None}
+    return make_estimator("Gibbs", problem, **settings | keywords).fit(problem.sequences)
+
+
+@pytest.fixture(scope="module")
+def chains():
+    """One long chain per problem."""
+    return {name: _chain(problem) for name, problem in PROBLEMS.items()}
+
+
+def _standard_errors(indicators):
+    """Batch means: the error of the mean of each column of a chain of indicators."""
+    size = len(indicators) // N_BATCHES
+    batches = indicators[: size * N_BATCHES].reshape(N_BATCHES, size, -1).mean(axis=1)
+    spread = batches.std(axis=0, ddof=1) / np.sqrt(N_BATCHES)
+    # Without the floor a column that hardly ever moves would look certain.
+    mean = indicators.mean(axis=0)
+    return np.maximum(spread, np.sqrt((mean * (1 - mean) + 1e-4) / len(indicators)))
+
+
+def _deviations(indicators, exact):
+    """Deviations of the chain's means from exact probabilities, in standard errors."""
+    return (indicators.mean(axis=0) - exact) / _standard_errors(indicators)
+
+
+def _one_hot(samples, n_states):
+    return (samples[:, :, None] == np.arange(n_states)).reshape(len(samples), -1).astype(float)
+
+
+def _together(samples):
+    rows, columns = np.triu_indices(samples.shape[1], 1)
+    return (samples[:, rows] == samples[:, columns]).astype(float)
+
+
+def _exact_together(problem):
+    table = brute.collapsed_posterior(problem).co_assignment
+    return table[np.triu_indices(len(table), 1)]
+
+
+def test_samples_cover_the_kept_sweeps(chains):
+    for name, problem in PROBLEMS.items():
+        samples = chains[name].samples_
+        n_tokens = sum(len(sequence) for sequence in problem.sequences)
+        assert samples.shape == (N_SWEEPS - N_BURN_IN, n_tokens)
+        assert np.issubdtype(samples.dtype, np.integer)
+    thinned = _chain(PROBLEMS["free"], max_iter=110, n_burn_in=10, thin=5)
+    assert len(thinned.samples_) == 20
+
+
+def test_marginals_match_where_the_dictionary_fixes_the_states(chains):
+    problem, samples = PROBLEMS["dictionary"], chains["dictionary"].samples_
+    exact = np.concatenate(brute.collapsed_posterior(problem).marginals).ravel()
+    indicators = _one_hot(samples, problem.n_states)
+    assert np.abs(_deviations(indicators, exact)).max() < 5
+    assert np.abs(indicators.mean(axis=0) - exact).max() < 0.04
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_co_assignments_match(chains, name):
+    indicators, exact = _together(chains[name].samples_), _exact_together(PROBLEMS[name])
+    assert np.abs(_deviations(indicators, exact)).max() < 5
+    assert np.abs(indicators.mean(axis=0) - exact).max() < 0.04
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_other_priors_would_be_noticed(chains, name):
+    problem = PROBLEMS[name]
+    other = with_priors(problem, 3 * problem.alpha, 3 * problem.beta)
+    deviations = _deviations(_together(chains[name].samples_), _exact_together(other))
+    assert np.abs(deviations).max() > 8
+
+
+def _nested(problem, sample):
+    lengths = [len(sequence) for sequence in problem.sequences]
+    return np.split(sample, np.cumsum(lengths)[:-1])
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_fitted_probabilities_average_over_samples(name):
+    problem = PROBLEMS[name]
+    estimator = _chain(problem, max_iter=60, n_burn_in=20, thin=2)
+    tables = []
+    for sample in estimator.samples_:
+        q = restatement_token.indicator_posteriors(problem, _nested(problem, sample))
+        xi = [restatement.pair_products(states) for states in q]
+        counts = restatement.expected_counts(problem, q, xi)
+        tables.append(restatement.posterior_mean_weights(problem, counts))
+    for got, each in zip(posterior_means(estimator), zip(*tables, strict=True), strict=True):
+        np.testing.assert_allclose(got, np.mean(each, axis=0), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_history_is_the_log_joint_of_the_samples(name):
+    problem = PROBLEMS[name]
+    estimator = _chain(problem, max_iter=30, n_burn_in=0)
+    expected = brute.collapsed_log_joint(problem, estimator.samples_)
+    np.testing.assert_allclose(estimator.history_, expected, atol=1e-8)
+
+
+def test_samples_stay_legal(chains):
+    problem = PROBLEMS["dictionary"]
+    allowed = [states for row in problem.allowed for states in row]
+    for column, states in enumerate(allowed):
+        assert set(chains["dictionary"].samples_[:, column]) <= set(states)

@@ -1,0 +1,33 @@
+"""Fitting with every prior cell different, which the public parameters do not offer."""
+
+import numpy as np
+from estimators import make_estimator
+
+from sklearn_cvb.hmm.parameters import Prior
+
+
+def prior_cells(problem, cells):
+    """The problem's prior cells, laid out as the kernels hold them: emissions word by word."""
+    words = np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))
+    transition, start = problem.alpha[:-1], problem.alpha[-1]
+    return Prior(
+        start,
+        float(start.sum()),
+        transition,
+        transition.sum(axis=1),
+        problem.beta[cells.state, words],
+        problem.beta.sum(axis=1),
+    )
+
+
+def fit_with_unequal_priors(prefix, problem, **keywords):
+    """Fit an estimator whose hook for the prior answers with the problem's cells."""
+    estimator = make_estimator(prefix, problem, **keywords)
+    kind = type(estimator)
+
+    class Unequal(kind):
+        def _priors(self, cells, concentrations):
+            return prior_cells(problem, cells)
+
+    Unequal.__name__ = kind.__name__
+    return Unequal(**estimator.get_params()).fit(problem.sequences)
