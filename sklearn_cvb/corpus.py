@@ -122,7 +122,8 @@ def read_ragged(X):
     lengths = np.fromiter(map(len, X), np.int64, len(X))
     _refuse_empty(lengths)
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    if all(isinstance(sequence, np.ndarray) for sequence in X):
+    # Arrays of several dtypes would be cast to a common one: 1 would become "1".
+    if all(isinstance(sequence, np.ndarray) and sequence.dtype == X[0].dtype for sequence in X):
         return Sequences(np.concatenate(X).tolist(), starts, None)
     return Sequences(list(chain.from_iterable(X)), starts, None)
 

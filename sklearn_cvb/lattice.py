@@ -194,8 +194,10 @@ def tags_of(entry):
 
 
 def check_dictionary(tag_dictionary):
-    """Raise ValueError if an entry of the dictionary is empty."""
-    empty = [word for word, entry in tag_dictionary.items() if not tags_of(entry)]
+    """Raise ValueError if an entry of the dictionary is empty or None."""
+    empty = [
+        word for word, entry in tag_dictionary.items() if entry is None or not tags_of(entry)
+    ]
     if empty:
         raise ValueError(
             f"tag_dictionary lists no tag for {empty[:5]!r} ({len(empty)} words): leave a word "

@@ -1,7 +1,12 @@
 """The only file that imports scikit-learn's private modules: parameter checks and callbacks."""
 
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+)
 from sklearn.utils.validation import validate_data
 
 try:
@@ -35,6 +40,7 @@ __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
+    "InvalidParameterError",
     "StrOptions",
     "check_table",
     "fit_context",

@@ -1,6 +1,7 @@
 """What all hidden Markov models share: reading X, the template of a fit, and what it leaves."""
 
 import warnings
+from contextlib import contextmanager
 from numbers import Integral, Real
 
 import numpy as np
@@ -30,10 +31,25 @@ from sklearn_cvb.validation import (
     CallbackSupportMixin,
     HasMethods,
     Interval,
+    InvalidParameterError,
     StrOptions,
     fit_context,
     root_context,
     with_callbacks,
+)
+
+
+# What reading X and y sets, before there is a fit.
+_READ = (
+    "vocabulary_",
+    "classes_",
+    "n_features_in_",
+    "feature_names_in_",
+    "_index",
+    "_cells",
+    "_n_states",
+    "_legal",
+    "_labels",
 )
 
 
@@ -98,34 +114,53 @@ class BaseHMM(
         -------
         self
         """
-        problem = self._problem(X, y)
-        resumed = self._resumable(problem)
-        n_restarts = self.n_init if resumed is None and self._starts_differ() else 1
-        context = root_context(self, n_restarts)
-        if context is not None:
-            context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        rngs = spawn_generators(check_random_state(self.random_state), n_restarts)
+        with self._unchanged_on_error():
+            problem = self._problem(X, y)
+            resumed = self._resumable(problem)
+            n_restarts = self.n_init if resumed is None and self._starts_differ() else 1
+            context = root_context(self, n_restarts)
+            if context is not None:
+                context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+            rngs = spawn_generators(check_random_state(self.random_state), n_restarts)
 
-        def restart(index, rng, record):
-            report = self._reporter(index, record, context, problem, X, y)
-            state = resumed if resumed is not None else self._start(problem, rng)
-            fit = sweep_until(
-                state, lambda s: self._sweep(s, problem, rng), self._schedule(problem), report
-            )
-            return self._ranked(fit, problem)
+            def restart(index, rng, record):
+                report = self._reporter(index, record, context, problem, X, y)
+                state = resumed if resumed is not None else self._start(problem, rng)
+                fit = sweep_until(
+                    state, lambda s: self._sweep(s, problem, rng), self._schedule(problem), report
+                )
+                return self._ranked(fit, problem)
 
-        try:
-            fits = run_restarts(restart, rngs, self.n_jobs)
-        except Interrupted as interrupted:
-            if self.warm_start and interrupted.fits:
-                self._keep([self._ranked(fit, problem) for fit in interrupted.fits], problem)
-            raise KeyboardInterrupt from None
+            fits, interrupted = self._run(restart, rngs, problem)
         self._keep(fits, problem)
+        if interrupted:
+            raise KeyboardInterrupt
         if context is not None:
             context.call_on_fit_task_end(
                 estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
             )
         return self
+
+    def _run(self, restart, rngs, problem):
+        """The fits of all restarts, and whether Ctrl-C ended them (kept with `warm_start`)."""
+        try:
+            return run_restarts(restart, rngs, self.n_jobs), False
+        except Interrupted as interrupted:
+            if not (self.warm_start and interrupted.fits):
+                raise KeyboardInterrupt from None
+            return [self._ranked(fit, problem) for fit in interrupted.fits], True
+
+    @contextmanager
+    def _unchanged_on_error(self):
+        """Put back what reading X and y has changed if a fit fails: an earlier fit stays whole."""
+        before = {name: vars(self)[name] for name in _READ if name in vars(self)}
+        try:
+            yield
+        except BaseException:
+            for name in _READ:
+                vars(self).pop(name, None)
+            vars(self).update(before)
+            raise
 
     def fit_predict(self, X, y=None):
         """Fit, and return the states (taggers: tags) of the training sequences.
@@ -203,8 +238,13 @@ class BaseHMM(
             if not types and self.handle_unknown == "error":
                 raise ValueError("X holds no observed token: give a vocabulary")
             return types
-        types = list(dict.fromkeys(self.vocabulary))
-        return reading.sorted_types(types) if isinstance(self.vocabulary, set) else types
+        given = list(self.vocabulary)
+        types = reading.types_of(given, np.array([0, len(given)]))
+        if any(map(reading.is_missing, given)):
+            raise ValueError("vocabulary holds None or NaN, which stand for missing observations")
+        if isinstance(self.vocabulary, set | frozenset):
+            return types
+        return list(dict.fromkeys(given))
 
     def _word_states(self, corpus, y):
         """Set the number of states; return the states of each word (None: all of them)."""
@@ -219,11 +259,11 @@ class BaseHMM(
         for name in ("alpha", "beta", "start_alpha"):
             value = getattr(self, name)
             if isinstance(value, Real) and not np.isfinite(value):
-                raise ValueError(f"{name} must be finite, got {value!r}")
+                raise InvalidParameterError(f"{name} must be finite, got {value!r}")
         for name in ("alpha_prior", "beta_prior"):
             value = getattr(self, name)
-            if len(value) != 2 or not (1 <= value[0] < np.inf and 0 < value[1] < np.inf):
-                raise ValueError(
+            if not _is_shape_and_rate(value):
+                raise InvalidParameterError(
                     f"{name} must be (shape, rate) with shape >= 1 and rate > 0, got {value!r}"
                 )
 
@@ -358,3 +398,10 @@ class BaseHMM(
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _is_shape_and_rate(value):
+    """Whether `value` is a pair (shape >= 1, rate > 0) of finite numbers."""
+    if len(value) != 2 or not all(isinstance(number, Real) for number in value):
+        return False
+    return 1 <= value[0] < np.inf and 0 < value[1] < np.inf

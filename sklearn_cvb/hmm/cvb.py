@@ -18,6 +18,7 @@ from sklearn_cvb.hmm.leave_out import (
     fill_products,
     floor_of,
     full_absence,
+    infer_units,
     leave_out_score,
     no_absence,
     spread,
@@ -25,7 +26,7 @@ from sklearn_cvb.hmm.leave_out import (
     tally_of,
     units_for,
 )
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights
 from sklearn_cvb.hmm.token_update import sweep_tokens, track_absence
 from sklearn_cvb.kernels.decoding import best_states
 from sklearn_cvb.lattice import n_entries
@@ -210,16 +211,17 @@ class CVBHMM(BaseHMM):
         self.verbose = verbose
 
     def _start(self, problem, rng):
-        """Independent token posteriors, and the counts of their products."""
+        """First posteriors and their counts."""
         self._check_blocks(problem)
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
         start = self._starting_point(problem, prior, rng)
-        entries = starting.posterior_of(start, problem)
         by_token = self.update == "token"
-        units, posterior, pairs = _product_units(
-            problem, entries, None if by_token else self.block_length
-        )
+        if by_token:
+            entries = starting.posterior_of(start, problem)
+            units, posterior, pairs = _product_units(problem, entries, None)
+        else:
+            units, posterior, pairs = _first_units(problem, start, self.block_length)
         counts = count_units(units, problem, posterior, pairs)
         return CVBState(
             counts,
@@ -295,6 +297,17 @@ class CVBHMM(BaseHMM):
 
     def _fitted_by_algorithm(self, best, problem):
         return {"loo_score_": best.objective}
+
+
+def _first_units(problem, start, block_length):
+    """Units with the posteriors of a start; weights give the pair marginals of one E-step."""
+    if start.weights is not None and block_length is None:
+        units = units_for(problem.corpus.starts, problem.lattice.count, problem.cells.n_states)
+        posterior, pairs = np.empty(units.entry[-1]), np.empty(units.pair[-1])
+        logs = log_weights(start.weights)
+        if infer_units(start.weights, logs, units, problem.lattice, posterior, pairs):
+            return units, posterior, pairs
+    return _product_units(problem, starting.posterior_of(start, problem), block_length)
 
 
 def _product_units(problem, entries, block_length):

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts
 from sklearn_cvb.kernels.chain import (
     add_outer,
+    fill_emission,
     forward_backward,
     forward_backward_log,
     forward_pass,
@@ -418,6 +419,32 @@ def _track_absence(tables, logs, i, units, lattice, work, in_log, absence):
                 for b in range(n):
                     absence.transition[left[a], right[b]] *= max(0.0, 1.0 - work.block[a * n + b])
         position += n
+
+
+@jit
+def infer_units(weights, log_weights, units, lattice, posterior, pairs):
+    """Posteriors and pair marginals of whole sequences under given weights: one E-step.
+
+    Returns False where no path explains a sequence.
+    """
+    work = work_for(units.begin, units.end, lattice.count, weights.start.size)
+    for i in range(units.begin.size):
+        begin, end = units.begin[i], units.end[i]
+        size = fill_emission(weights.emission, lattice, begin, end, 1.0, work.emission)
+        log_z = forward_backward(weights.start, weights.transition, lattice, begin, end, size, work)
+        in_log = math.isnan(log_z)
+        if in_log:
+            fill_emission(log_weights.emission, lattice, begin, end, 0.0, work.emission)
+            log_z = forward_backward_log(
+                log_weights.start, log_weights.transition, lattice, begin, end, size, work
+            )
+            if log_z == -math.inf:
+                return False
+        _store_pairs(weights, log_weights.transition, i, units, lattice, work, in_log, pairs)
+        entry = units.entry[i]
+        for position in range(size):
+            posterior[entry + position] = work.posterior[position]
+    return True
 
 
 @jit

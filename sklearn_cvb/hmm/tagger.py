@@ -1,5 +1,6 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
+import warnings
 from numbers import Integral
 
 import numpy as np
@@ -45,6 +46,8 @@ def read_labels(y, corpus):
     """
     if hasattr(y, "to_numpy"):
         y = y.to_numpy()
+    elif not hasattr(y, "__len__") and hasattr(y, "__array__"):
+        y = np.asarray(y)
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 and corpus.width != 1:
         y = y[:, 0]
     if len(y) != corpus.n_sequences:
@@ -112,13 +115,18 @@ class TaggerMixin:
         if y is not None and self.supervision == "y":
             labels = read_labels(y, corpus)
         self._labels = labels
-        tags = tags_in(dictionary, set(labels), self.unknown_tags or ())
+        unknown_tags = () if self.unknown_tags is None else list(self.unknown_tags)
+        if self.unknown_tags is not None and not unknown_tags:
+            raise ValueError("unknown_tags lists no tag: use None to allow any tag")
+        tags = tags_in(dictionary, set(labels), unknown_tags)
         if not tags:
             tags = list(range(self.n_components or 2))
         elif self.n_components is not None and self.n_components != len(tags):
-            raise ValueError(
-                f"n_components={self.n_components}, but the dictionary and y have {len(tags)} tags: "
-                "leave n_components at None"
+            warnings.warn(
+                f"n_components={self.n_components} is ignored: the dictionary and y have "
+                f"{len(tags)} tags",
+                UserWarning,
+                stacklevel=2,
             )
         self.classes_ = reading.as_array(tags)
         self._n_states = len(tags)
@@ -126,7 +134,7 @@ class TaggerMixin:
         open_tags = (
             range(len(tags))
             if self.unknown_tags is None
-            else map(states.__getitem__, self.unknown_tags)
+            else map(states.__getitem__, unknown_tags)
         )
         self._legal = Legal(dictionary, states, np.array(sorted(set(open_tags)), dtype=np.int32))
         if not dictionary and self.unknown_tags is None:
@@ -176,7 +184,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         Whether `fit` learns from the tags in `y` where they are known. With "none" only `score`
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
-        Number of tags 0..n_components-1, for use without dictionary and labels.
+        Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
     alpha : float, default=0.0
         Pseudo-count of every transition; 0 is maximum likelihood, above 0 maximum a posteriori in
         the softmax basis (adds alpha, not alpha - 1).
@@ -320,7 +328,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         Whether `fit` learns from the tags in `y` where they are known. With "none" only `score`
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
-        Number of tags 0..n_components-1, for use without dictionary and labels.
+        Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
     alpha : float or "auto", default=1.0
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -472,7 +480,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         Whether `fit` learns from the tags in `y` where they are known. With "none" only `score`
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
-        Number of tags 0..n_components-1, for use without dictionary and labels.
+        Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
     alpha : float or "auto", default=1.0
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -636,7 +644,7 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         Whether `fit` learns from the tags in `y` where they are known. With "none" only `score`
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
-        Number of tags 0..n_components-1, for use without dictionary and labels.
+        Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
     alpha : float or "auto", default=1.0
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).

@@ -1,0 +1,287 @@
+"""The main job's experiment: several fits of each tagger, and tagging of sentences held out."""
+
+import math
+import threading
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from sklearn_cvb.demo.text import Text
+from sklearn_cvb.hmm.tagger import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
+from sklearn_cvb.metrics import token_accuracy
+
+_MEASURED_SWEEPS = 60
+
+
+class Algorithm(NamedTuple):
+    """A tagger of the main job: how it is shown, its class, the arguments that set it apart."""
+
+    title: str
+    tagger: type
+    arguments: dict
+
+
+ALGORITHMS = {
+    "em": Algorithm("EM", EMHMMTagger, {}),
+    "vb": Algorithm("VB", VBHMMTagger, {}),
+    "cvb-token": Algorithm("CVB token", CVBHMMTagger, {"update": "token"}),
+    "cvb-sequence": Algorithm("CVB sequence", CVBHMMTagger, {"update": "sequence"}),
+    "gibbs": Algorithm("Gibbs", GibbsHMMTagger, {"temperatures": (2.0, 0.08)}),
+}
+
+# Emission concentrations by min_count, chosen on Wall Street Journal text: (from, beta) pairs.
+_BETAS = {
+    "em": ((1, 0.0),),
+    "vb": ((1, 0.03), (2, 0.1)),
+    "cvb-token": ((1, 0.03), (5, 0.01)),
+    "cvb-sequence": ((1, 0.03), (10, 0.1)),
+    "gibbs": ((1, 0.03),),
+}
+
+
+class Settings(NamedTuple):
+    """How the taggers are fitted; `alpha` and `beta` hold the values given, by algorithm."""
+
+    alpha: dict
+    beta: dict
+    min_count: int
+    restarts: int
+    max_iter: int
+    gibbs_sweeps: int
+    jobs: int
+    seed: int
+
+    def sweeps(self, name):
+        """Number of sweeps of an algorithm."""
+        return self.gibbs_sweeps if name == "gibbs" else self.max_iter
+
+    def concentrations(self, name):
+        """(alpha, beta) of an algorithm: those given, else those known to do well."""
+        alpha = 0.0 if name == "em" else 1.0
+        beta = [value for least, value in _BETAS[name] if self.min_count >= least][-1]
+        return self.alpha.get(name, alpha), self.beta.get(name, beta)
+
+
+class Restart(NamedTuple):
+    """One fit: token accuracy of its tags, seconds, and (sweeps, accuracies) where watched."""
+
+    accuracy: float
+    seconds: float
+    curve: tuple
+
+
+class Unseen(NamedTuple):
+    """Tagging of held-out sentences; NaN where there is no such word."""
+
+    known: float
+    unknown: float
+    perplexity: float
+    tagger: Any
+
+
+class HeldOut(NamedTuple):
+    """Sentences split in two; `is_known` says of each held-out token whether its word was seen."""
+
+    training: Text
+    X: list
+    y: list
+    is_known: list
+
+
+class Watch:
+    """A scikit-learn callback: reports sweeps, measures accuracy after some, stops on request.
+
+    Parameters
+    ----------
+    on_sweep : callable
+        Called after every sweep.
+    stop : threading.Event
+        Ends the fit when set.
+    y : list, default=None
+        Gold tags of the training sentences.
+    due : collection of int, default=()
+        Sweeps, counted from 0, after which the accuracy is measured.
+
+    Attributes
+    ----------
+    sweeps, accuracies : list
+        What was measured; sweeps are counted from 1.
+    seconds : float
+        Time spent on measuring.
+    """
+
+    def __init__(self, on_sweep, stop, y=None, due=()):
+        self.on_sweep = on_sweep
+        self.stop = stop
+        self.y = y
+        self.due = frozenset(due)
+        self.sweeps, self.accuracies, self.seconds = [], [], 0.0
+        self._is_due, self._begin = False, 0.0
+
+    def setup(self, estimator, context):
+        """Nothing to prepare."""
+
+    def teardown(self, estimator, context):
+        """Nothing to clear away."""
+
+    def on_fit_task_begin(self, estimator, context):
+        """Note whether and when the measuring of a sweep begins."""
+        self._is_due = context.task_name == "sweep" and context.task_id in self.due
+        self._begin = perf_counter()
+
+    @property
+    def on_fit_task_end(self):
+        """The hook; it asks for the fitted estimator, which costs a decoding, only when due."""
+        return self._measure if self._is_due else self._count
+
+    def _count(self, estimator, context):
+        if context.task_name == "sweep":
+            self.on_sweep()
+        return self.stop.is_set()
+
+    def _measure(self, estimator, context, *, fitted_estimator=None):
+        self._is_due = False
+        self.sweeps.append(context.task_id + 1)
+        self.accuracies.append(token_accuracy(self.y, fitted_estimator.labels_))
+        self.seconds += perf_counter() - self._begin
+        return self._count(estimator, context)
+
+
+def tagger_for(name, text, settings):
+    """An unfitted tagger.
+
+    Parameters
+    ----------
+    name : str
+        Key of `ALGORITHMS`.
+    text : Text
+        Its dictionary is the tagger's.
+    settings : Settings
+
+    Returns
+    -------
+    estimator
+    """
+    alpha, beta = settings.concentrations(name)
+    return ALGORITHMS[name].tagger(
+        text.dictionary,
+        supervision="none",
+        alpha=alpha,
+        beta=beta,
+        max_iter=settings.sweeps(name),
+        tol=0,
+        random_state=settings.seed,
+        **ALGORITHMS[name].arguments,
+    )
+
+
+def warm_up(name, text, settings):
+    """Fit a few sentences for one sweep, so that no timing holds a compilation."""
+    few = text._replace(X=text.X[:3], y=text.y[:3])
+    tagger = tagger_for(name, few, settings._replace(max_iter=1, gibbs_sweeps=1))
+    tagger.set_params(handle_unknown="error").fit(few.X)
+
+
+def run_restarts(name, text, settings, on_sweep):
+    """Fit an algorithm from several random starts, on `settings.jobs` threads.
+
+    Parameters
+    ----------
+    name : str
+        Key of `ALGORITHMS`.
+    text : Text
+    settings : Settings
+    on_sweep : callable
+        Called after every sweep, from any thread.
+
+    Yields
+    ------
+    Restart
+        In order; the first has the accuracy by sweep.
+    """
+    stop = threading.Event()
+    jobs = Parallel(n_jobs=settings.jobs, prefer="threads", return_as="generator")
+    try:
+        yield from jobs(
+            delayed(_restart)(name, text, settings, index, on_sweep, stop)
+            for index in range(settings.restarts)
+        )
+    finally:
+        stop.set()
+
+
+def _restart(name, text, settings, index, on_sweep, stop):
+    tagger = tagger_for(name, text, settings)
+    tagger.set_params(handle_unknown="error", random_state=settings.seed + index)
+    due = measured_sweeps(settings.sweeps(name)) if index == 0 else ()
+    watch = Watch(on_sweep, stop, text.y, due)
+    begin = perf_counter()
+    tagger.set_callbacks(watch).fit(text.X)
+    seconds = perf_counter() - begin - watch.seconds
+    accuracy = token_accuracy(text.y, tagger.labels_)
+    return Restart(accuracy, seconds, (watch.sweeps, watch.accuracies))
+
+
+def measured_sweeps(n_sweeps):
+    """Sweeps after which the accuracy is measured: all, or closest together in the beginning."""
+    if n_sweeps <= _MEASURED_SWEEPS:
+        return range(n_sweeps)
+    return (np.unique(np.geomspace(1, n_sweeps, _MEASURED_SWEEPS).astype(int)) - 1).tolist()
+
+
+def hold_out(split):
+    """Note which held-out words the training sentences have.
+
+    Parameters
+    ----------
+    split : tuple (training, X, y)
+        From `split_text`.
+
+    Returns
+    -------
+    HeldOut
+    """
+    training, X, y = split
+    words = {word for sentence in training.X for word in sentence}
+    return HeldOut(training, X, y, [[word in words for word in sentence] for sentence in X])
+
+
+def tag_unseen(name, held_out, settings, on_sweep):
+    """Learn from the training sentences, and tag and foresee those held out.
+
+    Parameters
+    ----------
+    name : str
+        Key of `ALGORITHMS`.
+    held_out : HeldOut
+    settings : Settings
+    on_sweep : callable
+        Called after every sweep.
+
+    Returns
+    -------
+    Unseen
+    """
+    tagger = tagger_for(name, held_out.training, settings)
+    tagger.set_callbacks(Watch(on_sweep, threading.Event())).fit(held_out.training.X)
+    predicted = tagger.predict(held_out.X)
+    return Unseen(
+        _accuracy_where(True, held_out, predicted),
+        _accuracy_where(False, held_out, predicted),
+        # The taggers' own `perplexity` refuses annealed samples; the score of averaged parameters
+        # is defined for every algorithm.
+        math.exp(-tagger.score(held_out.X)),
+        tagger.set_callbacks(),
+    )
+
+
+def _accuracy_where(known, held_out, predicted):
+    gold = [
+        [tag if is_known is known else None for tag, is_known in zip(*row, strict=True)]
+        for row in zip(held_out.y, held_out.is_known, strict=True)
+    ]
+    if all(tag is None for tags in gold for tag in tags):
+        return math.nan
+    return token_accuracy(gold, predicted)

@@ -1,0 +1,178 @@
+"""The text that the main job learns from: raw sentences, a tag dictionary, gold tags to score by."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from sklearn_cvb.datasets import (
+    fetch_brown,
+    fetch_conll2000,
+    fetch_treebank_tagged,
+    fetch_wsj,
+    make_pocket_english,
+    pocket_english_dictionary,
+    read_conllu,
+    read_word_tag,
+)
+from sklearn_cvb.lattice import tag_dictionary_from, tags_in
+
+FETCHERS = {
+    "treebank": fetch_treebank_tagged,
+    "conll2000": fetch_conll2000,
+    "wsj": fetch_wsj,
+    "brown": fetch_brown,
+}
+EMBEDDED = "pocket English"
+_EMBEDDED_SENTENCES = 1000
+_FEWEST_SENTENCES = 10
+
+
+class Text(NamedTuple):
+    """Sentences to tag.
+
+    Attributes
+    ----------
+    name : str
+        Name of the corpus.
+    X, y : list of list
+        Words, and gold tags (None where unknown).
+    dictionary : dict
+        Legal tags of each word.
+    is_whole : bool
+        Whether X is the whole corpus.
+    """
+
+    name: str
+    X: list
+    y: list
+    dictionary: dict
+    is_whole: bool
+
+
+class Ambiguity(NamedTuple):
+    """How much a dictionary leaves open: means over tokens."""
+
+    n_tokens: int
+    n_words: int
+    n_tags: int
+    tags_per_token: float
+    ambiguous: float
+    random_choice: float
+
+
+def load_text(corpus, data_home, n_sentences, min_count, seed):
+    """Read or generate sentences and build their dictionary.
+
+    Parameters
+    ----------
+    corpus : str or None
+        Name of a corpus or path of a file; None for sentences from the pocket English grammar.
+    data_home : str or None
+        Folder of the named corpora.
+    n_sentences : int or None
+        Take the first so many sentences; None for all.
+    min_count : int
+        Words seen fewer than this many times among these sentences may take any tag.
+    seed : int
+        Seed of the generated sentences.
+
+    Returns
+    -------
+    Text
+        The dictionary of a corpus holds the tags of all its sentences.
+
+    Raises
+    ------
+    ValueError
+        If the corpus has too few sentences or no tags, or a file is malformed.
+    OSError
+        If a file is missing.
+    """
+    if corpus is None:
+        n_sentences = n_sentences or _EMBEDDED_SENTENCES
+        sentences = make_pocket_english(n_sentences, random_state=seed)
+        tagged = [[(word, tag) for tag in tags] for word, tags in _lexicon()]
+        dictionary = tag_dictionary_from(tagged, min_count=min_count, count_in=sentences.data)
+        text = Text(EMBEDDED, sentences.data, sentences.target, dictionary, False)
+    else:
+        text = _from_corpus(corpus, data_home, n_sentences, min_count)
+    if len(text.X) < _FEWEST_SENTENCES:
+        raise ValueError(
+            f"{text.name} gives {len(text.X)} sentences; at least {_FEWEST_SENTENCES} are needed, "
+            "a tenth of which is held out"
+        )
+    return text
+
+
+def _lexicon():
+    return pocket_english_dictionary().items()
+
+
+def _from_corpus(corpus, data_home, n_sentences, min_count):
+    name, whole = corpus, None
+    if corpus in FETCHERS:
+        whole = FETCHERS[corpus](data_home=data_home)
+    else:
+        name, whole = Path(corpus).name, _read_file(Path(corpus))
+    if n_sentences is not None and n_sentences > len(whole.data):
+        raise ValueError(f"{name} has {len(whole.data):,} sentences, not {n_sentences:,}")
+    X, y = whole.data[:n_sentences], whole.target[:n_sentences]
+    if all(tag is None for tags in y for tag in tags):
+        raise ValueError(f"{name} holds no tags: there is no dictionary to learn from")
+    dictionary = tag_dictionary_from(whole.data, whole.target, min_count=min_count, count_in=X)
+    return Text(name, X, y, dictionary, len(X) == len(whole.data))
+
+
+def _read_file(path):
+    if not path.is_file():
+        names = ", ".join(FETCHERS)
+        raise OSError(f"no file {str(path)!r}, and the named corpora are {names}")
+    return read_conllu(path) if path.suffix == ".conllu" else read_word_tag(path)
+
+
+def split_text(text, min_count, seed):
+    """Hold out a tenth of the sentences; the dictionary is of the other nine tenths alone.
+
+    Parameters
+    ----------
+    text : Text
+    min_count : int
+        As in `load_text`.
+    seed : int
+        Seed of the split.
+
+    Returns
+    -------
+    training : Text
+    X, y : list of list
+        The sentences held out.
+    """
+    X, held_out, y, gold = train_test_split(text.X, text.y, test_size=0.1, random_state=seed)
+    dictionary = tag_dictionary_from(X, y, min_count=min_count)
+    return text._replace(X=X, y=y, dictionary=dictionary, is_whole=False), held_out, gold
+
+
+def ambiguity(text):
+    """Measure how much the dictionary leaves open in the text.
+
+    Parameters
+    ----------
+    text : Text
+
+    Returns
+    -------
+    Ambiguity
+    """
+    n_tags = len(tags_in(text.dictionary))
+    words = [word for sentence in text.X for word in sentence]
+    n_legal = np.array([len(text.dictionary.get(word, ())) or n_tags for word in words])
+    return Ambiguity(
+        len(words),
+        len(set(words)),
+        n_tags,
+        n_legal.mean(),
+        np.mean(n_legal > 1),
+        np.mean(1 / n_legal),
+    )
