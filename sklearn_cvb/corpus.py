@@ -6,7 +6,7 @@ or as a 2-D array whose rows are sequences of equal length.
 
 import math
 import numbers
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -90,7 +90,7 @@ def read_table(table):
     ValueError
         If a row holds nothing but missing values.
     """
-    n_sequences, width = table.shape
+    width = table.shape[1]
     if table.dtype.kind == "f":
         observed = ~np.isnan(table)
     elif table.dtype == object:
@@ -114,6 +114,10 @@ def read_ragged(X):
     ValueError
         If there is no sample, or a sample is empty.
     """
+    if isinstance(X, str | bytes):
+        raise TypeError(f"X is the string {X!r}: {_TOKENISE}, and pass a list of samples")
+    if not hasattr(X, "__iter__"):
+        raise TypeError(f"X is {X!r}: pass a list of sequences, such as lists of words")
     X = list(X)
     if not X:
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
@@ -125,7 +129,8 @@ def read_ragged(X):
     # Arrays of several dtypes would be cast to a common one: 1 would become "1".
     if all(isinstance(sequence, np.ndarray) and sequence.dtype == X[0].dtype for sequence in X):
         return Sequences(np.concatenate(X).tolist(), starts, None)
-    return Sequences(list(chain.from_iterable(X)), starts, None)
+    plain = (sequence.tolist() if isinstance(sequence, np.ndarray) else sequence for sequence in X)
+    return Sequences(list(chain.from_iterable(plain)), starts, None)
 
 
 def _check_kind(X, kind):
@@ -171,7 +176,7 @@ def types_of(tokens, starts):
         raise _unhashable(tokens, starts) from None
     for token in types:
         if isinstance(token, numbers.Real) and math.isinf(token):
-            raise ValueError(f"X contains infinity: token {token!r} is not a symbol")
+            raise ValueError(f"infinity is not a symbol: got the token {token!r}")
     return sorted_types(types)
 
 
@@ -235,7 +240,9 @@ def encode(sequences, index):
         if is_missing(token):
             codes[position] = -1
         elif isinstance(token, numbers.Real) and math.isinf(token):
-            raise ValueError(f"X contains infinity ({place(position, starts)})")
+            raise ValueError(
+                f"infinity is not a symbol: got the token {token!r} ({place(position, starts)})"
+            )
         else:
             codes[position] = len(index) + unknown.setdefault(token, len(unknown))
     return Corpus(codes, starts, width, list(unknown))
@@ -266,7 +273,7 @@ def arrange(corpus, values, fill):
         table[inside] = values
         return table
     ragged = np.empty(corpus.n_sequences, dtype=object)
-    ragged[:] = [values[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    ragged[:] = [values[a:b] for a, b in pairwise(starts)]
     return ragged
 
 

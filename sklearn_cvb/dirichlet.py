@@ -9,19 +9,17 @@ import math
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from sklearn_cvb.kernels.jit import jit
+from sklearn_cvb.kernels.jit import jit, jit_token
 
 # The concentration never leaves this range; at its ends digamma differences lose all digits.
 _SMALLEST, _LARGEST = 1e-10, 1e10
 
 
-@jit
+@jit_token
 def exp_digamma_scalar(x):
     """exp(digamma(x)) by shifting x above 7 and the asymptotic series (Abramowitz 6.3.18)."""
-    if x < 1e-3:
-        # 1/x beyond 709 underflows exp to 0 anyway.
-        if x < 1.0 / 760.0:
-            return 0.0
+    if x < 1.0 / 760.0:
+        return 0.0  # exp(-1 / x) is below the smallest float64
     shift = 0.0
     while x < 7.0:
         shift += 1.0 / x

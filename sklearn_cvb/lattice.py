@@ -8,6 +8,7 @@ import numpy as np
 from sklearn_cvb.corpus import Corpus, is_missing, place, sorted_types
 from sklearn_cvb.kernels.chain import Lattice
 from sklearn_cvb.kernels.jit import jit
+from sklearn_cvb.kernels.runs import Runs, runs_of
 
 
 class Cells(NamedTuple):
@@ -56,6 +57,17 @@ class Problem(NamedTuple):
     corpus: Corpus
     lattice: Lattice
     cells: Cells
+    runs: Runs
+
+
+def problem_of(corpus, lattice, cells):
+    """A problem, with its ambiguous runs."""
+    return Problem(
+        corpus,
+        lattice,
+        cells,
+        runs_of(lattice, corpus.starts, cells.n_states, len(cells.state)),
+    )
 
 
 def cells_for(rows, n_states, n_words, with_unknown):
@@ -195,9 +207,7 @@ def tags_of(entry):
 
 def check_dictionary(tag_dictionary):
     """Raise ValueError if an entry of the dictionary is empty or None."""
-    empty = [
-        word for word, entry in tag_dictionary.items() if entry is None or not tags_of(entry)
-    ]
+    empty = [word for word, entry in tag_dictionary.items() if entry is None or not tags_of(entry)]
     if empty:
         raise ValueError(
             f"tag_dictionary lists no tag for {empty[:5]!r} ({len(empty)} words): leave a word "

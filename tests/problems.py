@@ -134,25 +134,26 @@ def _with_decoy(rng, states, n_states):
     return sorted(legal)
 
 
-def breaks_symmetry(problem):
-    """Whether every two states are told apart by some token that may take only one of them."""
-    tokens = [
+def token_states(problem):
+    """The legal states of every token, all sequences in one list."""
+    return [
         legal_states(problem, i, t)
         for i, sequence in enumerate(problem.sequences)
         for t in range(len(sequence))
     ]
-    return all(
+
+
+def breaks_symmetry(problem):
+    """Whether all states are in use, and every two told apart by a token that allows only one."""
+    tokens = token_states(problem)
+    told_apart = all(
         any((first in legal) != (second in legal) for legal in tokens)
         for first in range(problem.n_states)
         for second in range(first)
     )
+    return told_apart and len(set().union(*tokens)) == problem.n_states
 
 
 def n_assignments(problem):
     """How many joint state assignments of the corpus are legal."""
-    sizes = [
-        len(legal_states(problem, i, t))
-        for i, sequence in enumerate(problem.sequences)
-        for t in range(len(sequence))
-    ]
-    return int(np.prod(sizes, dtype=float))
+    return int(np.prod([len(legal) for legal in token_states(problem)], dtype=float))

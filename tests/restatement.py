@@ -67,13 +67,16 @@ def posterior_mean_weights(problem, counts):
 
 
 def exp_digamma_weights(problem, counts):
-    """exp(digamma(cell)) / exp(digamma(row total)) of the posterior Dirichlet parameters."""
+    """exp(digamma(cell)) / exp(digamma(row total)) of the posterior Dirichlet parameters.
+
+    As one exponential: both parts underflow for a row without counts under a tiny prior.
+    """
     tables = []
     for table in (counts.transition + problem.alpha, counts.emission + problem.beta):
         weights = np.zeros_like(table)
         for k, row in enumerate(table):
             for j, cell in enumerate(row):
-                weights[k, j] = np.exp(digamma(cell)) / np.exp(digamma(row.sum()))
+                weights[k, j] = np.exp(digamma(cell) - digamma(row.sum()))
         tables.append(weights)
     return tuple(tables)
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 
 from sklearn_cvb import corpus as reading
@@ -26,7 +26,7 @@ from sklearn_cvb.hmm.parameters import (
     symmetric_prior,
 )
 from sklearn_cvb.hmm.prediction import PredictionMixin
-from sklearn_cvb.lattice import Problem, cells_for, dense_posterior, lattice_for
+from sklearn_cvb.lattice import cells_for, dense_posterior, lattice_for, problem_of
 from sklearn_cvb.validation import (
     CallbackSupportMixin,
     HasMethods,
@@ -37,7 +37,6 @@ from sklearn_cvb.validation import (
     root_context,
     with_callbacks,
 )
-
 
 # What reading X and y sets, before there is a fit.
 _READ = (
@@ -57,13 +56,12 @@ class BaseHMM(
     PredictionMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
     BaseEstimator,
 ):
     """Template of a fit; an algorithm fills in the hooks `_start`, `_sweep` and `_weights`.
 
     The hooks read hyper-parameters and write nothing on ``self``, so restarts run on threads.
-    A state has at least the fields counts, prior, concentrations, weights, log_z and n_sweeps.
+    A state has at least the fields counts, prior, concentrations, weights, unexplained, n_sweeps.
     """
 
     # Sweeps with a small change before stopping, and whether the history sums over tokens.
@@ -230,7 +228,7 @@ class BaseHMM(
         self._cells = cells_for(
             rows, self._n_states, len(types), with_unknown=self.handle_unknown != "error"
         )
-        return Problem(corpus, self._training_lattice(corpus, sequences, y), self._cells)
+        return problem_of(corpus, self._training_lattice(corpus, sequences, y), self._cells)
 
     def _vocabulary_types(self, sequences):
         if self.vocabulary is None:
@@ -256,10 +254,6 @@ class BaseHMM(
 
     def _check_parameters(self):
         """Checks that the declared constraints cannot express."""
-        for name in ("alpha", "beta", "start_alpha"):
-            value = getattr(self, name)
-            if isinstance(value, Real) and not np.isfinite(value):
-                raise InvalidParameterError(f"{name} must be finite, got {value!r}")
         for name in ("alpha_prior", "beta_prior"):
             value = getattr(self, name)
             if not _is_shape_and_rate(value):
@@ -338,7 +332,7 @@ class BaseHMM(
             "converged_": best.converged,
             "alpha_": state.concentrations.alpha,
             "beta_": state.concentrations.beta,
-            "unexplained_": np.flatnonzero(np.isneginf(state.log_z)),
+            "unexplained_": state.unexplained,
             "_prior": state.prior,
             "_kept": state.weights,
             "_rare": self._rare_counts(counts, problem),

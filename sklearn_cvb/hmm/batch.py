@@ -15,8 +15,14 @@ from sklearn_cvb.hmm.parameters import (
     log_weights,
     uniform_weights,
 )
-from sklearn_cvb.kernels.chain import Weights, expected_counts, expected_counts_log
+from sklearn_cvb.kernels.chain import (
+    Weights,
+    expected_counts,
+    expected_counts_log,
+    work_for,
+)
 from sklearn_cvb.kernels.decoding import smoothed, viterbi
+from sklearn_cvb.kernels.runs import Factors, expected_counts_of_runs
 from sklearn_cvb.lattice import n_entries
 
 
@@ -30,19 +36,39 @@ class BatchState(NamedTuple):
     prior: Prior
     concentrations: Concentrations
     weights: Weights
-    log_z: np.ndarray
+    unexplained: np.ndarray
     n_sweeps: int
 
 
 def expectation(weights, problem, logs=None):
-    """E-step over all sequences: expected counts, and log Z of each sequence (-inf: impossible)."""
+    """E-step over all sequences.
+
+    Returns
+    -------
+    counts : HMMCounts
+        Expected counts of the sequences that some path explains.
+    total : float
+        Sum of their log Z (nats).
+    unexplained : ndarray
+        Indices of the others.
+    """
+    lattice, starts, runs = problem.lattice, problem.corpus.starts, problem.runs
+    n_states = problem.cells.n_states
+    if runs.certain:
+        counts = empty_counts(problem.cells)
+        work = work_for(runs.begin, runs.end, lattice.count, n_states)
+        factors = Factors(*weights, np.ones(n_states), np.ones(n_states))
+        total = expected_counts_of_runs(factors, lattice, starts, runs, work, counts)
+        if not np.isnan(total):
+            return counts, total, np.empty(0, np.intp)
     counts = empty_counts(problem.cells)
     log_z = np.empty(problem.corpus.n_sequences)
-    expected_counts(weights, problem.lattice, problem.corpus.starts, counts, log_z)
+    work = work_for(starts[:-1], starts[1:], lattice.count, n_states)
+    expected_counts(weights, lattice, starts, work, counts, log_z)
     if np.isnan(log_z).any():
         logs = log_weights(weights) if logs is None else logs()
-        expected_counts_log(logs, problem.lattice, problem.corpus.starts, counts, log_z)
-    return counts, log_z
+        expected_counts_log(logs, lattice, starts, work, counts, log_z)
+    return counts, log_z[np.isfinite(log_z)].sum(), np.flatnonzero(np.isneginf(log_z))
 
 
 class BatchHMM(BaseHMM):
@@ -61,9 +87,8 @@ class BatchHMM(BaseHMM):
                 counts = starting.counts_from_marginals(problem, start.posterior)
             else:
                 weights = start.weights
-                counts, _ = expectation(weights, problem)
-        log_z = np.zeros(problem.corpus.n_sequences)
-        return BatchState(counts, prior, concentrations, weights, log_z, 0)
+                counts, _, _ = expectation(weights, problem)
+        return BatchState(counts, prior, concentrations, weights, np.empty(0, np.intp), 0)
 
     def _sweep(self, state, problem, rng):
         """M-step, then E-step; the value is the objective of the weights just used."""
@@ -73,15 +98,17 @@ class BatchHMM(BaseHMM):
         )
         prior = self._priors(cells, concentrations)
         weights = self._weights(state.counts, prior, cells, state.weights)
-        counts, log_z = expectation(
+        counts, total, unexplained = expectation(
             weights, problem, lambda: self._log_weights(weights, state.counts, prior, cells)
         )
         value = (
-            log_z[np.isfinite(log_z)].sum()
+            total
             - self._penalty(state.counts, prior, weights, cells)
             + concentrations.log_density()
         )
-        following = BatchState(counts, prior, concentrations, weights, log_z, state.n_sweeps + 1)
+        following = BatchState(
+            counts, prior, concentrations, weights, unexplained, state.n_sweeps + 1
+        )
         return following, float(value)
 
     def _penalty(self, counts, prior, weights, cells):

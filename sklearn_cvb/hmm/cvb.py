@@ -24,11 +24,13 @@ from sklearn_cvb.hmm.leave_out import (
     spread,
     sweep_units,
     tally_of,
+    unit_work,
     units_for,
 )
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights
 from sklearn_cvb.hmm.token_update import sweep_tokens, track_absence
 from sklearn_cvb.kernels.decoding import best_states
+from sklearn_cvb.kernels.runs import Factors
 from sklearn_cvb.lattice import n_entries
 from sklearn_cvb.validation import Interval, StrOptions
 
@@ -49,7 +51,7 @@ class CVBState(NamedTuple):
     prior: Prior
     concentrations: Concentrations
     weights: None
-    log_z: np.ndarray
+    unexplained: np.ndarray
     n_sweeps: int
     units: Units
     posterior: np.ndarray
@@ -228,7 +230,7 @@ class CVBHMM(BaseHMM):
             prior,
             concentrations,
             None,
-            np.zeros(problem.corpus.n_sequences),
+            np.empty(0, np.intp),
             0,
             units,
             posterior,
@@ -305,7 +307,8 @@ def _first_units(problem, start, block_length):
         units = units_for(problem.corpus.starts, problem.lattice.count, problem.cells.n_states)
         posterior, pairs = np.empty(units.entry[-1]), np.empty(units.pair[-1])
         logs = log_weights(start.weights)
-        if infer_units(start.weights, logs, units, problem.lattice, posterior, pairs):
+        work = unit_work(units, problem)
+        if infer_units(start.weights, logs, units, problem.lattice, posterior, pairs, work):
             return units, posterior, pairs
     return _product_units(problem, starting.posterior_of(start, problem), block_length)
 
@@ -324,15 +327,21 @@ def _sweep_units(state, problem):
     """Algorithm 2; the value is the mean log normaliser per token."""
     tables = tally_of(state.counts, state.prior, problem.cells)
     log_z = np.empty(len(state.units.begin))
+    n_states = problem.cells.n_states
     sweep_units(
         tables,
         floor_of(state.prior),
+        Factors(
+            tables.start, tables.transition, tables.emission, np.empty(n_states), np.empty(n_states)
+        ),
         state.units,
+        problem.runs,
         problem.lattice,
         state.posterior,
         state.pairs,
         state.right,
         state.absence,
+        unit_work(state.units, problem),
         log_z,
     )
     # Counts are rebuilt from the posteriors: rounding does not build up over sweeps.
@@ -344,7 +353,9 @@ def _sweep_tokens(state, problem):
     """Algorithm 1; the value is the mean log normaliser per token."""
     cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
     tables = tally_of(HMMCounts(*(table.copy() for table in state.counts)), None, cells)
-    total = sweep_tokens(tables, floor_of(state.prior), lattice, starts, state.posterior)
+    near, (result, mass) = np.zeros((5, cells.n_states)), np.empty((2, cells.n_states))
+    floor = floor_of(state.prior)
+    total = sweep_tokens(tables, floor, lattice, starts, state.posterior, near, result, mass)
     if state.absence.start.size:
         track_absence(lattice, starts, state.posterior, state.absence)
     counts = starting.counts_from_marginals(problem, state.posterior)

@@ -97,7 +97,7 @@ class EMHMM(BatchHMM):
     >>> model.transmat_.round(2).max(axis=1)
     array([1., 1.])
     >>> round(model.perplexity(X), 2)
-    1.23
+    1.21
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012

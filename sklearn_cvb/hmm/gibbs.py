@@ -1,7 +1,7 @@
 """Collapsed Gibbs sampling for hidden Markov models (Wang and Blunsom 2013, figure 1)."""
 
 import math
-from numbers import Integral
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from sklearn_cvb.hmm.parameters import (
 from sklearn_cvb.kernels import decoding
 from sklearn_cvb.kernels.chain import Weights
 from sklearn_cvb.kernels.decoding import best_states, draw, sample_paths
-from sklearn_cvb.kernels.jit import jit
+from sklearn_cvb.kernels.jit import jit, jit_token
 from sklearn_cvb.lattice import n_entries
 from sklearn_cvb.validation import Interval
 
@@ -38,7 +38,7 @@ class GibbsState(NamedTuple):
     prior: Prior
     concentrations: Concentrations
     weights: None
-    log_z: np.ndarray
+    unexplained: np.ndarray
     n_sweeps: int
     frequency: np.ndarray
     count_sum: HMMCounts
@@ -61,7 +61,7 @@ def count_path(lattice, starts, path, counts):
                 counts.transition[path[t - 1], state] += 1.0
 
 
-@jit
+@jit_token
 def slot_of(lattice, t, state):
     """Slot of an allowed state of token t."""
     slot = lattice.first[t]
@@ -86,11 +86,11 @@ def draw_independent(lattice, posterior, rng, path):
     position = 0
     for t in range(path.size):
         n = lattice.count[t]
-        path[t] = lattice.state[lattice.first[t] + draw(posterior[position:], n, rng)]
+        path[t] = lattice.state[lattice.first[t] + draw(posterior, position, n, rng)]
         position += n
 
 
-@jit
+@jit_token
 def _shift_token(tables, lattice, begin, end, t, slot, path, sign):
     """Add or take out token t: its emission and its two transitions."""
     state = lattice.state[slot]
@@ -109,12 +109,11 @@ def _shift_token(tables, lattice, begin, end, t, slot, path, sign):
 
 
 @jit
-def sweep_gibbs(tables, lattice, starts, path, power, rng):
+def sweep_gibbs(tables, lattice, starts, path, power, rng, chance):
     """Resample every ambiguous token, left to right, from figure 1's conditional to `power`.
 
-    `tables` are actual counts plus prior, changed in place like `path`.
+    `tables` are actual counts plus prior, changed in place like `path`; `chance` (K,) is a buffer.
     """
-    chance = np.empty(tables.start.size)
     for i in range(starts.size - 1):
         begin, end = starts[i], starts[i + 1]
         for t in range(begin, end):
@@ -140,7 +139,7 @@ def sweep_gibbs(tables, lattice, starts, path, power, rng):
                     largest = max(largest, chance[j])
                 for j in range(n):
                     chance[j] = math.exp(power * math.log(chance[j] / largest))
-            slot = base + draw(chance, n, rng)
+            slot = base + draw(chance, 0, n, rng)
             path[t] = lattice.state[slot]
             _shift_token(tables, lattice, begin, end, t, slot, path, 1.0)
 
@@ -205,8 +204,9 @@ class GibbsHMM(BaseHMM):
     counts_ : HMMCounts
         Mean counts of the kept samples.
     startprob_, transmat_, emissionprob_ : ndarray
-        Averages over samples of the posterior means given the sample, shapes (n_components,), (n_components, n_components) and
-        (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol.
+        Averages over samples of the posterior means given the sample, shapes (n_components,),
+        (n_components, n_components) and (n_components, n_symbols); rows sum to 1; the unknown item
+        is the last symbol.
     labels_ : ndarray
         States of the training sequences: the most frequent ones over the last tenth of the sweeps.
     vocabulary_ : ndarray of shape (n_words,)
@@ -364,7 +364,8 @@ class GibbsHMM(BaseHMM):
     def _check_parameters(self):
         super()._check_parameters()
         if self.temperatures is not None and not (
-            len(self.temperatures) == 2 and all(0 < t < math.inf for t in self.temperatures)
+            len(self.temperatures) == 2
+            and all(isinstance(t, Real) and 0 < t < math.inf for t in self.temperatures)
         ):
             raise ValueError(
                 f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
@@ -393,7 +394,7 @@ class GibbsHMM(BaseHMM):
             prior,
             concentrations,
             None,
-            np.zeros(len(starts) - 1),
+            np.empty(0, np.intp),
             0,
             np.zeros(n_entries(lattice)),
             zeros,
@@ -422,7 +423,15 @@ class GibbsHMM(BaseHMM):
         prior = self._priors(cells, concentrations)
         path = state.path.copy()
         power = 1.0 / self._temperature(state.n_sweeps)
-        sweep_gibbs(tally_of(state.counts, prior, cells), lattice, starts, path, power, rng)
+        sweep_gibbs(
+            tally_of(state.counts, prior, cells),
+            lattice,
+            starts,
+            path,
+            power,
+            rng,
+            np.empty(cells.n_states),
+        )
         counts = empty_counts(cells)
         count_path(lattice, starts, path, counts)
         state = state._replace(

@@ -12,18 +12,20 @@ import numpy as np
 
 from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts
 from sklearn_cvb.kernels.chain import (
+    add_block,
     add_outer,
     fill_emission,
+    fill_logs,
     forward_backward,
     forward_backward_log,
     forward_pass,
     forward_pass_log,
     pair_block,
     retreat_lattice,
-    states_of,
     work_for,
 )
-from sklearn_cvb.kernels.jit import jit
+from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.runs import entry_weight, infer_run
 
 # Right messages are kept above this, so that dividing by them is safe.
 _SMALLEST_MESSAGE = 1e-100
@@ -53,6 +55,17 @@ class Tally(NamedTuple):
     out: np.ndarray
     emission: np.ndarray
     emit: np.ndarray
+
+
+class Floor(NamedTuple):
+    """The least that each entry of a `Tally` can be; `highest` is the largest `emission` entry."""
+
+    start: np.ndarray
+    transition: np.ndarray
+    out: np.ndarray
+    emission: np.ndarray
+    emit: np.ndarray
+    highest: float
 
 
 class Absence(NamedTuple):
@@ -136,88 +149,103 @@ def fill_products(units, lattice, posterior, pairs, n_states):
             pairs[position : units.pair[i + 1]] = 0.0
         before = units.entry[i]
         for t in range(units.begin[i] + 1, units.end[i]):
-            left = states_of(lattice, t - 1)
-            right = states_of(lattice, t)
-            now = before + left.size
-            ambiguous = left.size > 1 and right.size > 1
+            left, n_left = lattice.first[t - 1], lattice.count[t - 1]
+            right, n_right = lattice.first[t], lattice.count[t]
+            now = before + n_left
+            ambiguous = n_left > 1 and n_right > 1
             if units.summed[i] or ambiguous:
-                for a in range(left.size):
-                    for b in range(right.size):
+                for a in range(n_left):
+                    row = position + lattice.state[left + a] * n_states
+                    for b in range(n_right):
                         value = posterior[before + a] * posterior[now + b]
                         if units.summed[i]:
-                            pairs[position + left[a] * n_states + right[b]] += value
+                            pairs[row + lattice.state[right + b]] += value
                         else:
-                            pairs[position + a * right.size + b] = value
+                            pairs[position + a * n_right + b] = value
             if not units.summed[i] and ambiguous:
-                position += left.size * right.size
+                position += n_left * n_right
             before = now
 
 
 @jit
 def _shift(tables, floor, i, units, lattice, posterior, pairs, sign):
     """Add (sign 1) or take out (-1) the expected counts of unit i; nothing falls below `floor`."""
-    n_states = tables.start.size
+    begin, end = units.begin[i], units.end[i]
     position = units.entry[i]
-    for t in range(units.begin[i], units.end[i]):
-        base = lattice.first[t]
+    block = units.pair[i]
+    before = position
+    for t in range(begin, end):
         n = lattice.count[t]
-        if not (units.borrowed[i] and t == units.begin[i]):
-            for j in range(n):
-                state = lattice.state[base + j]
-                cell = lattice.cell[base + j]
-                change = sign * posterior[position + j]
-                if cell >= 0:
-                    tables.emission[cell] = max(
-                        tables.emission[cell] + change, floor.emission[cell]
-                    )
-                    tables.emit[state] = max(tables.emit[state] + change, floor.emit[state])
-                if t == units.begin[i]:
-                    tables.start[state] = max(tables.start[state] + change, floor.start[state])
+        if not (units.borrowed[i] and t == begin):
+            _shift_token(tables, floor, lattice, t, t == begin, posterior, position, sign)
+        if t > begin and not units.summed[i]:
+            _shift_pair(tables, floor, lattice, t, posterior, before, position, pairs, block, sign)
+            n_left = lattice.count[t - 1]
+            if n > 1 and n_left > 1:
+                block += n * n_left
+        before = position
         position += n
     if units.summed[i]:
-        begin = units.pair[i]
-        for a in range(n_states):
-            total = 0.0
-            for b in range(n_states):
-                change = pairs[begin + a * n_states + b]
-                total += change
-                tables.transition[a, b] = max(
-                    tables.transition[a, b] + sign * change, floor.transition[a, b]
-                )
-            tables.out[a] = max(tables.out[a] + sign * total, floor.out[a])
-    else:
-        _shift_blocks(tables, floor, i, units, lattice, posterior, pairs, sign)
+        _shift_sum(tables, floor, pairs, block, sign)
 
 
-@jit
-def _shift_blocks(tables, floor, i, units, lattice, posterior, pairs, sign):
-    """The transitions of `_shift` for a unit that stores blocks."""
-    block = units.pair[i]
-    before = units.entry[i]
-    for t in range(units.begin[i] + 1, units.end[i]):
-        left = states_of(lattice, t - 1)
-        right = states_of(lattice, t)
-        now = before + left.size
-        ambiguous = left.size > 1 and right.size > 1
-        for a in range(left.size):
-            row = left[a]
-            total = 0.0
-            for b in range(right.size):
-                if ambiguous:
-                    change = pairs[block + a * right.size + b]
-                elif left.size == 1:
-                    change = posterior[now + b]
-                else:
-                    change = posterior[before + a]
-                total += change
-                to = right[b]
-                tables.transition[row, to] = max(
-                    tables.transition[row, to] + sign * change, floor.transition[row, to]
-                )
-            tables.out[row] = max(tables.out[row] + sign * total, floor.out[row])
-        if ambiguous:
-            block += left.size * right.size
-        before = now
+@jit_token
+def _shift_token(tables, floor, lattice, t, is_first, posterior, position, sign):
+    """The emission of token t, and its start count if it is a sequence's first."""
+    base, n = lattice.first[t], lattice.count[t]
+    for j in range(n):
+        state, cell = lattice.state[base + j], lattice.cell[base + j]
+        change = sign * posterior[position + j] if n > 1 else sign
+        if cell >= 0:
+            value = tables.emission[cell] + change
+            # One bound for all cells first: most need not look up their own.
+            if value <= floor.highest and sign < 0.0:
+                value = max(value, floor.emission[cell])
+            tables.emission[cell] = value
+            tables.emit[state] = max(tables.emit[state] + change, floor.emit[state])
+        if is_first:
+            tables.start[state] = max(tables.start[state] + change, floor.start[state])
+
+
+@jit_token
+def _shift_pair(tables, floor, lattice, t, posterior, before, position, pairs, block, sign):
+    """The transitions from token t - 1 to token t."""
+    left, n_left = lattice.first[t - 1], lattice.count[t - 1]
+    right, n_right = lattice.first[t], lattice.count[t]
+    for a in range(n_left):
+        row = lattice.state[left + a]
+        total = 0.0
+        for b in range(n_right):
+            if n_right == 1:
+                change = sign * posterior[before + a] if n_left > 1 else sign
+            elif n_left == 1:
+                change = sign * posterior[position + b]
+            else:
+                change = sign * pairs[block + a * n_right + b]
+            total += change
+            to = lattice.state[right + b]
+            tables.transition[row, to] = max(
+                tables.transition[row, to] + change, floor.transition[row, to]
+            )
+        tables.out[row] = max(tables.out[row] + total, floor.out[row])
+
+
+@jit_token
+def _shift_sum(tables, floor, pairs, block, sign):
+    """The transitions of a unit that stores the sum of its pairs."""
+    n_states = tables.start.size
+    for a in range(n_states):
+        total = 0.0
+        for b in range(n_states):
+            change = sign * pairs[block + a * n_states + b]
+            total += change
+            tables.transition[a, b] = max(tables.transition[a, b] + change, floor.transition[a, b])
+        tables.out[a] = max(tables.out[a] + total, floor.out[a])
+
+
+def unit_work(units, problem):
+    """Buffers for the longest unit."""
+    return work_for(units.begin, units.end, problem.lattice.count, problem.cells.n_states)
 
 
 @jit
@@ -230,7 +258,7 @@ def count_units(units, problem, posterior, pairs):
     """Expected counts of all units, rebuilt from their posteriors."""
     zeros = tally_of(empty_counts(problem.cells), None, problem.cells)
     tables = Tally(*(table.copy() for table in zeros))
-    _add_all(tables, zeros, units, problem.lattice, posterior, pairs)
+    _add_all(tables, Floor(*zeros, 0.0), units, problem.lattice, posterior, pairs)
     return HMMCounts(tables.start, tables.transition, tables.emission)
 
 
@@ -251,12 +279,13 @@ def tally_of(counts, prior, cells):
 
 def floor_of(prior):
     """The tables of a prior alone: what no count may fall below."""
-    return Tally(
+    return Floor(
         prior.start,
         prior.transition,
         prior.transition_total,
         prior.emission,
         prior.emission_total,
+        float(prior.emission.max()),
     )
 
 
@@ -300,12 +329,16 @@ def _fill_weights(tables, i, units, lattice, carry, right, is_last, target):
 
 
 @jit
-def _log_entries(size, target):
+def _fill_log_weights(tables, start, size, work):
+    """Turn the emission weights of a unit into logs, and take those of start and transitions."""
     for position in range(size):
-        target[position] = math.log(target[position])
+        work.emission[position] = math.log(work.emission[position])
+    fill_logs(start, work.log_row)
+    for k in range(work.logs.shape[0]):
+        fill_logs(tables.transition[k], work.logs[k])
 
 
-@jit
+@jit_token
 def _is_last(units, i):
     return i + 1 == units.begin.size or not units.borrowed[i + 1]
 
@@ -321,39 +354,44 @@ def _log_start_total(tables):
 @jit
 def _carry_forward(i, units, lattice, size, work, right, is_last, in_log, carry):
     """Forward message at the unit's last token, without the message from its right."""
-    states = states_of(lattice, units.end[i] - 1)
-    begin = size - states.size
+    base, n = lattice.first[units.end[i] - 1], lattice.count[units.end[i] - 1]
+    begin = size - n
     largest = -math.inf
-    for j in range(states.size):
+    for j in range(n):
         largest = max(largest, work.forward[begin + j])
     total = 0.0
-    for j in range(states.size):
+    for j in range(n):
         value = work.forward[begin + j]
         if in_log:
             value = math.exp(value - largest)
         if not is_last:
-            value /= right[i, states[j]]
-        carry[states[j]] = value
+            value /= right[i, lattice.state[base + j]]
+        carry[lattice.state[base + j]] = value
         total += value
-    for j in range(states.size):
-        carry[states[j]] /= total
+    for j in range(n):
+        carry[lattice.state[base + j]] /= total
 
 
 @jit
 def _carry_back(tables, i, units, lattice, work, in_log, right):
     """Message from this unit to the last token of the unit before it."""
-    before = states_of(lattice, units.begin[i])
-    first = states_of(lattice, units.begin[i] + 1)
-    weights = work.emission[before.size : before.size + first.size].copy()
+    t = units.begin[i]
+    base, n = lattice.first[t], lattice.count[t]
+    weights, message = work.block, work.log_row
+    largest = -math.inf
+    for j in range(lattice.count[t + 1]):
+        weights[j] = work.emission[n + j]
+        largest = max(largest, weights[j])
     if in_log:
-        weights = np.exp(weights - weights.max())
-    message = np.empty(before.size)
-    retreat_lattice(tables.transition, weights, first, message, before)
-    for k in range(before.size):
-        message[k] /= tables.out[before[k]]
-    largest = message.max()
-    for k in range(before.size):
-        right[i - 1, before[k]] = max(message[k] / largest, _SMALLEST_MESSAGE)
+        for j in range(lattice.count[t + 1]):
+            weights[j] = math.exp(weights[j] - largest)
+    retreat_lattice(tables.transition, lattice, weights, 0, t, message, 0)
+    largest = 0.0
+    for k in range(n):
+        message[k] /= tables.out[lattice.state[base + k]]
+        largest = max(largest, message[k])
+    for k in range(n):
+        right[i - 1, lattice.state[base + k]] = max(message[k] / largest, _SMALLEST_MESSAGE)
 
 
 @jit
@@ -367,22 +405,15 @@ def _store_pairs(tables, logs, i, units, lattice, work, in_log, pairs):
     transition = logs if in_log else tables.transition
     before = 0
     for t in range(units.begin[i] + 1, units.end[i]):
-        left = states_of(lattice, t - 1)
-        right = states_of(lattice, t)
-        now = before + left.size
+        now = before + lattice.count[t - 1]
         if units.summed[i] and not in_log:
-            add_outer(work, left, right, before, now, summed)
+            add_outer(lattice, t, work, before, now, summed)
         elif units.summed[i]:
-            pair_block(transition, work, left, right, before, now, in_log, work.block)
-            for a in range(left.size):
-                for b in range(right.size):
-                    summed[left[a], right[b]] += work.block[a * right.size + b]
-        elif left.size > 1 and right.size > 1:
-            n = left.size * right.size
-            pair_block(
-                transition, work, left, right, before, now, in_log, pairs[position : position + n]
-            )
-            position += n
+            pair_block(transition, lattice, t, work, before, now, in_log, work.block, 0)
+            add_block(lattice, t, work.block, summed)
+        elif lattice.count[t - 1] > 1 and lattice.count[t] > 1:
+            pair_block(transition, lattice, t, work, before, now, in_log, pairs, position)
+            position += lattice.count[t - 1] * lattice.count[t]
         before = now
     if units.summed[i] and not in_log:
         for a in range(n_states):
@@ -398,10 +429,9 @@ def _track_absence(tables, logs, i, units, lattice, work, in_log, absence):
     for t in range(units.begin[i], units.end[i]):
         base = lattice.first[t]
         n = lattice.count[t]
-        right = states_of(lattice, t)
         borrowed = units.borrowed[i] and t == units.begin[i]
         for j in range(n):
-            state = right[j]
+            state = lattice.state[base + j]
             miss = max(0.0, 1.0 - work.posterior[position + j])
             cell = lattice.cell[base + j]
             if cell >= 0 and not borrowed:
@@ -412,22 +442,24 @@ def _track_absence(tables, logs, i, units, lattice, work, in_log, absence):
             if t < units.end[i] - 1:
                 absence.out[state] *= miss
         if t > units.begin[i]:
-            left = states_of(lattice, t - 1)
-            before = position - left.size
-            pair_block(transition, work, left, right, before, position, in_log, work.block)
-            for a in range(left.size):
+            left, n_left = lattice.first[t - 1], lattice.count[t - 1]
+            before = position - n_left
+            pair_block(transition, lattice, t, work, before, position, in_log, work.block, 0)
+            for a in range(n_left):
+                row = lattice.state[left + a]
                 for b in range(n):
-                    absence.transition[left[a], right[b]] *= max(0.0, 1.0 - work.block[a * n + b])
+                    absence.transition[row, lattice.state[base + b]] *= max(
+                        0.0, 1.0 - work.block[a * n + b]
+                    )
         position += n
 
 
 @jit
-def infer_units(weights, log_weights, units, lattice, posterior, pairs):
+def infer_units(weights, log_weights, units, lattice, posterior, pairs, work):
     """Posteriors and pair marginals of whole sequences under given weights: one E-step.
 
     Returns False where no path explains a sequence.
     """
-    work = work_for(units.begin, units.end, lattice.count, weights.start.size)
     for i in range(units.begin.size):
         begin, end = units.begin[i], units.end[i]
         size = fill_emission(weights.emission, lattice, begin, end, 1.0, work.emission)
@@ -448,39 +480,103 @@ def infer_units(weights, log_weights, units, lattice, posterior, pairs):
 
 
 @jit
-def sweep_units(tables, floor, units, lattice, posterior, pairs, right, absence, log_z):
+def _infer_by_runs(tables, factors, i, units, runs, lattice, posterior, pairs, work):
+    """Infer a whole sequence from the runs of its ambiguous tokens.
+
+    Returns its log weight, or NaN: then `forward_backward` has to do it.
+    """
+    begin, end = units.begin[i], units.end[i]
+    for k in range(factors.scale.size):
+        factors.last_scale[k] = 1.0 / tables.emit[k]
+        factors.scale[k] = factors.last_scale[k] / tables.out[k]
+    log_z = 0.0
+    product = 1.0
+    t = begin
+    position, block = units.entry[i], units.pair[i]
+    for r in range(runs.sequence[i], runs.sequence[i + 1] + 1):
+        within = r < runs.sequence[i + 1]
+        for u in range(t, runs.begin[r] if within else end):
+            slot = lattice.first[u]
+            state = lattice.state[slot]
+            product *= entry_weight(factors, lattice, slot, u == end - 1)
+            if u == begin:
+                product *= factors.start[state]
+            elif lattice.count[u - 1] == 1:
+                product *= factors.transition[lattice.state[lattice.first[u - 1]], state]
+            if not (1e-200 < product < 1e200):
+                log_z += math.log(product)
+                product = 1.0
+            position += 1
+        if not within:
+            break
+        weight, size = infer_run(
+            factors,
+            lattice,
+            runs.begin[r],
+            runs.end[r],
+            begin,
+            end,
+            work,
+            True,
+            tables,
+            pairs,
+            block,
+        )
+        if math.isnan(weight):
+            return weight
+        log_z += weight
+        for entry in range(size):
+            posterior[position + entry] = work.posterior[entry]
+        position += size
+        t = runs.end[r]
+        for u in range(runs.begin[r] + 1, t):
+            block += lattice.count[u - 1] * lattice.count[u]
+    return log_z + math.log(product)
+
+
+@jit
+def sweep_units(
+    tables, floor, factors, units, runs, lattice, posterior, pairs, right, absence, work, log_z
+):
     """One sweep: take each unit's counts out, infer it from the rest, add its new counts.
 
-    Changes `tables`, `posterior`, `pairs`, `right` (messages to each window from the next one) and
-    `absence` in place; fills `log_z` with the log normaliser of each unit (nats).
+    `factors` are the tables with scales to fill. Changes `tables`, `posterior`, `pairs`, `right`
+    (messages to each window from the next one) and `absence` in place; fills `log_z` with the log
+    normaliser of each unit (nats).
     """
-    n_states = tables.start.size
-    work = work_for(units.begin, units.end, lattice.count, n_states)
-    carry = np.zeros(n_states)
-    ones = np.ones(n_states)
-    logs = np.empty((0, 0))
+    carry = work.row
+    whole = runs.sequence.size == units.begin.size + 1 and absence.start.size == 0
     for i in range(units.begin.size):
         begin, end = units.begin[i], units.end[i]
         is_last = _is_last(units, i)
         _shift(tables, floor, i, units, lattice, posterior, pairs, -1.0)
-        start = ones if units.borrowed[i] else tables.start
+        if whole and not units.summed[i]:
+            log_z[i] = _infer_by_runs(
+                tables, factors, i, units, runs, lattice, posterior, pairs, work
+            )
+            if not math.isnan(log_z[i]):
+                log_z[i] -= _log_start_total(tables)
+                _shift(tables, floor, i, units, lattice, posterior, pairs, 1.0)
+                continue
+        start = work.ones if units.borrowed[i] else tables.start
         size = _fill_weights(tables, i, units, lattice, carry, right, is_last, work.emission)
         log_z[i] = forward_backward(start, tables.transition, lattice, begin, end, size, work)
         in_log = math.isnan(log_z[i])
         if in_log:
-            logs = np.log(tables.transition)
             _fill_weights(tables, i, units, lattice, carry, right, is_last, work.emission)
-            _log_entries(size, work.emission)
-            log_z[i] = forward_backward_log(np.log(start), logs, lattice, begin, end, size, work)
+            _fill_log_weights(tables, start, size, work)
+            log_z[i] = forward_backward_log(
+                work.log_row, work.logs, lattice, begin, end, size, work
+            )
         if not units.borrowed[i]:
             log_z[i] -= _log_start_total(tables)
         else:
             _carry_back(tables, i, units, lattice, work, in_log, right)
         if not is_last:
             _carry_forward(i, units, lattice, size, work, right, is_last, in_log, carry)
-        _store_pairs(tables, logs, i, units, lattice, work, in_log, pairs)
+        _store_pairs(tables, work.logs, i, units, lattice, work, in_log, pairs)
         if absence.start.size:
-            _track_absence(tables, logs, i, units, lattice, work, in_log, absence)
+            _track_absence(tables, work.logs, i, units, lattice, work, in_log, absence)
         entry = units.entry[i]
         for position in range(size):
             posterior[entry + position] = work.posterior[position]
@@ -488,30 +584,26 @@ def sweep_units(tables, floor, units, lattice, posterior, pairs, right, absence,
 
 
 @jit
-def leave_out_scores(tables, floor, units, lattice, posterior, pairs, log_z):
+def leave_out_scores(tables, floor, units, lattice, posterior, pairs, right, work, log_z):
     """log p(unit | the expected counts of all other units), counts frozen (nats).
 
     Later windows of a sequence are conditioned on the forward message of the earlier ones.
     """
-    n_states = tables.start.size
-    work = work_for(units.begin, units.end, lattice.count, n_states)
-    carry = np.zeros(n_states)
-    ones = np.ones(n_states)
-    right = np.ones((0, 0))
+    carry = work.row
     for i in range(units.begin.size):
         begin, end = units.begin[i], units.end[i]
         _shift(tables, floor, i, units, lattice, posterior, pairs, -1.0)
-        start = ones if units.borrowed[i] else tables.start
+        start = work.ones if units.borrowed[i] else tables.start
         size = _fill_weights(tables, i, units, lattice, carry, right, True, work.emission)
         log_z[i] = forward_pass(
             start, tables.transition, lattice, begin, end, work.emission, work.forward, work.scale
         )
         in_log = math.isnan(log_z[i])
         if in_log:
-            _log_entries(size, work.emission)
+            _fill_log_weights(tables, start, size, work)
             log_z[i] = forward_pass_log(
-                np.log(start),
-                np.log(tables.transition),
+                work.log_row,
+                work.logs,
                 lattice,
                 begin,
                 end,
@@ -532,5 +624,16 @@ def leave_out_score(units, problem, counts, prior, posterior, pairs):
     """
     tables = tally_of(counts, prior, problem.cells)
     log_z = np.empty(len(units.begin))
-    leave_out_scores(tables, floor_of(prior), units, problem.lattice, posterior, pairs, log_z)
+    work = unit_work(units, problem)
+    leave_out_scores(
+        tables,
+        floor_of(prior),
+        units,
+        problem.lattice,
+        posterior,
+        pairs,
+        np.ones((1, problem.cells.n_states)),
+        work,
+        log_z,
+    )
     return float(log_z.sum() / problem.corpus.n_observed)

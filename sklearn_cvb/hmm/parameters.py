@@ -9,6 +9,9 @@ from scipy.special import digamma
 from sklearn_cvb.dirichlet import exp_digamma
 from sklearn_cvb.kernels.chain import Weights
 
+# Divisors below this have lost digits to underflow.
+_SMALLEST_RATIO = 1e-280
+
 
 class HMMCounts(NamedTuple):
     """Posterior (expected or sampled) counts of a hidden Markov model.
@@ -99,13 +102,20 @@ def posterior_mean(counts, prior, cells, kept=None):
 
 def exp_expected_log(counts, prior, cells):
     """Weights exp(E[log theta]) under the Dirichlet posterior (Beal 2003; paper, section 2.1)."""
-    u, totals = dirichlet_parameters(counts, prior, cells)
-    start, out, emit = map(exp_digamma, totals)
+    u, (start, out, emit) = dirichlet_parameters(counts, prior, cells)
     return Weights(
-        exp_digamma(u.start) / start,
-        exp_digamma(u.transition) / out[:, None],
-        exp_digamma(u.emission) / emit[cells.state],
+        _exp_digamma_ratio(u.start, start, slice(None)),
+        _exp_digamma_ratio(u.transition, out, np.s_[:, None]),
+        _exp_digamma_ratio(u.emission, emit, cells.state),
     )
+
+
+def _exp_digamma_ratio(cells, totals, rows):
+    """exp(digamma(cells) - digamma(totals[rows])), also where each of the two underflows."""
+    below = exp_digamma(totals)
+    if below.min() > _SMALLEST_RATIO:
+        return exp_digamma(cells) / below[rows]
+    return np.exp(digamma(cells) - digamma(totals)[rows])
 
 
 def expected_log(counts, prior, cells):

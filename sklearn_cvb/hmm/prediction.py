@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +20,7 @@ from sklearn_cvb.lattice import dense_posterior, lattice_for, n_entries
 from sklearn_cvb.validation import check_table
 
 
-class PredictionMixin:
+class PredictionMixin(TransformerMixin):
     """Prediction, scoring and sampling from posterior counts, whichever algorithm left them."""
 
     @property
@@ -38,7 +39,8 @@ class PredictionMixin:
 
         Symbols are in the order of `vocabulary_`; the unknown item, where there is one, is last.
         """
-        weights = word_major(self._cells, self._mean_weights().emission)
+        emission = self._mean_weights().emission
+        weights = word_major(self._cells, emission)
         if hasattr(weights, "toarray"):
             weights = _with_ruled_out(weights)
         return np.ascontiguousarray(weights.T)

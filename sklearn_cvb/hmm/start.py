@@ -12,7 +12,7 @@ from sklearn_cvb.hmm.parameters import (
     posterior_mean,
     uniform_weights,
 )
-from sklearn_cvb.kernels.chain import Weights, states_of
+from sklearn_cvb.kernels.chain import Weights
 from sklearn_cvb.kernels.decoding import smoothed
 from sklearn_cvb.kernels.jit import jit
 from sklearn_cvb.lattice import entry_states, n_entries
@@ -49,21 +49,25 @@ def add_neighbour_products(lattice, starts, posterior, counts):
     for i in range(starts.size - 1):
         before = position
         for t in range(starts[i], starts[i + 1]):
-            right = states_of(lattice, t)
-            base = lattice.first[t]
-            for j in range(right.size):
+            base, n = lattice.first[t], lattice.count[t]
+            for j in range(n):
+                state = lattice.state[base + j]
                 weight = posterior[position + j]
                 cell = lattice.cell[base + j]
                 if cell >= 0:
                     counts.emission[cell] += weight
                 if t == starts[i]:
-                    counts.start[right[j]] += weight
-                    continue
-                left = states_of(lattice, t - 1)
-                for k in range(left.size):
-                    counts.transition[left[k], right[j]] += posterior[before + k] * weight
+                    counts.start[state] += weight
+            if t > starts[i]:
+                left = lattice.first[t - 1]
+                for k in range(lattice.count[t - 1]):
+                    row = lattice.state[left + k]
+                    weight = posterior[before + k]
+                    for j in range(n):
+                        to = lattice.state[base + j]
+                        counts.transition[row, to] += weight * posterior[position + j]
             before = position
-            position += right.size
+            position += n
 
 
 def counts_from_marginals(problem, posterior):
@@ -123,7 +127,7 @@ def parameter_start(problem, rng):
 def unambiguous_start(problem, rng):
     """Transitions between neighbouring tokens that have one allowed state each; flat emissions."""
     lattice, starts = problem.lattice, problem.corpus.starts
-    cells, n = problem.cells, problem.cells.n_states
+    cells = problem.cells
     single = lattice.count == 1
     state = lattice.state[lattice.first]
     first = np.zeros(len(single), bool)

@@ -1,7 +1,7 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
 import warnings
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from sklearn_cvb.validation import Interval, StrOptions
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
 
-def read_labels(y, corpus):
+def read_labels(y, corpus, numeric=False):
     """Flatten tag sequences to one label per token, None where unknown.
 
     Parameters
@@ -32,6 +32,8 @@ def read_labels(y, corpus):
         One tag sequence per sentence, None for a sentence without labels; for a 2-D X also an
         array of its shape, or one label per row that holds for the whole row.
     corpus : Corpus
+    numeric : bool, default=False
+        Whether the tokens are numbers: lists of equally many numbers are a 2-D array too.
 
     Returns
     -------
@@ -52,10 +54,12 @@ def read_labels(y, corpus):
         y = y[:, 0]
     if len(y) != corpus.n_sequences:
         raise ValueError(
-            f"X holds {corpus.n_sequences} sequences but y {len(y)}: inconsistent numbers of samples"
+            f"X holds {corpus.n_sequences} sequences but y {len(y)}: "
+            "inconsistent numbers of samples"
         )
     labels = []
     lengths = np.diff(corpus.starts).tolist()
+    as_table = numeric and len(set(lengths)) == 1
     for i, (tags, length) in enumerate(zip(y, lengths, strict=True)):
         if isinstance(tags, list | tuple | np.ndarray) or hasattr(tags, "to_numpy"):
             tags = list(tags)
@@ -66,7 +70,7 @@ def read_labels(y, corpus):
                     f"sentence {i} has {length} tokens but y[{i}] has {len(tags)} tags"
                 )
             labels.extend(tags)
-        elif tags is None or corpus.width is not None:
+        elif tags is None or corpus.width is not None or (as_table and isinstance(tags, Real)):
             labels.extend([tags] * length)
         else:
             raise TypeError(f"y[{i}] is the single value {tags!r}: {_LABEL_FORM}")
@@ -100,7 +104,7 @@ class TaggerMixin:
         if y is None:
             return super().score(X)
         corpus, _, _, logs = read = self._read(X)
-        labels = self._encode_labels(read_labels(y, corpus))
+        labels = self._encode_labels(self._read_labels(y, corpus))
         path, _ = self._best_path(corpus, read[1], logs)
         known = labels != -1
         if not known.any():
@@ -113,7 +117,7 @@ class TaggerMixin:
         check_dictionary(dictionary)
         labels = []
         if y is not None and self.supervision == "y":
-            labels = read_labels(y, corpus)
+            labels = self._read_labels(y, corpus)
         self._labels = labels
         unknown_tags = () if self.unknown_tags is None else list(self.unknown_tags)
         if self.unknown_tags is not None and not unknown_tags:
@@ -132,14 +136,15 @@ class TaggerMixin:
         self._n_states = len(tags)
         states = {tag: state for state, tag in enumerate(tags)}
         open_tags = (
-            range(len(tags))
-            if self.unknown_tags is None
-            else map(states.__getitem__, unknown_tags)
+            range(len(tags)) if self.unknown_tags is None else map(states.__getitem__, unknown_tags)
         )
         self._legal = Legal(dictionary, states, np.array(sorted(set(open_tags)), dtype=np.int32))
         if not dictionary and self.unknown_tags is None:
             return None
         return self._legal.rows(self.vocabulary_.tolist())
+
+    def _read_labels(self, y, corpus):
+        return read_labels(y, corpus, numeric=self.vocabulary_.dtype.kind in "iuf")
 
     def _training_lattice(self, corpus, sequences, y):
         lattice = self._lattice_of(corpus)
@@ -261,7 +266,8 @@ class EMHMMTagger(TaggerMixin, EMHMM):
     --------
     >>> from sklearn_cvb import EMHMMTagger
     >>> X = [["the", "duck", "swims"], ["they", "duck"], ["the", "dog", "swims"]]
-    >>> legal = {"the": ["DT"], "duck": ["NN", "VB"], "swims": ["VB"], "they": ["PRP"], "dog": ["NN"]}
+    >>> legal = {"the": ["DT"], "they": ["PRP"], "dog": ["NN"], "duck": ["NN", "VB"]}
+    >>> legal["swims"] = ["VB"]
     >>> tagger = EMHMMTagger(legal, random_state=0).fit(X)
     >>> tagger.predict([["the", "duck", "swims"]])[0].tolist()
     ['DT', 'NN', 'VB']
@@ -409,7 +415,8 @@ class VBHMMTagger(TaggerMixin, VBHMM):
     --------
     >>> from sklearn_cvb import VBHMMTagger
     >>> X = [["the", "duck", "swims"], ["they", "duck"], ["the", "dog", "swims"]]
-    >>> legal = {"the": ["DT"], "duck": ["NN", "VB"], "swims": ["VB"], "they": ["PRP"], "dog": ["NN"]}
+    >>> legal = {"the": ["DT"], "they": ["PRP"], "dog": ["NN"], "duck": ["NN", "VB"]}
+    >>> legal["swims"] = ["VB"]
     >>> tagger = VBHMMTagger(legal, random_state=0).fit(X)
     >>> tagger.predict([["the", "duck", "swims"]])[0].tolist()
     ['DT', 'NN', 'VB']
@@ -569,7 +576,8 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
     --------
     >>> from sklearn_cvb import CVBHMMTagger
     >>> X = [["the", "duck", "swims"], ["they", "duck"], ["the", "dog", "swims"]]
-    >>> legal = {"the": ["DT"], "duck": ["NN", "VB"], "swims": ["VB"], "they": ["PRP"], "dog": ["NN"]}
+    >>> legal = {"the": ["DT"], "they": ["PRP"], "dog": ["NN"], "duck": ["NN", "VB"]}
+    >>> legal["swims"] = ["VB"]
     >>> tagger = CVBHMMTagger(legal, random_state=0).fit(X)
     >>> tagger.predict([["the", "duck", "swims"]])[0].tolist()
     ['DT', 'NN', 'VB']
@@ -698,8 +706,9 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
     counts_ : HMMCounts
         Mean counts of the kept samples.
     startprob_, transmat_, emissionprob_ : ndarray
-        Averages over samples of the posterior means given the sample, shapes (n_components,), (n_components, n_components) and
-        (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol.
+        Averages over samples of the posterior means given the sample, shapes (n_components,),
+        (n_components, n_components) and (n_components, n_symbols); rows sum to 1; the unknown
+        item is the last symbol.
     labels_ : ndarray
         Tags of the training sequences: the most frequent ones over the last tenth of the sweeps.
     vocabulary_ : ndarray of shape (n_words,)
@@ -733,7 +742,8 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
     --------
     >>> from sklearn_cvb import GibbsHMMTagger
     >>> X = [["the", "duck", "swims"], ["they", "duck"], ["the", "dog", "swims"]]
-    >>> legal = {"the": ["DT"], "duck": ["NN", "VB"], "swims": ["VB"], "they": ["PRP"], "dog": ["NN"]}
+    >>> legal = {"the": ["DT"], "they": ["PRP"], "dog": ["NN"], "duck": ["NN", "VB"]}
+    >>> legal["swims"] = ["VB"]
     >>> tagger = GibbsHMMTagger(legal, random_state=0, max_iter=100).fit(X)
     >>> tagger.predict([["the", "duck", "swims"]])[0].tolist()
     ['DT', 'NN', 'VB']

@@ -2,82 +2,114 @@
 
 import math
 
-import numpy as np
-
-from sklearn_cvb.kernels.chain import states_of
-from sklearn_cvb.kernels.jit import jit
+from sklearn_cvb.kernels.jit import jit, jit_token, jit_token_reduction
 
 
-@jit
-def _scatter(states, posterior, position, target):
-    for j in range(states.size):
-        target[states[j]] = posterior[position + j]
+@jit_token
+def _scatter(lattice, t, posterior, position, target):
+    """Spread the posterior of token t over all states."""
+    base = lattice.first[t]
+    for j in range(lattice.count[t]):
+        target[lattice.state[base + j]] = posterior[position + j]
 
 
-@jit
-def _clear(states, target):
-    for j in range(states.size):
-        target[states[j]] = 0.0
+@jit_token
+def _clear(lattice, t, target):
+    base = lattice.first[t]
+    for j in range(lattice.count[t]):
+        target[lattice.state[base + j]] = 0.0
 
 
-@jit
-def _dot(states, posterior, position, other):
+@jit_token
+def _dot(lattice, t, posterior, position, other):
+    """Inner product of the posterior of token t with a spread one."""
+    base = lattice.first[t]
     total = 0.0
-    for j in range(states.size):
-        total += posterior[position + j] * other[states[j]]
+    for j in range(lattice.count[t]):
+        total += posterior[position + j] * other[lattice.state[base + j]]
     return total
 
 
-@jit
-def _incoming(tables, prior, states, left, q_left, at_left, near, result):
-    """E[C^-t(z_t-1, k)] + prior (eq. 20); returns the log of its total over all k.
+@jit_token
+def _incoming(tables, prior, lattice, t, posterior, at_left, near, result, mass):
+    """E[C^-t(z_t-1, k)] + prior into `result` (eq. 20); returns its total over all k.
 
-    `near` holds the dense posteriors of tokens t-2 .. t+2.
+    `near` holds the spread posteriors of tokens t-2 .. t+2; `mass` is a buffer.
     """
     far_left, before, here, after, _ = near
-    own = _dot(left, q_left, at_left, before)
-    shared = _dot(left, q_left, at_left, here)
-    earlier = _dot(left, q_left, at_left, far_left)
-    for j in range(states.size):
-        k = states[j]
-        count = 0.0
-        mass = 0.0
-        for i in range(left.size):
-            weight = q_left[at_left + i]
-            count += weight * tables.transition[left[i], k]
-            mass += weight * prior.transition[left[i], k]
-        count -= here[k] * own + after[k] * shared + before[k] * earlier
-        count += far_left[k] * before[k]
-        result[j] = max(count, 0.0) + mass
+    base, n = lattice.first[t], lattice.count[t]
+    left, n_left = lattice.first[t - 1], lattice.count[t - 1]
+    own = _dot(lattice, t - 1, posterior, at_left, before)
+    shared = _dot(lattice, t - 1, posterior, at_left, here)
+    earlier = _dot(lattice, t - 1, posterior, at_left, far_left)
     total = 0.0
-    for i in range(left.size):
-        total += q_left[at_left + i] * (tables.out[left[i]] + prior.out[left[i]])
-    total -= own + shared
-    return total
+    for j in range(n):
+        result[j] = 0.0
+        mass[j] = 0.0
+    for i in range(n_left):
+        row = lattice.state[left + i]
+        weight = posterior[at_left + i]
+        total += weight * (tables.out[row] + prior.out[row])
+        if n == result.size:
+            _add_rows(tables.transition[row], prior.transition[row], weight, result, mass)
+            continue
+        for j in range(n):
+            k = lattice.state[base + j]
+            result[j] += weight * tables.transition[row, k]
+            mass[j] += weight * prior.transition[row, k]
+    for j in range(n):
+        k = lattice.state[base + j]
+        count = result[j] - (here[k] * own + after[k] * shared + before[k] * earlier)
+        result[j] = max(count + far_left[k] * before[k], 0.0) + mass[j]
+    return total - own - shared
 
 
-@jit
-def _outgoing(tables, prior, states, right, q, at_right, near, result):
+@jit_token
+def _add_rows(counts, prior, weight, result, mass):
+    """Add a whole row of counts and of prior, times `weight`."""
+    for j in range(result.size):
+        result[j] += weight * counts[j]
+        mass[j] += weight * prior[j]
+
+
+@jit_token
+def _outgoing(tables, prior, lattice, t, posterior, at_right, near, result):
     """Multiply `result` by the third factor of figure 3, transitions from k to z_t+1."""
     _, before, here, after, far_right = near
-    own = _dot(right, q, at_right, after)
-    shared = _dot(right, q, at_right, here)
-    later = _dot(right, q, at_right, far_right)
-    for j in range(states.size):
-        k = states[j]
-        count = 0.0
-        mass = 0.0
-        for i in range(right.size):
-            weight = q[at_right + i]
-            count += weight * tables.transition[k, right[i]]
-            mass += weight * prior.transition[k, right[i]]
+    base, n = lattice.first[t], lattice.count[t]
+    right, n_right = lattice.first[t + 1], lattice.count[t + 1]
+    own = _dot(lattice, t + 1, posterior, at_right, after)
+    shared = _dot(lattice, t + 1, posterior, at_right, here)
+    later = _dot(lattice, t + 1, posterior, at_right, far_right)
+    for j in range(n):
+        k = lattice.state[base + j]
+        if n_right == after.size:
+            count = weighted_sum(tables.transition[k], after)
+            mass = weighted_sum(prior.transition[k], after)
+        else:
+            count = 0.0
+            mass = 0.0
+            for i in range(n_right):
+                weight = posterior[at_right + i]
+                to = lattice.state[right + i]
+                count += weight * tables.transition[k, to]
+                mass += weight * prior.transition[k, to]
         count -= here[k] * own + before[k] * shared + after[k] * later
         count += after[k] * far_right[k]
         out = max(tables.out[k] - before[k] - here[k], 0.0) + prior.out[k] + before[k]
         result[j] *= (max(count, 0.0) + mass + before[k] * after[k]) / out
 
 
-@jit
+@jit_token_reduction
+def weighted_sum(row, weights):
+    """Inner product over all states."""
+    total = 0.0
+    for j in range(row.size):
+        total += row[j] * weights[j]
+    return total
+
+
+@jit_token
 def _emitting(tables, prior, lattice, t, here, result):
     """Multiply `result` by the first factor of figure 3, the emission."""
     base = lattice.first[t]
@@ -89,11 +121,10 @@ def _emitting(tables, prior, lattice, t, here, result):
             result[j] *= count / (max(tables.emit[k] - here[k], 0.0) + prior.emit[k])
 
 
-@jit
+@jit_token
 def _replace(tables, lattice, begin, end, t, posterior, position, change):
     """Update all counts around token t for a change of its posterior."""
-    base = lattice.first[t]
-    n = lattice.count[t]
+    base, n = lattice.first[t], lattice.count[t]
     for j in range(n):
         k = lattice.state[base + j]
         cell = lattice.cell[base + j]
@@ -105,83 +136,83 @@ def _replace(tables, lattice, begin, end, t, posterior, position, change):
         if t < end - 1:
             tables.out[k] += change[j]
     if t > begin:
-        left = states_of(lattice, t - 1)
-        at_left = position - left.size
-        for i in range(left.size):
-            weight = posterior[at_left + i]
+        left, n_left = lattice.first[t - 1], lattice.count[t - 1]
+        at_left = position - n_left
+        for i in range(n_left):
+            row = lattice.state[left + i]
+            if n == change.size:
+                add_scaled(change, 0, posterior[at_left + i], tables.transition[row])
+                continue
             for j in range(n):
-                tables.transition[left[i], lattice.state[base + j]] += weight * change[j]
+                k = lattice.state[base + j]
+                tables.transition[row, k] += posterior[at_left + i] * change[j]
     if t < end - 1:
-        right = states_of(lattice, t + 1)
+        right, n_right = lattice.first[t + 1], lattice.count[t + 1]
         for j in range(n):
-            row = tables.transition[lattice.state[base + j]]
-            for i in range(right.size):
-                row[right[i]] += change[j] * posterior[position + n + i]
+            row = lattice.state[base + j]
+            if n_right == change.size:
+                add_scaled(posterior, position + n, change[j], tables.transition[row])
+                continue
+            for i in range(n_right):
+                to = lattice.state[right + i]
+                tables.transition[row, to] += change[j] * posterior[position + n + i]
+
+
+@jit_token
+def add_scaled(values, begin, weight, row):
+    """row += weight * values[begin:], over all states."""
+    for j in range(row.size):
+        row[j] += weight * values[begin + j]
 
 
 @jit
-def sweep_tokens(tables, prior, lattice, starts, posterior):
+def sweep_tokens(tables, prior, lattice, starts, posterior, near, result, mass):
     """One sweep over all tokens, left to right, counts updated at once.
 
     `tables` are plain expected counts (no prior), changed in place like `posterior`; `prior` holds
-    the prior cells and totals. Returns the sum over tokens of the log of what a token's update
-    sums to: how probable the other tokens make it and its successor (nats, a monitor).
+    the prior cells and totals; `near` (5, K) zeros, `result` (K,) and `mass` (K,) are buffers.
+    Returns the sum over tokens of the log of what a token's update sums to: how probable the other
+    tokens make it and its successor (nats, a monitor).
     """
-    n_states = tables.start.size
-    near = np.zeros((5, n_states))
     rows = (near[0], near[1], near[2], near[3], near[4])
-    result = np.empty(n_states)
     total = 0.0
     position = 0
     for s in range(starts.size - 1):
         begin, end = starts[s], starts[s + 1]
         for t in range(begin, end):
-            states = states_of(lattice, t)
-            n = states.size
+            n = lattice.count[t]
             if n > 1:
                 total += _update(
-                    tables, prior, lattice, begin, end, t, posterior, position, rows, result
+                    tables, prior, lattice, begin, end, t, posterior, position, rows, result, mass
                 )
             position += n
     return total
 
 
-@jit
-def _update(tables, prior, lattice, begin, end, t, posterior, position, near, result):
+@jit_token
+def _update(tables, prior, lattice, begin, end, t, posterior, position, near, result, mass):
     """Recompute q(z_t) and the counts around it; returns the log of its normaliser."""
-    states = states_of(lattice, t)
-    n = states.size
+    n = lattice.count[t]
+    low, high = max(begin, t - 2), min(end - 1, t + 2)
     at = position
-    low = t
-    while low > begin and low > t - 2:
-        low -= 1
-        at -= lattice.count[low]
-    high = min(end - 1, t + 2)
-    place = at
+    for u in range(low, t):
+        at -= lattice.count[u]
     for u in range(low, high + 1):
-        _scatter(states_of(lattice, u), posterior, place, near[u - t + 2])
-        place += lattice.count[u]
-    here = near[2]
+        _scatter(lattice, u, posterior, at, near[u - t + 2])
+        at += lattice.count[u]
     if t == begin:
-        norm = 0.0
-        for j in range(n):
-            k = states[j]
-            result[j] = max(tables.start[k] - here[k], 0.0) + prior.start[k]
-        for k in range(tables.start.size):
-            norm += tables.start[k] + prior.start[k]
-        norm -= 1.0
+        norm = _starting(tables, prior, lattice, t, near[2], result)
     else:
-        left = states_of(lattice, t - 1)
-        norm = _incoming(tables, prior, states, left, posterior, position - left.size, near, result)
+        at_left = position - lattice.count[t - 1]
+        norm = _incoming(tables, prior, lattice, t, posterior, at_left, near, result, mass)
         if t == end - 1:
-            # Nothing leaves the last token: its transition out was not there to take away.
-            norm += _dot(left, posterior, position - left.size, here)
-    _emitting(tables, prior, lattice, t, here, result)
+            # Nothing leaves the last token: no transition out of it was there to take away.
+            norm += _dot(lattice, t - 1, posterior, at_left, near[2])
+    _emitting(tables, prior, lattice, t, near[2], result)
     if t < end - 1:
-        right = states_of(lattice, t + 1)
-        _outgoing(tables, prior, states, right, posterior, position + n, near, result)
+        _outgoing(tables, prior, lattice, t, posterior, position + n, near, result)
     for u in range(low, high + 1):
-        _clear(states_of(lattice, u), near[u - t + 2])
+        _clear(lattice, u, near[u - t + 2])
     total = 0.0
     for j in range(n):
         total += result[j]
@@ -193,6 +224,19 @@ def _update(tables, prior, lattice, begin, end, t, posterior, position, near, re
     return math.log(total / norm)
 
 
+@jit_token
+def _starting(tables, prior, lattice, t, here, result):
+    """The second factor of figure 3 at a first token, from the start row; returns its total."""
+    base = lattice.first[t]
+    for j in range(lattice.count[t]):
+        k = lattice.state[base + j]
+        result[j] = max(tables.start[k] - here[k], 0.0) + prior.start[k]
+    total = -1.0
+    for k in range(tables.start.size):
+        total += tables.start[k] + prior.start[k]
+    return total
+
+
 @jit
 def track_absence(lattice, starts, posterior, absence):
     """Products of 1 - q over tokens and of 1 - q q' over neighbours, into `absence` (ones)."""
@@ -200,23 +244,25 @@ def track_absence(lattice, starts, posterior, absence):
     for s in range(starts.size - 1):
         for t in range(starts[s], starts[s + 1]):
             base = lattice.first[t]
-            right = states_of(lattice, t)
-            for j in range(right.size):
+            n = lattice.count[t]
+            for j in range(n):
+                state = lattice.state[base + j]
                 miss = max(0.0, 1.0 - posterior[position + j])
                 cell = lattice.cell[base + j]
                 if cell >= 0:
                     absence.emission[cell] *= miss
-                    absence.emit[right[j]] *= miss
+                    absence.emit[state] *= miss
                 if t == starts[s]:
-                    absence.start[right[j]] *= miss
+                    absence.start[state] *= miss
                 if t < starts[s + 1] - 1:
-                    absence.out[right[j]] *= miss
+                    absence.out[state] *= miss
             if t > starts[s]:
-                left = states_of(lattice, t - 1)
-                before = position - left.size
-                for i in range(left.size):
-                    for j in range(right.size):
-                        absence.transition[left[i], right[j]] *= max(
+                left, n_left = lattice.first[t - 1], lattice.count[t - 1]
+                before = position - n_left
+                for i in range(n_left):
+                    row = lattice.state[left + i]
+                    for j in range(n):
+                        absence.transition[row, lattice.state[base + j]] *= max(
                             0.0, 1.0 - posterior[before + i] * posterior[position + j]
                         )
-            position += right.size
+            position += n

@@ -94,7 +94,7 @@ class VBHMM(BatchHMM):
     >>> from sklearn_cvb import VBHMM
     >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
     >>> model = VBHMM(n_components=2, n_init=3, random_state=0).fit(X)
-    >>> model.lower_bound_ == model.history_[-1]
+    >>> bool(model.lower_bound_ == model.history_[-1])
     True
     """
 

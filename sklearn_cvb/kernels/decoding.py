@@ -16,10 +16,9 @@ from sklearn_cvb.kernels.chain import (
     forward_backward_log,
     forward_pass,
     forward_pass_log,
-    states_of,
     work_for,
 )
-from sklearn_cvb.kernels.jit import jit
+from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
 
 
 @jit
@@ -53,7 +52,7 @@ def trace_back(lattice, begin, end, size, score, origin, path):
     return log_p
 
 
-@jit
+@jit_allocating
 def viterbi(log_weights, lattice, starts, path, log_p):
     """Most probable state path of every sequence (log space; ties go to the lowest state).
 
@@ -69,31 +68,31 @@ def viterbi(log_weights, lattice, starts, path, log_p):
         position = 0
         previous = 0
         for t in range(begin, end):
-            right = states_of(lattice, t)
-            for j in range(right.size):
+            base, n = lattice.first[t], lattice.count[t]
+            for j in range(n):
+                to = lattice.state[base + j]
                 best = -math.inf
                 best_from = 0
                 if t == begin:
-                    best = log_weights.start[right[j]]
+                    best = log_weights.start[to]
                 else:
-                    left = states_of(lattice, t - 1)
-                    for k in range(left.size):
-                        value = (
-                            work.forward[previous + k] + log_weights.transition[left[k], right[j]]
-                        )
+                    left = lattice.first[t - 1]
+                    for k in range(lattice.count[t - 1]):
+                        step = log_weights.transition[lattice.state[left + k], to]
+                        value = work.forward[previous + k] + step
                         if value > best:
                             best = value
                             best_from = k
                 work.forward[position + j] = best + work.emission[position + j]
                 origin[position + j] = best_from
             previous = position
-            position += right.size
+            position += n
         log_p[i] = trace_back(lattice, begin, end, size, work.forward, origin, path)
         if log_p[i] == -math.inf:
             best_states(lattice, work.emission, begin, end, path)
 
 
-@jit
+@jit_allocating
 def smoothed(weights, log_weights, lattice, starts, posterior, log_z):
     """p(z_t | x) of every token and log p(x) of every sequence (-inf: by emission)."""
     work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
@@ -131,7 +130,7 @@ def fill_by_emission(emission, lattice, begin, end, target):
             target[position + j] = target[position + j] / total if total > 0.0 else 1.0 / n
 
 
-@jit
+@jit_allocating
 def filtered(weights, log_weights, lattice, starts, posterior, log_z):
     """p(z_t | x_1..t) of every token and log p(x) of every sequence (-inf: by emission)."""
     work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
@@ -214,7 +213,7 @@ def normalise_log(lattice, begin, end, message):
         position += n
 
 
-@jit
+@jit_allocating
 def log_likelihood(weights, log_weights, lattice, starts, log_z):
     """log p(x) of every sequence (nats); -inf where no path explains it."""
     work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
@@ -222,25 +221,25 @@ def log_likelihood(weights, log_weights, lattice, starts, log_z):
         log_z[i], _ = filter_sequence(weights, log_weights, lattice, starts[i], starts[i + 1], work)
 
 
-@jit
-def draw(weights, size, rng):
-    """Draw an index with probability proportional to `weights[:size]`."""
+@jit_token
+def draw(weights, begin, size, rng):
+    """Draw an index below `size` with probability proportional to `weights[begin + index]`."""
     total = 0.0
     for j in range(size):
-        total += weights[j]
+        total += weights[begin + j]
     level = rng.random() * total
     for j in range(size - 1):
-        level -= weights[j]
+        level -= weights[begin + j]
         if level < 0.0:
             return j
     # Rounding may leave the level at 0: take the last state that has any weight.
     last = size - 1
-    while last > 0 and weights[last] == 0.0:
+    while last > 0 and weights[begin + last] == 0.0:
         last -= 1
     return last
 
 
-@jit
+@jit_allocating
 def sample_paths(weights, log_weights, lattice, starts, rng, path, log_z):
     """Draw a state path from p(z | x) for every sequence: filter forward, sample backward."""
     work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
@@ -249,14 +248,14 @@ def sample_paths(weights, log_weights, lattice, starts, rng, path, log_z):
         begin, end = starts[i], starts[i + 1]
         log_z[i], position = filter_sequence(weights, log_weights, lattice, begin, end, work)
         for t in range(end - 1, begin - 1, -1):
-            states = states_of(lattice, t)
-            position -= states.size
+            base, n = lattice.first[t], lattice.count[t]
+            position -= n
             largest = -math.inf
-            for j in range(states.size):
+            for j in range(n):
                 chance[j] = math.log(work.forward[position + j])
                 if t < end - 1:
-                    chance[j] += log_weights.transition[states[j], path[t + 1]]
+                    chance[j] += log_weights.transition[lattice.state[base + j], path[t + 1]]
                 largest = max(largest, chance[j])
-            for j in range(states.size):
+            for j in range(n):
                 chance[j] = math.exp(chance[j] - largest) if largest > -math.inf else 1.0
-            path[t] = states[draw(chance, states.size, rng)]
+            path[t] = lattice.state[base + draw(chance, 0, n, rng)]

@@ -1,11 +1,24 @@
-"""The one place that says how numba compiles: cached on disk, without the GIL, IEEE results."""
+"""The one place that says how numba compiles: without the GIL, IEEE results, cached on disk.
+
+Passing arrays to a function costs numba more than the work on one token. So what is done per token
+(`jit_token`) is compiled into its callers; what is done per sequence (`jit`) is called, and cached.
+"""
 
 import numba
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+_OPTIONS = {"nogil": True, "error_model": "numpy"}
+
+# Counting references to every array is as expensive: kernels that allocate nothing do without.
+_BORROWED = {"_nrt": False}
 
 # Fused multiply-add rounds once instead of twice: the same result in every run.
-jit = numba.njit(fastmath={"contract"}, **_OPTIONS)
+jit = numba.njit(cache=True, fastmath={"contract"}, **_OPTIONS, **_BORROWED)
 
-# Sums may be split over vector lanes, in an order fixed when the kernel is compiled.
-jit_reduction = numba.njit(fastmath={"contract", "reassoc"}, **_OPTIONS)
+# Per token: always inlined, and never cached (numba cannot inline what comes from the cache).
+jit_token = numba.njit(fastmath={"contract"}, forceinline=True, **_OPTIONS, **_BORROWED)
+
+# The same, with sums that may be split over vector lanes in an order fixed at compile time.
+jit_token_reduction = numba.njit(fastmath={"contract", "reassoc"}, **_OPTIONS, **_BORROWED)
+
+# For functions that allocate arrays.
+jit_allocating = numba.njit(cache=True, fastmath={"contract"}, **_OPTIONS)

@@ -55,11 +55,11 @@ def marginal_errors(problem, seed=0, max_iter=200):
     """
     exact = brute.collapsed_posterior(problem).marginals
     start = initial_posteriors(np.random.default_rng(seed), problem, noise=0.05)
+    # warm_start keeps the state that training_posteriors reads.
+    settings = {"init": start, "max_iter": max_iter, "tol": 0, "warm_start": True}
     errors = {}
     for name, (prefix, keywords) in ALGORITHMS.items():
-        estimator = make_estimator(
-            prefix, problem, init=start, max_iter=max_iter, tol=0, **keywords
-        )
+        estimator = make_estimator(prefix, problem, **settings | keywords)
         q = estimator.fit(problem.sequences).training_posteriors()
         errors[name] = mean_distance(problem, q, exact)
     return errors

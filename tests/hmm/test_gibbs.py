@@ -97,21 +97,21 @@ def test_other_priors_would_be_noticed(chains, name):
     assert np.abs(deviations).max() > 8
 
 
-def _nested(problem, sample):
+def _sample_weights(problem, sample):
+    """Posterior means given one sample of all states."""
     lengths = [len(sequence) for sequence in problem.sequences]
-    return np.split(sample, np.cumsum(lengths)[:-1])
+    nested = np.split(sample, np.cumsum(lengths)[:-1])
+    q = restatement_token.indicator_posteriors(problem, nested)
+    xi = [restatement.pair_products(states) for states in q]
+    counts = restatement.expected_counts(problem, q, xi)
+    return restatement.posterior_mean_weights(problem, counts)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_fitted_probabilities_average_over_samples(name):
     problem = PROBLEMS[name]
     estimator = _chain(problem, max_iter=60, n_burn_in=20, thin=2)
-    tables = []
-    for sample in estimator.samples_:
-        q = restatement_token.indicator_posteriors(problem, _nested(problem, sample))
-        xi = [restatement.pair_products(states) for states in q]
-        counts = restatement.expected_counts(problem, q, xi)
-        tables.append(restatement.posterior_mean_weights(problem, counts))
+    tables = [_sample_weights(problem, sample) for sample in estimator.samples_]
     for got, each in zip(posterior_means(estimator), zip(*tables, strict=True), strict=True):
         np.testing.assert_allclose(got, np.mean(each, axis=0), atol=1e-10)
 
@@ -129,3 +129,36 @@ def test_samples_stay_legal(chains):
     allowed = [states for row in problem.allowed for states in row]
     for column, states in enumerate(allowed):
         assert set(chains["dictionary"].samples_[:, column]) <= set(states)
+
+
+def test_constant_temperature_flattens_the_posterior():
+    # The conditionals to a power are those of the joint to that power.
+    problem = PROBLEMS["dictionary"]
+    settings = {"max_iter": 60_000, "temperatures": (4.0, 4.0), "warm_start": True}
+    got = np.concatenate(_chain(problem, **settings).training_posteriors())
+    z = brute.joint_assignments(problem)
+    tempered, plain = (_shares(brute.collapsed_log_joint(problem, z) / power) for power in (4, 1))
+    states = range(problem.n_states)
+    expected, cold = (np.array([w @ (z == k) for k in states]).T for w in (tempered, plain))
+    assert np.abs(got - expected).max() < 0.03
+    assert np.abs(got - cold).max() > 0.08
+
+
+def _shares(log_weights):
+    weights = np.exp(log_weights - log_weights.max())
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_perplexity_averages_likelihoods_over_samples(name):
+    problem = PROBLEMS[name]
+    estimator = _chain(problem, max_iter=40, n_burn_in=20, thin=2)
+    X = [[0, 1, None], [2], [1, 2]]
+    allowed = make_problem(X, 3, 5, dictionary=problem.dictionary).allowed or [None] * 3
+    likelihood = np.zeros(len(X))
+    for sample in estimator.samples_:
+        weights = _sample_weights(problem, sample)
+        for i, sequence in enumerate(X):
+            likelihood[i] += np.exp(brute.log_likelihood(sequence, *weights, allowed[i]))
+    mean = np.log(likelihood / len(estimator.samples_)).sum() / 5
+    assert estimator.perplexity(X) == pytest.approx(np.exp(-mean), rel=1e-10)

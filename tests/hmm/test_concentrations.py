@@ -1,0 +1,101 @@
+"""Learning alpha and beta: the first steps after the warm-up against the slow fixed point."""
+
+import numpy as np
+import pytest
+import restatement
+import restatement_token
+from estimators import ALGORITHMS, fitted_counts, make_estimator
+from problems import initial_posteriors, random_problem, with_priors
+from restatement_hyper import count_presence, hyper_update, repaired_hyper_update
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+WARM_UP, FIRST_VALUE = 20, 0.1
+AUTO = {"alpha": "auto", "beta": "auto", "start_alpha": None}
+LEARNERS = ["vb", "cvb_sequence", "cvb_token"]
+
+
+def _case(seed, dictionary):
+    rng = np.random.default_rng([11, seed])
+    problem = random_problem(rng, 3, 5, [4, 3, 2, 4, 3], dictionary, missing=0.1)
+    problem = with_priors(problem, FIRST_VALUE, FIRST_VALUE)
+    return problem, initial_posteriors(rng, problem)
+
+
+def _fit(name, problem, q, n_sweeps, **keywords):
+    prefix, settings, _ = ALGORITHMS[name]
+    settings = AUTO | settings | {"init": q, "tol": 0, "max_iter": n_sweeps}
+    return make_estimator(prefix, problem, **settings | keywords).fit(problem.sequences)
+
+
+def _expected_step(name, problem, result, values):
+    """alpha and beta after one step from these values and counts."""
+    tables = result.counts.transition, result.counts.emission
+    if name == "vb":
+        return [hyper_update(value, table) for value, table in zip(values, tables, strict=True)]
+    here = count_presence(problem, result.q, result.xi)
+    return [
+        repaired_hyper_update(values[0], tables[0], here.transition, here.transition_rows),
+        repaired_hyper_update(values[1], tables[1], here.emission, here.emission_rows),
+    ]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_nothing_is_learned_in_the_warm_up(name):
+    problem, q = _case(0, False)
+    estimator = _fit(name, problem, q, WARM_UP)
+    assert (estimator.alpha_, estimator.beta_) == (FIRST_VALUE, FIRST_VALUE)
+    counts = ALGORITHMS[name][2](problem, q, WARM_UP).counts
+    np.testing.assert_allclose(fitted_counts(estimator).transition, counts.transition, atol=1e-9)
+
+
+@pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_first_step_agrees(name, dictionary):
+    for seed in range(3):
+        problem, q = _case(seed, dictionary)
+        result = ALGORITHMS[name][2](problem, q, WARM_UP)
+        expected = _expected_step(name, problem, result, (FIRST_VALUE, FIRST_VALUE))
+        estimator = _fit(name, problem, q, WARM_UP + 1)
+        np.testing.assert_allclose([estimator.alpha_, estimator.beta_], expected, rtol=1e-8)
+
+
+def test_second_step_agrees():
+    problem, q = _case(5, True)
+    result = restatement_token.cvb_token_sweeps(problem, q, WARM_UP)
+    first = _expected_step("cvb_token", problem, result, (FIRST_VALUE, FIRST_VALUE))
+    problem = with_priors(problem, *first)
+    result = restatement_token.cvb_token_sweeps(problem, result.q, 1)
+    expected = _expected_step("cvb_token", problem, result, first)
+    estimator = _fit("cvb_token", problem, q, WARM_UP + 2)
+    np.testing.assert_allclose([estimator.alpha_, estimator.beta_], expected, rtol=1e-8)
+
+
+def test_a_given_start_alpha_stays_out_of_the_step():
+    problem, q = _case(1, False)
+    problem.alpha[-1] = 0.7
+    counts = restatement.vb_sweeps(problem, q, WARM_UP).counts
+    estimator = _fit("vb", problem, q, WARM_UP + 1, start_alpha=0.7)
+    expected = hyper_update(FIRST_VALUE, counts.transition[:-1])
+    assert estimator.alpha_ == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bound_rises_while_learning(seed):
+    problem, q = _case(seed, seed % 2 == 0)
+    history = np.asarray(_fit("vb", problem, q, 120).history_)
+    # The log prior of alpha and beta is part of the bound from the first sweep on.
+    assert np.all(np.diff(history) > -1e-7 * np.abs(history).max())
+
+
+def test_the_sampler_learns_from_actual_counts():
+    problem, _ = _case(2, True)
+    settings = AUTO | {"temperatures": None, "n_burn_in": 0, "thin": 1, "max_iter": WARM_UP + 1}
+    estimator = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)
+    lengths = [len(sequence) for sequence in problem.sequences]
+    z = np.split(estimator.samples_[WARM_UP - 1], np.cumsum(lengths)[:-1])
+    q = restatement_token.indicator_posteriors(problem, z)
+    xi = [restatement.pair_products(states) for states in q]
+    counts = restatement.expected_counts(problem, q, xi)
+    expected = [hyper_update(FIRST_VALUE, table) for table in counts]
+    np.testing.assert_allclose([estimator.alpha_, estimator.beta_], expected, rtol=1e-10)

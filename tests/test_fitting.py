@@ -1,0 +1,141 @@
+"""The fit loop: when it stops, what it keeps, and that threads change nothing."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from sklearn_cvb.fitting import (
+    Fit,
+    Interrupted,
+    Schedule,
+    best_fit,
+    run_restarts,
+    spawn_generators,
+    sweep_until,
+)
+
+
+def follow(values, schedule, record=lambda fit: False):
+    """Run sweeps that report these values in turn; the state counts sweeps."""
+    return sweep_until(0, lambda state: (state + 1, values[state]), schedule, record)
+
+
+def test_sweeps_stop_at_the_largest_number():
+    fit = follow([1.0, 2.0, 3.0, 4.0], Schedule(3, 0.1, 1, 1.0))
+    assert (fit.state, fit.history, fit.converged) == (3, [1.0, 2.0, 3.0], False)
+
+
+def test_sweeps_stop_at_the_first_small_change():
+    fit = follow([0.0, 5.0, 5.05, 9.0], Schedule(4, 0.1, 1, 1.0))
+    assert (fit.history, fit.converged) == ([0.0, 5.0, 5.05], True)
+
+
+def test_a_change_down_counts_by_its_size():
+    fit = follow([0.0, -5.0, -5.05, 9.0], Schedule(4, 0.1, 1, 1.0))
+    assert (fit.state, fit.converged) == (3, True)
+
+
+def test_changes_are_per_token():
+    values = [0.0, 5.0, 6.0, 6.5]
+    assert follow(values, Schedule(4, 0.1, 1, 1.0)).converged is False
+    assert follow(values, Schedule(4, 0.1, 1, 20.0)).history == [0.0, 5.0, 6.0]
+
+
+def test_patience_asks_for_small_changes_in_a_row():
+    values = [0.0, 0.05, 5.0, 5.05, 5.1, 5.15]
+    fit = follow(values, Schedule(6, 0.1, 2, 1.0))
+    assert fit.history == values[:5]
+    assert fit.converged
+
+
+def test_zero_tolerance_never_converges():
+    fit = follow([1.0] * 5, Schedule(5, 0.0, 1, 1.0))
+    assert (fit.state, fit.converged) == (5, False)
+
+
+def test_a_record_that_returns_true_stops():
+    seen = []
+
+    def record(fit):
+        seen.append(fit.state)
+        return fit.state == 2
+
+    fit = follow([1.0, 2.0, 3.0], Schedule(3, 0.1, 1, 1.0), record)
+    assert (fit.state, fit.converged, seen) == (2, False, [1, 2])
+
+
+def test_generators_differ_and_do_not_depend_on_how_many_there_are():
+    three = spawn_generators(np.random.RandomState(0), 3)
+    five = spawn_generators(np.random.RandomState(0), 5)
+    draws = [generator.random(4).tolist() for generator in five]
+    assert [generator.random(4).tolist() for generator in three] == draws[:3]
+    assert len({tuple(draw) for draw in draws}) == 5
+    other = spawn_generators(np.random.RandomState(1), 1)[0]
+    assert other.random(4).tolist() != draws[0]
+
+
+def _walk(index, generator, record):
+    schedule = Schedule(20, 0.0, 1, 1.0)
+    return sweep_until(index, lambda state: (state, float(generator.normal())), schedule, record)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, None])
+def test_restarts_come_back_in_order_whatever_runs_them(n_jobs):
+    fits = run_restarts(_walk, spawn_generators(np.random.RandomState(3), 4), n_jobs)
+    alone = [
+        _walk(i, generator, lambda fit: False)
+        for i, generator in enumerate(spawn_generators(np.random.RandomState(3), 4))
+    ]
+    assert [fit.state for fit in fits] == [0, 1, 2, 3]
+    assert [fit.history for fit in fits] == [fit.history for fit in alone]
+
+
+def test_two_restarts_run_at_once_on_two_threads():
+    both_here = threading.Barrier(2, timeout=20)
+
+    def restart(index, generator, record):
+        both_here.wait()
+        return Fit(index, [0.0], False)
+
+    assert [fit.state for fit in run_restarts(restart, [None] * 2, 2)] == [0, 1]
+
+
+def test_an_interruption_hands_over_the_finished_sweeps():
+    def restart(index, generator, record):
+        for sweep in range(1, 4):
+            record(Fit((index, sweep), [0.0] * sweep, False))
+            if (index, sweep) == (1, 2):
+                raise KeyboardInterrupt
+        return Fit((index, "done"), [0.0] * 3, True)
+
+    with pytest.raises(Interrupted) as raised:
+        run_restarts(restart, [None] * 3, 1)
+    assert [fit.state for fit in raised.value.fits] == [(0, "done"), (1, 2)]
+
+
+def test_an_interruption_before_the_first_sweep_leaves_nothing():
+    def restart(index, generator, record):
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as raised:
+        run_restarts(restart, [None], 1)
+    assert raised.value.fits == []
+
+
+def test_other_errors_pass_through():
+    def restart(index, generator, record):
+        raise ValueError("init[3] is wrong")
+
+    with pytest.raises(ValueError, match=r"init\[3\] is wrong"):
+        run_restarts(restart, [None] * 2, 2)
+
+
+def test_the_best_fit_is_the_first_of_the_highest():
+    def fits(*objectives):
+        return [Fit(i, [], False, value) for i, value in enumerate(objectives)]
+
+    assert best_fit(fits(1.0, 3.0, 3.0, 2.0)).state == 1
+    assert best_fit(fits(np.nan, -5.0, None)).state == 1
+    assert best_fit(fits(-np.inf, np.nan)).state == 0
+    assert best_fit(fits(np.nan, None)).state == 1
