@@ -60,7 +60,7 @@ def exp_digamma(values):
     >>> import numpy as np
     >>> from sklearn_cvb.dirichlet import exp_digamma
     >>> exp_digamma(np.array([1.0, 10.0])).round(6)
-    array([0.561459, 9.50416 ])
+    array([0.561459, 9.504379])
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     result = np.empty_like(values)

@@ -114,6 +114,28 @@ def test_an_interruption_hands_over_the_finished_sweeps():
     assert [fit.state for fit in raised.value.fits] == [(0, "done"), (1, 2)]
 
 
+def test_an_interruption_stops_the_other_threads():
+    begun, stopped = threading.Event(), threading.Event()
+
+    def restart(index, generator, record):
+        if index == 1:
+            begun.set()
+            for sweep in range(2000):
+                if record(Fit(index, [0.0] * sweep, False)):
+                    stopped.set()
+                    break
+                stopped.wait(0.01)
+            return Fit(index, [0.0], False)
+        assert begun.wait(timeout=20)
+        record(Fit(index, [0.0], False))
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as raised:
+        run_restarts(restart, [None] * 2, 2)
+    assert stopped.wait(timeout=10)
+    assert 0 in [fit.state for fit in raised.value.fits]
+
+
 def test_an_interruption_before_the_first_sweep_leaves_nothing():
     def restart(index, generator, record):
         raise KeyboardInterrupt

@@ -2,6 +2,7 @@
 
 import math
 import threading
+import warnings
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -179,9 +180,10 @@ def tagger_for(name, text, settings):
 
 def warm_up(name, text, settings):
     """Fit a few sentences for one sweep, so that no timing holds a compilation."""
-    few = text._replace(X=text.X[:3], y=text.y[:3])
-    tagger = tagger_for(name, few, settings._replace(max_iter=1, gibbs_sweeps=1))
-    tagger.set_params(handle_unknown="error").fit(few.X)
+    tagger = tagger_for(name, text, settings._replace(max_iter=1, gibbs_sweeps=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        tagger.set_params(handle_unknown="error").fit(text.X[:3])
 
 
 def run_restarts(name, text, settings, on_sweep):

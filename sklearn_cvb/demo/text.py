@@ -1,4 +1,4 @@
-"""The text that the main job learns from: raw sentences, a tag dictionary, gold tags to score by."""
+"""The text of the main job: raw sentences, a tag dictionary, and gold tags to score by."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -66,6 +66,8 @@ class BaseHMM(
 
     # Sweeps with a small change before stopping, and whether the history sums over tokens.
     _patience = 1
+    # Where to start without a dictionary.
+    _default_start = "parameter"
     _history_is_total = True
 
     # Models that learn no concentration have no such parameters.
@@ -82,7 +84,7 @@ class BaseHMM(
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [
-            StrOptions({"token", "parameter", "unambiguous"}),
+            StrOptions({"token", "word", "parameter", "unambiguous"}),
             HasMethods("predict_proba"),
             "array-like",
             None,
@@ -276,7 +278,7 @@ class BaseHMM(
         """Posteriors or weights to start from, as `init` says."""
         init = self.init
         if init is None:
-            init = "parameter" if problem.cells.is_full else "token"
+            init = self._default_start if problem.cells.is_full else "token"
         if isinstance(init, str):
             return getattr(starting, f"{init}_start")(problem, rng)
         if hasattr(init, "predict_proba"):
@@ -285,9 +287,7 @@ class BaseHMM(
 
     def _starts_differ(self):
         """Whether restarts differ: not when `init` fixes where they begin."""
-        return self.init is None or (
-            isinstance(self.init, str) and self.init in ("token", "parameter")
-        )
+        return self.init is None or (isinstance(self.init, str) and self.init != "unambiguous")
 
     def _weights(self, counts, prior, cells, kept=None):
         """Weights for sweeps and prediction: posterior means, unless an algorithm differs."""

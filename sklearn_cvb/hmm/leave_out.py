@@ -609,6 +609,7 @@ def leave_out_scores(tables, floor, units, lattice, posterior, pairs, right, wor
                 end,
                 work.emission,
                 work.forward,
+                work.scale,
             )
         if not units.borrowed[i]:
             log_z[i] -= _log_start_total(tables)

@@ -19,6 +19,8 @@ from sklearn_cvb.lattice import entry_states, n_entries
 
 # Smooths the transitions counted between unambiguous neighbours (Kupiec 1992).
 _UNAMBIGUOUS_COUNT = 0.1
+# How unevenly the word start spreads a word over states.
+_WORD_CONCENTRATION = 0.1
 
 
 class Start(NamedTuple):
@@ -107,6 +109,25 @@ def token_start(problem, rng):
     """q_t from Dirichlet(1) over each token's allowed states, independently."""
     entries = rng.standard_exponential(n_entries(problem.lattice))
     normalise_entries(problem.lattice, entries)
+    return Start(entries, None)
+
+
+def word_start(problem, rng):
+    """One posterior for all tokens of a word, from a sparse Dirichlet over its allowed states.
+
+    Words gathered in few states show which state follows which; independent token posteriors that
+    start near uniform do not, and a token-wise update then has nothing to go by.
+    """
+    lattice = problem.lattice
+    weights = rng.standard_gamma(_WORD_CONCENTRATION, len(problem.cells.state))
+    # The missing word takes the last weight, 1: uniform. No word loses all weight to underflow.
+    weights = np.append(weights + 1e-200, 1.0)
+    tokens = np.repeat(np.arange(len(lattice.first)), lattice.count)
+    offsets = np.arange(len(tokens)) - np.repeat(
+        np.cumsum(lattice.count) - lattice.count, lattice.count
+    )
+    entries = weights[lattice.cell[lattice.first[tokens] + offsets]]
+    normalise_entries(lattice, entries)
     return Start(entries, None)
 
 

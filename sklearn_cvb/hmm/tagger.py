@@ -130,7 +130,7 @@ class TaggerMixin:
                 f"n_components={self.n_components} is ignored: the dictionary and y have "
                 f"{len(tags)} tags",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=6,
             )
         self.classes_ = reading.as_array(tags)
         self._n_states = len(tags)
@@ -203,13 +203,14 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         Largest number of sweeps.
     tol : float, default=1e-4
         Stop when the objective changes by less than this per token.
-    init : {"token", "parameter", "unambiguous"}, list of arrays, fitted model or None, default=None
+    init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
         (None means this with a dictionary or labels). "parameter": random weights and one E-step
-        (None means this otherwise). "unambiguous": transitions counted between neighbouring tokens
-        that have one allowed state each (Kupiec 1992). Arrays: the posteriors of each training
-        sequence, shape (length, n_components). A fitted model of this family over the same
-        vocabulary and states: its counts (within a search wrap it in
+        (None means this otherwise). "word": one posterior
+        for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
+        neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
+        of each training sequence, shape (length, n_components). A fitted model of this family over
+        the same vocabulary and states: its counts (within a search wrap it in
         `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or a model all restarts would
         be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare"}, default="rare"
@@ -350,13 +351,14 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         Largest number of sweeps.
     tol : float, default=1e-4
         Stop when the bound changes by less than this per token.
-    init : {"token", "parameter", "unambiguous"}, list of arrays, fitted model or None, default=None
+    init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
         (None means this with a dictionary or labels). "parameter": random weights and one E-step
-        (None means this otherwise). "unambiguous": transitions counted between neighbouring tokens
-        that have one allowed state each (Kupiec 1992). Arrays: the posteriors of each training
-        sequence, shape (length, n_components). A fitted model of this family over the same
-        vocabulary and states: its counts (within a search wrap it in
+        (None means this otherwise). "word": one posterior
+        for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
+        neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
+        of each training sequence, shape (length, n_components). A fitted model of this family over
+        the same vocabulary and states: its counts (within a search wrap it in
         `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or a model all restarts would
         be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare"}, default="rare"
@@ -510,13 +512,14 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         Largest number of sweeps.
     tol : float, default=1e-4
         Stop after two changes of the monitor in a row below this (nats per token).
-    init : {"token", "parameter", "unambiguous"}, list of arrays, fitted model or None, default=None
+    init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
         (None means this with a dictionary or labels). "parameter": random weights and one E-step
-        (None means this otherwise). "unambiguous": transitions counted between neighbouring tokens
-        that have one allowed state each (Kupiec 1992). Arrays: the posteriors of each training
-        sequence, shape (length, n_components). A fitted model of this family over the same
-        vocabulary and states: its counts (within a search wrap it in
+        (None means this otherwise, for update="token" "word"). "word": one posterior
+        for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
+        neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
+        of each training sequence, shape (length, n_components). A fitted model of this family over
+        the same vocabulary and states: its counts (within a search wrap it in
         `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or a model all restarts would
         be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare"}, default="rare"
@@ -676,13 +679,14 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         Number of sweeps.
     tol : float, default=1e-4
         Ignored: a sampler runs all its sweeps.
-    init : {"token", "parameter", "unambiguous"}, list of arrays, fitted model or None, default=None
+    init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
         (None means this with a dictionary or labels). "parameter": random weights and one E-step
-        (None means this otherwise). "unambiguous": transitions counted between neighbouring tokens
-        that have one allowed state each (Kupiec 1992). Arrays: the posteriors of each training
-        sequence, shape (length, n_components). A fitted model of this family over the same
-        vocabulary and states: its counts (within a search wrap it in
+        (None means this otherwise). "word": one posterior
+        for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
+        neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
+        of each training sequence, shape (length, n_components). A fitted model of this family over
+        the same vocabulary and states: its counts (within a search wrap it in
         `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or a model all restarts would
         be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare"}, default="rare"

@@ -30,13 +30,14 @@ class VBHMM(BatchHMM):
         Largest number of sweeps.
     tol : float, default=1e-4
         Stop when the bound changes by less than this per token.
-    init : {"token", "parameter", "unambiguous"}, list of arrays, fitted model or None, default=None
+    init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
         (None means this with a dictionary or labels). "parameter": random weights and one E-step
-        (None means this otherwise). "unambiguous": transitions counted between neighbouring tokens
-        that have one allowed state each (Kupiec 1992). Arrays: the posteriors of each training
-        sequence, shape (length, n_components). A fitted model of this family over the same
-        vocabulary and states: its counts (within a search wrap it in
+        (None means this otherwise). "word": one posterior
+        for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
+        neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
+        of each training sequence, shape (length, n_components). A fitted model of this family over
+        the same vocabulary and states: its counts (within a search wrap it in
         `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or a model all restarts would
         be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare"}, default="smooth"

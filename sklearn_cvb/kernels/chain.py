@@ -306,11 +306,14 @@ def log_add(a, b):
 
 
 @jit
-def forward_pass_log(start, transition, lattice, begin, end, emission, message):
-    """Forward messages log p(x_1..t, z_t); all weights are logs. Returns log p(x)."""
+def forward_pass_log(start, transition, lattice, begin, end, emission, message, scale):
+    """Scaled forward messages log p(z_t | x_1..t); all weights are logs.
+
+    Fills `scale` with log p(x_t | x_1..t-1). Returns log p(x); -inf as soon as no path is left.
+    """
     position = 0
     previous = 0
-    total = -math.inf
+    log_z = 0.0
     for t in range(begin, end):
         base, n = lattice.first[t], lattice.count[t]
         total = -math.inf
@@ -326,9 +329,15 @@ def forward_pass_log(start, transition, lattice, begin, end, emission, message):
                     value = log_add(value, message[previous + i] + step)
             message[position + j] = value + emission[position + j]
             total = log_add(total, message[position + j])
+        if total == -math.inf:
+            return total
+        for j in range(n):
+            message[position + j] -= total
+        scale[t - begin] = total
+        log_z += total
         previous = position
         position += n
-    return total
+    return log_z
 
 
 @jit
@@ -336,9 +345,12 @@ def forward_backward_log(start, transition, lattice, begin, end, size, work):
     """Posterior of one sequence in log space, for weights whose products leave float64.
 
     Same contract as `forward_backward` with logs for `start`, `transition`, `work.emission`
-    (which returns log g) and `work.forward`. Returns log p(x), -inf if no path explains it.
+    (which returns log g), `work.forward` and `work.scale`. Returns log p(x), -inf if no path
+    explains it.
     """
-    log_z = forward_pass_log(start, transition, lattice, begin, end, work.emission, work.forward)
+    log_z = forward_pass_log(
+        start, transition, lattice, begin, end, work.emission, work.forward, work.scale
+    )
     if log_z == -math.inf:
         return log_z
     position = size
@@ -355,11 +367,8 @@ def forward_backward_log(start, transition, lattice, begin, end, size, work):
                 for j in range(lattice.count[t + 1]):
                     step = transition[row, lattice.state[right + j]]
                     value = log_add(value, step + work.emission[following + j])
-            # From here on the entry is log g with the sequence's total taken out once.
-            work.posterior[position + i] = math.exp(
-                work.forward[position + i] + value - (log_z if t == end - 1 else 0.0)
-            )
-            work.emission[position + i] += value - (log_z if t == end - 1 else 0.0)
+            work.posterior[position + i] = math.exp(work.forward[position + i] + value)
+            work.emission[position + i] += value - work.scale[t - begin]
         following = position
     return log_z
 

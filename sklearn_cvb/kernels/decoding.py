@@ -138,8 +138,6 @@ def filtered(weights, log_weights, lattice, starts, posterior, log_z):
     for i in range(starts.size - 1):
         begin, end = starts[i], starts[i + 1]
         log_z[i], size = filter_sequence(weights, log_weights, lattice, begin, end, work)
-        if log_z[i] == -math.inf:
-            fill_by_emission(weights.emission, lattice, begin, end, work.forward)
         for position in range(size):
             posterior[offset + position] = work.forward[position]
         offset += size
@@ -189,28 +187,13 @@ def filter_sequence(weights, log_weights, lattice, begin, end, work):
             end,
             work.emission,
             work.forward,
+            work.scale,
         )
-        normalise_log(lattice, begin, end, work.forward)
+        for position in range(size):
+            work.forward[position] = math.exp(work.forward[position])
+        if log_z == -math.inf:
+            fill_by_emission(weights.emission, lattice, begin, end, work.forward)
     return log_z, size
-
-
-@jit
-def normalise_log(lattice, begin, end, message):
-    """Turn the log messages of each token into probabilities (uniform where all are -inf)."""
-    position = 0
-    for t in range(begin, end):
-        n = lattice.count[t]
-        now = message[position : position + n]
-        largest = -math.inf
-        for j in range(n):
-            largest = max(largest, now[j])
-        total = 0.0
-        for j in range(n):
-            now[j] = math.exp(now[j] - largest) if largest > -math.inf else 1.0
-            total += now[j]
-        for j in range(n):
-            now[j] /= total
-        position += n
 
 
 @jit_allocating

@@ -1,0 +1,163 @@
+"""Learn taggers from raw sentences and a dictionary by five algorithms, and compare them.
+
+``python -m sklearn_cvb --help`` lists the options.
+"""
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from sklearn_cvb.demo.display import Row, compare, display_for, missing_packages
+from sklearn_cvb.demo.experiment import (
+    ALGORITHMS,
+    hold_out,
+    run_restarts,
+    tag_unseen,
+    warm_up,
+)
+from sklearn_cvb.demo.options import command_line, read_settings, read_text
+from sklearn_cvb.demo.published import published_accuracies
+from sklearn_cvb.demo.text import ambiguity, split_text
+
+_EXAMPLE_LENGTHS = range(8, 21)
+
+
+def main(arguments=None):
+    """Run the main job.
+
+    Parameters
+    ----------
+    arguments : list of str, default=None
+        Command line; None for that of the process.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or 130 after Ctrl-C. Bad arguments exit with 2.
+    """
+    parser = command_line()
+    options = parser.parse_args(arguments)
+    settings = read_settings(parser, options)
+    try:
+        return _run(parser, options, settings)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _run(parser, options, settings):
+    text = read_text(parser, options)
+    held_out = hold_out(split_text(text, options.min_count, options.seed))
+    published = published_accuracies(text.name, len(text.X), text.is_whole, options.min_count)
+    display = display_for(bool(published))
+    _introduce(display, text, held_out, settings, published)
+    rows, notes, interrupted = {}, {}, False
+    try:
+        with display:
+            for name in options.algorithms:
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always", UserWarning)
+                    for row in _compare(display, name, text, held_out, settings):
+                        rows[name] = row._replace(published=published.get(name))
+                        display.show(rows[name], is_complete=row.unseen is not None)
+                for warning in caught:
+                    notes[f"note on {ALGORITHMS[name].title}: {warning.message}"] = None
+    except KeyboardInterrupt:
+        interrupted = True
+    for note in notes:
+        display.say(note)
+    _conclude(display, rows, held_out, Path(options.output))
+    if interrupted:
+        raise KeyboardInterrupt
+    return 0
+
+
+def _compare(display, name, text, held_out, settings):
+    """Run one algorithm; yields its row of the table each time there is more in it."""
+    row = Row(name, (), None, None)
+    yield row
+    warm_up(name, text, settings)
+    title, sweeps = ALGORITHMS[name].title, settings.sweeps(name)
+    on_sweep = display.follow(f"{title}: {settings.restarts} starts", settings.restarts * sweeps)
+    for restart in run_restarts(name, text, settings, on_sweep):
+        row = row._replace(restarts=(*row.restarts, restart))
+        yield row
+    on_sweep = display.follow(f"{title}: unseen sentences", sweeps)
+    yield row._replace(unseen=tag_unseen(name, held_out, settings, on_sweep))
+
+
+def _introduce(display, text, held_out, settings, published):
+    size = ambiguity(text)
+    display.say(
+        f"{text.name}: {len(text.X):,} sentences, {size.n_tokens:,} tokens, "
+        f"{size.n_words:,} words, {size.n_tags} tags"
+    )
+    display.say(
+        f"dictionary: {size.tags_per_token:.2f} tags a token, {size.ambiguous:.0%} of the tokens "
+        f"have more than one, choosing at random gets {size.random_choice:.1%} right"
+    )
+    n_unknown = sum(not known for sentence in held_out.is_known for known in sentence)
+    n_held_out = sum(map(len, held_out.X))
+    starts = "start" if settings.restarts == 1 else "starts"
+    display.say(
+        "accuracy: tags of these sentences, learned without gold tags; mean and (standard "
+        f"deviation) over {settings.restarts} {starts}; seconds: one fit, compiled"
+    )
+    display.say(
+        f"known, unknown, perplexity: a tenth held out ({len(held_out.X):,} sentences, "
+        f"{n_held_out:,} tokens, {n_unknown:,} of them unknown words), tagged by a tagger and a "
+        f"dictionary from the other {len(held_out.training.X):,}; perplexity per token"
+    )
+    if published:
+        display.say(
+            "paper: Wang and Blunsom (2013), tables 1 and 2; their dictionary is of three times as "
+            "much text and so leaves more tags a token (2.3 where it is complete)"
+        )
+    missing = missing_packages()
+    if missing:
+        without = ["plain lines"] * ("rich" in missing) + ["no picture"] * ("matplotlib" in missing)
+        display.say(
+            f"{' and '.join(missing)} not found: {', '.join(without)}; "
+            'the extra "demo" installs what is missing'
+        )
+
+
+def _conclude(display, rows, held_out, output):
+    """Tag an example with the best tagger, and save the picture."""
+    complete = [row for row in rows.values() if row.unseen is not None]
+    if complete:
+        best = max(complete, key=lambda row: np.mean([r.accuracy for r in row.restarts]))
+        words, gold = _example(held_out)
+        display.say(
+            f"an unseen sentence, tagged by {ALGORITHMS[best.name].title}; "
+            "brackets hold the gold tag where it differs:"
+        )
+        display.tagged(compare(words, best.unseen.tagger.predict([words])[0], gold))
+    curves = {
+        ALGORITHMS[row.name].title: row.restarts[0].curve for row in rows.values() if row.restarts
+    }
+    if curves and "matplotlib" not in missing_packages():
+        _save_picture(curves, output)
+        display.say(f"accuracy by sweep: {output}")
+
+
+def _example(held_out):
+    """The first held-out sentence of middling length (else the first of all) and its tags."""
+    pairs = list(zip(held_out.X, held_out.y, strict=True))
+    return next((pair for pair in pairs if len(pair[0]) in _EXAMPLE_LENGTHS), pairs[0])
+
+
+def _save_picture(curves, path):
+    from matplotlib.figure import Figure
+
+    from sklearn_cvb.plotting import plot_accuracy
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    plot_accuracy(curves, ax=figure.subplots())
+    figure.savefig(path, dpi=150, format="png")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+"""What the main job shows: a growing table and a tagged sentence, on a terminal or in a pipe."""
+
+import math
+import sys
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.demo.experiment import ALGORITHMS, Unseen
+from sklearn_cvb.demo.published import Published
+
+_COLUMNS = ("algorithm", "accuracy %", "seconds", "paper %", "known %", "unknown %", "perplexity")
+_WIDTHS = (-13, 12, 8, 12, 8, 10, 11)
+_PAPER = _COLUMNS.index("paper %")
+_TAG_COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green")
+
+
+class Row(NamedTuple):
+    """One algorithm's line of the table, which grows with every fit."""
+
+    name: str
+    restarts: tuple
+    unseen: Unseen | None
+    published: Published | None
+
+
+class TaggedWord(NamedTuple):
+    """A word of the example; `gold` is None where it equals the tag or is unknown."""
+
+    word: str
+    tag: str
+    gold: str | None
+
+
+def missing_packages():
+    """Names of the packages that only the display needs and that are not installed."""
+    return [name for name in ("rich", "matplotlib") if not _is_installed(name)]
+
+
+def _is_installed(name):
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def cells(row):
+    """Text of a row: mean and, in brackets, standard deviation over restarts.
+
+    Parameters
+    ----------
+    row : Row
+
+    Returns
+    -------
+    tuple of str
+        One for each column; "" for what is not known yet, "-" for what there is not.
+    """
+    accuracies = [restart.accuracy for restart in row.restarts]
+    seconds = [restart.seconds for restart in row.restarts]
+    known, unknown, perplexity = ("",) * 3
+    if row.unseen is not None:
+        known, unknown = _per_cent(row.unseen.known), _per_cent(row.unseen.unknown)
+        perplexity = f"{row.unseen.perplexity:,.1f}"
+    published = row.published
+    return (
+        ALGORITHMS[row.name].title,
+        _spread(accuracies),
+        f"{np.mean(seconds):.2f}" if seconds else "",
+        "-" if published is None else f"{published.mean:.1f} ({published.deviation:.1f})",
+        known,
+        unknown,
+        perplexity,
+    )
+
+
+def _spread(accuracies):
+    if not accuracies:
+        return ""
+    mean = f"{100 * np.mean(accuracies):.1f}"
+    return f"{mean} ({100 * np.std(accuracies, ddof=1):.2f})" if len(accuracies) > 1 else mean
+
+
+def _per_cent(share):
+    return "-" if math.isnan(share) else f"{100 * share:.1f}"
+
+
+def compare(words, tags, gold):
+    """Put words, tags and gold tags together.
+
+    Parameters
+    ----------
+    words, tags, gold : sequence
+        Of one sentence.
+
+    Returns
+    -------
+    list of TaggedWord
+    """
+    return [
+        TaggedWord(str(word), str(tag), None if true in (None, tag) else str(true))
+        for word, tag, true in zip(words, tags, gold, strict=True)
+    ]
+
+
+class PlainDisplay:
+    """Lines without control characters; a row is printed once it is complete.
+
+    Parameters
+    ----------
+    has_paper : bool
+        Whether the table has a column of published figures.
+    """
+
+    def __init__(self, has_paper):
+        self.has_paper = has_paper
+        self.incomplete = None
+
+    def __enter__(self):
+        self.say(self._line(_COLUMNS))
+        return self
+
+    def __exit__(self, *exception):
+        if self.incomplete is not None and self.incomplete.restarts:
+            self.say(self._line(cells(self.incomplete)))
+
+    def say(self, line):
+        """Print a line of text."""
+        print(line, flush=True)
+
+    def follow(self, title, n_sweeps):
+        """Return what to call after every sweep."""
+        return lambda: None
+
+    def show(self, row, is_complete):
+        """Show a row of the table."""
+        self.incomplete = None if is_complete else row
+        if is_complete:
+            self.say(self._line(cells(row)))
+
+    def _line(self, texts):
+        columns = [
+            f"{text:<{-width}}" if width < 0 else f"{text:>{width}}"
+            for text, width in zip(texts, _WIDTHS, strict=True)
+        ]
+        if not self.has_paper:
+            del columns[_PAPER]
+        return "".join(columns).rstrip()
+
+    def tagged(self, words):
+        """Print a tagged sentence, a gold tag in brackets where it differs."""
+        shown = [f"{w.word}/{w.tag}" + (f"[{w.gold}]" if w.gold else "") for w in words]
+        self.say(" ".join(shown))
+
+
+class RichDisplay:
+    """A live table with a progress bar below it, and colours.
+
+    Parameters
+    ----------
+    has_paper : bool
+        Whether the table has a column of published figures.
+    """
+
+    def __init__(self, has_paper):
+        from rich.console import Console
+        from rich.live import Live
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.has_paper = has_paper
+        self.rows = {}
+        self.console = Console(highlight=False)
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f} of {task.total:,.0f} sweeps"),
+            TimeRemainingColumn(),
+            console=self.console,
+        )
+        self.task = self.progress.add_task("", total=None, visible=False)
+        self.live = Live(console=self.console, get_renderable=self._rendered, refresh_per_second=8)
+
+    def __enter__(self):
+        self.live.start(refresh=True)
+        return self
+
+    def __exit__(self, *exception):
+        self.progress.update(self.task, visible=False)
+        self.live.stop()
+
+    def say(self, line):
+        """Print a line of text."""
+        self.console.print(line, markup=False, soft_wrap=True)
+
+    def follow(self, title, n_sweeps):
+        """Begin a progress bar, and return what to call after every sweep."""
+        self.progress.reset(self.task, description=title, total=n_sweeps, completed=0, visible=True)
+        self.live.refresh()
+        return lambda: self.progress.advance(self.task)
+
+    def show(self, row, is_complete):
+        """Show a row of the table, complete or not."""
+        self.rows[row.name] = row
+
+    def _rendered(self):
+        from rich.console import Group
+        from rich.table import Table
+
+        table = Table()
+        for index, title in enumerate(_COLUMNS):
+            if index != _PAPER or self.has_paper:
+                table.add_column(title, justify="right" if index else "left", no_wrap=True)
+        for row in list(self.rows.values()):
+            texts = list(cells(row))
+            if not self.has_paper:
+                del texts[_PAPER]
+            table.add_row(*texts)
+        return Group(table, self.progress)
+
+    def tagged(self, words):
+        """Print a tagged sentence in colour, a gold tag on red where it differs."""
+        from rich.text import Text
+
+        tags = sorted({word.tag for word in words})
+        line = Text()
+        for word in words:
+            colour = _TAG_COLOURS[tags.index(word.tag) % len(_TAG_COLOURS)]
+            line.append(word.word, "bold").append("/").append(word.tag, colour)
+            if word.gold:
+                line.append(f"[{word.gold}]", "bold white on red")
+            line.append(" ")
+        line.rstrip()
+        self.console.print(line)
+
+
+def display_for(has_paper):
+    """The display that suits the standard output.
+
+    Parameters
+    ----------
+    has_paper : bool
+        Whether the table has a column of published figures.
+
+    Returns
+    -------
+    PlainDisplay or RichDisplay
+    """
+    on_terminal = sys.stdout.isatty() and "rich" not in missing_packages()
+    return (RichDisplay if on_terminal else PlainDisplay)(has_paper)

@@ -1,0 +1,146 @@
+"""The main job's command line."""
+
+import argparse
+import math
+from pathlib import Path
+
+from sklearn_cvb.demo.experiment import ALGORITHMS, Settings
+from sklearn_cvb.demo.text import FETCHERS, load_text
+
+
+def command_line():
+    """The parser of the main job's options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sklearn_cvb",
+        description="Learn part-of-speech taggers from raw sentences and a tag dictionary by EM, "
+        "VB, collapsed VB and Gibbs sampling, and compare their accuracy.",
+    )
+    add = parser.add_argument
+    add(
+        "--corpus",
+        help=f"{', '.join(FETCHERS)}, or a file: CoNLL-U where its name ends in .conllu, else one "
+        "sentence of word/TAG a line (default: sentences from a pocket English grammar)",
+    )
+    add("--data-home", help="folder of the named corpora; they are downloaded where missing")
+    add("--sentences", type=_positive, help="learn from the first so many (default: all)")
+    add(
+        "--min-count",
+        type=_positive,
+        default=1,
+        metavar="D",
+        help="words seen fewer than D times may take any tag (default: 1)",
+    )
+    add(
+        "--restarts",
+        type=_positive,
+        help="fits of each algorithm from different starts (default: 5; 3 on pocket English)",
+    )
+    add("--max-iter", type=_positive, default=50, help="sweeps of EM, VB and CVB (default: 50)")
+    add(
+        "--gibbs-sweeps",
+        type=_positive,
+        help="sweeps of Gibbs (default: 1500; 500 on pocket English)",
+    )
+    add(
+        "--algorithms",
+        type=_algorithms,
+        default=list(ALGORITHMS),
+        metavar="NAMES",
+        help=f"a selection of {','.join(ALGORITHMS)} (default: all)",
+    )
+    for name, meaning in (("alpha", "transitions"), ("beta", "emissions")):
+        add(
+            f"--{name}",
+            type=_concentrations,
+            default={},
+            metavar="VALUES",
+            help=f"concentration of the {meaning}: a number, or by algorithm as in vb=1,cvb=1 "
+            "(default: what suits each algorithm and --min-count; EM has none)",
+        )
+    add("--jobs", type=_jobs, default=1, help="threads, -1 for all cores (default: 1)")
+    add("--seed", type=_natural, default=0, help="seed of the first start (default: 0)")
+    add(
+        "--output",
+        default="sklearn_cvb_accuracy.png",
+        help="picture of the accuracy by sweep (default: %(default)s)",
+    )
+    return parser
+
+
+def read_settings(parser, options):
+    """How to fit, or an exit that says which options contradict."""
+    if not Path(options.output).resolve().parent.is_dir():
+        parser.error(f"--output {options.output}: there is no such folder")
+    for option, values in (("--alpha", options.alpha), ("--beta", options.beta)):
+        zero = [name for name, value in values.items() if value == 0 and name != "em"]
+        if set(zero) & set(options.algorithms):
+            parser.error(f"{option} must be above 0 for {', '.join(zero)}; only EM goes without")
+    is_embedded = options.corpus is None
+    return Settings(
+        options.alpha,
+        options.beta,
+        options.min_count,
+        options.restarts or (3 if is_embedded else 5),
+        options.max_iter,
+        options.gibbs_sweeps or (500 if is_embedded else 1500),
+        options.jobs,
+        options.seed,
+    )
+
+
+def read_text(parser, options):
+    """The text to learn from, or an exit that says what is wrong with the options."""
+    try:
+        return load_text(
+            options.corpus, options.data_home, options.sentences, options.min_count, options.seed
+        )
+    except (OSError, ValueError, ImportError) as error:
+        parser.error(str(error))
+
+
+def _number(text, convert, is_allowed, demand):
+    try:
+        value = convert(text)
+    except ValueError:
+        value = None
+    if value is None or not is_allowed(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not {demand}")
+    return value
+
+
+def _positive(text):
+    return _number(text, int, lambda n: n > 0, "a positive integer")
+
+
+def _natural(text):
+    return _number(text, int, lambda n: 0 <= n < 2**31, "an integer from 0 to 2**31 - 1")
+
+
+def _jobs(text):
+    return _number(text, int, lambda n: n != 0, "a number of threads (-1 for all cores)")
+
+
+def _concentration(text):
+    return _number(text, float, lambda x: 0 <= x < math.inf, "a number from 0 up")
+
+
+def _algorithms(text):
+    names = [name.strip() for name in text.split(",")]
+    wrong = [name for name in names if name not in ALGORITHMS]
+    if wrong:
+        raise argparse.ArgumentTypeError(
+            f"unknown algorithm {wrong[0]!r}: choose from {', '.join(ALGORITHMS)}"
+        )
+    return list(dict.fromkeys(names))
+
+
+def _concentrations(text):
+    """Concentrations by algorithm; "cvb" stands for both of its forms."""
+    if "=" not in text:
+        return dict.fromkeys(ALGORITHMS, _concentration(text))
+    values = {}
+    for part in text.split(","):
+        name, _, number = part.partition("=")
+        names = ["cvb-token", "cvb-sequence"] if name.strip() == "cvb" else _algorithms(name)
+        values.update(dict.fromkeys(names, _concentration(number)))
+    return values

@@ -1,0 +1,154 @@
+"""Every kernel is compiled once: for one set of types, and never again in another process.
+
+Kernels that Python calls are cached on disk; the parts they are made of are compiled into them and
+have no cache of their own.
+"""
+
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+NAMES = [
+    f"{algorithm}HMM{ending}"
+    for algorithm in ("EM", "VB", "CVB", "Gibbs")
+    for ending in ("", "Tagger")
+]
+
+
+def dispatchers():
+    """All compiled functions of the package by their full name."""
+    from numba.core.registry import CPUDispatcher
+
+    import sklearn_cvb
+
+    found = {}
+    for module in pkgutil.walk_packages(sklearn_cvb.__path__, "sklearn_cvb."):
+        if module.name.endswith("__main__") or ".datasets" in module.name:
+            continue
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, CPUDispatcher):
+                found[f"{value.__module__}.{value.__name__}"] = value
+    return found
+
+
+def is_cached(kernel):
+    """Whether a kernel is kept on disk."""
+    return type(kernel._cache).__name__ == "FunctionCache"
+
+
+def snapshot():
+    """For each kernel how many sets of types it was compiled or loaded for, and cache misses."""
+    return {
+        name: [len(kernel.signatures), sum(kernel.stats.cache_misses.values())]
+        for name, kernel in dispatchers().items()
+    }
+
+
+def _use(model, X, other):
+    """Fit and read a model in every way."""
+    model.fit(X)
+    for name in ("predict", "predict_proba", "filter_proba", "predict_next_proba", "transform"):
+        getattr(model, name)(other)
+    model.predict(other, decoding="marginal")
+    model.score_samples(other)
+    model.sample_paths(other, random_state=0)
+    model.sample(2, 3, random_state=0)
+
+
+def _settings(name):
+    """Ways to fit a class that take different kernels."""
+    ways = [{"init": "token"}, {"init": "parameter"}, {"init": "unambiguous"}]
+    if name.startswith("CVB"):
+        ways += [{"update": "token"}, {"block_length": 2}]
+    if not name.startswith("EM"):
+        ways += [{"alpha": "auto", "beta": "auto", "max_iter": 22, "tol": 0}]
+    return ways
+
+
+def _fit_all(name, X, other, **keywords):
+    import sklearn_cvb
+
+    for way in _settings(name):
+        _use(getattr(sklearn_cvb, name)(**{"max_iter": 3} | keywords | way), X, other)
+
+
+def _first_then_second(name):
+    """Snapshots after the first fits of a class, and after others of other sizes and types."""
+    import warnings
+
+    import numpy as np
+
+    warnings.simplefilter("ignore")
+    tagger = name.endswith("Tagger")
+    legal = {"tag_dictionary": {1: ["N"], 2: ["N", "V"]}} if tagger else {}
+    integers = [[1, 2, 3, 1], [2, 2, 1], [3, 1]]
+    _fit_all(name, integers, [[2, 9, 1]], **legal)
+    if not tagger:
+        _fit_all(name, integers, [[2, 9, 1]], n_components=1)
+    before = snapshot()
+    words = [["a", "b"], ["c", None, "d", "a", "e"], ["b"]]
+    dictionary = {"tag_dictionary": {"a": ["X", "Y"], "zebra": ["Z"]}} if tagger else {}
+    _fit_all(name, words, [["a"], ["zebra", "a", None]], **dictionary)
+    table = np.random.default_rng(0).integers(9, size=(6, 5)).astype(float)
+    table[2, 3:] = np.nan
+    _fit_all(name, table, table, n_components=5)
+    _fit_all(name, table.astype("float32")[:2], table[:, ::-1], n_components=1, beta=1e-10)
+    return before, snapshot()
+
+
+@pytest.fixture(scope="module")
+def reports():
+    """What two fresh processes say, one after the other: the second finds all in the cache."""
+    runs = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, __file__, *NAMES], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        runs.append(json.loads(done.stdout.splitlines()[-1]))
+    return runs
+
+
+def _grown(before, after):
+    return {name: (before.get(name), now) for name, now in after.items() if before.get(name) != now}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_second_fit_compiles_nothing(reports, name):
+    before, after = reports[1][name]
+    assert _grown(before, after) == {}
+
+
+def test_a_second_process_compiles_nothing(reports):
+    _, after = reports[1][NAMES[-1]]
+    kernels = dispatchers()
+    misses = {name: n_misses for name, (_, n_misses) in after.items() if n_misses}
+    assert misses == {}
+    loaded = {name for name, (n_types, _) in after.items() if n_types}
+    assert len(loaded) >= 15
+    # A part on its own is neither compiled nor called: it came with the kernels it belongs to.
+    assert {name for name in loaded if not is_cached(kernels[name])} == set()
+
+
+def test_every_kernel_has_one_set_of_types(reports):
+    _, after = reports[1][NAMES[-1]]
+    assert {name: n_types for name, (n_types, _) in after.items() if n_types > 1} == {}
+
+
+def test_every_kernel_releases_the_lock_and_keeps_to_ieee():
+    kernels = dispatchers()
+    assert sum(map(is_cached, kernels.values())) >= 15
+    for name, kernel in kernels.items():
+        options = kernel.targetoptions
+        assert options["nogil"], name
+        assert options["error_model"] == "numpy", name
+        assert not options.get("parallel"), name
+        assert options["fastmath"] <= {"contract", "reassoc"}, name
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: _first_then_second(name) for name in sys.argv[1:]}))

@@ -1,0 +1,293 @@
+"""The main job: rows, picture, plain lines in a pipe, a live table on a terminal, exit codes."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sklearn_cvb.__main__ import main
+from sklearn_cvb.demo.display import TaggedWord, compare
+from sklearn_cvb.demo.experiment import Settings, measured_sweeps
+from sklearn_cvb.demo.published import published_accuracies
+
+TINY = ["--sentences", "30", "--restarts", "2", "--max-iter", "3", "--gibbs-sweeps", "5"]
+TITLES = {
+    "em": "EM",
+    "vb": "VB",
+    "cvb-token": "CVB token",
+    "cvb-sequence": "CVB sequence",
+    "gibbs": "Gibbs",
+}
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+NO_SIGINT = pytest.mark.skipif(os.name == "nt", reason="signals and terminals are of POSIX")
+
+
+def _command(*arguments):
+    return [sys.executable, "-m", "sklearn_cvb", *arguments]
+
+
+def _run(tmp_path, *arguments):
+    return subprocess.run(
+        _command(*arguments), cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+
+
+def _row(output, title):
+    (line,) = [line for line in output.splitlines() if re.match(rf"{title}\s+\d", line)]
+    return line
+
+
+@pytest.fixture
+def tagged_file(tmp_path):
+    lines = ["the/DT duck/NN swims/VB", "they/PRP duck/VB", "a/DT dog/NN swims/VB"] * 6
+    path = tmp_path / "tagged.txt"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_every_algorithm_gets_a_row_and_the_picture_is_saved(tmp_path):
+    done = _run(tmp_path, *TINY)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for title in TITLES.values():
+        accuracy, deviation = re.search(
+            r"(\d+\.\d) \((\d+\.\d\d)\)", _row(done.stdout, title)
+        ).groups()
+        assert 30 < float(accuracy) <= 100
+        assert float(deviation) < 30
+    assert "\x1b" not in done.stdout
+    assert "\r" not in done.stdout
+    picture = tmp_path / "sklearn_cvb_accuracy.png"
+    assert picture.read_bytes().startswith(PNG_SIGNATURE)
+    assert picture.stat().st_size > 5000
+
+
+def test_selected_algorithms_and_output(tmp_path, capsys):
+    picture = tmp_path / "curve.png"
+    assert main([*TINY, "--algorithms", "vb,cvb-token", "--output", str(picture)]) == 0
+    output = capsys.readouterr().out
+    assert _row(output, "VB")
+    assert _row(output, "CVB token")
+    assert not re.search(r"^(EM|Gibbs|CVB sequence) ", output, re.MULTILINE)
+    assert picture.read_bytes().startswith(PNG_SIGNATURE)
+
+
+def test_threads_change_nothing(tmp_path, capsys):
+    def figures(jobs):
+        picture = str(tmp_path / "curve.png")
+        main(
+            [*TINY, "--restarts", "3", "--jobs", jobs, "--algorithms", "gibbs", "--output", picture]
+        )
+        return re.findall(r"\d+\.\d \(\d+\.\d\d\)", _row(capsys.readouterr().out, "Gibbs"))
+
+    assert figures("1") == figures("2")
+
+
+def test_word_tag_file(tagged_file, tmp_path, capsys):
+    picture = str(tmp_path / "curve.png")
+    arguments = ["--corpus", str(tagged_file), "--algorithms", "cvb-sequence", "--output", picture]
+    assert main([*arguments, "--restarts", "1"]) == 0
+    output = capsys.readouterr().out
+    assert output.startswith("tagged.txt: 18 sentences, 48 tokens, 6 words, 4 tags")
+    assert re.search(r"^\S+/(DT|PRP|NN|VB)", output, re.MULTILINE)
+
+
+def test_conllu_file(tmp_path, capsys):
+    sentence = "1\twe\twe\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tran\trun\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+    path = tmp_path / "text.conllu"
+    path.write_text(sentence * 12, encoding="utf-8")
+    arguments = ["--corpus", str(path), "--algorithms", "em", "--output", str(tmp_path / "x.png")]
+    assert main(arguments) == 0
+    output = capsys.readouterr().out
+    assert "12 sentences, 24 tokens, 2 words, 2 tags" in output
+    assert "we/PRON ran/VERB" in output
+
+
+def test_wall_street_journal_shows_the_published_figures(data_folder, tmp_path, capsys):
+    arguments = ["--corpus", "treebank", "--data-home", str(data_folder), "--sentences", "1000"]
+    picture = str(tmp_path / "curve.png")
+    main(
+        [
+            *arguments,
+            "--restarts",
+            "1",
+            "--max-iter",
+            "2",
+            "--algorithms",
+            "vb",
+            "--output",
+            picture,
+        ]
+    )
+    assert "79.2 (1.3)" in _row(capsys.readouterr().out, "VB")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--algorithms", "em,viterbi"], "unknown algorithm 'viterbi'"),
+        (["--restarts", "0"], "'0' is not a positive integer"),
+        (["--alpha", "vb=x"], "'x' is not a number from 0 up"),
+        (["--alpha", "hmm=1"], "unknown algorithm 'hmm'"),
+        (["--beta", "nan"], "'nan' is not a number"),
+        (["--beta", "vb=0"], "--beta must be above 0 for vb"),
+        (["--corpus", "no_such_file.txt"], "no file 'no_such_file.txt'"),
+        (["--sentences", "3"], "at least 10 are needed"),
+        (["--output", "no_such_folder/a.png"], "there is no such folder"),
+        (["--jobs", "0"], "'0' is not a number of threads"),
+        (["--nonsense"], "unrecognized arguments"),
+    ],
+)
+def test_bad_arguments_exit_with_2_and_a_message(arguments, message, capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        main(arguments)
+    assert exit_info.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_malformed_and_short_files_exit_with_2(tagged_file, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["--corpus", str(tagged_file), "--sentences", "19"])
+    assert "tagged.txt has 18 sentences, not 19" in capsys.readouterr().err
+    tagged_file.write_text("the dog\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match="2"):
+        main(["--corpus", str(tagged_file)])
+    assert "'the' is not of the form word/TAG" in capsys.readouterr().err
+
+
+def _settings(monkeypatch, *arguments):
+    """The settings that the main job would fit with."""
+    from sklearn_cvb import __main__ as job
+
+    monkeypatch.setattr(job, "_run", lambda parser, options, settings: settings)
+    return job.main([*arguments])
+
+
+def test_concentrations_of_a_number_and_by_algorithm(monkeypatch):
+    every = _settings(monkeypatch, "--alpha", "0.5")
+    assert every.concentrations("em")[0] == every.concentrations("gibbs")[0] == 0.5
+    some = _settings(monkeypatch, "--alpha", "vb=2,cvb=0.3", "--beta", "em=0.1")
+    assert some.concentrations("vb") == (2, 0.03)
+    assert some.concentrations("cvb-token") == some.concentrations("cvb-sequence") == (0.3, 0.03)
+    assert some.concentrations("em") == (0, 0.1)
+    assert some.concentrations("gibbs") == (1, 0.03)
+
+
+@pytest.mark.parametrize(
+    ("min_count", "betas"),
+    [
+        (1, (0, 0.03, 0.03, 0.03, 0.03)),
+        (2, (0, 0.1, 0.03, 0.03, 0.03)),
+        (5, (0, 0.1, 0.01, 0.03, 0.03)),
+        (10, (0, 0.1, 0.01, 0.1, 0.03)),
+    ],
+)
+def test_default_concentrations_follow_min_count(min_count, betas):
+    settings = Settings({}, {}, min_count, 1, 50, 1500, 1, 0)
+    assert tuple(settings.concentrations(name)[1] for name in TITLES) == betas
+    assert [settings.concentrations(name)[0] for name in TITLES] == [0, 1, 1, 1, 1]
+
+
+def test_published_figures_only_where_the_paper_has_them():
+    assert published_accuracies("wsj", 3000, False, 1)["cvb-sequence"] == (85.8, 0.3)
+    assert published_accuracies("wsj", 14862, True, 1)["gibbs"] == (84.6, 0.1)
+    assert published_accuracies("treebank", 1000, False, 10)["em"] == (43.5, 2.4)
+    assert published_accuracies("wsj", 2000, False, 2) == {}
+    assert published_accuracies("treebank", 3914, True, 1) == {}
+    assert published_accuracies("pocket English", 1000, False, 1) == {}
+
+
+def test_measured_sweeps_are_all_or_run_from_first_to_last():
+    assert list(measured_sweeps(50)) == list(range(50))
+    many = measured_sweeps(1500)
+    assert many[0] == 0
+    assert many[-1] == 1499
+    assert len(many) <= 60
+
+
+def test_gold_tags_are_kept_where_they_differ():
+    words = compare(["a", "can", "leaks"], ["DT", "MD", "VBZ"], ["DT", "NN", None])
+    assert words == [
+        TaggedWord("a", "DT", None),
+        TaggedWord("can", "MD", "NN"),
+        TaggedWord("leaks", "VBZ", None),
+    ]
+
+
+def test_without_rich_and_matplotlib_the_lines_are_plain_and_it_is_said_once(tmp_path):
+    program = (
+        "import runpy, sys\n"
+        "sys.modules.update(rich=None, matplotlib=None)\n"
+        "sys.argv[1:] = " + repr([*TINY, "--algorithms", "em"]) + "\n"
+        "runpy.run_module('sklearn_cvb', run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("rich and matplotlib not found: plain lines, no picture") == 1
+    assert _row(done.stdout, "EM")
+    assert list(tmp_path.iterdir()) == []
+
+
+@NO_SIGINT
+def test_terminal_shows_a_live_table_and_colours(tmp_path):
+    leader, follower = os.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"}
+    environment.pop("NO_COLOR", None)
+    with subprocess.Popen(
+        _command(*TINY, "--algorithms", "em,cvb-token"),
+        cwd=tmp_path,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        env=environment,
+    ) as process:
+        os.close(follower)
+        shown = _read_all(leader)
+    assert process.returncode == 0, shown
+    assert "\x1b[" in shown
+    assert "sweeps" in shown
+    for text in ("accuracy %", "CVB token", "tagged by", "accuracy by sweep"):
+        assert text in shown
+
+
+def _read_all(descriptor):
+    pieces = []
+    while True:
+        try:
+            piece = os.read(descriptor, 65536)
+        except OSError:  # Linux reports the end of a terminal's output as an error.
+            piece = b""
+        if not piece:
+            os.close(descriptor)
+            return b"".join(pieces).decode(errors="replace")
+        pieces.append(piece)
+
+
+@NO_SIGINT
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_interrupt_keeps_what_is_there(tmp_path, jobs):
+    endless = ["--algorithms", "em,gibbs", "--sentences", "30", "--restarts", "2"]
+    with subprocess.Popen(
+        _command(*endless, "--gibbs-sweeps", "100000000", "--jobs", jobs),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        before = ""
+        while not re.search(r"^EM ", before, re.MULTILINE):
+            line = process.stdout.readline()
+            assert line, process.stderr.read()
+            before += line
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == "interrupted\n"
+    assert "accuracy by sweep" in rest
+    assert Path(tmp_path / "sklearn_cvb_accuracy.png").stat().st_size > 0
