@@ -5,6 +5,7 @@ from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
     InvalidParameterError,
+    Options,
     StrOptions,
 )
 from sklearn.utils.validation import validate_data
@@ -41,6 +42,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "InvalidParameterError",
+    "Options",
     "StrOptions",
     "check_table",
     "fit_context",

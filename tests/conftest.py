@@ -1,9 +1,27 @@
 """Shared fixtures: the folder of real corpora, and one numba cache for the whole run."""
 
+import hashlib
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
+
+
+def _cache_of_this_source():
+    """A numba cache that belongs to this very source.
+
+    Numba looks at the file of a cached kernel, not at the files of what is inlined into it: after
+    an edit it would go on running yesterday's code.
+    """
+    source = hashlib.sha256()
+    for path in sorted((Path(__file__).resolve().parents[1] / "sklearn_cvb").rglob("*.py")):
+        source.update(path.read_bytes())
+    return Path(tempfile.gettempdir()) / f"sklearn_cvb-{source.hexdigest()[:16]}"
+
+
+# Before anything imports numba, here and in the processes that tests start.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(_cache_of_this_source()))
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 

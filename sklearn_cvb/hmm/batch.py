@@ -54,7 +54,7 @@ def expectation(weights, problem, logs=None):
     """
     lattice, starts, runs = problem.lattice, problem.corpus.starts, problem.runs
     n_states = problem.cells.n_states
-    if runs.certain:
+    if runs.any_certain:
         counts = empty_counts(problem.cells)
         work = work_for(runs.begin, runs.end, lattice.count, n_states)
         factors = Factors(*weights, np.ones(n_states), np.ones(n_states))

@@ -10,7 +10,11 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.concentrations import Concentrations, Presence, learn
-from sklearn_cvb.hmm.leave_out import (
+from sklearn_cvb.hmm.leave_out import infer_units, leave_out_score, sweep_units
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights
+from sklearn_cvb.hmm.second_order import sweep_second_order
+from sklearn_cvb.hmm.token_update import sweep_tokens, track_absence
+from sklearn_cvb.hmm.units import (
     Absence,
     Units,
     collect,
@@ -18,21 +22,16 @@ from sklearn_cvb.hmm.leave_out import (
     fill_products,
     floor_of,
     full_absence,
-    infer_units,
-    leave_out_score,
     no_absence,
     spread,
-    sweep_units,
     tally_of,
     unit_work,
     units_for,
 )
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights
-from sklearn_cvb.hmm.token_update import sweep_tokens, track_absence
 from sklearn_cvb.kernels.decoding import best_states
 from sklearn_cvb.kernels.runs import Factors
 from sklearn_cvb.lattice import n_entries
-from sklearn_cvb.validation import Interval, StrOptions
+from sklearn_cvb.validation import Interval, InvalidParameterError, Options, StrOptions
 
 # Below this expected count P(C > 0) is the count itself: a product of 1 - q has no digits left.
 _SMALL_COUNT = 1e-6
@@ -81,7 +80,10 @@ class CVBHMM(BaseHMM):
         Gamma priors of `alpha` and `beta` where they are "auto".
     update : {"sequence", "token"}, default="sequence"
         What is left out and inferred from all the rest: a sequence at a time (the paper's
-        Algorithm 2) or a token at a time (Algorithm 1, first-order).
+        Algorithm 2) or a token at a time (Algorithm 1).
+    order : {1, 2}, default=1
+        With ``update="token"``: the order of the Taylor expansion of each expected log count. 2
+        adds the second-order term (the paper's footnote 2), for comparison.
     block_length : int or None, default=None
         With ``update="sequence"``: leave out windows of this many tokens instead of whole
         sequences, conditioned on the messages at their borders. For corpora of one or few long
@@ -169,6 +171,7 @@ class CVBHMM(BaseHMM):
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseHMM._parameter_constraints,
         "update": [StrOptions({"sequence", "token"})],
+        "order": [Options(Integral, {1, 2})],
         "block_length": [Interval(Integral, 1, None, closed="left"), None],
     }
 
@@ -182,6 +185,7 @@ class CVBHMM(BaseHMM):
         alpha_prior=(1.0, 1.0),
         beta_prior=(1.0, 1.0),
         update="sequence",
+        order=1,
         block_length=None,
         n_init=1,
         max_iter=100,
@@ -201,6 +205,7 @@ class CVBHMM(BaseHMM):
         self.alpha_prior = alpha_prior
         self.beta_prior = beta_prior
         self.update = update
+        self.order = order
         self.block_length = block_length
         self.n_init = n_init
         self.max_iter = max_iter
@@ -216,6 +221,14 @@ class CVBHMM(BaseHMM):
     @property
     def _default_start(self):
         return "word" if self.update == "token" else "parameter"
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if self.order == 2 and self.update != "token":
+            raise InvalidParameterError(
+                f"order=2 needs update='token', got update={self.update!r}: the sequence update is "
+                "first-order only"
+            )
 
     def _start(self, problem, rng):
         """First posteriors and their counts."""
@@ -274,8 +287,9 @@ class CVBHMM(BaseHMM):
             n_sweeps=state.n_sweeps + 1,
             absence=full_absence(problem.cells) if concentrations.learned else no_absence(),
         )
-        sweep = _sweep_tokens if self.update == "token" else _sweep_units
-        return sweep(state, problem)
+        if self.update == "token":
+            return _sweep_tokens(state, problem, self.order)
+        return _sweep_units(state, problem)
 
     def _objective(self, fit, problem):
         """The leave-one-out score, in a pass of its own with all counts frozen."""
@@ -354,13 +368,16 @@ def _sweep_units(state, problem):
     return state._replace(counts=counts), float(log_z.sum() / problem.corpus.n_observed)
 
 
-def _sweep_tokens(state, problem):
+def _sweep_tokens(state, problem, order):
     """Algorithm 1; the value is the mean log normaliser per token."""
     cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
     tables = tally_of(HMMCounts(*(table.copy() for table in state.counts)), None, cells)
-    near, (result, mass) = np.zeros((5, cells.n_states)), np.empty((2, cells.n_states))
     floor = floor_of(state.prior)
-    total = sweep_tokens(tables, floor, lattice, starts, state.posterior, near, result, mass)
+    if order == 2:
+        total = sweep_second_order(tables, floor, lattice, starts, state.posterior)
+    else:
+        near, (result, mass) = np.zeros((5, cells.n_states)), np.empty((2, cells.n_states))
+        total = sweep_tokens(tables, floor, lattice, starts, state.posterior, near, result, mass)
     if state.absence.start.size:
         track_absence(lattice, starts, state.posterior, state.absence)
     counts = starting.counts_from_marginals(problem, state.posterior)

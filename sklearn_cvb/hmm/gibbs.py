@@ -10,7 +10,6 @@ from scipy.special import logsumexp
 from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.concentrations import Concentrations, learn
-from sklearn_cvb.hmm.leave_out import tally_of
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
@@ -18,6 +17,7 @@ from sklearn_cvb.hmm.parameters import (
     log_weights,
     posterior_mean,
 )
+from sklearn_cvb.hmm.units import tally_of
 from sklearn_cvb.kernels import decoding
 from sklearn_cvb.kernels.chain import Weights
 from sklearn_cvb.kernels.decoding import best_states, draw, sample_paths

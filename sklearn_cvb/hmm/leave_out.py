@@ -1,16 +1,14 @@
 """Leave one sequence out: the second collapsed algorithm of Wang and Blunsom (2013), eqs. 24-25.
 
-The corpus is cut into units: whole sequences, or windows of long ones. A window's first entry is
-the token before it ("borrowed"): its weight is the forward message there, and its emission belongs
-to the window before. So one forward-backward kernel serves both.
+A unit's counts (see `sklearn_cvb.hmm.units`) are taken out, the unit is inferred from the rest, and
+its new counts are put back at once.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts
+from sklearn_cvb.hmm.units import floor_of, shift_runs, shift_unit, tally_of, unit_work
 from sklearn_cvb.kernels.chain import (
     add_block,
     add_outer,
@@ -22,282 +20,12 @@ from sklearn_cvb.kernels.chain import (
     forward_pass_log,
     pair_block,
     retreat_lattice,
-    work_for,
 )
 from sklearn_cvb.kernels.jit import jit, jit_token
-from sklearn_cvb.kernels.runs import entry_weight, infer_run
+from sklearn_cvb.kernels.runs import infer_run
 
 # Right messages are kept above this, so that dividing by them is safe.
 _SMALLEST_MESSAGE = 1e-100
-
-
-class Units(NamedTuple):
-    """What is left out at a time: tokens [begin, end), the first one borrowed or not.
-
-    `entry` and `pair` are offsets, one more than units, of the unit's posteriors and stored pair
-    marginals. A unit stores one block per pair of ambiguous neighbours, or, where that is
-    smaller, the (K, K) sum of all its pairs (`summed`).
-    """
-
-    begin: np.ndarray
-    end: np.ndarray
-    borrowed: np.ndarray
-    summed: np.ndarray
-    entry: np.ndarray
-    pair: np.ndarray
-
-
-class Tally(NamedTuple):
-    """Counts with the prior added: cells of all tables and the denominators of their rows."""
-
-    start: np.ndarray
-    transition: np.ndarray
-    out: np.ndarray
-    emission: np.ndarray
-    emit: np.ndarray
-
-
-class Floor(NamedTuple):
-    """The least that each entry of a `Tally` can be; `highest` is the largest `emission` entry."""
-
-    start: np.ndarray
-    transition: np.ndarray
-    out: np.ndarray
-    emission: np.ndarray
-    emit: np.ndarray
-    highest: float
-
-
-class Absence(NamedTuple):
-    """P(C = 0): products of 1 - q over tokens, for cells and row totals; empty: not tracked."""
-
-    start: np.ndarray
-    transition: np.ndarray
-    out: np.ndarray
-    emission: np.ndarray
-    emit: np.ndarray
-
-
-def units_for(starts, count, n_states, block_length=None):
-    """Cut a corpus into sequences, or into windows of at most `block_length` tokens."""
-    lengths = np.diff(starts)
-    windows = np.ones_like(lengths) if block_length is None else -(-lengths // block_length)
-    total = int(windows.sum())
-    sequence = np.repeat(np.arange(len(lengths)), windows)
-    number = np.arange(total) - np.repeat(np.cumsum(windows) - windows, windows)
-    size = lengths.max() if block_length is None else block_length
-    begin = starts[sequence] + number * size
-    end = np.minimum(begin + size, starts[sequence + 1])
-    borrowed = number > 0
-    begin = begin - borrowed
-    entries, pairs = np.empty(total, np.int64), np.empty(total, np.int64)
-    _measure(begin, end, borrowed, count, entries, pairs)
-    summed = pairs > n_states * n_states
-    pairs[summed] = n_states * n_states
-    offsets = [np.concatenate([[0], np.cumsum(sizes)]) for sizes in (entries, pairs)]
-    return Units(begin, end, borrowed, summed, *offsets)
-
-
-@jit
-def _measure(begin, end, borrowed, count, entries, pairs):
-    """Number of posteriors and of block entries of each unit."""
-    for i in range(begin.size):
-        entries[i] = 0
-        pairs[i] = 0
-        for t in range(begin[i], end[i]):
-            entries[i] += count[t]
-            if t > begin[i] and count[t] > 1 and count[t - 1] > 1:
-                pairs[i] += count[t] * count[t - 1]
-
-
-@jit
-def spread(units, count, by_token, by_unit):
-    """Copy token posteriors to the units' layout, in which borrowed tokens appear twice."""
-    source = 0
-    for i in range(units.begin.size):
-        target = units.entry[i]
-        for t in range(units.begin[i], units.end[i]):
-            borrowed = units.borrowed[i] and t == units.begin[i]
-            begin = source - count[t] if borrowed else source
-            for j in range(count[t]):
-                by_unit[target + j] = by_token[begin + j]
-            target += count[t]
-            if not borrowed:
-                source += count[t]
-
-
-@jit
-def collect(units, count, by_unit, by_token):
-    """Copy the units' posteriors to token layout, leaving out the borrowed ones."""
-    target = 0
-    for i in range(units.begin.size):
-        source = units.entry[i]
-        for t in range(units.begin[i], units.end[i]):
-            if not (units.borrowed[i] and t == units.begin[i]):
-                for j in range(count[t]):
-                    by_token[target + j] = by_unit[source + j]
-                target += count[t]
-            source += count[t]
-
-
-@jit
-def fill_products(units, lattice, posterior, pairs, n_states):
-    """Pair marginals of independent tokens: neighbouring posteriors multiplied."""
-    for i in range(units.begin.size):
-        position = units.pair[i]
-        if units.summed[i]:
-            pairs[position : units.pair[i + 1]] = 0.0
-        before = units.entry[i]
-        for t in range(units.begin[i] + 1, units.end[i]):
-            left, n_left = lattice.first[t - 1], lattice.count[t - 1]
-            right, n_right = lattice.first[t], lattice.count[t]
-            now = before + n_left
-            ambiguous = n_left > 1 and n_right > 1
-            if units.summed[i] or ambiguous:
-                for a in range(n_left):
-                    row = position + lattice.state[left + a] * n_states
-                    for b in range(n_right):
-                        value = posterior[before + a] * posterior[now + b]
-                        if units.summed[i]:
-                            pairs[row + lattice.state[right + b]] += value
-                        else:
-                            pairs[position + a * n_right + b] = value
-            if not units.summed[i] and ambiguous:
-                position += n_left * n_right
-            before = now
-
-
-@jit
-def _shift(tables, floor, i, units, lattice, posterior, pairs, sign):
-    """Add (sign 1) or take out (-1) the expected counts of unit i; nothing falls below `floor`."""
-    begin, end = units.begin[i], units.end[i]
-    position = units.entry[i]
-    block = units.pair[i]
-    before = position
-    for t in range(begin, end):
-        n = lattice.count[t]
-        if not (units.borrowed[i] and t == begin):
-            _shift_token(tables, floor, lattice, t, t == begin, posterior, position, sign)
-        if t > begin and not units.summed[i]:
-            _shift_pair(tables, floor, lattice, t, posterior, before, position, pairs, block, sign)
-            n_left = lattice.count[t - 1]
-            if n > 1 and n_left > 1:
-                block += n * n_left
-        before = position
-        position += n
-    if units.summed[i]:
-        _shift_sum(tables, floor, pairs, block, sign)
-
-
-@jit_token
-def _shift_token(tables, floor, lattice, t, is_first, posterior, position, sign):
-    """The emission of token t, and its start count if it is a sequence's first."""
-    base, n = lattice.first[t], lattice.count[t]
-    for j in range(n):
-        state, cell = lattice.state[base + j], lattice.cell[base + j]
-        change = sign * posterior[position + j] if n > 1 else sign
-        if cell >= 0:
-            value = tables.emission[cell] + change
-            # One bound for all cells first: most need not look up their own.
-            if value <= floor.highest and sign < 0.0:
-                value = max(value, floor.emission[cell])
-            tables.emission[cell] = value
-            tables.emit[state] = max(tables.emit[state] + change, floor.emit[state])
-        if is_first:
-            tables.start[state] = max(tables.start[state] + change, floor.start[state])
-
-
-@jit_token
-def _shift_pair(tables, floor, lattice, t, posterior, before, position, pairs, block, sign):
-    """The transitions from token t - 1 to token t."""
-    left, n_left = lattice.first[t - 1], lattice.count[t - 1]
-    right, n_right = lattice.first[t], lattice.count[t]
-    for a in range(n_left):
-        row = lattice.state[left + a]
-        total = 0.0
-        for b in range(n_right):
-            if n_right == 1:
-                change = sign * posterior[before + a] if n_left > 1 else sign
-            elif n_left == 1:
-                change = sign * posterior[position + b]
-            else:
-                change = sign * pairs[block + a * n_right + b]
-            total += change
-            to = lattice.state[right + b]
-            tables.transition[row, to] = max(
-                tables.transition[row, to] + change, floor.transition[row, to]
-            )
-        tables.out[row] = max(tables.out[row] + total, floor.out[row])
-
-
-@jit_token
-def _shift_sum(tables, floor, pairs, block, sign):
-    """The transitions of a unit that stores the sum of its pairs."""
-    n_states = tables.start.size
-    for a in range(n_states):
-        total = 0.0
-        for b in range(n_states):
-            change = sign * pairs[block + a * n_states + b]
-            total += change
-            tables.transition[a, b] = max(tables.transition[a, b] + change, floor.transition[a, b])
-        tables.out[a] = max(tables.out[a] + total, floor.out[a])
-
-
-def unit_work(units, problem):
-    """Buffers for the longest unit."""
-    return work_for(units.begin, units.end, problem.lattice.count, problem.cells.n_states)
-
-
-@jit
-def _add_all(tables, floor, units, lattice, posterior, pairs):
-    for i in range(units.begin.size):
-        _shift(tables, floor, i, units, lattice, posterior, pairs, 1.0)
-
-
-def count_units(units, problem, posterior, pairs):
-    """Expected counts of all units, rebuilt from their posteriors."""
-    zeros = tally_of(empty_counts(problem.cells), None, problem.cells)
-    tables = Tally(*(table.copy() for table in zeros))
-    _add_all(tables, Floor(*zeros, 0.0), units, problem.lattice, posterior, pairs)
-    return HMMCounts(tables.start, tables.transition, tables.emission)
-
-
-def tally_of(counts, prior, cells):
-    """Counts plus prior, with denominators (`prior` None: plain counts)."""
-    start, transition, emission = counts
-    out, emit = transition.sum(axis=1), cells.row_totals(emission)
-    if prior is None:
-        return Tally(start, transition, out, emission, emit)
-    return Tally(
-        start + prior.start,
-        transition + prior.transition,
-        out + prior.transition_total,
-        emission + prior.emission,
-        emit + prior.emission_total,
-    )
-
-
-def floor_of(prior):
-    """The tables of a prior alone: what no count may fall below."""
-    return Floor(
-        prior.start,
-        prior.transition,
-        prior.transition_total,
-        prior.emission,
-        prior.emission_total,
-        float(prior.emission.max()),
-    )
-
-
-def no_absence():
-    """Tables that say absence is not tracked."""
-    return Absence(np.zeros(0), np.zeros((0, 0)), np.zeros(0), np.zeros(0), np.zeros(0))
-
-
-def full_absence(cells):
-    """Tables to track absence in: all ones."""
-    n = cells.n_states
-    return Absence(np.ones(n), np.ones((n, n)), np.ones(n), np.ones(len(cells.state)), np.ones(n))
 
 
 @jit
@@ -345,7 +73,8 @@ def _is_last(units, i):
 
 @jit
 def _log_start_total(tables):
-    total = 0.0
+    """Log of the start row's total without the sequence that is left out."""
+    total = -1.0
     for k in range(tables.start.size):
         total += tables.start[k]
     return math.log(total)
@@ -489,27 +218,11 @@ def _infer_by_runs(tables, factors, i, units, runs, lattice, posterior, pairs, w
     for k in range(factors.scale.size):
         factors.last_scale[k] = 1.0 / tables.emit[k]
         factors.scale[k] = factors.last_scale[k] / tables.out[k]
-    log_z = 0.0
-    product = 1.0
-    t = begin
+    log_z = _certain_weight(factors, i, runs, lattice.count[end - 1] == 1)
     position, block = units.entry[i], units.pair[i]
-    for r in range(runs.sequence[i], runs.sequence[i + 1] + 1):
-        within = r < runs.sequence[i + 1]
-        for u in range(t, runs.begin[r] if within else end):
-            slot = lattice.first[u]
-            state = lattice.state[slot]
-            product *= entry_weight(factors, lattice, slot, u == end - 1)
-            if u == begin:
-                product *= factors.start[state]
-            elif lattice.count[u - 1] == 1:
-                product *= factors.transition[lattice.state[lattice.first[u - 1]], state]
-            if not (1e-200 < product < 1e200):
-                log_z += math.log(product)
-                product = 1.0
-            position += 1
-        if not within:
-            break
-        weight, size = infer_run(
+    t = begin
+    for r in range(runs.sequence[i], runs.sequence[i + 1]):
+        weight, position, block = infer_run(
             factors,
             lattice,
             runs.begin[r],
@@ -517,20 +230,40 @@ def _infer_by_runs(tables, factors, i, units, runs, lattice, posterior, pairs, w
             begin,
             end,
             work,
-            True,
             tables,
+            posterior,
+            position + runs.begin[r] - t,
             pairs,
             block,
         )
         if math.isnan(weight):
             return weight
         log_z += weight
-        for entry in range(size):
-            posterior[position + entry] = work.posterior[entry]
-        position += size
         t = runs.end[r]
-        for u in range(runs.begin[r] + 1, t):
-            block += lattice.count[u - 1] * lattice.count[u]
+    return log_z
+
+
+@jit_token
+def _certain_weight(factors, i, runs, is_last_certain):
+    """Log weight of the certain tokens of sequence i and of the pairs they make."""
+    log_z = 0.0
+    product = 1.0
+    final = runs.token[i + 1] - 1
+    for c in range(runs.token[i], final + 1):
+        state, cell, origin = runs.state[c], runs.cell[c], runs.origin[c]
+        is_last = c == final and is_last_certain
+        if cell >= 0:
+            product *= factors.emission[cell]
+            product *= factors.last_scale[state] if is_last else factors.scale[state]
+        elif not is_last:
+            product *= factors.scale[state] / factors.last_scale[state]
+        if origin >= 0:
+            product *= factors.transition[origin, state]
+        elif origin == -2:
+            product *= factors.start[state]
+        if not (1e-200 < product < 1e200):
+            log_z += math.log(product)
+            product = 1.0
     return log_z + math.log(product)
 
 
@@ -545,19 +278,23 @@ def sweep_units(
     normaliser of each unit (nats).
     """
     carry = work.row
+    log_start = _log_start_total(tables)
     whole = runs.sequence.size == units.begin.size + 1 and absence.start.size == 0
     for i in range(units.begin.size):
         begin, end = units.begin[i], units.end[i]
         is_last = _is_last(units, i)
-        _shift(tables, floor, i, units, lattice, posterior, pairs, -1.0)
-        if whole and not units.summed[i]:
+        by_runs = whole and not units.summed[i]
+        if by_runs:
+            shift_runs(tables, floor, i, units, runs, lattice, posterior, pairs, -1.0)
             log_z[i] = _infer_by_runs(
                 tables, factors, i, units, runs, lattice, posterior, pairs, work
             )
             if not math.isnan(log_z[i]):
-                log_z[i] -= _log_start_total(tables)
-                _shift(tables, floor, i, units, lattice, posterior, pairs, 1.0)
+                log_z[i] -= log_start
+                shift_runs(tables, floor, i, units, runs, lattice, posterior, pairs, 1.0)
                 continue
+        else:
+            shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0)
         start = work.ones if units.borrowed[i] else tables.start
         size = _fill_weights(tables, i, units, lattice, carry, right, is_last, work.emission)
         log_z[i] = forward_backward(start, tables.transition, lattice, begin, end, size, work)
@@ -569,7 +306,7 @@ def sweep_units(
                 work.log_row, work.logs, lattice, begin, end, size, work
             )
         if not units.borrowed[i]:
-            log_z[i] -= _log_start_total(tables)
+            log_z[i] -= log_start
         else:
             _carry_back(tables, i, units, lattice, work, in_log, right)
         if not is_last:
@@ -580,7 +317,7 @@ def sweep_units(
         entry = units.entry[i]
         for position in range(size):
             posterior[entry + position] = work.posterior[position]
-        _shift(tables, floor, i, units, lattice, posterior, pairs, 1.0)
+        shift_unit(tables, floor, i, units, lattice, posterior, pairs, 1.0)
 
 
 @jit
@@ -590,9 +327,10 @@ def leave_out_scores(tables, floor, units, lattice, posterior, pairs, right, wor
     Later windows of a sequence are conditioned on the forward message of the earlier ones.
     """
     carry = work.row
+    log_start = _log_start_total(tables)
     for i in range(units.begin.size):
         begin, end = units.begin[i], units.end[i]
-        _shift(tables, floor, i, units, lattice, posterior, pairs, -1.0)
+        shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0)
         start = work.ones if units.borrowed[i] else tables.start
         size = _fill_weights(tables, i, units, lattice, carry, right, True, work.emission)
         log_z[i] = forward_pass(
@@ -612,9 +350,9 @@ def leave_out_scores(tables, floor, units, lattice, posterior, pairs, right, wor
                 work.scale,
             )
         if not units.borrowed[i]:
-            log_z[i] -= _log_start_total(tables)
+            log_z[i] -= log_start
         _carry_forward(i, units, lattice, size, work, right, True, in_log, carry)
-        _shift(tables, floor, i, units, lattice, posterior, pairs, 1.0)
+        shift_unit(tables, floor, i, units, lattice, posterior, pairs, 1.0)
 
 
 def leave_out_score(units, problem, counts, prior, posterior, pairs):

@@ -501,7 +501,10 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         Gamma priors of `alpha` and `beta` where they are "auto".
     update : {"sequence", "token"}, default="sequence"
         What is left out and inferred from all the rest: a sequence at a time (the paper's
-        Algorithm 2) or a token at a time (Algorithm 1, first-order).
+        Algorithm 2) or a token at a time (Algorithm 1).
+    order : {1, 2}, default=1
+        With ``update="token"``: the order of the Taylor expansion of each expected log count. 2
+        adds the second-order term (the paper's footnote 2), for comparison.
     block_length : int or None, default=None
         With ``update="sequence"``: leave out windows of this many tokens instead of whole
         sequences, conditioned on the messages at their borders. For corpora of one or few long
@@ -604,6 +607,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         alpha_prior=(1.0, 1.0),
         beta_prior=(1.0, 1.0),
         update="sequence",
+        order=1,
         block_length=None,
         n_init=1,
         max_iter=100,
@@ -624,6 +628,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
             alpha_prior=alpha_prior,
             beta_prior=beta_prior,
             update=update,
+            order=order,
             block_length=block_length,
             n_init=n_init,
             max_iter=max_iter,

@@ -6,7 +6,7 @@ from sklearn_cvb.kernels.jit import jit, jit_token, jit_token_reduction
 
 
 @jit_token
-def _scatter(lattice, t, posterior, position, target):
+def scatter(lattice, t, posterior, position, target):
     """Spread the posterior of token t over all states."""
     base = lattice.first[t]
     for j in range(lattice.count[t]):
@@ -14,7 +14,8 @@ def _scatter(lattice, t, posterior, position, target):
 
 
 @jit_token
-def _clear(lattice, t, target):
+def clear(lattice, t, target):
+    """Undo `scatter`."""
     base = lattice.first[t]
     for j in range(lattice.count[t]):
         target[lattice.state[base + j]] = 0.0
@@ -122,7 +123,7 @@ def _emitting(tables, prior, lattice, t, here, result):
 
 
 @jit_token
-def _replace(tables, lattice, begin, end, t, posterior, position, change):
+def replace(tables, lattice, begin, end, t, posterior, position, change):
     """Update all counts around token t for a change of its posterior."""
     base, n = lattice.first[t], lattice.count[t]
     for j in range(n):
@@ -198,7 +199,7 @@ def _update(tables, prior, lattice, begin, end, t, posterior, position, near, re
     for u in range(low, t):
         at -= lattice.count[u]
     for u in range(low, high + 1):
-        _scatter(lattice, u, posterior, at, near[u - t + 2])
+        scatter(lattice, u, posterior, at, near[u - t + 2])
         at += lattice.count[u]
     if t == begin:
         norm = _starting(tables, prior, lattice, t, near[2], result)
@@ -212,13 +213,13 @@ def _update(tables, prior, lattice, begin, end, t, posterior, position, near, re
     if t < end - 1:
         _outgoing(tables, prior, lattice, t, posterior, position + n, near, result)
     for u in range(low, high + 1):
-        _clear(lattice, u, near[u - t + 2])
+        clear(lattice, u, near[u - t + 2])
     total = 0.0
     for j in range(n):
         total += result[j]
     for j in range(n):
         result[j] = result[j] / total - posterior[position + j]
-    _replace(tables, lattice, begin, end, t, posterior, position, result)
+    replace(tables, lattice, begin, end, t, posterior, position, result)
     for j in range(n):
         posterior[position + j] += result[j]
     return math.log(total / norm)

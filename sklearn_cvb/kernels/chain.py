@@ -56,8 +56,8 @@ class Work(NamedTuple):
 
     Attributes
     ----------
-    emission, forward, posterior : ndarray of shape (n_entries,)
-        Local entries, see `forward_backward`.
+    emission, forward, posterior, entries : ndarray of shape (n_entries,)
+        Local entries, see `forward_backward`; `entries` is a spare one.
     scale : ndarray of shape (length,)
         Scales of the forward pass.
     block : ndarray of shape (K * K,)
@@ -73,6 +73,7 @@ class Work(NamedTuple):
     emission: np.ndarray
     forward: np.ndarray
     posterior: np.ndarray
+    entries: np.ndarray
     scale: np.ndarray
     block: np.ndarray
     outer: np.ndarray
@@ -94,6 +95,7 @@ def work_for(begins, ends, count, n_states):
         entries = max(entries, size)
         length = max(length, ends[i] - begins[i])
     return Work(
+        np.empty(entries),
         np.empty(entries),
         np.empty(entries),
         np.empty(entries),

@@ -20,59 +20,78 @@ _LARGEST_PRODUCT = 1e200
 
 
 class Runs(NamedTuple):
-    """Ambiguous runs and what is certain.
+    """Ambiguous runs, and the tokens that are certain: those with one allowed state.
 
     Attributes
     ----------
     begin, end : ndarray of shape (n_runs,), int64
         Tokens of each run.
-    sequence : ndarray of shape (n_sequences + 1,), int64
-        Sequence i has the runs ``sequence[i] : sequence[i + 1]``.
+    sequence, token : ndarray of shape (n_sequences + 1,), int64
+        Sequence i has the runs ``sequence[i] : sequence[i + 1]`` and the certain tokens
+        ``token[i] : token[i + 1]``.
+    state, cell : ndarray of shape (n_certain,), int32
+        State and emission cell of each certain token.
+    origin : ndarray of shape (n_certain,), int32
+        State of the token before it where that is certain too; -1 where it is not, -2 where there
+        is none.
     start, transition, emission : ndarray
-        Counts that no posterior can change: of tokens, and of pairs, with one allowed state.
+        Counts of certain tokens and pairs, which no posterior can change.
     """
 
     begin: np.ndarray
     end: np.ndarray
     sequence: np.ndarray
+    token: np.ndarray
+    state: np.ndarray
+    cell: np.ndarray
+    origin: np.ndarray
     start: np.ndarray
     transition: np.ndarray
     emission: np.ndarray
 
     @property
-    def certain(self):
+    def any_certain(self):
         """Whether any token has a single allowed state."""
-        return bool(self.start.any() or self.transition.any() or self.emission.any())
+        return len(self.state) > 0
 
 
 @jit
-def _mark_runs(lattice, starts, begin, end, sequence, start, transition, emission):
-    """Fill `begin`, `end`, `sequence` and the certain counts; returns the number of runs."""
+def _mark_runs(lattice, starts, runs):
+    """Fill the arrays of `runs`; returns the numbers of runs and of certain tokens."""
     n = 0
+    m = 0
     for i in range(starts.size - 1):
-        sequence[i] = n
+        runs.sequence[i] = n
+        runs.token[i] = m
         for t in range(starts[i], starts[i + 1]):
             inside = t > starts[i] and lattice.count[t - 1] > 1
             if lattice.count[t] > 1:
                 if not inside:
-                    begin[n] = t
+                    runs.begin[n] = t
                     n += 1
-                end[n - 1] = t + 1
+                runs.end[n - 1] = t + 1
                 continue
             slot = lattice.first[t]
             state = lattice.state[slot]
+            runs.state[m] = state
+            runs.cell[m] = lattice.cell[slot]
+            runs.origin[m] = -1
             if lattice.cell[slot] >= 0:
-                emission[lattice.cell[slot]] += 1.0
+                runs.emission[lattice.cell[slot]] += 1.0
             if t == starts[i]:
-                start[state] += 1.0
+                runs.start[state] += 1.0
+                runs.origin[m] = -2
             elif not inside:
-                transition[lattice.state[lattice.first[t - 1]], state] += 1.0
-    sequence[starts.size - 1] = n
-    return n
+                runs.origin[m] = lattice.state[lattice.first[t - 1]]
+                runs.transition[runs.origin[m], state] += 1.0
+            m += 1
+    runs.sequence[starts.size - 1] = n
+    runs.token[starts.size - 1] = m
+    return n, m
 
 
 def runs_of(lattice, starts, n_states, n_cells):
-    """Find the ambiguous runs of a corpus and count what is certain.
+    """Find the ambiguous runs of a corpus and what is certain.
 
     Parameters
     ----------
@@ -85,11 +104,19 @@ def runs_of(lattice, starts, n_states, n_cells):
     Runs
     """
     most = np.count_nonzero(lattice.count > 1)
-    begin, end = np.empty(most, np.int64), np.empty(most, np.int64)
-    sequence = np.empty(len(starts), np.int64)
-    certain = np.zeros(n_states), np.zeros((n_states, n_states)), np.zeros(n_cells)
-    n = _mark_runs(lattice, starts, begin, end, sequence, *certain)
-    return Runs(begin[:n].copy(), end[:n].copy(), sequence, *certain)
+    n_certain = len(lattice.count) - most
+    runs = Runs(
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+        np.empty(len(starts), np.int64),
+        np.empty(len(starts), np.int64),
+        *(np.empty(n_certain, np.int32) for _ in range(3)),
+        np.zeros(n_states),
+        np.zeros((n_states, n_states)),
+        np.zeros(n_cells),
+    )
+    n, _ = _mark_runs(lattice, starts, runs)
+    return runs._replace(begin=runs.begin[:n].copy(), end=runs.end[:n].copy())
 
 
 class Factors(NamedTuple):
@@ -117,19 +144,33 @@ def entry_weight(factors, lattice, slot, is_last):
 
 
 @jit_token
-def infer_run(factors, lattice, run_begin, run_end, begin, end, work, store, counts, blocks, at):
+def infer_run(
+    factors, lattice, run_begin, run_end, begin, end, work, counts, posterior, entry, blocks, at
+):
     """Posterior of the ambiguous tokens [run_begin, run_end) of the sequence [begin, end).
 
-    Leaves p(z_t | x) of the run's entries in `work.posterior`. Pair marginals inside the run go to
-    `blocks`, from `at` on, with `store`; without, pairs and emissions are added to `counts`.
-    Returns the weight of the run and of the steps to its borders, as a log, with the number of
-    entries; NaN where float64 does not hold it (nothing is added then).
+    p(z_t | x) of the run's entries goes to `posterior`, from `entry` on. With ``at >= 0`` the pair
+    marginals inside the run go to `blocks`, from `at` on; with ``at < 0`` pairs and emissions are
+    added to `counts`. Returns the log weight of the run and of the steps to its borders (NaN where
+    float64 does not hold it: nothing is added then) and the next free `entry` and `at`.
     """
     if run_end - run_begin > _SHORT:
         return _long_run(
-            factors, lattice, run_begin, run_end, begin, end, work, store, counts, blocks, at
+            factors,
+            lattice,
+            run_begin,
+            run_end,
+            begin,
+            end,
+            work,
+            counts,
+            posterior,
+            entry,
+            blocks,
+            at,
         )
-    position, at = _run_forward(factors, lattice, run_begin, run_end, begin, end, work, at)
+    store = at >= 0
+    position = _run_forward(factors, lattice, run_begin, run_end, begin, end, work)
     base, n = lattice.first[run_end - 1], lattice.count[run_end - 1]
     weight = 0.0
     for i in range(n):
@@ -137,10 +178,13 @@ def infer_run(factors, lattice, run_begin, run_end, begin, end, work, store, cou
         if run_end < end:
             to = lattice.state[lattice.first[run_end]]
             after = factors.transition[lattice.state[base + i], to]
-        work.posterior[position + i] = after
+        work.posterior[i] = after
         weight += work.forward[position + i] * after
     if not (_SMALLEST_PRODUCT < weight < _LARGEST_PRODUCT):
-        return math.nan, 0
+        return math.nan, entry, at
+    if store:
+        for t in range(run_begin + 1, run_end):
+            at += lattice.count[t - 1] * lattice.count[t]
     _run_backward(
         factors,
         lattice,
@@ -149,17 +193,18 @@ def infer_run(factors, lattice, run_begin, run_end, begin, end, work, store, cou
         position,
         1.0 / weight,
         work,
-        store,
         counts,
+        posterior,
+        entry,
         blocks,
         at,
     )
-    return math.log(weight), position + n
+    return math.log(weight), entry + position + n, at
 
 
 @jit_token
-def _run_forward(factors, lattice, run_begin, run_end, begin, end, work, at):
-    """Unscaled forward messages; returns where the last token begins and `at` after all pairs."""
+def _run_forward(factors, lattice, run_begin, run_end, begin, end, work):
+    """Unscaled forward messages of a short run; returns where its last token begins."""
     position = 0
     base, n = lattice.first[run_begin], lattice.count[run_begin]
     for j in range(n):
@@ -179,25 +224,36 @@ def _run_forward(factors, lattice, run_begin, run_end, begin, end, work, at):
             to = lattice.state[base + j]
             total = 0.0
             for i in range(n_left):
-                total += (
-                    work.forward[position + i] * factors.transition[lattice.state[left + i], to]
-                )
+                row = lattice.state[left + i]
+                total += work.forward[position + i] * factors.transition[row, to]
             weight = entry_weight(factors, lattice, base + j, t == end - 1)
             work.emission[now + j] = weight
             work.forward[now + j] = total * weight
         position = now
-        at += n * n_left
-    return position, at
+    return position
 
 
 @jit_token
 def _run_backward(
-    factors, lattice, run_begin, run_end, position, inverse, work, store, counts, blocks, at
+    factors,
+    lattice,
+    run_begin,
+    run_end,
+    position,
+    inverse,
+    work,
+    counts,
+    posterior,
+    entry,
+    blocks,
+    at,
 ):
     """Backward half of a short run, which leaves the posteriors and hands on the pairs.
 
-    `work.posterior` holds the backward message of the last token on entry.
+    `work.posterior` holds the backward message of the last token on entry; `at` is the end of the
+    run's blocks, negative to add to `counts` instead.
     """
+    store = at >= 0
     base, n = 0, 0
     following = position
     for t in range(run_end - 1, run_begin - 1, -1):
@@ -206,12 +262,14 @@ def _run_backward(
         if t < run_end - 1:
             following = position
             position -= n
-            at -= n * n_right
+            if store:
+                at -= n * n_right
         for i in range(n):
             row = lattice.state[base + i]
             before = work.forward[position + i] * inverse
-            after = work.posterior[position + i]
-            if t < run_end - 1:
+            if t == run_end - 1:
+                after = work.posterior[i]
+            else:
                 after = 0.0
                 for j in range(n_right):
                     to = lattice.state[right + j]
@@ -222,14 +280,17 @@ def _run_backward(
                     else:
                         counts.transition[row, to] += before * step
             work.emission[position + i] *= after
-            work.posterior[position + i] = before * after
+            posterior[entry + position + i] = before * after
             if not store and lattice.cell[base + i] >= 0:
                 counts.emission[lattice.cell[base + i]] += before * after
 
 
 @jit
-def _long_run(factors, lattice, run_begin, run_end, begin, end, work, store, counts, blocks, at):
+def _long_run(
+    factors, lattice, run_begin, run_end, begin, end, work, counts, posterior, entry, blocks, at
+):
     """`infer_run` with scaling: the run goes through `forward_backward`, borders folded in."""
+    store = at >= 0
     size = 0
     for t in range(run_begin, run_end):
         base = lattice.first[t]
@@ -246,7 +307,7 @@ def _long_run(factors, lattice, run_begin, run_end, begin, end, work, store, cou
             work.row[k] = factors.transition[lattice.state[lattice.first[run_begin - 1]], k]
     log_z = forward_backward(work.row, factors.transition, lattice, run_begin, run_end, size, work)
     if math.isnan(log_z):
-        return log_z, 0
+        return log_z, entry, at
     position = 0
     for t in range(run_begin, run_end):
         base, n = lattice.first[t], lattice.count[t]
@@ -259,12 +320,13 @@ def _long_run(factors, lattice, run_begin, run_end, begin, end, work, store, cou
                 at += n * lattice.count[t - 1]
             else:
                 add_outer(lattice, t, work, before, position, work.outer)
-        if not store:
-            for j in range(n):
-                if lattice.cell[base + j] >= 0:
-                    counts.emission[lattice.cell[base + j]] += work.posterior[position + j]
+        for j in range(n):
+            q = work.posterior[position + j]
+            posterior[entry + position + j] = q
+            if not store and lattice.cell[base + j] >= 0:
+                counts.emission[lattice.cell[base + j]] += q
         position += n
-    return log_z, size
+    return log_z, entry + size, at
 
 
 @jit_token
@@ -300,13 +362,24 @@ def expected_counts_of_runs(factors, lattice, starts, runs, work, counts):
         begin, end = starts[i], starts[i + 1]
         for r in range(runs.sequence[i], runs.sequence[i + 1]):
             first, last = runs.begin[r], runs.end[r]
-            log_z, size = infer_run(
-                factors, lattice, first, last, begin, end, work, False, counts, work.block, 0
+            log_z, size, _ = infer_run(
+                factors,
+                lattice,
+                first,
+                last,
+                begin,
+                end,
+                work,
+                counts,
+                work.entries,
+                0,
+                work.block,
+                -1,
             )
             if math.isnan(log_z):
                 return log_z
             total += log_z
-            add_borders(lattice, first, last, begin, end, work.posterior, 0, size, counts)
+            add_borders(lattice, first, last, begin, end, work.entries, 0, size, counts)
     total += _add_certain(factors.start, runs.start, counts.start)
     total += _add_certain(factors.emission, runs.emission, counts.emission)
     for k in range(work.outer.shape[0]):
