@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 
 class Fit(NamedTuple):
@@ -116,9 +117,11 @@ def run_restarts(restart, generators, n_jobs):
         return latest[index]
 
     try:
-        return Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(run)(index) for index in range(len(generators))
-        )
+        # Restarts are the threads: matrix products inside them stay on one, whatever the machine.
+        with threadpool_limits(limits=1, user_api="blas"):
+            return Parallel(n_jobs=n_jobs, prefer="threads")(
+                delayed(run)(index) for index in range(len(generators))
+            )
     except KeyboardInterrupt:
         stop.set()
         raise Interrupted([fit for fit in latest if fit is not None]) from None

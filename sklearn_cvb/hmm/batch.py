@@ -15,6 +15,7 @@ from sklearn_cvb.hmm.parameters import (
     log_weights,
     uniform_weights,
 )
+from sklearn_cvb.kernels.batched import SIDE_BY_SIDE, expected_counts_dense
 from sklearn_cvb.kernels.chain import (
     Weights,
     expected_counts,
@@ -24,6 +25,9 @@ from sklearn_cvb.kernels.chain import (
 from sklearn_cvb.kernels.decoding import smoothed, viterbi
 from sklearn_cvb.kernels.runs import Factors, expected_counts_of_runs
 from sklearn_cvb.lattice import n_entries
+
+# Side by side the longest sequences must fit in this many entries (64 MB).
+_LARGEST_BATCH = 8_000_000
 
 
 class BatchState(NamedTuple):
@@ -52,13 +56,10 @@ def expectation(weights, problem, logs=None):
     unexplained : ndarray
         Indices of the others.
     """
-    lattice, starts, runs = problem.lattice, problem.corpus.starts, problem.runs
+    lattice, starts = problem.lattice, problem.corpus.starts
     n_states = problem.cells.n_states
-    if runs.any_certain:
-        counts = empty_counts(problem.cells)
-        work = work_for(runs.begin, runs.end, lattice.count, n_states)
-        factors = Factors(*weights, np.ones(n_states), np.ones(n_states))
-        total = expected_counts_of_runs(factors, lattice, starts, runs, work, counts)
+    for attempt in (_expectation_of_runs, _expectation_side_by_side):
+        counts, total = attempt(weights, problem)
         if not np.isnan(total):
             return counts, total, np.empty(0, np.intp)
     counts = empty_counts(problem.cells)
@@ -69,6 +70,31 @@ def expectation(weights, problem, logs=None):
         logs = log_weights(weights) if logs is None else logs()
         expected_counts_log(logs, lattice, starts, work, counts, log_z)
     return counts, log_z[np.isfinite(log_z)].sum(), np.flatnonzero(np.isneginf(log_z))
+
+
+def _expectation_of_runs(weights, problem):
+    """Counts and total log Z from the ambiguous runs; NaN if no token is certain."""
+    lattice, starts, runs = problem.lattice, problem.corpus.starts, problem.runs
+    if not runs.any_certain:
+        return None, np.nan
+    n_states = problem.cells.n_states
+    counts = empty_counts(problem.cells)
+    factors = Factors(*weights, np.ones(n_states), np.ones(n_states))
+    work = work_for(runs.begin, runs.end, lattice.count, n_states)
+    return counts, expected_counts_of_runs(factors, lattice, starts, runs, work, counts)
+
+
+def _expectation_side_by_side(weights, problem):
+    """Counts and total log Z by matrix products; NaN unless all states are allowed everywhere."""
+    lattice, starts = problem.lattice, problem.corpus.starts
+    n_states = problem.cells.n_states
+    lengths = np.diff(starts)
+    entries = lengths.max() * min(SIDE_BY_SIDE, len(lengths)) * n_states
+    if lattice.count.min() < n_states or entries > _LARGEST_BATCH:
+        return None, np.nan
+    counts = empty_counts(problem.cells)
+    order = np.argsort(-lengths, kind="stable")
+    return counts, expected_counts_dense(weights, lattice, starts, order, counts)
 
 
 class BatchHMM(BaseHMM):

@@ -148,7 +148,7 @@ class EMHMM(BatchHMM):
     def _penalty(self, counts, prior, weights, cells):
         """Minus the log prior in the softmax basis: the sum of u log theta over all cells."""
         value = sum(
-            float(np.sum(xlogy(u, theta)))
+            float(np.sum(xlogy(u, theta))) if u.any() else 0.0
             for u, theta in zip(
                 (prior.start, prior.transition, prior.emission), weights, strict=True
             )

@@ -18,7 +18,9 @@ jit = numba.njit(cache=True, fastmath={"contract"}, **_OPTIONS, **_BORROWED)
 jit_token = numba.njit(fastmath={"contract"}, forceinline=True, **_OPTIONS, **_BORROWED)
 
 # The same, with sums that may be split over vector lanes in an order fixed at compile time.
-jit_token_reduction = numba.njit(fastmath={"contract", "reassoc"}, **_OPTIONS, **_BORROWED)
+jit_token_reduction = numba.njit(
+    fastmath={"contract", "reassoc"}, forceinline=True, **_OPTIONS, **_BORROWED
+)
 
 # For functions that allocate arrays.
 jit_allocating = numba.njit(cache=True, fastmath={"contract"}, **_OPTIONS)
