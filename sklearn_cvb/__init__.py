@@ -5,7 +5,7 @@ from sklearn_cvb.hmm.cvb import CVBHMM
 from sklearn_cvb.hmm.em import EMHMM
 from sklearn_cvb.hmm.gibbs import GibbsHMM
 from sklearn_cvb.hmm.parameters import HMMCounts
-from sklearn_cvb.hmm.tagger import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
+from sklearn_cvb.hmm.taggers import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.hmm.vb import VBHMM
 from sklearn_cvb.lattice import tag_dictionary_from
 

@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from sklearn_cvb.demo.text import Text
-from sklearn_cvb.hmm.tagger import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
+from sklearn_cvb.hmm.taggers import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.metrics import token_accuracy
 
 _MEASURED_SWEEPS = 60

@@ -17,11 +17,17 @@ from sklearn_cvb.hmm.parameters import (
     log_weights,
     posterior_mean,
 )
+from sklearn_cvb.hmm.sampling import (
+    add_frequencies,
+    count_slots,
+    draw_slots,
+    slots_of,
+    sweep_gibbs,
+)
 from sklearn_cvb.hmm.units import tally_of
 from sklearn_cvb.kernels import decoding
 from sklearn_cvb.kernels.chain import Weights
-from sklearn_cvb.kernels.decoding import best_states, draw, sample_paths
-from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.decoding import best_states, sample_paths
 from sklearn_cvb.lattice import n_entries
 from sklearn_cvb.validation import Interval
 
@@ -29,11 +35,11 @@ from sklearn_cvb.validation import Interval
 class GibbsState(NamedTuple):
     """What the sampler carries: the current path, and sums over the samples kept so far.
 
-    `path` holds the state of every token; `frequency` counts, for every (token, state) entry, how
-    often it was sampled in the last tenth of the sweeps.
+    `slots` holds the sampled path (see `sklearn_cvb.hmm.sampling`); `frequency` counts, for every
+    (token, state) entry, how often it was sampled in the last tenth of the sweeps.
     """
 
-    path: np.ndarray
+    slots: np.ndarray
     counts: HMMCounts
     prior: Prior
     concentrations: Concentrations
@@ -44,104 +50,6 @@ class GibbsState(NamedTuple):
     count_sum: HMMCounts
     mean_sum: Weights
     kept: list
-
-
-@jit
-def count_path(lattice, starts, path, counts):
-    """Add the counts of a state path."""
-    for i in range(starts.size - 1):
-        for t in range(starts[i], starts[i + 1]):
-            state = path[t]
-            cell = lattice.cell[slot_of(lattice, t, state)]
-            if cell >= 0:
-                counts.emission[cell] += 1.0
-            if t == starts[i]:
-                counts.start[state] += 1.0
-            else:
-                counts.transition[path[t - 1], state] += 1.0
-
-
-@jit_token
-def slot_of(lattice, t, state):
-    """Slot of an allowed state of token t."""
-    slot = lattice.first[t]
-    while lattice.state[slot] != state:
-        slot += 1
-    return slot
-
-
-@jit
-def add_frequencies(lattice, path, frequency):
-    """Count the sampled state of every token in its (token, state) entry."""
-    position = 0
-    for t in range(path.size):
-        slot = slot_of(lattice, t, path[t])
-        frequency[position + slot - lattice.first[t]] += 1.0
-        position += lattice.count[t]
-
-
-@jit
-def draw_independent(lattice, posterior, rng, path):
-    """Draw each token's state from its own posterior."""
-    position = 0
-    for t in range(path.size):
-        n = lattice.count[t]
-        path[t] = lattice.state[lattice.first[t] + draw(posterior, position, n, rng)]
-        position += n
-
-
-@jit_token
-def _shift_token(tables, lattice, begin, end, t, slot, path, sign):
-    """Add or take out token t: its emission and its two transitions."""
-    state = lattice.state[slot]
-    cell = lattice.cell[slot]
-    if cell >= 0:
-        tables.emission[cell] += sign
-        tables.emit[state] += sign
-    if t == begin:
-        tables.start[state] += sign
-    else:
-        tables.transition[path[t - 1], state] += sign
-        tables.out[path[t - 1]] += sign
-    if t < end - 1:
-        tables.transition[state, path[t + 1]] += sign
-        tables.out[state] += sign
-
-
-@jit
-def sweep_gibbs(tables, lattice, starts, path, power, rng, chance):
-    """Resample every ambiguous token, left to right, from figure 1's conditional to `power`.
-
-    `tables` are actual counts plus prior, changed in place like `path`; `chance` (K,) is a buffer.
-    """
-    for i in range(starts.size - 1):
-        begin, end = starts[i], starts[i + 1]
-        for t in range(begin, end):
-            n = lattice.count[t]
-            if n == 1:
-                continue
-            base = lattice.first[t]
-            _shift_token(tables, lattice, begin, end, t, slot_of(lattice, t, path[t]), path, -1.0)
-            for j in range(n):
-                k = lattice.state[base + j]
-                cell = lattice.cell[base + j]
-                weight = tables.start[k] if t == begin else tables.transition[path[t - 1], k]
-                if cell >= 0:
-                    weight *= tables.emission[cell] / tables.emit[k]
-                if t < end - 1:
-                    stays = 1.0 if t > begin and path[t - 1] == k else 0.0
-                    both = stays if path[t + 1] == k else 0.0
-                    weight *= (tables.transition[k, path[t + 1]] + both) / (tables.out[k] + stays)
-                chance[j] = weight
-            if power != 1.0:
-                largest = 0.0
-                for j in range(n):
-                    largest = max(largest, chance[j])
-                for j in range(n):
-                    chance[j] = math.exp(power * math.log(chance[j] / largest))
-            slot = base + draw(chance, 0, n, rng)
-            path[t] = lattice.state[slot]
-            _shift_token(tables, lattice, begin, end, t, slot, path, 1.0)
 
 
 class GibbsHMM(BaseHMM):
@@ -351,7 +259,9 @@ class GibbsHMM(BaseHMM):
         """Counts of one kept sample, the unknown item's as `handle_unknown` says."""
         problem = self._training
         counts = empty_counts(problem.cells)
-        count_path(problem.lattice, problem.corpus.starts, path.astype(np.int32), counts)
+        slots = np.empty(len(path), np.int32)
+        slots_of(problem.lattice, path.astype(np.int32), slots)
+        count_slots(problem.lattice, problem.corpus.starts, slots, counts)
         return self._with_rare(counts, problem)
 
     def _with_rare(self, counts, problem):
@@ -380,17 +290,19 @@ class GibbsHMM(BaseHMM):
         prior = self._priors(problem.cells, concentrations)
         start = self._starting_point(problem, prior, rng)
         lattice, starts = problem.lattice, problem.corpus.starts
-        path = np.empty(len(problem.corpus.tokens), np.int32)
+        slots = np.empty(len(problem.corpus.tokens), np.int32)
         if start.posterior is not None:
-            draw_independent(lattice, start.posterior, rng, path)
+            draw_slots(lattice, start.posterior, rng.random(len(slots)), slots)
         else:
             logs = log_weights(start.weights)
-            sample_paths(start.weights, logs, lattice, starts, rng, path, np.empty(len(starts) - 1))
+            path, log_z = np.empty_like(slots), np.empty(len(starts) - 1)
+            sample_paths(start.weights, logs, lattice, starts, rng, path, log_z)
+            slots_of(lattice, path, slots)
         counts = empty_counts(problem.cells)
-        count_path(lattice, starts, path, counts)
+        count_slots(lattice, starts, slots, counts)
         zeros = empty_counts(problem.cells)
         return GibbsState(
-            path,
+            slots,
             counts,
             prior,
             concentrations,
@@ -422,21 +334,22 @@ class GibbsHMM(BaseHMM):
             state.concentrations, state.counts, cells, state.n_sweeps, dirichlet.fixed_point
         )
         prior = self._priors(cells, concentrations)
-        path = state.path.copy()
+        slots = state.slots.copy()
         power = 1.0 / self._temperature(state.n_sweeps)
+        n_ambiguous = np.count_nonzero(lattice.count > 1)
         sweep_gibbs(
             tally_of(state.counts, prior, cells),
             lattice,
             starts,
-            path,
+            slots,
             power,
-            rng,
+            rng.random(n_ambiguous),
             np.empty(cells.n_states),
         )
         counts = empty_counts(cells)
-        count_path(lattice, starts, path, counts)
+        count_slots(lattice, starts, slots, counts)
         state = state._replace(
-            path=path,
+            slots=slots,
             counts=counts,
             prior=prior,
             concentrations=concentrations,
@@ -448,7 +361,7 @@ class GibbsHMM(BaseHMM):
         """Add the sample to the sums it belongs to."""
         done = state.n_sweeps - 1
         if done >= self.max_iter * 9 // 10:
-            add_frequencies(problem.lattice, state.path, state.frequency)
+            add_frequencies(problem.lattice, state.slots, state.frequency)
         burn_in = self._n_burn_in()
         if done >= burn_in and (done - burn_in) % self.thin == 0:
             means = posterior_mean(
@@ -458,8 +371,10 @@ class GibbsHMM(BaseHMM):
                 total += table
             for total, table in zip(state.mean_sum, means, strict=True):
                 total += table
-            keep_path = self.temperatures is None
-            state.kept.append(state.path.astype(_path_type(problem)) if keep_path else None)
+            path = None
+            if self.temperatures is None:
+                path = problem.lattice.state[state.slots].astype(_path_type(problem))
+            state.kept.append(path)
         return state
 
     def _objective(self, fit, problem):
@@ -472,12 +387,12 @@ class GibbsHMM(BaseHMM):
         frequency = state.frequency
         if not frequency.any():
             frequency = frequency.copy()
-            add_frequencies(problem.lattice, state.path, frequency)
+            add_frequencies(problem.lattice, state.slots, frequency)
         return frequency / frequency[: problem.lattice.count[0]].sum()
 
     def _label_path(self, state, problem):
         """The most frequent state of each token over the last tenth of the sweeps."""
-        path = np.empty(len(state.path), np.int32)
+        path = np.empty(len(state.slots), np.int32)
         best_states(problem.lattice, self._posterior(state, problem), 0, len(path), path)
         return path
 

@@ -63,7 +63,7 @@ def _settings(name):
     """Ways to fit a class that take different kernels."""
     ways = [{"init": "token"}, {"init": "parameter"}, {"init": "unambiguous"}]
     if name.startswith("CVB"):
-        ways += [{"update": "token"}, {"block_length": 2}]
+        ways += [{"update": "token"}, {"update": "token", "order": 2}, {"block_length": 2}]
     if not name.startswith("EM"):
         ways += [{"alpha": "auto", "beta": "auto", "max_iter": 22, "tol": 0}]
     return ways

@@ -1,0 +1,78 @@
+"""Sweeps of this library as functions that can be timed."""
+
+import numpy as np
+
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    CVBHMMTagger,
+    EMHMMTagger,
+    GibbsHMM,
+    GibbsHMMTagger,
+    VBHMMTagger,
+    tag_dictionary_from,
+)
+
+N_STATES = 45
+# Concentrations that taggers are compared with elsewhere; EM has none.
+_PRIOR = {"alpha": 1.0, "beta": 0.03}
+
+DENSE = {
+    "EM": lambda k: EMHMM(k, handle_unknown="error"),
+    "VB": lambda k: VBHMM(k, handle_unknown="error"),
+    "CVB sequence": lambda k: CVBHMM(k, handle_unknown="error"),
+    "CVB token": lambda k: CVBHMM(k, update="token", handle_unknown="error"),
+    "Gibbs": lambda k: GibbsHMM(k, handle_unknown="error"),
+}
+TAGGERS = {
+    "EM": lambda d: EMHMMTagger(d),
+    "VB": lambda d: VBHMMTagger(d, **_PRIOR),
+    "CVB sequence": lambda d: CVBHMMTagger(d, **_PRIOR),
+    "CVB token": lambda d: CVBHMMTagger(d, update="token", **_PRIOR),
+    "Gibbs": lambda d: GibbsHMMTagger(d, **_PRIOR),
+}
+
+
+class Sweep:
+    """Calling it does one sweep and keeps the new state, as `fit` does.
+
+    Parameters
+    ----------
+    estimator : BaseHMM
+    X : list of sequences
+    """
+
+    def __init__(self, estimator, X):
+        self._estimator = estimator
+        self._rng = np.random.default_rng(0)
+        self.problem = estimator._problem(X, None)
+        self._state = estimator._start(self.problem, self._rng)
+
+    def __call__(self):
+        self._state, _ = self._estimator._sweep(self._state, self.problem, self._rng)
+
+    @property
+    def n_tokens(self):
+        """Number of tokens."""
+        return len(self.problem.corpus.tokens)
+
+    @property
+    def tags_per_token(self):
+        """Mean number of states that a token may take."""
+        return float(self.problem.lattice.count.mean())
+
+
+def dense_sweep(algorithm, X, n_states=N_STATES):
+    """A sweep without a dictionary."""
+    return Sweep(DENSE[algorithm](n_states), X)
+
+
+def tagger_sweep(algorithm, text, min_count=1, n_sentences=None):
+    """A sweep with a dictionary of the words seen at least `min_count` times.
+
+    Tags are taken from the whole text; `n_sentences` of it are counted and learned from.
+    """
+    X = text.X[:n_sentences]
+    legal = tag_dictionary_from(text.X, text.y, min_count=min_count, count_in=X)
+    return Sweep(TAGGERS[algorithm](legal), X)

@@ -1,0 +1,57 @@
+"""The documentation page: the figures of a run go between its two marks, the pictures beside."""
+
+from pathlib import Path
+
+from benchmarks.scaling import Curve, draw
+from benchmarks.table import introduction, list_table
+
+BEGIN = ".. Figures from here on are written by python -m benchmarks --page"
+END = ".. Figures end here"
+
+
+def update(page, results):
+    """Replace the figures and pictures of a page.
+
+    Parameters
+    ----------
+    page : path-like
+        A reStructuredText file with the lines `BEGIN` and `END`.
+    results : dict
+        What is written to the JSON file.
+    """
+    page = Path(page)
+    before, rest = page.read_text(encoding="utf-8").split(f"{BEGIN}\n")
+    _, after = rest.split(END)
+    text = f"{before}{BEGIN}\n\n{figures(results)}\n{END}{after}"
+    page.write_text(text, encoding="utf-8")
+    folder = page.parent / "images"
+    folder.mkdir(exist_ok=True)
+    for name, curve in results["curves"].items():
+        draw(Curve(**curve), folder / f"performance_{name}.png")
+
+
+def figures(results):
+    """Machine, table, what is not reached, and notes, in reStructuredText."""
+    day = results["date"].split("T")[0]
+    parts = [
+        f"Measured on {day}: " + ". ".join(introduction(results)) + ".",
+        list_table(results),
+        missed(results),
+        "What to know about the rows:",
+        "\n".join(f"- {row['title']}: {row['note']}." for row in results["rows"] if row["note"]),
+        "\n".join(f"- {line}." for line in results["left_out"]),
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def missed(results):
+    """A sentence that names the rows that are not where they must be."""
+    judged = [row for row in results["rows"] if row["must_reached"] is not None]
+    titles = [row["title"] for row in judged if not row["must_reached"]]
+    n_goals = sum(row["goal_reached"] for row in judged)
+    start = (
+        f"Of {len(judged)} targets {len(judged) - len(titles)} are reached, {n_goals} to the goal"
+    )
+    if not titles:
+        return f"{start}."
+    return f"{start}. Not reached: {'; '.join(titles)}."

@@ -1,0 +1,140 @@
+"""The other side of a comparison: other libraries' EM, and the machine's matrix product."""
+
+import importlib.metadata
+import importlib.util
+import warnings
+
+import numpy as np
+
+REQUIRED = ("hmmlearn",)
+OPTIONAL = ("pomegranate", "dynamax")
+
+
+def versions():
+    """The version of each peer, None where it cannot be imported.
+
+    Returns
+    -------
+    dict of str to str or None
+    """
+    return {name: _version(name) for name in (*REQUIRED, *OPTIONAL)}
+
+
+def _version(name):
+    if importlib.util.find_spec(name) is None:
+        return None
+    return importlib.metadata.version(name)
+
+
+def hmmlearn_iteration(tokens, lengths, n_states, n_symbols):
+    """One EM iteration of hmmlearn in its fastest mode, as a function with the `model` it moves.
+
+    Parameters
+    ----------
+    tokens : ndarray of shape (n_tokens,), int
+    lengths : ndarray of shape (n_sequences,), int
+    n_states, n_symbols : int
+
+    Returns
+    -------
+    callable
+    """
+    from hmmlearn.hmm import CategoricalHMM
+
+    model = CategoricalHMM(
+        n_states,
+        n_features=n_symbols,
+        n_iter=1,
+        tol=-np.inf,
+        implementation="scaling",
+        random_state=0,
+    )
+    X = tokens.astype(np.int64).reshape(-1, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, lengths)
+
+    # The steps of its fit loop, without the checks and the random start before the first.
+    def iterate():
+        statistics, _ = model._do_estep(X, lengths)
+        model._do_mstep(statistics)
+
+    iterate.model = model
+    return iterate
+
+
+def pomegranate_iteration(table, n_states, n_symbols):
+    """One EM iteration of pomegranate on equally long sequences, as a function.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_sequences, length), int
+    n_states, n_symbols : int
+
+    Returns
+    -------
+    callable
+    """
+    import torch
+    from pomegranate.distributions import Categorical
+    from pomegranate.hmm import DenseHMM
+
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(0)
+    model = DenseHMM(
+        [
+            Categorical([row])
+            for row in rng.dirichlet(np.ones(n_symbols), n_states).astype(np.float32)
+        ],
+        edges=rng.dirichlet(np.ones(n_states), n_states).astype(np.float32) * 0.99,
+        starts=rng.dirichlet(np.ones(n_states)).astype(np.float32),
+        ends=np.full(n_states, 0.01, np.float32),
+        max_iter=1,
+    )
+    X = torch.tensor(table[:, :, None])
+
+    def iterate():
+        model.summarize(X)
+        model.from_summaries()
+
+    return iterate
+
+
+def dynamax_iteration(table, n_states, n_symbols):
+    """One EM iteration of dynamax on equally long sequences, compiled, as a function.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_sequences, length), int
+    n_states, n_symbols : int
+
+    Returns
+    -------
+    callable
+    """
+    import jax
+    from dynamax.hidden_markov_model import CategoricalHMM
+
+    model = CategoricalHMM(n_states, emission_dim=1, num_classes=n_symbols)
+    parameters, properties = model.initialize(jax.random.PRNGKey(0))
+    emissions = jax.numpy.asarray(table[:, :, None])
+
+    @jax.jit
+    def step(parameters, state):
+        statistics, _ = jax.vmap(lambda sequence: model.e_step(parameters, sequence))(emissions)
+        return model.m_step(parameters, properties, statistics, state)
+
+    kept = [parameters, model.initialize_m_step_state(parameters, properties)]
+
+    def iterate():
+        kept[:] = jax.block_until_ready(step(*kept))
+
+    return iterate
+
+
+def matrix_product(rows, inner, columns):
+    """A float64 matrix product as a function, and its number of floating-point operations."""
+    rng = np.random.default_rng(0)
+    left, right = rng.random((rows, inner)), rng.random((inner, columns))
+    result = np.empty((rows, columns))
+    return (lambda: np.matmul(left, right, out=result)), 2 * rows * inner * columns

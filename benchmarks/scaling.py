@@ -1,0 +1,196 @@
+"""How costs grow: with states, tokens, vocabulary, ambiguity, threads; memory with tokens."""
+
+import os
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks import peers
+from benchmarks.memory import repeated
+from benchmarks.models import (
+    DENSE,
+    N_STATES,
+    TAGGERS,
+    Sweep,
+    dense_sweep,
+    tagger_sweep,
+)
+from benchmarks.text import read
+from benchmarks.threads import fit_on
+from benchmarks.timing import isolated, sample, warmed_up
+from sklearn_cvb import tag_dictionary_from
+
+_LENGTH = 20
+_SAMPLES = 5
+# hmmlearn is timed up to this many states, and on this many tokens.
+_PEER_STATES, _PEER_TOKENS = 128, 2000
+
+
+class Curve(NamedTuple):
+    """What is drawn: for each line its points (x, y).
+
+    Attributes
+    ----------
+    title, x_label, y_label : str
+    lines : dict of str to list of (float, float)
+    linear : bool
+        Whether both axes are linear; else logarithmic.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: dict
+    linear: bool = False
+
+
+def cost(run, n_tokens):
+    """Median nanoseconds of processor time a token."""
+    repeats = warmed_up(run, 0.05)
+    return 1e9 * median(sample(run, repeats).cpu for _ in range(_SAMPLES)) / n_tokens
+
+
+def random_sequences(n_tokens, n_symbols):
+    """Uniform symbols in sequences of one length; each symbol occurs if there is room."""
+    rng = np.random.default_rng(0)
+    size = -(-n_tokens // _LENGTH) * _LENGTH
+    tokens = rng.integers(n_symbols, size=size)
+    tokens[: min(size, n_symbols)] = np.arange(min(size, n_symbols))
+    return list(rng.permutation(tokens).reshape(-1, _LENGTH))
+
+
+def states(settings):
+    """Time a token against the number of states, without a dictionary."""
+    sizes = (2, 8) if settings.quick else (2, 4, 8, 16, 32, 45, 64, 128, 256, 512)
+    lines = {name: [] for name in DENSE}
+    if peers.versions()["hmmlearn"]:
+        lines["hmmlearn"] = []
+    for k in sizes:
+        X = random_sequences(int(np.clip(1e9 / k**2, 3000, 40_000)), 1000)
+        for name in DENSE:
+            sweep = dense_sweep(name, X, k)
+            lines[name].append((k, cost(sweep, sweep.n_tokens)))
+        if "hmmlearn" in lines and k <= _PEER_STATES:
+            part = X[: _PEER_TOKENS // _LENGTH]
+            codes, lengths = np.concatenate(part), np.full(len(part), _LENGTH)
+            iterate = peers.hmmlearn_iteration(codes, lengths, k, 1000)
+            lines["hmmlearn"].append((k, cost(iterate, len(codes))))
+    return Curve("All states open", "states K", "ns a token and sweep", lines)
+
+
+def tokens(settings):
+    """Time a token against the size of the corpus, with a dictionary."""
+    text = read(settings, "journal")
+    legal = tag_dictionary_from(text.X, text.y)
+    lines = {name: [] for name in TAGGERS}
+    for size in (1000, 4000) if settings.quick else (10**4, 10**5, 10**6, 10**7):
+        X = repeated(text.X, size)
+        for name, tagger in TAGGERS.items():
+            sweep = Sweep(tagger(legal), X)
+            lines[name].append((sweep.n_tokens, cost(sweep, sweep.n_tokens)))
+    return Curve("With a dictionary", "tokens", "ns a token and sweep", lines)
+
+
+def vocabulary(settings):
+    """Time a token against the number of words, all states open and two of them."""
+    n_tokens = 2000 if settings.quick else 200_000
+    lines = {f"{name}, {kind}": [] for name in ("EM", "VB") for kind in ("K=45", "two tags a word")}
+    for n_words in (100, 1000) if settings.quick else (100, 1000, 10_000, 100_000):
+        X = random_sequences(n_tokens, n_words)
+        legal = {
+            word: [word % N_STATES, (word // N_STATES + 7) % N_STATES] for word in range(n_words)
+        }
+        for name in ("EM", "VB"):
+            for kind, estimator in (
+                ("K=45", DENSE[name](N_STATES)),
+                ("two tags a word", TAGGERS[name](legal)),
+            ):
+                sweep = Sweep(estimator, X)
+                lines[f"{name}, {kind}"].append((n_words, cost(sweep, sweep.n_tokens)))
+    return Curve("Size of the vocabulary", "words", "ns a token and sweep", lines)
+
+
+def ambiguity(settings):
+    """Time a token against how many tags it may have on average: rarer words open to all."""
+    text = read(settings, "journal")
+    n_sentences = 100 if settings.quick else 3000
+    lines = {name: [] for name in TAGGERS}
+    for min_count in (1, 10**9) if settings.quick else (1, 2, 3, 5, 10, 30, 100, 1000, 10**9):
+        for name in TAGGERS:
+            if min_count == 10**9:
+                sweep = dense_sweep(name, text.X[:n_sentences])
+            else:
+                sweep = tagger_sweep(name, text, min_count, n_sentences)
+            lines[name].append((sweep.tags_per_token, cost(sweep, sweep.n_tokens)))
+    return Curve("Partial dictionaries", "tags a token", "ns a token and sweep", lines)
+
+
+def threads(settings):
+    """How much faster four restarts are on more threads: whole fits, on the wall."""
+    text = read(settings, "journal")
+    text = text.head(100 if settings.quick else 3000)
+    legal = tag_dictionary_from(text.X, text.y)
+    fits = {
+        "EM, K=45": (DENSE["EM"](N_STATES), 10),
+        "CVB sequence, K=45": (DENSE["CVB sequence"](N_STATES), 5),
+        "CVB sequence, dictionary": (TAGGERS["CVB sequence"](legal), 100),
+        "Gibbs, dictionary": (TAGGERS["Gibbs"](legal), 100),
+    }
+    counts = [n for n in (1, 2, 4) if n <= (os.cpu_count() or 1)]
+    lines = {}
+    for label, (estimator, n_sweeps) in fits.items():
+        runs = [fit_on(n, estimator, text.X, 4, 2 if settings.quick else n_sweeps) for n in counts]
+        runs[0]()
+        rounds = [[sample(run).wall for run in runs] for _ in range(_SAMPLES)]
+        gains = [median(times[0] / times[i] for times in rounds) for i in range(len(counts))]
+        lines[label] = list(zip(counts, gains, strict=True))
+    lines["as many times faster"] = [(n, n) for n in counts]
+    return Curve("Four restarts", "threads", "times faster than one thread", lines, linear=True)
+
+
+def memory(settings):
+    """Peak bytes a token against the size of the corpus, with a dictionary."""
+    sizes = (1000, 2000) if settings.quick else (10**4, 10**5, 10**6, 10**7)
+    lines = {}
+    for name in ("EM",) if settings.quick else ("EM", "CVB sequence", "CVB token", "Gibbs"):
+        runs = [isolated(f"peak/{name}/journal/{size}", settings) for size in sizes]
+        lines[name] = [(run["tokens"], run["traced"]) for run in runs]
+    return Curve("With a dictionary, X apart", "tokens", "peak bytes a token", lines)
+
+
+CURVES = {
+    function.__name__: function
+    for function in (states, tokens, vocabulary, ambiguity, threads, memory)
+}
+
+
+def draw(curve, path):
+    """Draw a curve.
+
+    Parameters
+    ----------
+    curve : Curve
+    path : path-like
+        Where the picture goes.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
+
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.subplots()
+    for marker, (label, points) in zip("osD^vPX*", curve.lines.items(), strict=False):
+        x, y = zip(*points, strict=True)
+        axes.plot(x, y, label=label, marker=marker, markersize=4, linewidth=1.3)
+    if curve.linear:
+        axes.set_xticks(sorted({x for points in curve.lines.values() for x, _ in points}))
+    else:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:,.0f}")
+            axis.set_minor_formatter(NullFormatter())
+    axes.set(title=curve.title, xlabel=curve.x_label, ylabel=curve.y_label)
+    axes.grid(alpha=0.3)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    figure.savefig(path, dpi=110)

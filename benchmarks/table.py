@@ -1,0 +1,164 @@
+"""Results as a record, as a table in markdown, and as one in reStructuredText."""
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.cases import ROWS
+from benchmarks.timing import spread_of
+
+_HEADINGS = ("what", "ours", "peer", "ratio: median (least, most)", "must reach", "goal", "reached")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib")
+
+
+def machine():
+    """What the figures were measured on, in words that go into a record.
+
+    Returns
+    -------
+    dict
+    """
+    from threadpoolctl import threadpool_info
+
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+        "blas": sorted(
+            f"{pool['internal_api']} {pool['version']} ({pool.get('architecture', '')})"
+            for pool in threadpool_info()
+            if pool["user_api"] == "blas"
+        ),
+        "packages": {name: version(name) for name in _PACKAGES},
+        "load": list(os.getloadavg()) if hasattr(os, "getloadavg") else [],
+    }
+
+
+def _processor():
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    values = dict(line.replace("\t", "").split(": ", 1) for line in lines if ": " in line)
+    wide = " with AVX-512" if "avx512f" in values.get("flags", "") else ""
+    names = [values.get(key, "") for key in ("model name", "cpu MHz")]
+    return f"{names[0]}{wide}, {float(names[1] or 0) / 1000:.1f} GHz"
+
+
+def record(name, measurement):
+    """One row's result: its figures, their spread, and whether it is where it must be.
+
+    Parameters
+    ----------
+    name : str
+    measurement : dict
+        A `Measurement` as a dict.
+
+    Returns
+    -------
+    dict
+    """
+    row = ROWS[name]
+    ratio = spread_of(measurement["ratios"])
+    return {
+        "name": name,
+        "title": row.title,
+        **measurement,
+        "ratio": ratio._asdict(),
+        "ratio_unit": row.unit,
+        "at_least": row.at_least,
+        "must": row.must,
+        "goal": row.goal,
+        "must_reached": _reached(row, ratio.median, row.must),
+        "goal_reached": _reached(row, ratio.median, row.goal),
+    }
+
+
+def _reached(row, value, target):
+    if target is None:
+        return None
+    return value >= target if row.at_least else value <= target
+
+
+def number(value):
+    """Three digits, or all of those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def cells(result):
+    """The texts of one line of the table."""
+    unit, ratio = result["ratio_unit"], result["ratio"]
+    middle = f"{number(ratio['median'])}{unit} ({number(ratio['least'])}, {number(ratio['most'])})"
+    sides = [
+        f"{number(spread_of(figures).median)} {result['unit']}" if figures else "–"
+        for figures in (result["ours"], result["peer"])
+    ]
+    bounds = [
+        "–" if bound is None else f"{'≥' if result['at_least'] else '≤'} {bound:g}{unit}"
+        for bound in (result["must"], result["goal"])
+    ]
+    return [result["title"], *sides, middle, *bounds, _verdict(result)]
+
+
+def _verdict(result):
+    if result["must_reached"] is None:
+        return "–"
+    if not result["must_reached"]:
+        return "no"
+    return "goal" if result["goal_reached"] else "yes"
+
+
+def markdown(results):
+    """All that was found, as a markdown page.
+
+    Parameters
+    ----------
+    results : dict
+        What is written to the JSON file.
+
+    Returns
+    -------
+    str
+    """
+    lines = [_line(_HEADINGS), _line(["---"] * len(_HEADINGS))]
+    lines += [_line(cells(result)) for result in results["rows"]]
+    notes = [f"- {row['title']}: {row['note']}" for row in results["rows"] if row["note"]]
+    return "\n".join(
+        [
+            "# Benchmarks",
+            "",
+            *(f"- {line}" for line in introduction(results)),
+            "",
+            *lines,
+            "",
+            *notes,
+            *(f"- {line}" for line in results["left_out"]),
+            "",
+        ]
+    )
+
+
+def introduction(results):
+    """What was measured on what."""
+    at = results["machine"]
+    return [
+        f"{at['processor']}, {at['cores']} cores; {', '.join(at['blas'])}; Python {at['python']}, "
+        + ", ".join(f"{name} {number}" for name, number in at["packages"].items()),
+        *results["texts"].values(),
+        f"one thread; medians over {results['settings']['pairs']} pairs of samples in turn, "
+        "processor time unless seconds are said to be on the wall",
+    ]
+
+
+def _line(texts):
+    return "| " + " | ".join(texts) + " |"
+
+
+def list_table(results):
+    """The table in reStructuredText."""
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for texts in [_HEADINGS, *map(cells, results["rows"])]:
+        lines += [f"   {'*' if i == 0 else ' '} - {text}" for i, text in enumerate(texts)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,86 @@
+"""What a second thread gains: restarts of whole fits, read to labels, timed on the wall."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+
+from benchmarks import peers
+from benchmarks.measurement import Measurement
+from benchmarks.models import DENSE, N_STATES, TAGGERS
+from benchmarks.text import read
+from benchmarks.timing import sample, warmed_up
+from sklearn_cvb import tag_dictionary_from
+
+# A second core is there if two threads of arithmetic gain this much; waited for so many seconds.
+_ENOUGH, _PATIENCE, _PAUSE = 1.8, 120.0, 2.0
+
+
+def dense(settings):
+    """Two restarts of EM without a dictionary."""
+    X = read(settings, "journal").X
+    return _two_against_one(DENSE["EM"](N_STATES), X, 5, settings)
+
+
+def with_dictionary(settings):
+    """Two restarts of CVB with a dictionary: reading X is a larger share, and not threaded."""
+    text = read(settings, "journal")
+    estimator = TAGGERS["CVB sequence"](tag_dictionary_from(text.X, text.y))
+    return _two_against_one(estimator, text.X, 50, settings)
+
+
+def fit_on(n_jobs, estimator, X, n_restarts, n_sweeps):
+    """A fit of that many sweeps as a function."""
+    estimator = type(estimator)(**estimator.get_params())
+    estimator.set_params(n_init=n_restarts, n_jobs=n_jobs, max_iter=n_sweeps, tol=0, random_state=0)
+    return lambda: estimator.fit(X)
+
+
+def _two_against_one(estimator, X, n_sweeps, settings):
+    two, one = (fit_on(n_jobs, estimator, X, 2, n_sweeps) for n_jobs in (2, 1))
+    for run in (two, one):
+        warmed_up(run)
+    patience = 0.0 if settings.quick else _PATIENCE
+    left, right, gains = [], [], []
+    for _ in range(settings.pairs):
+        gain, waited = wait_for_a_core(patience)
+        patience -= waited
+        gains.append(gain)
+        left.append(sample(two).wall)
+        right.append(sample(one).wall)
+    ratios = [b / a for a, b in zip(left, right, strict=True)]
+    note = (
+        f"{n_sweeps} sweeps, seconds on the wall; before each pair two threads of matrix products "
+        f"gained {median(gains):.2f}x (least {min(gains):.2f}x)"
+    )
+    return Measurement(left, right, ratios, "s", note)
+
+
+def wait_for_a_core(patience):
+    """Wait until nothing else uses the second core; returns its gain and the seconds waited."""
+    begin = time.perf_counter()
+    while (gain := machine_gain()) < _ENOUGH:
+        waited = time.perf_counter() - begin
+        if waited >= patience:
+            return gain, waited
+        time.sleep(_PAUSE)
+    return gain, time.perf_counter() - begin
+
+
+def machine_gain():
+    """How much faster the machine at hand does two matrix products on two threads than on one."""
+    products = [peers.matrix_product(512, 512, 512)[0] for _ in range(2)]
+
+    def repeated(product):
+        for _ in range(20):
+            product()
+
+    with ThreadPoolExecutor(2) as pool:
+
+        def on_two():
+            list(pool.map(repeated, products))
+
+        def on_one():
+            list(map(repeated, products))
+
+        on_two()
+        return sample(on_one).wall / sample(on_two).wall

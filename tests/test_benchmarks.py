@@ -1,0 +1,290 @@
+"""The benchmarks: rows, ratios, missing peers, files. No figure is judged by how fast it is."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+ROWS_WITHOUT_PEERS = ["em-arithmetic", "cvb-dictionary", "threads-dictionary", "memory", "import"]
+
+
+@pytest.fixture(autouse=True)
+def _benchmarks_are_importable(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def _run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def _measurement(ratios, **changes):
+    figures = {"ours": [2.0] * len(ratios), "peer": [9.0], "unit": "ns a token", "note": "so so"}
+    return figures | {"ratios": ratios} | changes
+
+
+def test_quick_run_writes_every_row_and_a_picture(tmp_path):
+    rows = ",".join(ROWS_WITHOUT_PEERS)
+    done = _run("--quick", "--rows", rows, "--pictures", "vocabulary", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert [row["name"] for row in results["rows"]] == ROWS_WITHOUT_PEERS
+    assert results["failures"] == {}
+    assert results["texts"]["journal"].startswith("pocket English, 300 sentences")
+    for row in results["rows"]:
+        ratio = row["ratio"]
+        assert 0 < ratio["least"] <= ratio["median"] <= ratio["most"]
+        assert min(row["ours"]) > 0
+        assert row["title"] in (tmp_path / "table.md").read_text(encoding="utf-8")
+        assert row["title"] in (tmp_path / "table.rst").read_text(encoding="utf-8")
+    lines = results["curves"]["vocabulary"]["lines"]
+    assert all(len(points) == 2 and min(map(min, points)) > 0 for points in lines.values())
+    picture = tmp_path / "performance_vocabulary.png"
+    assert picture.read_bytes().startswith(PNG_SIGNATURE)
+
+
+@pytest.mark.skipif(find_spec("hmmlearn") is None, reason="hmmlearn is not installed")
+def test_quick_row_against_hmmlearn(tmp_path):
+    arguments = ["--quick", "--pairs", "2", "--rows", "em-dense,em-dictionary"]
+    done = _run(*arguments, "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    dense, dictionary = json.loads((tmp_path / "results.json").read_text())["rows"]
+    for row in (dense, dictionary):
+        pairs = zip(row["ours"], row["peer"], strict=True)
+        assert row["ratios"] == [pytest.approx(b / a) for a, b in pairs]
+        assert len(row["ratios"]) == 2
+    assert "45.0 tags a token" in dense["note"]
+    assert "hmmlearn has no dictionary" in dictionary["note"]
+
+
+def test_hmmlearn_learns_the_same_as_em():
+    """Its iteration does the work of a sweep: from the same posteriors, the same emissions."""
+    pytest.importorskip("hmmlearn")
+    import numpy as np
+
+    from benchmarks.peers import hmmlearn_iteration
+    from sklearn_cvb import EMHMM
+
+    tokens = np.random.default_rng(0).integers(5, size=60)
+    iterate = hmmlearn_iteration(tokens, np.full(6, 10), 3, 5)
+    model = iterate.model
+    X = list(tokens.reshape(6, 10))
+    table = tokens.reshape(-1, 1)
+    posteriors = model.predict_proba(table, [10] * 6).reshape(6, 10, 3)
+    before = model.score(table, [10] * 6)
+    iterate()
+    after = model.score(table, [10] * 6)
+    assert after > before
+    em = EMHMM(3, max_iter=1, init=posteriors, handle_unknown="error").fit(X)
+    shares = em._kept.emission.reshape(5, 3).T
+    np.testing.assert_allclose(shares, model.emissionprob_, rtol=1e-6)
+
+
+def test_ratio_is_the_median_of_the_pairs_ratios(monkeypatch):
+    from benchmarks import cases
+    from benchmarks.text import Settings
+    from benchmarks.timing import Sample, spread_of
+
+    class Ours:
+        n_tokens, tags_per_token = 1000, 2.5
+
+    seconds = [(1e-6, 4e-6), (2e-6, 10e-6), (4e-6, 9e-6)]
+    pairs = [(Sample(a, 2 * a), Sample(b, 2 * b)) for a, b in seconds]
+    monkeypatch.setattr(cases, "interleaved", lambda *arguments: pairs)
+    settings = Settings("", 3, True)
+    faster = cases.sweeps_against(Ours(), None, settings, True, "as is")
+    assert faster.ratios == [pytest.approx(value) for value in (4, 5, 2.25)]
+    assert spread_of(faster.ratios).median == pytest.approx(4)
+    assert faster.ours == [pytest.approx(value) for value in (1, 2, 4)]
+    assert faster.note == "as is; 2.5 tags a token; 4 ns on the wall"
+    slower = cases.sweeps_against(Ours(), None, settings, False, peer_tokens=500)
+    assert slower.ratios == [pytest.approx(value) for value in (1 / 8, 1 / 10, 4 / 18)]
+
+
+def test_sides_are_warm_and_take_turns():
+    from benchmarks.timing import interleaved
+
+    calls = []
+    pairs = interleaved(lambda: calls.append("a"), lambda: calls.append("b"), 4, shortest=0.0)
+    assert "".join(calls) == "aabb" + "ab" * 4
+    assert len(pairs) == 4
+    assert all(side.wall >= 0 and side.cpu >= 0 for pair in pairs for side in pair)
+
+
+def test_short_calls_are_repeated():
+    from benchmarks.timing import interleaved
+
+    calls = []
+    ((left, _),) = interleaved(lambda: calls.append(0), lambda: None, 1, shortest=0.01)
+    assert len(calls) > 10
+    assert left.wall < 0.01
+
+
+@pytest.mark.parametrize(
+    ("name", "ratios", "must", "goal", "verdict"),
+    [
+        ("em-dense", [11, 11.9, 40], False, False, "no"),
+        ("em-dense", [11, 12, 40], True, False, "yes"),
+        ("em-dense", [31, 32, 40], True, True, "goal"),
+        ("vb-dense", [1.0, 1.31, 1.4], False, False, "no"),
+        ("vb-dense", [1.0, 1.3, 1.4], True, False, "yes"),
+        ("vb-dense", [0.9, 1.05, 1.4], True, True, "goal"),
+        ("dynamax", [3, 4, 5], None, None, "–"),
+    ],
+)
+def test_targets_are_judged_by_the_median(name, ratios, must, goal, verdict):
+    from benchmarks.table import cells, record
+
+    result = record(name, _measurement(ratios))
+    assert (result["must_reached"], result["goal_reached"]) == (must, goal)
+    assert cells(result)[-1] == verdict
+    assert result["ratio"] == {"least": ratios[0], "median": ratios[1], "most": ratios[2]}
+
+
+def test_tables_show_figures_targets_and_notes():
+    from benchmarks.table import list_table, machine, markdown, record
+
+    results = {
+        "machine": machine(),
+        "texts": {"journal": "some text"},
+        "settings": {"pairs": 3},
+        "rows": [record("em-dense", _measurement([11.0, 12.34, 1400.0]))],
+        "left_out": ["one row: left out"],
+    }
+    page = markdown(results)
+    line = "| 2 ns a token | 9 ns a token | 12.3x (11, 1,400x) | ≥ 12x | ≥ 30x | yes |"
+    assert line.replace("1,400x", "1,400") in page
+    assert "some text" in page
+    assert "- EM, K=45, against hmmlearn: so so" in page
+    assert "- one row: left out" in page
+    assert list_table(results).count("\n") == 3 + 2 * 7
+    assert json.loads(json.dumps(results)) == results
+
+
+def test_page_takes_the_figures_between_its_marks(tmp_path):
+    from benchmarks.page import BEGIN, END, update
+    from benchmarks.table import machine, record
+
+    results = {
+        "date": "2013-04-29T10:00:00+00:00",
+        "machine": machine(),
+        "texts": {},
+        "settings": {"pairs": 3},
+        "rows": [
+            record("em-dense", _measurement([11.0])),
+            record("vb-dense", _measurement([1.0])),
+            record("first-fit", _measurement([1.0])),
+        ],
+        "curves": {"states": {"title": "", "x_label": "", "y_label": "", "lines": {"a": [[1, 2]]}}},
+        "left_out": [],
+    }
+    page = tmp_path / "page.rst"
+    page.write_text(f"before\n\n{BEGIN}\n\nold figures\n\n{END}\n\nafter\n", encoding="utf-8")
+    for _ in range(2):
+        update(page, results)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n")
+    assert text.endswith("\n\nafter\n")
+    assert "old figures" not in text
+    assert text.count("list-table") == 1
+    assert "Measured on 2013-04-29" in text
+    missed = "Of 2 targets 1 are reached, 1 to the goal. Not reached: EM, K=45, against hmmlearn."
+    assert missed in text
+    picture = tmp_path / "images" / "performance_states.png"
+    assert picture.read_bytes().startswith(PNG_SIGNATURE)
+
+
+def test_missing_peers_are_named_and_only_the_required_one_fails(monkeypatch, tmp_path, capsys):
+    from benchmarks import __main__ as command
+
+    monkeypatch.setattr(
+        command.peers, "versions", lambda: {"hmmlearn": None, "pomegranate": None, "dynamax": None}
+    )
+    optional = ["--quick", "--rows", "pomegranate,dynamax", "--output", str(tmp_path)]
+    assert command.main(optional) == 0
+    output = capsys.readouterr().out
+    assert "against pomegranate: left out, pomegranate is not installed" in output
+    assert "against dynamax: left out, dynamax is not installed" in output
+    assert command.main(["--quick", "--rows", "em-dense", "--output", str(tmp_path)]) == 1
+    assert "hmmlearn is not installed" in (tmp_path / "table.md").read_text(encoding="utf-8")
+
+
+def test_versions_say_which_peers_there_are(monkeypatch):
+    from benchmarks import peers
+
+    monkeypatch.setattr(peers, "OPTIONAL", ("no_such_library", "numpy"))
+    found = peers.versions()
+    assert set(found) == {"hmmlearn", "no_such_library", "numpy"}
+    assert found["no_such_library"] is None
+    assert found["numpy"]
+
+
+def test_a_failing_row_is_reported_and_the_others_go_on(monkeypatch, tmp_path, capsys):
+    from benchmarks import __main__ as command
+
+    def isolated(name, settings):
+        if name == "vb-dense":
+            raise RuntimeError("ValueError: broken")
+        return _measurement([1.0])
+
+    monkeypatch.setattr(command, "isolated", isolated)
+    arguments = ["--quick", "--rows", "vb-dense,vb-dictionary", "--output", str(tmp_path)]
+    assert command.main(arguments) == 1
+    assert "vb-dense: failed, ValueError: broken" in capsys.readouterr().err
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert results["failures"] == {"vb-dense": "ValueError: broken"}
+    assert [row["name"] for row in results["rows"]] == ["vb-dictionary"]
+
+
+def test_children_have_one_thread_and_say_why_they_fail(monkeypatch):
+    from benchmarks.timing import run_python, single_threaded
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert single_threaded()["OMP_NUM_THREADS"] == "1"
+    assert "HOME" not in single_threaded(HOME=None)
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    shown = "import os; print('chatter'); print(os.environ['NUMBA_NUM_THREADS'])"
+    assert run_python(["-c", shown]) == 1
+    with pytest.raises(RuntimeError, match="KeyError: 'x'"):
+        run_python(["-c", "{}['x']"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rows", "em-dense,nonsense"], "unknown 'nonsense'; known are em-dense"),
+        (["--pictures", "nonsense"], "unknown 'nonsense'; known are states"),
+        (["--pairs", "0"], "'0' is not a positive integer"),
+    ],
+)
+def test_bad_arguments_exit_with_2_and_a_message(arguments, message, capsys):
+    from benchmarks.__main__ import main
+
+    with pytest.raises(SystemExit) as exit_info:
+        main(arguments)
+    assert exit_info.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_sequences_of_the_curves():
+    import numpy as np
+
+    from benchmarks.memory import repeated
+    from benchmarks.scaling import random_sequences
+
+    X = random_sequences(130, 100)
+    assert sum(map(len, X)) == 140
+    assert set(np.concatenate(X).tolist()) == set(range(100))
+    assert repeated([["a", "b"], ["c"]], 5) == [["a", "b"], ["c"], ["a", "b"]]
+    assert repeated([["a", "b"]], 0) == [["a", "b"]]
