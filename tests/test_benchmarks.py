@@ -122,6 +122,15 @@ def test_sides_are_warm_and_take_turns():
     assert all(side.wall >= 0 and side.cpu >= 0 for pair in pairs for side in pair)
 
 
+def test_pairs_on_a_busy_machine_are_left_out_where_enough_others_remain():
+    from benchmarks.threads import undisturbed
+
+    pairs = [(1.0, 2.0), (2.0, 2.0), (1.0, 1.9), (1.0, 1.8)]
+    assert undisturbed(pairs, [1.9, 1.1, 2.0, 1.9]) == [pairs[0], pairs[2], pairs[3]]
+    assert undisturbed(pairs, [1.9, 1.1, 1.2, 1.9]) == pairs
+    assert undisturbed(pairs, [1.9] * 4) is pairs
+
+
 def test_short_calls_are_repeated():
     from benchmarks.timing import interleaved
 

@@ -124,3 +124,14 @@ def test_words_without_a_known_tag_are_left_out():
 def test_sentence_and_tags_of_different_lengths():
     with pytest.raises(ValueError, match="sentence 1 has 2 words but 1 tags"):
         tag_dictionary_from([["a"], ["b", "c"]], [["N"], ["N"]])
+
+
+def test_min_share_drops_rare_tags_but_never_all():
+    words = [["the"] * 200 + ["saw"] * 4]
+    tags = [["DT"] * 199 + ["NN"] + ["NN", "NN", "VB", "VB"]]
+    assert tag_dictionary_from(words, tags) == {"the": ("DT", "NN"), "saw": ("NN", "VB")}
+    # 1 of 200 is exactly 0.5 %: it stays at that share and goes above it.
+    assert tag_dictionary_from(words, tags, min_share=0.005)["the"] == ("DT", "NN")
+    pruned = tag_dictionary_from(words, tags, min_share=0.006)
+    assert pruned == {"the": ("DT",), "saw": ("NN", "VB")}
+    assert tag_dictionary_from(words, tags, min_share=0.9)["saw"] == ("NN", "VB")

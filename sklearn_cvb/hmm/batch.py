@@ -16,13 +16,9 @@ from sklearn_cvb.hmm.parameters import (
     uniform_weights,
 )
 from sklearn_cvb.kernels.batched import SIDE_BY_SIDE, expected_counts_dense
-from sklearn_cvb.kernels.chain import (
-    Weights,
-    expected_counts,
-    expected_counts_log,
-    work_for,
-)
+from sklearn_cvb.kernels.chain import Weights, expected_counts, work_for
 from sklearn_cvb.kernels.decoding import smoothed, viterbi
+from sklearn_cvb.kernels.log_space import expected_counts_log
 from sklearn_cvb.kernels.runs import Factors, expected_counts_of_runs
 from sklearn_cvb.lattice import n_entries
 

@@ -21,6 +21,7 @@ from sklearn_cvb.hmm.sampling import (
     add_frequencies,
     count_slots,
     draw_slots,
+    log_joint,
     slots_of,
     sweep_gibbs,
 )
@@ -429,26 +430,3 @@ class GibbsHMM(BaseHMM):
 def _path_type(problem):
     """The smallest integer type for states."""
     return np.min_scalar_type(-problem.cells.n_states)
-
-
-def log_joint(counts, prior, cells):
-    """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
-    used = np.flatnonzero(counts.emission)
-    moved = counts.transition > 0
-    return (
-        dirichlet.log_evidence(
-            counts.start, prior.start, counts.start.sum(), np.asarray(prior.start_total)
-        )
-        + dirichlet.log_evidence(
-            counts.transition[moved],
-            prior.transition[moved],
-            counts.transition.sum(axis=1),
-            prior.transition_total,
-        )
-        + dirichlet.log_evidence(
-            counts.emission[used],
-            prior.emission[used],
-            cells.row_totals(counts.emission),
-            prior.emission_total,
-        )
-    )

@@ -13,15 +13,13 @@ from sklearn_cvb.kernels.chain import (
     add_block,
     add_outer,
     fill_emission,
-    fill_logs,
     forward_backward,
-    forward_backward_log,
     forward_pass,
-    forward_pass_log,
     pair_block,
     retreat_lattice,
 )
 from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.log_space import fill_logs, forward_backward_log, forward_pass_log
 from sklearn_cvb.kernels.runs import infer_run
 
 # Right messages are kept above this, so that dividing by them is safe.

@@ -5,6 +5,9 @@ A sampled path is kept as the slot of every token: its state is ``lattice.state[
 
 import math
 
+import numpy as np
+
+from sklearn_cvb import dirichlet
 from sklearn_cvb.kernels.jit import jit, jit_token
 
 
@@ -137,3 +140,26 @@ def _temper(chance, n, power):
             chance[j] = math.exp(power * math.log(chance[j] / largest))
         else:
             chance[j] = 1.0
+
+
+def log_joint(counts, prior, cells):
+    """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
+    used = np.flatnonzero(counts.emission)
+    moved = counts.transition > 0
+    return (
+        dirichlet.log_evidence(
+            counts.start, prior.start, counts.start.sum(), np.asarray(prior.start_total)
+        )
+        + dirichlet.log_evidence(
+            counts.transition[moved],
+            prior.transition[moved],
+            counts.transition.sum(axis=1),
+            prior.transition_total,
+        )
+        + dirichlet.log_evidence(
+            counts.emission[used],
+            prior.emission[used],
+            cells.row_totals(counts.emission),
+            prior.emission_total,
+        )
+    )

@@ -13,12 +13,11 @@ from sklearn_cvb.kernels.chain import (
     backward_pass,
     fill_emission,
     forward_backward,
-    forward_backward_log,
     forward_pass,
-    forward_pass_log,
     work_for,
 )
 from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
+from sklearn_cvb.kernels.log_space import forward_backward_log, forward_pass_log
 
 
 @jit

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sklearn_cvb.kernels import chain, decoding
+from sklearn_cvb.kernels import chain, decoding, log_space
 from sklearn_cvb.kernels.chain import Lattice, Weights
 
 LENGTHS = (7, 1, 12, 2, 30)
@@ -87,7 +87,7 @@ def sums_of_counts(weights, lattice, starts, in_log=False):
     log_z = np.full(len(starts) - 1, np.nan)
     work = chain.work_for(starts[:-1], starts[1:], lattice.count, n)
     if in_log:
-        chain.expected_counts_log(logs_of(weights), lattice, starts, work, counts, log_z)
+        log_space.expected_counts_log(logs_of(weights), lattice, starts, work, counts, log_z)
     else:
         chain.expected_counts(weights, lattice, starts, work, counts, log_z)
     return counts, log_z
@@ -232,7 +232,7 @@ def test_log_space_equals_probability_space(partial):
         )
         marginals = work.posterior[:size].copy()
         chain.fill_emission(logs.emission, lattice, begin, end, 0.0, work.emission)
-        other = chain.forward_backward_log(
+        other = log_space.forward_backward_log(
             logs.start, logs.transition, lattice, begin, end, size, work
         )
         assert one == pytest.approx(other, rel=1e-12)
