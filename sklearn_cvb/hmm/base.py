@@ -278,7 +278,8 @@ class BaseHMM(
         """Posteriors or weights to start from, as `init` says."""
         init = self.init
         if init is None:
-            init = self._default_start if problem.cells.is_full else "token"
+            free = problem.cells.is_full and not problem.runs.any_certain
+            init = self._default_start if free else "token"
         if isinstance(init, str):
             return getattr(starting, f"{init}_start")(problem, rng)
         if hasattr(init, "predict_proba"):

@@ -230,3 +230,22 @@ def test_samples_are_words_with_their_tags(kind):
     assert set(np.unique(words)) <= set(LEGAL)
     assert set(np.unique(tags)) <= {"D", "N", "V"}
     assert words.shape == tags.shape == (50, 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "y", "start"),
+    [
+        ({"tag_dictionary": {"a": ["X", "Y"], "b": ["Y"]}}, None, "token"),
+        ({}, [["X", None], None, ["Y", None, "X"]], "token"),
+        ({"n_components": 2}, None, "parameter"),
+        ({"n_components": 2, "update": "token"}, None, "word"),
+    ],
+)
+def test_where_a_fit_starts_by_default(arguments, y, start):
+    X = [["a", "b"], ["b", "c", "a"], ["c", "a", "b"]]
+    settings = {"random_state": 3, "max_iter": 2, "tol": 0} | arguments
+    model = CVBHMMTagger(**settings).fit(X, y)
+    named = CVBHMMTagger(**settings, init=start).fit(X, y)
+    assert np.array_equal(model.history_, named.history_)
+    other = CVBHMMTagger(**settings, init="word" if start != "word" else "token").fit(X, y)
+    assert not np.array_equal(model.history_, other.history_)
