@@ -46,8 +46,14 @@ class Cells(NamedTuple):
         """Whether every state may emit every word."""
         return len(self.state) == self.n_rows * self.n_states
 
+    def spread(self, totals):
+        """Give every cell the value of its state in `totals` (n_states,)."""
+        return np.tile(totals, self.n_rows) if self.is_full else totals[self.state]
+
     def row_totals(self, values):
         """Sum `values` (n_cells,) by state."""
+        if self.is_full:
+            return values.reshape(self.n_rows, self.n_states).sum(axis=0)
         return np.bincount(self.state, weights=values, minlength=self.n_states)
 
 

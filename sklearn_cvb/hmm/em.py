@@ -147,8 +147,10 @@ class EMHMM(BatchHMM):
 
     def _penalty(self, counts, prior, weights, cells):
         """Minus the log prior in the softmax basis: the sum of u log theta over all cells."""
+        if not (prior.start_total or prior.transition_total.any() or prior.emission_total.any()):
+            return 0.0
         value = sum(
-            float(np.sum(xlogy(u, theta))) if u.any() else 0.0
+            float(np.sum(xlogy(u, theta)))
             for u, theta in zip(
                 (prior.start, prior.transition, prior.emission), weights, strict=True
             )

@@ -96,7 +96,7 @@ def posterior_mean(counts, prior, cells, kept=None):
     return Weights(
         _divide(counts.start + prior.start, counts.start.sum() + prior.start_total, kept.start),
         _divide(counts.transition + prior.transition, out[:, None], kept.transition),
-        _divide(counts.emission + prior.emission, emit[cells.state], kept.emission),
+        _divide(counts.emission + prior.emission, cells.spread(emit), kept.emission),
     )
 
 
