@@ -34,7 +34,7 @@ def figures(results):
     """Machine, table, what is not reached, and notes, in reStructuredText."""
     day = results["date"].split("T")[0]
     parts = [
-        f"Measured on {day}: " + ". ".join(introduction(results)) + ".",
+        "\n".join(f"- {line}" for line in (f"measured on {day}", *introduction(results))),
         list_table(results),
         missed(results),
         "What to know about the rows:",

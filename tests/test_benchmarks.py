@@ -207,7 +207,7 @@ def test_page_takes_the_figures_between_its_marks(tmp_path):
     assert text.endswith("\n\nafter\n")
     assert "old figures" not in text
     assert text.count("list-table") == 1
-    assert "Measured on 2013-04-29" in text
+    assert "- measured on 2013-04-29" in text
     missed = "Of 2 targets 1 are reached, 1 to the goal. Not reached: EM, K=45, against hmmlearn."
     assert missed in text
     picture = tmp_path / "images" / "performance_states.png"
