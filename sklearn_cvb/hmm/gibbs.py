@@ -18,10 +18,13 @@ from sklearn_cvb.hmm.parameters import (
     posterior_mean,
 )
 from sklearn_cvb.hmm.sampling import (
+    Scan,
     add_frequencies,
     count_slots,
+    counts_of,
     draw_slots,
     log_joint,
+    scan_for,
     slots_of,
     sweep_gibbs,
 )
@@ -36,10 +39,12 @@ from sklearn_cvb.validation import Interval
 class GibbsState(NamedTuple):
     """What the sampler carries: the current path, and sums over the samples kept so far.
 
-    `slots` holds the sampled path (see `sklearn_cvb.hmm.sampling`); `frequency` counts, for every
-    (token, state) entry, how often it was sampled in the last tenth of the sweeps.
+    `path` and `slots` hold the sampled path (see `sklearn_cvb.hmm.sampling`); `frequency` counts,
+    for every (token, state) entry, how often it was sampled in the last tenth of the sweeps.
     """
 
+    scan: Scan
+    path: np.ndarray
     slots: np.ndarray
     counts: HMMCounts
     prior: Prior
@@ -55,6 +60,11 @@ class GibbsState(NamedTuple):
 
 class GibbsHMM(BaseHMM):
     """Hidden Markov model learned by collapsed Gibbs sampling.
+
+    A sweep draws the state of each token anew, given those of all others: from left to right where
+    all tokens have equally many allowed states, else within every few thousand tokens those with
+    two states first, then those with three, and so on. Any fixed order leaves the posterior
+    invariant.
 
     Parameters
     ----------
@@ -303,6 +313,8 @@ class GibbsHMM(BaseHMM):
         count_slots(lattice, starts, slots, counts)
         zeros = empty_counts(problem.cells)
         return GibbsState(
+            scan_for(lattice, starts),
+            lattice.state[slots],
             slots,
             counts,
             prior,
@@ -335,21 +347,13 @@ class GibbsHMM(BaseHMM):
             state.concentrations, state.counts, cells, state.n_sweeps, dirichlet.fixed_point
         )
         prior = self._priors(cells, concentrations)
-        slots = state.slots.copy()
-        power = 1.0 / self._temperature(state.n_sweeps)
-        n_ambiguous = np.count_nonzero(lattice.count > 1)
-        sweep_gibbs(
-            tally_of(state.counts, prior, cells),
-            lattice,
-            starts,
-            slots,
-            power,
-            rng.random(n_ambiguous),
-            np.empty(cells.n_states),
-        )
-        counts = empty_counts(cells)
-        count_slots(lattice, starts, slots, counts)
+        path, slots = state.path.copy(), state.slots.copy()
+        tables = tally_of(state.counts, prior, cells)
+        temperature = self._temperature(state.n_sweeps)
+        sweep_gibbs(tables, lattice, state.scan, path, slots, temperature, rng)
+        counts = counts_of(tables, lattice, starts, slots, prior, cells)
         state = state._replace(
+            path=path,
             slots=slots,
             counts=counts,
             prior=prior,
@@ -374,7 +378,7 @@ class GibbsHMM(BaseHMM):
                 total += table
             path = None
             if self.temperatures is None:
-                path = problem.lattice.state[state.slots].astype(_path_type(problem))
+                path = state.path.astype(_path_type(problem))
             state.kept.append(path)
         return state
 

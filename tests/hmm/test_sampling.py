@@ -1,0 +1,175 @@
+"""One sweep of the Gibbs sampler against a slow restatement, number by number."""
+
+import brute
+import numpy as np
+import pytest
+import restatement
+import restatement_token
+from estimators import make_estimator
+from hmm.unequal_priors import prior_cells
+from problems import make_problem, random_problem, unequal_priors
+from scipy.special import gammaln
+
+from sklearn_cvb.hmm import sampling
+from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts, symmetric_prior
+from sklearn_cvb.hmm.units import tally_of
+from sklearn_cvb.kernels.chain import Lattice
+from sklearn_cvb.lattice import cells_for
+
+_LEGAL = {0: [0], 1: [1, 3], 2: [0, 2, 3], 3: [0, 1, 2, 3], 4: [1, 2], 5: [3]}
+_X = [
+    [1, 2, 3, 3, 3, 0, 4, 4, None, 3],
+    [3],
+    [None, 1],
+    [0],
+    [5, 0, 1, 1, 1, 2, 2, 5, None],
+    [4, None],
+    [3, 3, 3, 2],
+    [None, 2, 4, 4],
+]
+
+
+def _problems():
+    rng = np.random.default_rng(3)
+    two = random_problem(rng, 2, 3, [6, 1, 4, 1, 2], missing=0.3)
+    bare = {
+        "dictionary": make_problem(_X, 4, 6, 0.3, 0.2, _LEGAL),
+        "free": make_problem(_X, 3, 6, 0.4, 0.3),
+        "two states": make_problem(two.sequences, 2, 3, 0.2, 0.1),
+    }
+    return {name: unequal_priors(rng, problem) for name, problem in bare.items()}
+
+
+PROBLEMS = _problems()
+
+
+def _places(problem):
+    """The sequence and the position of every token."""
+    return [(i, t) for i, row in enumerate(problem.sequences) for t in range(len(row))]
+
+
+def _visits(problem, chunk):
+    """Tokens with a choice, in the order in which they are visited."""
+    n_states = [len(restatement.legal_states(problem, i, t)) for i, t in _places(problem)]
+    order = sorted(range(len(n_states)), key=lambda t: (t // chunk, n_states[t], t))
+    return [_places(problem)[t] for t in order if n_states[t] > 1]
+
+
+def _slow_sweep(problem, z, temperature, chunk, rng):
+    """Figure 1 token by token, all counts anew, with the random numbers of the sampler."""
+    for i, t in _visits(problem, chunk):
+        legal = restatement.legal_states(problem, i, t)
+        share = restatement_token.gibbs_conditional(problem, z, i, t, temperature)[legal]
+        if temperature == 1:
+            picked = np.searchsorted(np.cumsum(share), rng.random(), side="right")
+        else:
+            picked = np.argmin(-np.log(rng.random(len(legal))) / share)
+        z[i][t] = legal[picked]
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3, 2.0, 40.0])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_sweeps_equal_their_restatement(monkeypatch, name, temperature):
+    chunk = 7
+    monkeypatch.setattr(sampling, "_CHUNK", chunk)
+    monkeypatch.setattr(sampling, "_BLOCK", 11)
+    problem = PROBLEMS[name]
+    estimator = make_estimator("Gibbs", problem, temperatures=(temperature, temperature))
+    estimator._priors = lambda cells, _: prior_cells(problem, cells)
+    task = estimator._problem(problem.sequences, None)
+    state = estimator._start(task, np.random.default_rng(0))
+    assert len(state.scan.blocks) > 2
+    borders = np.cumsum([len(row) for row in problem.sequences])[:-1]
+    z = [row.tolist() for row in np.split(state.path, borders)]
+    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    n_moved = 0
+    for _ in range(30):
+        before = state
+        state, value = estimator._sweep(state, task, ours)
+        _slow_sweep(problem, z, temperature, chunk, theirs)
+        np.testing.assert_array_equal(state.path, np.concatenate(z))
+        np.testing.assert_array_equal(task.lattice.state[state.slots], state.path)
+        assert value == pytest.approx(brute.collapsed_log_joint(problem, np.array([state.path]))[0])
+        counted = empty_counts(task.cells)
+        sampling.count_slots(task.lattice, task.corpus.starts, state.slots, counted)
+        for got, expected in zip(state.counts, counted, strict=True):
+            np.testing.assert_array_equal(got, expected)
+        n_moved += np.count_nonzero(state.path != before.path)
+    assert n_moved > 10
+
+
+def test_scan_groups_tokens_by_their_number_of_states(monkeypatch):
+    monkeypatch.setattr(sampling, "_CHUNK", 6)
+    count = np.array([2, 1, 3, 2, 1, 4, 3, 2, 2, 1], np.int32)
+    lattice = Lattice(np.zeros_like(count), count, np.empty(0, np.int32), np.empty(0, np.int32))
+    scan = sampling.scan_for(lattice, np.array([0, 3, 4, 10]))
+    assert scan.token.tolist() == [0, 3, 2, 5, 7, 8, 6]
+    assert scan.border.tolist() == [1, 3, 2, 0, 0, 0, 0]
+    assert scan.blocks.tolist() == [0, 7]
+
+
+def test_scan_is_from_left_to_right_where_all_states_are_open():
+    count = np.full(30_000, 3, np.int32)
+    lattice = Lattice(np.zeros_like(count), count, np.empty(0, np.int32), np.empty(0, np.int32))
+    scan = sampling.scan_for(lattice, np.array([0, 30_000]))
+    np.testing.assert_array_equal(scan.token, np.arange(30_000))
+
+
+@pytest.mark.parametrize("temperature", [0.3, 2.0, 9.0, 50.0, 1e6])
+def test_races_are_won_in_proportion_to_powers(temperature):
+    n_races = 40_000
+    counts = np.full(n_races, 4)
+    handicaps = sampling._handicaps(counts, temperature, np.random.default_rng(0))
+    weights = np.array([1e-30, 0.5, 0.2, 0.3])
+    won = np.bincount((weights * handicaps.reshape(n_races, 4)).argmax(axis=1), minlength=4)
+    share = weights ** (1 / temperature)
+    share /= share.sum()
+    error = np.sqrt(share * (1 - share) / n_races)
+    assert np.all(np.abs(won / n_races - share) <= 4 * error + 1e-12)
+
+
+def test_a_state_without_weight_is_never_drawn():
+    lattice = Lattice(
+        np.zeros(3, np.int32), np.full(3, 4, np.int32), np.arange(4, dtype=np.int32), None
+    )
+    lattice = lattice._replace(cell=lattice.state)
+    posterior = np.array([[0.0, 0.3, 0.7, 0.0], [0.0, 0.0, 1e-320, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    slots = np.empty(3, np.int32)
+    expected = {0.0: [1, 2, 3], np.nextafter(1.0, 0.0): [2, 2, 3]}
+    for level, drawn in expected.items():
+        sampling.draw_slots(lattice, posterior.ravel(), np.full(3, level), slots)
+        assert slots.tolist() == drawn
+
+
+def test_counts_survive_a_prior_that_drowns_them():
+    cells = cells_for(None, 2, 2, False)
+    prior = symmetric_prior(cells, 2.0**60, 0.5, 1.0)
+    state = np.array([0, 1, 0, 1], np.int32)
+    cell = np.arange(4, dtype=np.int32)
+    lattice = Lattice(np.array([0, 2], np.int32), np.full(2, 2, np.int32), state, cell)
+    starts, slots = np.array([0, 2]), np.array([1, 2], np.int32)
+    counts = empty_counts(cells)
+    sampling.count_slots(lattice, starts, slots, counts)
+    tables = tally_of(counts, prior, cells)
+    got = sampling.counts_of(tables, lattice, starts, slots, prior, cells)
+    assert got.start.tolist() == [0, 1]
+    assert got.transition.tolist() == [[0, 0], [1, 0]]
+    assert got.emission.tolist() == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_log_joint_of_many_cells(equal):
+    rng = np.random.default_rng(0)
+    cells = cells_for(None, 3, 700, False)
+    counts = HMMCounts(np.zeros(3), np.zeros((3, 3)), rng.poisson(1.0, 2100).astype(float))
+    counts.emission[:3] = [0, 5000, 300]
+    prior = symmetric_prior(cells, 1.0, 0.3, 1.0)
+    if not equal:
+        beta = rng.random(2100)
+        prior = prior._replace(emission=beta, emission_total=cells.row_totals(beta))
+    after, before = (
+        gammaln(cell).sum() - gammaln(cell.reshape(-1, 3).sum(axis=0)).sum()
+        for cell in (counts.emission + prior.emission, prior.emission)
+    )
+    got = sampling.log_joint(counts, prior, cells)
+    assert got == pytest.approx(after - before, rel=1e-12)
