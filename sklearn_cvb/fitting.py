@@ -1,6 +1,7 @@
 """The fit loop, once for all models: sweeps until they stop changing, restarts on threads."""
 
 import threading
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,6 +126,37 @@ def run_restarts(restart, generators, n_jobs):
     except KeyboardInterrupt:
         stop.set()
         raise Interrupted([fit for fit in latest if fit is not None]) from None
+
+
+def even_pieces(starts, n_tokens):
+    """Ranges of sequences with about so many tokens each, in order.
+
+    Parameters
+    ----------
+    starts : ndarray of shape (n_sequences + 1,)
+        Where each sequence begins among all tokens, and where the last one ends.
+    n_tokens : int
+
+    Returns
+    -------
+    list of tuple
+        ``(begin, end)``.
+    """
+    cuts = np.searchsorted(starts, np.arange(n_tokens, starts[-1], n_tokens))
+    cuts = np.unique([0, *cuts, len(starts) - 1]).tolist()
+    return list(pairwise(cuts))
+
+
+def on_threads(work, pieces, n_jobs):
+    """Call ``work(begin, end)`` for each piece, on threads; every call writes a place of its own.
+
+    Parameters
+    ----------
+    work : callable
+    pieces : list of tuple
+    n_jobs : int or None
+    """
+    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(*piece) for piece in pieces)
 
 
 def best_fit(fits):

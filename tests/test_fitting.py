@@ -5,11 +5,14 @@ import threading
 import numpy as np
 import pytest
 
+from sklearn_cvb import EMHMM
 from sklearn_cvb.fitting import (
     Fit,
     Interrupted,
     Schedule,
     best_fit,
+    even_pieces,
+    on_threads,
     run_restarts,
     spawn_generators,
     sweep_until,
@@ -161,3 +164,40 @@ def test_the_best_fit_is_the_first_of_the_highest():
     assert best_fit(fits(np.nan, -5.0, None)).state == 1
     assert best_fit(fits(-np.inf, np.nan)).state == 0
     assert best_fit(fits(np.nan, None)).state == 1
+
+
+@pytest.mark.parametrize(
+    ("lengths", "n_tokens", "expected"),
+    [
+        ([3], 5, [(0, 1)]),
+        ([3, 1, 2], 100, [(0, 3)]),
+        ([2, 2, 2, 2], 4, [(0, 2), (2, 4)]),
+        ([10, 1, 1], 4, [(0, 1), (1, 3)]),
+        ([1, 1, 10], 4, [(0, 3)]),
+        ([1] * 7, 3, [(0, 3), (3, 6), (6, 7)]),
+    ],
+)
+def test_pieces_are_whole_sequences_in_order(lengths, n_tokens, expected):
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    assert even_pieces(starts, n_tokens) == expected
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 3, -1])
+def test_every_piece_is_done_on_threads(n_jobs):
+    done = np.zeros(10, int)
+
+    def work(begin, end):
+        done[begin:end] += np.arange(begin, end)
+
+    on_threads(work, [(0, 4), (4, 5), (5, 10)], n_jobs)
+    assert done.tolist() == list(range(10))
+
+
+def test_labels_do_not_depend_on_the_number_of_threads():
+    rng = np.random.default_rng(0)
+    X = [rng.integers(30, size=length).tolist() for length in rng.integers(1, 40, 700)]
+    fitted = [EMHMM(5, max_iter=2, n_jobs=n_jobs, random_state=0).fit(X) for n_jobs in (1, 3)]
+    one, three = (np.concatenate(model.labels_) for model in fitted)
+    assert len(one) > 10000
+    np.testing.assert_array_equal(one, three)
+    np.testing.assert_array_equal(one, np.concatenate(fitted[0].predict(X)))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.fitting import even_pieces, on_threads
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.concentrations import Concentrations, learn
@@ -15,12 +16,21 @@ from sklearn_cvb.hmm.parameters import (
     log_weights,
     uniform_weights,
 )
-from sklearn_cvb.kernels.batched import SIDE_BY_SIDE, expected_counts_dense
+from sklearn_cvb.kernels.batched import (
+    SIDE_BY_SIDE,
+    expected_counts_dense,
+    messages_for,
+    tables_for,
+    width_for,
+)
 from sklearn_cvb.kernels.chain import Weights, expected_counts, work_for
 from sklearn_cvb.kernels.decoding import smoothed, viterbi
 from sklearn_cvb.kernels.log_space import expected_counts_log
 from sklearn_cvb.kernels.runs import Factors, expected_counts_of_runs
 from sklearn_cvb.lattice import n_entries
+
+# Fewer tokens than this are not worth a thread.
+_SHORTEST_PIECE = 5000
 
 # Side by side the longest sequences must fit in this many entries (64 MB).
 _LARGEST_BATCH = 8_000_000
@@ -81,16 +91,23 @@ def _expectation_of_runs(weights, problem):
 
 
 def _expectation_side_by_side(weights, problem):
-    """Counts and total log Z by matrix products; NaN unless all states are allowed everywhere."""
+    """Counts and total log Z by matrix products; NaN unless all states are allowed everywhere.
+
+    A single sequence is for the kernel that takes one at a time.
+    """
     lattice, starts = problem.lattice, problem.corpus.starts
     n_states = problem.cells.n_states
     lengths = np.diff(starts)
-    entries = lengths.max() * min(SIDE_BY_SIDE, len(lengths)) * n_states
-    if lattice.count.min() < n_states or entries > _LARGEST_BATCH:
+    side, longest = min(SIDE_BY_SIDE, len(lengths)), lengths.max()
+    fits = side > 1 and longest * side * width_for(n_states) <= _LARGEST_BATCH
+    if lattice.count.min() < n_states or not fits:
         return None, np.nan
     counts = empty_counts(problem.cells)
     order = np.argsort(-lengths, kind="stable")
-    return counts, expected_counts_dense(weights, lattice, starts, order, counts)
+    tables, messages = tables_for(lattice, n_states), messages_for(side, longest, n_states)
+    return counts, expected_counts_dense(
+        weights, lattice, starts, order, side, tables, messages, counts
+    )
 
 
 class BatchHMM(BaseHMM):
@@ -119,19 +136,20 @@ class BatchHMM(BaseHMM):
             state.concentrations, state.counts, cells, state.n_sweeps, dirichlet.ascend
         )
         prior = self._priors(cells, concentrations)
-        weights = self._weights(state.counts, prior, cells, state.weights)
+        weights, penalty = self._maximise(state.counts, prior, cells, state.weights)
         counts, total, unexplained = expectation(
             weights, problem, lambda: self._log_weights(weights, state.counts, prior, cells)
         )
-        value = (
-            total
-            - self._penalty(state.counts, prior, weights, cells)
-            + concentrations.log_density()
-        )
+        value = total - penalty + concentrations.log_density()
         following = BatchState(
             counts, prior, concentrations, weights, unexplained, state.n_sweeps + 1
         )
         return following, float(value)
+
+    def _maximise(self, counts, prior, cells, kept):
+        """M-step: new weights, and what the objective subtracts for them."""
+        weights = self._weights(counts, prior, cells, kept)
+        return weights, self._penalty(counts, prior, weights, cells)
 
     def _penalty(self, counts, prior, weights, cells):
         """What the objective subtracts from log Z (nats)."""
@@ -152,7 +170,12 @@ class BatchHMM(BaseHMM):
     def _label_path(self, state, problem):
         """States of the training tokens: Viterbi under the weights of the final counts."""
         _, logs = self._final_weights(state, problem)
+        starts = problem.corpus.starts
         path = np.empty(len(problem.corpus.tokens), np.int32)
         log_p = np.empty(problem.corpus.n_sequences)
-        viterbi(logs, problem.lattice, problem.corpus.starts, path, log_p)
+
+        def label(begin, end):
+            viterbi(logs, problem.lattice, starts[begin : end + 1], path, log_p[begin:end])
+
+        on_threads(label, even_pieces(starts, _SHORTEST_PIECE), self.n_jobs)
         return path

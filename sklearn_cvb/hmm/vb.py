@@ -1,11 +1,26 @@
 """Variational Bayes for hidden Markov models: Beal (2003), chapter 3."""
 
 import numpy as np
+from scipy.special import digamma, gammaln
 
-from sklearn_cvb.dirichlet import kl_divergence
+from sklearn_cvb.dirichlet import exp_digamma, kl_divergence
 from sklearn_cvb.hmm.batch import BatchHMM
-from sklearn_cvb.hmm.parameters import dirichlet_parameters, exp_expected_log, expected_log
+from sklearn_cvb.hmm.concentrations import row_totals
+from sklearn_cvb.hmm.parameters import (
+    _SMALLEST_RATIO,
+    HMMCounts,
+    dirichlet_parameters,
+    exp_expected_log,
+    expected_log,
+)
 from sklearn_cvb.kernels import decoding
+from sklearn_cvb.kernels.chain import Weights
+from sklearn_cvb.kernels.divergence import expected_weights
+
+
+def _prior_totals(prior):
+    """Row totals of the prior of the start row, of transitions and of emissions."""
+    return np.atleast_1d(prior.start_total), prior.transition_total, prior.emission_total
 
 
 class VBHMM(BatchHMM):
@@ -159,21 +174,37 @@ class VBHMM(BatchHMM):
     def _log_weights(self, weights, counts, prior, cells):
         return expected_log(counts, prior, cells)
 
+    def _maximise(self, counts, prior, cells, kept):
+        """Weights and KL divergence in one pass over the cells."""
+        n, sums = cells.n_states, row_totals(counts, cells)
+        totals = [row + of_prior for row, of_prior in zip(sums, _prior_totals(prior), strict=True)]
+        divisors = [exp_digamma(total) for total in totals]
+        if min(divisor.min() for divisor in divisors) <= _SMALLEST_RATIO:
+            return super()._maximise(counts, prior, cells, kept)
+        rows = (np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state)
+        weights = Weights(*(np.empty(table.shape) for table in counts))
+        divergence = 0.0
+        for count, name, row, divisor, weight in zip(
+            counts, HMMCounts._fields, rows, divisors, weights, strict=True
+        ):
+            of_prior = np.ravel(getattr(prior, name))
+            divergence += expected_weights(
+                np.ravel(count), of_prior, row, divisor, weight.reshape(-1)
+            )
+        for row, total, of_prior in zip(sums, totals, _prior_totals(prior), strict=True):
+            divergence += np.sum(gammaln(total) - gammaln(of_prior) - row * digamma(total))
+        return weights, float(divergence)
+
     def _penalty(self, counts, prior, weights, cells):
         """KL divergence of the parameters' posterior from their prior."""
         u, totals = dirichlet_parameters(counts, prior, cells)
-        prior_totals = (
-            np.atleast_1d(prior.start_total),
-            prior.transition_total,
-            prior.emission_total,
-        )
         return sum(
             kl_divergence(cell, prior_cell, total, prior_total)
             for cell, prior_cell, total, prior_total in zip(
                 u,
                 (prior.start, prior.transition, prior.emission),
                 totals,
-                prior_totals,
+                _prior_totals(prior),
                 strict=True,
             )
         )

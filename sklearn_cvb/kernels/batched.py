@@ -1,141 +1,264 @@
 """Forward-backward on many sequences at a time, for chains whose states are all allowed.
 
 Sequences of similar length go side by side, time-major: one step of all of them is one matrix
-product. Same quantities as `sklearn_cvb.kernels.chain`, in probability space.
+product. Same quantities as `sklearn_cvb.kernels.chain`, in probability space. Tables are as wide
+as whole vectors of numbers; the states beyond the model's have no weight.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_cvb.kernels.chain import _LARGEST_MESSAGE, _SMALLEST_SCALE
-from sklearn_cvb.kernels.jit import jit_allocating, jit_token_reduction
+from sklearn_cvb.kernels.jit import jit, jit_token_reduction
+from sklearn_cvb.kernels.tiles import LANES, ROWS, add_outer_products, fetch, multiply
 
 # Sequences side by side: enough for matrix products, few enough for the cache.
 SIDE_BY_SIDE = 32
 
 
+class Tables(NamedTuple):
+    """Weights and counts of a batch, S states wide.
+
+    Attributes
+    ----------
+    start : ndarray of shape (S,)
+    transition, backward : ndarray of shape (S, S)
+        Transition weights and their transpose.
+    emission : ndarray of shape (n_rows, S)
+        Emission weights: a row for each word in use and for missing observations, as the slots
+        of the lattice have them.
+    starts, received : ndarray of shape (S,) and (n_rows, S)
+        Expected counts of start states and of emissions.
+    outer : ndarray of shape (S, S)
+        Expected counts of transitions, without their weights.
+    """
+
+    start: np.ndarray
+    transition: np.ndarray
+    backward: np.ndarray
+    emission: np.ndarray
+    starts: np.ndarray
+    received: np.ndarray
+    outer: np.ndarray
+
+
+class Messages(NamedTuple):
+    """Buffers for sequences side by side: rows of one step follow those of the step before.
+
+    Tiles may reach into the rows of the next step, where nothing of use is yet.
+
+    Attributes
+    ----------
+    forward, g : ndarray of shape (longest * side + ROWS, S)
+        Forward messages and g, as in `sklearn_cvb.kernels.chain.backward_pass`.
+    backward : ndarray of shape (side + ROWS, S)
+        Backward messages of one step.
+    scale : ndarray of shape (longest * side,)
+        Scales of the forward pass.
+    row : ndarray of shape (longest * side,), int64
+        Row of the emission table of each token.
+    """
+
+    forward: np.ndarray
+    g: np.ndarray
+    backward: np.ndarray
+    scale: np.ndarray
+    row: np.ndarray
+
+
+def width_for(n_states):
+    """Width of tables for so many states."""
+    n_vectors = -(-n_states // LANES)
+    # Rows that lie a power of two apart would share few places in the cache.
+    return LANES * (n_vectors if n_vectors < 32 else n_vectors | 1)
+
+
 @jit_token_reduction
-def _weigh(row, weights, cell, kept):
-    """row *= emission weights (kept in `kept`), then to sum 1; returns the sum."""
+def _weigh(message, weights):
+    """message *= weights, then to sum 1; returns the sum."""
     total = 0.0
-    n = row.size
-    if cell >= 0:
-        for k in range(n):
-            kept[k] = weights[cell + k]
-            row[k] *= weights[cell + k]
-            total += row[k]
-    else:
-        for k in range(n):
-            kept[k] = 1.0
-            total += row[k]
+    for k in range(message.size):
+        message[k] *= weights[k]
+        total += message[k]
     inverse = 1.0 / total
-    for k in range(n):
-        row[k] *= inverse
+    for k in range(message.size):
+        message[k] *= inverse
     return total
 
 
 @jit_token_reduction
-def _look_back(message, forward, g, counts, cell, inverse):
+def _look_back(message, forward, weights, inverse, g, counts):
     """Add the posterior of one token to `counts` and fill g; returns the message's sum."""
     total = 0.0
     for k in range(message.size):
         total += message[k]
-        if cell >= 0:
-            counts[cell + k] += forward[k] * message[k]
-        g[k] *= message[k] * inverse
+        counts[k] += forward[k] * message[k]
+        g[k] = weights[k] * message[k] * inverse
     return total
 
 
-@jit_allocating
-def expected_counts_dense(weights, lattice, starts, order, counts):
-    """E-step over sequences whose tokens may take every state.
+def _aligned(*shape):
+    """An array of zeros that begins at a cache line."""
+    size = math.prod(shape)
+    memory = np.empty(size + LANES)
+    memory.fill(0.0)
+    first = -memory.ctypes.data // memory.itemsize % LANES
+    return memory[first : first + size].reshape(shape)
 
-    `order` lists the sequences by falling length. Returns the total log Z of all sequences; NaN
-    where one leaves the range of float64 (then the counts are incomplete: use
-    `sklearn_cvb.kernels.chain.expected_counts`).
+
+def tables_for(lattice, n_states):
+    """Tables of zeros for the words of a lattice in which every token may take every state."""
+    width, n_rows = width_for(n_states), lattice.state.size // n_states
+    shapes = Tables(
+        start=(width,),
+        transition=(width, width),
+        backward=(width, width),
+        emission=(n_rows, width),
+        starts=(width,),
+        received=(n_rows, width),
+        outer=(width, width),
+    )
+    return Tables(*(_aligned(*shape) for shape in shapes))
+
+
+def messages_for(side, longest, n_states):
+    """Buffers for so many sequences side by side, of at most that length."""
+    width = width_for(n_states)
+    return Messages(
+        _aligned(longest * side + ROWS, width),
+        _aligned(longest * side + ROWS, width),
+        _aligned(side + ROWS, width),
+        np.empty(longest * side),
+        np.empty(longest * side, np.int64),
+    )
+
+
+@jit
+def expected_counts_dense(weights, lattice, starts, order, side, tables, messages, counts):
+    """E-step over sequences whose tokens may take every state, `side` of them at a time.
+
+    `order` lists the sequences by falling length; `tables` and `messages` are fresh ones. Returns
+    the total log Z of all sequences; NaN where one leaves the range of float64 (then no counts are
+    added: use `sklearn_cvb.kernels.chain.expected_counts`).
     """
-    n_states = weights.start.size
-    longest = starts[order[0] + 1] - starts[order[0]]
-    side = min(SIDE_BY_SIDE, order.size)
-    forward = np.empty((longest, side, n_states))
-    g = np.empty((longest, side, n_states))
-    scale = np.empty((longest, side))
-    message = np.empty((side, n_states))
-    backward = np.ascontiguousarray(weights.transition.T)
-    outer = np.zeros((n_states, n_states))
-    product = np.empty((n_states, n_states))
+    _fill(weights, lattice, tables)
     total = 0.0
     for chunk in range(0, order.size, side):
         members = order[chunk : chunk + side]
-        length = starts[members[0] + 1] - starts[members[0]]
-        total += _forward(weights, lattice, starts, members, length, forward, g, scale)
+        total += _forward(tables, lattice, starts, members, side, weights.start.size, messages)
         if math.isnan(total) or not _backward(
-            backward, lattice, starts, members, length, forward, g, scale, message, counts
+            tables, starts, members, side, weights.start.size, messages
         ):
             return math.nan
-        if length > 1:
-            rows = (length - 1) * side
-            left = forward[: length - 1].reshape(rows, n_states)
-            np.dot(left.T, g[1:length].reshape(rows, n_states), product)
-            outer += product
-    for k in range(n_states):
-        for j in range(n_states):
-            counts.transition[k, j] += outer[k, j] * weights.transition[k, j]
+    _add(weights, lattice, tables, counts)
     return total
 
 
-@jit_allocating
-def _forward(weights, lattice, starts, members, length, forward, g, scale):
-    """Scaled forward messages of sequences side by side; g receives their emission weights.
+@jit
+def _fill(weights, lattice, tables):
+    """Copy the weights of the model's states; missing observations have weight 1."""
+    n_states = weights.start.size
+    for i in range(n_states):
+        tables.start[i] = weights.start[i]
+        for j in range(n_states):
+            tables.transition[i, j] = weights.transition[i, j]
+            tables.backward[j, i] = weights.transition[i, j]
+    for row in range(tables.emission.shape[0]):
+        first = lattice.cell[row * n_states]
+        for k in range(n_states):
+            tables.emission[row, k] = weights.emission[first + k] if first >= 0 else 1.0
+
+
+@jit
+def _add(weights, lattice, tables, counts):
+    """Add the counts of the model's states."""
+    n_states = weights.start.size
+    for i in range(n_states):
+        counts.start[i] += tables.starts[i]
+        for j in range(n_states):
+            counts.transition[i, j] += tables.outer[i, j] * weights.transition[i, j]
+    for row in range(tables.emission.shape[0]):
+        first = lattice.cell[row * n_states]
+        if first >= 0:
+            for k in range(n_states):
+                counts.emission[first + k] += tables.received[row, k]
+
+
+@jit
+def _forward(tables, lattice, starts, members, side, n_states, messages):
+    """Scaled forward messages of sequences side by side.
 
     Entries of sequences that are over are 0. Returns the sum of log p(x), or NaN.
     """
+    forward = messages.forward
     alive = members.size
     total = 0.0
-    for t in range(length):
+    for t in range(starts[members[0] + 1] - starts[members[0]]):
         while starts[members[alive - 1]] + t >= starts[members[alive - 1] + 1]:
             alive -= 1
-        if t == 0:
-            forward[0, :alive] = weights.start
-        else:
-            np.dot(forward[t - 1, :alive], weights.transition, forward[t, :alive])
+        now = t * side
+        for i in range(alive):
+            row = lattice.first[starts[members[i]] + t] // n_states
+            messages.row[now + i] = row
+            fetch(tables.emission, row)
+        if t > 0:
+            multiply(forward[now - side :], tables.transition, alive, n_states, forward[now:])
         product = 1.0
         for i in range(alive):
-            cell = lattice.cell[lattice.first[starts[members[i]] + t]]
-            scale[t, i] = _weigh(forward[t, i], weights.emission, cell, g[t, i])
-            if not (_SMALLEST_SCALE < scale[t, i] < _LARGEST_MESSAGE):
+            if t == 0:
+                for k in range(n_states):
+                    forward[i, k] = tables.start[k]
+            scale = _weigh(forward[now + i], tables.emission[messages.row[now + i]])
+            if not (_SMALLEST_SCALE < scale < _LARGEST_MESSAGE):
                 return math.nan
-            product *= scale[t, i]
+            messages.scale[now + i] = scale
+            product *= scale
             if not (1e-150 < product < 1e150) or i == alive - 1:
                 total += math.log(product)
                 product = 1.0
-        forward[t, alive:] = 0.0
-        g[t, alive:] = 0.0
+        for i in range(now + alive, now + side):
+            forward[i] = 0.0
     return total
 
 
-@jit_allocating
-def _backward(backward, lattice, starts, members, length, forward, g, scale, message, counts):
-    """Backward messages of sequences side by side: adds start and emission counts, fills g.
+@jit
+def _backward(tables, starts, members, side, n_states, messages):
+    """Backward messages of sequences side by side: fills g and adds to all counts.
 
-    `backward` is the transposed transition table. Returns False where float64 may lose mass.
+    Returns False where float64 may lose mass.
     """
+    forward, g, message = messages.forward, messages.g, messages.backward
+    length = starts[members[0] + 1] - starts[members[0]]
     alive = 0
     for t in range(length - 1, -1, -1):
-        if alive:
-            np.dot(g[t + 1, :alive], backward, message[:alive])
+        now = t * side
+        before = alive
         while alive < members.size and starts[members[alive]] + t < starts[members[alive] + 1]:
-            message[alive] = 1.0
             alive += 1
+        for i in range(now, now + alive):
+            fetch(tables.emission, messages.row[i])
+            fetch(tables.received, messages.row[i])
+        if before > 0:
+            multiply(g[now + side :], tables.backward, before, n_states, message)
+        for i in range(before, alive):
+            message[i] = 1.0
         for i in range(alive):
-            cell = lattice.cell[lattice.first[starts[members[i]] + t]]
             largest = _look_back(
-                message[i], forward[t, i], g[t, i], counts.emission, cell, 1.0 / scale[t, i]
+                message[i],
+                forward[now + i],
+                tables.emission[messages.row[now + i]],
+                1.0 / messages.scale[now + i],
+                g[now + i],
+                tables.received[messages.row[now + i]],
             )
             if not (largest < _LARGEST_MESSAGE):
                 return False
-            if t == 0:
-                for k in range(counts.start.size):
-                    counts.start[k] += forward[0, i, k] * message[i, k]
+        for i in range(now + alive, now + side):
+            g[i] = 0.0
+    for i in range(members.size):
+        for k in range(n_states):
+            tables.starts[k] += forward[i, k] * message[i, k]
+    add_outer_products(forward, g[side:], (length - 1) * side, tables.outer)
     return True
