@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_cvb.corpus import Corpus, is_missing, place, sorted_types
 from sklearn_cvb.kernels.chain import Lattice
 from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.kernels.runs import Runs, runs_of
+from sklearn_cvb.runs import Runs, runs_of
 
 
 class Cells(NamedTuple):
@@ -133,7 +133,10 @@ def lattice_for(corpus, cells, unknown_rows=None):
     firsts = (np.cumsum(lengths) - lengths).astype(np.int32)
     inverse = inverse.ravel()
     return Lattice(
-        firsts[inverse], lengths[inverse], np.concatenate(states), np.concatenate(positions)
+        firsts[inverse].astype(np.uint32),
+        lengths[inverse],
+        np.concatenate(states).astype(np.uint32),
+        np.concatenate(positions),
     )
 
 

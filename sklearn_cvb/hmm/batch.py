@@ -23,7 +23,7 @@ from sklearn_cvb.kernels.batched import (
     tables_for,
     width_for,
 )
-from sklearn_cvb.kernels.chain import Weights, expected_counts, work_for
+from sklearn_cvb.kernels.chain import Weights, expected_counts, work_for, work_of_size
 from sklearn_cvb.kernels.decoding import smoothed, viterbi
 from sklearn_cvb.kernels.log_space import expected_counts_log
 from sklearn_cvb.kernels.runs import Factors, expected_counts_of_runs
@@ -86,7 +86,7 @@ def _expectation_of_runs(weights, problem):
     n_states = problem.cells.n_states
     counts = empty_counts(problem.cells)
     factors = Factors(*weights, np.ones(n_states), np.ones(n_states))
-    work = work_for(runs.begin, runs.end, lattice.count, n_states)
+    work = work_of_size(runs.longest * int(lattice.count.max()), runs.longest, n_states)
     return counts, expected_counts_of_runs(factors, lattice, starts, runs, work, counts)
 
 

@@ -11,6 +11,7 @@ from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.concentrations import Concentrations, Presence, learn
 from sklearn_cvb.hmm.leave_out import infer_units, leave_out_score, sweep_units
+from sklearn_cvb.hmm.leave_out_runs import BY_STATE
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights
 from sklearn_cvb.hmm.second_order import sweep_second_order
 from sklearn_cvb.hmm.token_update import sweep_tokens, track_absence
@@ -19,6 +20,7 @@ from sklearn_cvb.hmm.units import (
     Units,
     collect,
     count_units,
+    counts_of,
     fill_products,
     floor_of,
     full_absence,
@@ -29,14 +31,16 @@ from sklearn_cvb.hmm.units import (
     units_for,
 )
 from sklearn_cvb.kernels.decoding import best_states
-from sklearn_cvb.kernels.runs import Factors
 from sklearn_cvb.lattice import n_entries
+from sklearn_cvb.runs import settled_log_weight
 from sklearn_cvb.validation import Interval, InvalidParameterError, Options, StrOptions
 
 # Below this expected count P(C > 0) is the count itself: a product of 1 - q has no digits left.
 _SMALL_COUNT = 1e-6
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
+# Every so many sweeps counts are rebuilt from the posteriors, so that rounding does not build up.
+_REBUILT = 20
 
 
 class CVBState(NamedTuple):
@@ -346,13 +350,9 @@ def _sweep_units(state, problem):
     """Algorithm 2; the value is the mean log normaliser per token."""
     tables = tally_of(state.counts, state.prior, problem.cells)
     log_z = np.empty(len(state.units.begin))
-    n_states = problem.cells.n_states
-    sweep_units(
+    without_settled = sweep_units(
         tables,
         floor_of(state.prior),
-        Factors(
-            tables.start, tables.transition, tables.emission, np.empty(n_states), np.empty(n_states)
-        ),
         state.units,
         problem.runs,
         problem.lattice,
@@ -361,11 +361,17 @@ def _sweep_units(state, problem):
         state.right,
         state.absence,
         unit_work(state.units, problem),
+        np.empty((BY_STATE, problem.cells.n_states)),
         log_z,
     )
-    # Counts are rebuilt from the posteriors: rounding does not build up over sweeps.
-    counts = count_units(state.units, problem, state.posterior, state.pairs)
-    return state._replace(counts=counts), float(log_z.sum() / problem.corpus.n_observed)
+    if state.n_sweeps % _REBUILT:
+        counts = counts_of(tables, state.prior)
+    else:
+        counts = count_units(state.units, problem, state.posterior, state.pairs)
+    total = log_z.sum()
+    if without_settled:
+        total += settled_log_weight(problem.runs, state.prior.emission)
+    return state._replace(counts=counts), float(total / problem.corpus.n_observed)
 
 
 def _sweep_tokens(state, problem, order):

@@ -8,7 +8,8 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.hmm.units import floor_of, shift_runs, shift_unit, tally_of, unit_work
+from sklearn_cvb.hmm.leave_out_runs import log_settled, update_by_runs
+from sklearn_cvb.hmm.units import floor_of, shift_unit, store_block, tally_of, unit_work
 from sklearn_cvb.kernels.chain import (
     add_block,
     add_outer,
@@ -20,7 +21,6 @@ from sklearn_cvb.kernels.chain import (
 )
 from sklearn_cvb.kernels.jit import jit, jit_token
 from sklearn_cvb.kernels.log_space import fill_logs, forward_backward_log, forward_pass_log
-from sklearn_cvb.kernels.runs import infer_run
 
 # Right messages are kept above this, so that dividing by them is safe.
 _SMALLEST_MESSAGE = 1e-100
@@ -139,8 +139,10 @@ def _store_pairs(tables, logs, i, units, lattice, work, in_log, pairs):
             pair_block(transition, lattice, t, work, before, now, in_log, work.block, 0)
             add_block(lattice, t, work.block, summed)
         elif lattice.count[t - 1] > 1 and lattice.count[t] > 1:
-            pair_block(transition, lattice, t, work, before, now, in_log, pairs, position)
-            position += lattice.count[t - 1] * lattice.count[t]
+            n_left, n_right = lattice.count[t - 1], lattice.count[t]
+            pair_block(transition, lattice, t, work, before, now, in_log, work.block, 0)
+            store_block(work.block, 0, n_left, n_right, pairs, position)
+            position += (n_left - 1) * (n_right - 1)
         before = now
     if units.summed[i] and not in_log:
         for a in range(n_states):
@@ -207,73 +209,15 @@ def infer_units(weights, log_weights, units, lattice, posterior, pairs, work):
 
 
 @jit
-def _infer_by_runs(tables, factors, i, units, runs, lattice, posterior, pairs, work):
-    """Infer a whole sequence from the runs of its ambiguous tokens.
-
-    Returns its log weight, or NaN: then `forward_backward` has to do it.
-    """
-    begin, end = units.begin[i], units.end[i]
-    for k in range(factors.scale.size):
-        factors.last_scale[k] = 1.0 / tables.emit[k]
-        factors.scale[k] = factors.last_scale[k] / tables.out[k]
-    log_z = _certain_weight(factors, i, runs, lattice.count[end - 1] == 1)
-    position, block = units.entry[i], units.pair[i]
-    t = begin
-    for r in range(runs.sequence[i], runs.sequence[i + 1]):
-        weight, position, block = infer_run(
-            factors,
-            lattice,
-            runs.begin[r],
-            runs.end[r],
-            begin,
-            end,
-            work,
-            tables,
-            posterior,
-            position + runs.begin[r] - t,
-            pairs,
-            block,
-        )
-        if math.isnan(weight):
-            return weight
-        log_z += weight
-        t = runs.end[r]
-    return log_z
-
-
-@jit_token
-def _certain_weight(factors, i, runs, is_last_certain):
-    """Log weight of the certain tokens of sequence i and of the pairs they make."""
-    log_z = 0.0
-    product = 1.0
-    final = runs.token[i + 1] - 1
-    for c in range(runs.token[i], final + 1):
-        state, cell, origin = runs.state[c], runs.cell[c], runs.origin[c]
-        is_last = c == final and is_last_certain
-        if cell >= 0:
-            product *= factors.emission[cell]
-            product *= factors.last_scale[state] if is_last else factors.scale[state]
-        elif not is_last:
-            product *= factors.scale[state] / factors.last_scale[state]
-        if origin >= 0:
-            product *= factors.transition[origin, state]
-        elif origin == -2:
-            product *= factors.start[state]
-        if not (1e-200 < product < 1e200):
-            log_z += math.log(product)
-            product = 1.0
-    return log_z + math.log(product)
-
-
-@jit
 def sweep_units(
-    tables, floor, factors, units, runs, lattice, posterior, pairs, right, absence, work, log_z
+    tables, floor, units, runs, lattice, posterior, pairs, right, absence, work, by_state, log_z
 ):
     """One sweep: take each unit's counts out, infer it from the rest, add its new counts.
 
-    `factors` are the tables with scales to fill. Changes `tables`, `posterior`, `pairs`, `right`
+    `by_state` is a buffer (see `update_by_runs`). Changes `tables`, `posterior`, `pairs`, `right`
     (messages to each window from the next one) and `absence` in place; fills `log_z` with the log
-    normaliser of each unit (nats).
+    normaliser of each unit (nats). Returns whether the settled emissions (see `Runs`) are left out
+    of these, because their weights do not depend on any posterior.
     """
     carry = work.row
     log_start = _log_start_total(tables)
@@ -283,16 +227,14 @@ def sweep_units(
         is_last = _is_last(units, i)
         by_runs = whole and not units.summed[i]
         if by_runs:
-            shift_runs(tables, floor, i, units, runs, lattice, posterior, pairs, -1.0)
-            log_z[i] = _infer_by_runs(
-                tables, factors, i, units, runs, lattice, posterior, pairs, work
+            log_z[i] = update_by_runs(
+                tables, floor, i, units, runs, lattice, posterior, pairs, work, by_state
             )
             if not math.isnan(log_z[i]):
                 log_z[i] -= log_start
-                shift_runs(tables, floor, i, units, runs, lattice, posterior, pairs, 1.0)
                 continue
         else:
-            shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0)
+            shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0, work.block)
         start = work.ones if units.borrowed[i] else tables.start
         size = _fill_weights(tables, i, units, lattice, carry, right, is_last, work.emission)
         log_z[i] = forward_backward(start, tables.transition, lattice, begin, end, size, work)
@@ -315,7 +257,10 @@ def sweep_units(
         entry = units.entry[i]
         for position in range(size):
             posterior[entry + position] = work.posterior[position]
-        shift_unit(tables, floor, i, units, lattice, posterior, pairs, 1.0)
+        if whole:
+            log_z[i] -= log_settled(tables, runs, lattice, begin, end)
+        shift_unit(tables, floor, i, units, lattice, posterior, pairs, 1.0, work.block)
+    return whole
 
 
 @jit
@@ -328,7 +273,7 @@ def leave_out_scores(tables, floor, units, lattice, posterior, pairs, right, wor
     log_start = _log_start_total(tables)
     for i in range(units.begin.size):
         begin, end = units.begin[i], units.end[i]
-        shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0)
+        shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0, work.block)
         start = work.ones if units.borrowed[i] else tables.start
         size = _fill_weights(tables, i, units, lattice, carry, right, True, work.emission)
         log_z[i] = forward_pass(
@@ -350,7 +295,7 @@ def leave_out_scores(tables, floor, units, lattice, posterior, pairs, right, wor
         if not units.borrowed[i]:
             log_z[i] -= log_start
         _carry_forward(i, units, lattice, size, work, right, True, in_log, carry)
-        shift_unit(tables, floor, i, units, lattice, posterior, pairs, 1.0)
+        shift_unit(tables, floor, i, units, lattice, posterior, pairs, 1.0, work.block)
 
 
 def leave_out_score(units, problem, counts, prior, posterior, pairs):

@@ -56,12 +56,12 @@ class Work(NamedTuple):
 
     Attributes
     ----------
-    emission, forward, posterior, entries : ndarray of shape (n_entries,)
-        Local entries, see `forward_backward`; `entries` is a spare one.
+    emission, forward, posterior : ndarray of shape (n_entries,)
+        Local entries, see `forward_backward`.
     scale : ndarray of shape (length,)
         Scales of the forward pass.
-    block : ndarray of shape (K * K,)
-        One step's pair marginals.
+    block : ndarray of shape (4 * K * K,)
+        Pair marginals of one step, or of a run.
     outer, logs : ndarray of shape (K, K)
         A sum of pairs, and the logs of a transition table.
     row, log_row : ndarray of shape (K,)
@@ -73,7 +73,6 @@ class Work(NamedTuple):
     emission: np.ndarray
     forward: np.ndarray
     posterior: np.ndarray
-    entries: np.ndarray
     scale: np.ndarray
     block: np.ndarray
     outer: np.ndarray
@@ -94,13 +93,18 @@ def work_for(begins, ends, count, n_states):
             size += count[t]
         entries = max(entries, size)
         length = max(length, ends[i] - begins[i])
+    return work_of_size(entries, length, n_states)
+
+
+@jit_allocating
+def work_of_size(entries, length, n_states):
+    """Allocate buffers for so many entries and tokens."""
     return Work(
         np.empty(entries),
         np.empty(entries),
         np.empty(entries),
-        np.empty(entries),
         np.empty(length),
-        np.empty(n_states * n_states),
+        np.empty(4 * n_states * n_states),
         np.zeros((n_states, n_states)),
         np.empty((n_states, n_states)),
         np.zeros(n_states),

@@ -1,8 +1,6 @@
-"""Runs of ambiguous tokens: a token with one allowed state cuts a chain in independent pieces.
+"""Inference of one run of ambiguous tokens, given the certain ones at its borders.
 
-Between two such tokens only the run of ambiguous ones has to be inferred, given the states at its
-borders; everything else about a sequence is known beforehand. Same conventions as
-`sklearn_cvb.kernels.chain`; all in probability space.
+Same conventions as `sklearn_cvb.kernels.chain`; all in probability space.
 """
 
 import math
@@ -10,113 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain import add_outer, forward_backward, pair_block
+from sklearn_cvb.kernels.chain import add_outer, forward_backward
 from sklearn_cvb.kernels.jit import jit, jit_token
 
-# Up to this length products of weights stay inside float64 without scaling.
-_SHORT = 8
-_SMALLEST_PRODUCT = 1e-200
-_LARGEST_PRODUCT = 1e200
-
-
-class Runs(NamedTuple):
-    """Ambiguous runs, and the tokens that are certain: those with one allowed state.
-
-    Attributes
-    ----------
-    begin, end : ndarray of shape (n_runs,), int64
-        Tokens of each run.
-    sequence, token : ndarray of shape (n_sequences + 1,), int64
-        Sequence i has the runs ``sequence[i] : sequence[i + 1]`` and the certain tokens
-        ``token[i] : token[i + 1]``.
-    state, cell : ndarray of shape (n_certain,), int32
-        State and emission cell of each certain token.
-    origin : ndarray of shape (n_certain,), int32
-        State of the token before it where that is certain too; -1 where it is not, -2 where there
-        is none.
-    start, transition, emission : ndarray
-        Counts of certain tokens and pairs, which no posterior can change.
-    """
-
-    begin: np.ndarray
-    end: np.ndarray
-    sequence: np.ndarray
-    token: np.ndarray
-    state: np.ndarray
-    cell: np.ndarray
-    origin: np.ndarray
-    start: np.ndarray
-    transition: np.ndarray
-    emission: np.ndarray
-
-    @property
-    def any_certain(self):
-        """Whether any token has a single allowed state."""
-        return len(self.state) > 0
-
-
-@jit
-def _mark_runs(lattice, starts, runs):
-    """Fill the arrays of `runs`; returns the numbers of runs and of certain tokens."""
-    n = 0
-    m = 0
-    for i in range(starts.size - 1):
-        runs.sequence[i] = n
-        runs.token[i] = m
-        for t in range(starts[i], starts[i + 1]):
-            inside = t > starts[i] and lattice.count[t - 1] > 1
-            if lattice.count[t] > 1:
-                if not inside:
-                    runs.begin[n] = t
-                    n += 1
-                runs.end[n - 1] = t + 1
-                continue
-            slot = lattice.first[t]
-            state = lattice.state[slot]
-            runs.state[m] = state
-            runs.cell[m] = lattice.cell[slot]
-            runs.origin[m] = -1
-            if lattice.cell[slot] >= 0:
-                runs.emission[lattice.cell[slot]] += 1.0
-            if t == starts[i]:
-                runs.start[state] += 1.0
-                runs.origin[m] = -2
-            elif not inside:
-                runs.origin[m] = lattice.state[lattice.first[t - 1]]
-                runs.transition[runs.origin[m], state] += 1.0
-            m += 1
-    runs.sequence[starts.size - 1] = n
-    runs.token[starts.size - 1] = m
-    return n, m
-
-
-def runs_of(lattice, starts, n_states, n_cells):
-    """Find the ambiguous runs of a corpus and what is certain.
-
-    Parameters
-    ----------
-    lattice : Lattice
-    starts : ndarray of shape (n_sequences + 1,)
-    n_states, n_cells : int
-
-    Returns
-    -------
-    Runs
-    """
-    most = np.count_nonzero(lattice.count > 1)
-    n_certain = len(lattice.count) - most
-    runs = Runs(
-        np.empty(most, np.int64),
-        np.empty(most, np.int64),
-        np.empty(len(starts), np.int64),
-        np.empty(len(starts), np.int64),
-        *(np.empty(n_certain, np.int32) for _ in range(3)),
-        np.zeros(n_states),
-        np.zeros((n_states, n_states)),
-        np.zeros(n_cells),
-    )
-    n, _ = _mark_runs(lattice, starts, runs)
-    return runs._replace(begin=runs.begin[:n].copy(), end=runs.end[:n].copy())
+# Over so many tokens products of weights stay inside float64 without scaling.
+_SCALED = 8
+_SMALLEST_PRODUCT = 1e-100
+_LARGEST_PRODUCT = 1e100
 
 
 class Factors(NamedTuple):
@@ -144,209 +42,206 @@ def entry_weight(factors, lattice, slot, is_last):
 
 
 @jit_token
-def infer_run(
-    factors, lattice, run_begin, run_end, begin, end, work, counts, posterior, entry, blocks, at
-):
-    """Posterior of the ambiguous tokens [run_begin, run_end) of the sequence [begin, end).
+def run_forward(factors, lattice, span, bounds, work, position, at):
+    """Forward messages of the ambiguous tokens of a run: `span`, in the sequence `bounds`.
 
-    p(z_t | x) of the run's entries goes to `posterior`, from `entry` on. With ``at >= 0`` the pair
-    marginals inside the run go to `blocks`, from `at` on; with ``at < 0`` pairs and emissions are
-    added to `counts`. Returns the log weight of the run and of the steps to its borders (NaN where
-    float64 does not hold it: nothing is added then) and the next free `entry` and `at`.
+    They go to ``work.forward`` from `position` on, the weights of the steps inside the run to
+    ``work.block`` from `at` on, and those of the step out of it to ``work.emission``, beside the
+    messages of its last token. Returns the weight of the run and of the steps to its borders, the
+    log of what long runs divide by on the way, and the next free `position` and `at`. The weight is
+    NaN where float64 or ``work.block`` does not hold the run.
     """
-    if run_end - run_begin > _SHORT:
-        return _long_run(
-            factors,
-            lattice,
-            run_begin,
-            run_end,
-            begin,
-            end,
-            work,
-            counts,
-            posterior,
-            entry,
-            blocks,
-            at,
-        )
-    store = at >= 0
-    position = _run_forward(factors, lattice, run_begin, run_end, begin, end, work)
-    base, n = lattice.first[run_end - 1], lattice.count[run_end - 1]
-    weight = 0.0
-    for i in range(n):
-        after = 1.0
-        if run_end < end:
-            to = lattice.state[lattice.first[run_end]]
-            after = factors.transition[lattice.state[base + i], to]
-        work.posterior[i] = after
-        weight += work.forward[position + i] * after
-    if not (_SMALLEST_PRODUCT < weight < _LARGEST_PRODUCT):
-        return math.nan, entry, at
-    if store:
-        for t in range(run_begin + 1, run_end):
-            at += lattice.count[t - 1] * lattice.count[t]
-    _run_backward(
-        factors,
-        lattice,
-        run_begin,
-        run_end,
-        position,
-        1.0 / weight,
-        work,
-        counts,
-        posterior,
-        entry,
-        blocks,
-        at,
-    )
-    return math.log(weight), entry + position + n, at
-
-
-@jit_token
-def _run_forward(factors, lattice, run_begin, run_end, begin, end, work):
-    """Unscaled forward messages of a short run; returns where its last token begins."""
-    position = 0
+    run_begin, run_end = span
+    begin, end = bounds
     base, n = lattice.first[run_begin], lattice.count[run_begin]
     for j in range(n):
         to = lattice.state[base + j]
         weight = entry_weight(factors, lattice, base + j, run_begin == end - 1)
-        work.emission[j] = weight
         if run_begin > begin:
             row = lattice.state[lattice.first[run_begin - 1]]
-            work.forward[j] = factors.transition[row, to] * weight
+            work.forward[position + j] = factors.transition[row, to] * weight
         else:
-            work.forward[j] = factors.start[to] * weight
+            work.forward[position + j] = factors.start[to] * weight
+    log_scale = 0.0
     for t in range(run_begin + 1, run_end):
         left, n_left = base, n
         base, n = lattice.first[t], lattice.count[t]
         now = position + n_left
+        if at + n_left * n > work.block.size:
+            return math.nan, 0.0, position, at
         for j in range(n):
             to = lattice.state[base + j]
+            weight = entry_weight(factors, lattice, base + j, t == end - 1)
             total = 0.0
             for i in range(n_left):
-                row = lattice.state[left + i]
-                total += work.forward[position + i] * factors.transition[row, to]
-            weight = entry_weight(factors, lattice, base + j, t == end - 1)
-            work.emission[now + j] = weight
-            work.forward[now + j] = total * weight
+                step = factors.transition[lattice.state[left + i], to] * weight
+                work.block[np.uint64(at + i * n + j)] = step
+                total += work.forward[np.uint64(position + i)] * step
+            work.forward[np.uint64(now + j)] = total
+        if (t - run_begin) % _SCALED == 0:
+            total = _rescale(work, now, n, at, n_left * n)
+            if not (_SMALLEST_PRODUCT < total < _LARGEST_PRODUCT):
+                return math.nan, 0.0, position, at
+            log_scale += math.log(total)
+        at += n_left * n
         position = now
-    return position
+    total = 0.0
+    for i in range(n):
+        after = 1.0
+        if run_end < end:
+            after = factors.transition[lattice.state[base + i], _certain_state(lattice, run_end)]
+        work.emission[position + i] = after
+        total += work.forward[position + i] * after
+    if not (_SMALLEST_PRODUCT < total < _LARGEST_PRODUCT):
+        return math.nan, 0.0, position, at
+    return total, log_scale, position + n, at
 
 
 @jit_token
-def _run_backward(
-    factors,
-    lattice,
-    run_begin,
-    run_end,
-    position,
-    inverse,
-    work,
-    counts,
-    posterior,
-    entry,
-    blocks,
-    at,
-):
-    """Backward half of a short run, which leaves the posteriors and hands on the pairs.
+def _certain_state(lattice, t):
+    """State of the certain token t."""
+    return lattice.state[lattice.first[t]]
 
-    `work.posterior` holds the backward message of the last token on entry; `at` is the end of the
-    run's blocks, negative to add to `counts` instead.
+
+@jit_token
+def _rescale(work, position, n, at, size):
+    """Divide the messages of a token, and the steps to it, by the sum of the messages."""
+    total = 0.0
+    for j in range(n):
+        total += work.forward[position + j]
+    inverse = 1.0 / total
+    for j in range(n):
+        work.forward[position + j] *= inverse
+    for step in range(size):
+        work.block[at + step] *= inverse
+    return total
+
+
+class Kept(NamedTuple):
+    """Where posteriors are kept.
+
+    Attributes
+    ----------
+    posterior : ndarray
+        p(z_t | x) of each entry.
+    pairs : ndarray
+        Pair marginals of neighbours inside a run, without their last row and column.
+    total, unobserved : ndarray of shape (K,)
+        Posteriors added up by state: of all tokens, of those without an observation.
     """
-    store = at >= 0
+
+    posterior: np.ndarray
+    pairs: np.ndarray
+    total: np.ndarray
+    unobserved: np.ndarray
+
+
+@jit_token
+def run_backward(
+    lattice, span, bounds, work, inverse, position, at, counts, keep, kept, entry, stored
+):
+    """Backward half of a run: adds its expected counts to `counts`.
+
+    `position` and `at` are what `run_forward` returned, `inverse` is 1 over the weight. With `keep`
+    (a constant: without it the rest compiles to nothing) posteriors and pair marginals go to
+    `kept`, ending before `entry` and `stored`. Returns where all four begin.
+    """
     base, n = 0, 0
-    following = position
-    for t in range(run_end - 1, run_begin - 1, -1):
+    for t in range(span[1] - 1, span[0] - 1, -1):
         right, n_right = base, n
         base, n = lattice.first[t], lattice.count[t]
-        if t < run_end - 1:
-            following = position
-            position -= n
-            if store:
-                at -= n * n_right
+        following = position
+        position -= n
+        entry -= n
+        at -= n * n_right
+        if n_right:
+            stored -= (n - 1) * (n_right - 1)
+        is_end = t == span[1] - 1
         for i in range(n):
-            row = lattice.state[base + i]
-            before = work.forward[position + i] * inverse
-            if t == run_end - 1:
-                after = work.posterior[i]
+            row, cell = lattice.state[base + i], lattice.cell[base + i]
+            here = np.uint64(position + i)
+            before = work.forward[here] * inverse
+            if is_end:
+                after = work.emission[here]
             else:
                 after = 0.0
                 for j in range(n_right):
-                    to = lattice.state[right + j]
-                    step = factors.transition[row, to] * work.emission[following + j]
+                    step = work.block[np.uint64(at + j)] * work.emission[np.uint64(following + j)]
                     after += step
-                    if store:
-                        blocks[at + i * n_right + j] = before * step
-                    else:
-                        counts.transition[row, to] += before * step
-            work.emission[position + i] *= after
-            posterior[entry + position + i] = before * after
-            if not store and lattice.cell[base + i] >= 0:
-                counts.emission[lattice.cell[base + i]] += before * after
+                    counts.transition[row, lattice.state[right + j]] += before * step
+                    if keep and i < n - 1 and j < n_right - 1:
+                        kept.pairs[np.uint64(stored + j)] = before * step
+                at += n_right
+                stored += n_right - 1
+                work.emission[here] = after
+            q = before * after
+            if cell >= 0:
+                counts.emission[cell] += q
+            if is_end and t < bounds[1] - 1:
+                counts.transition[row, _certain_state(lattice, t + 1)] += q
+            if t == span[0]:
+                if t > bounds[0]:
+                    counts.transition[_certain_state(lattice, t - 1), row] += q
+                else:
+                    counts.start[row] += q
+            if keep:
+                kept.posterior[np.uint64(entry + i)] = q
+                kept.total[row] += q
+                if cell < 0:
+                    kept.unobserved[row] += q
+        at -= n * n_right
+        if not is_end:
+            stored -= n * (n_right - 1)
+    return position, at, entry, stored
+
+
+@jit_token
+def _add_borders(lattice, span, bounds, posterior, position, top, counts):
+    """Add the steps into and out of a run, whose posteriors are ``posterior[position:top]``."""
+    base, n = lattice.first[span[0]], lattice.count[span[0]]
+    for j in range(n):
+        to = lattice.state[base + j]
+        if span[0] > bounds[0]:
+            counts.transition[_certain_state(lattice, span[0] - 1), to] += posterior[position + j]
+        else:
+            counts.start[to] += posterior[position + j]
+    if span[1] < bounds[1]:
+        base, n = lattice.first[span[1] - 1], lattice.count[span[1] - 1]
+        to = _certain_state(lattice, span[1])
+        for i in range(n):
+            counts.transition[lattice.state[base + i], to] += posterior[top - n + i]
 
 
 @jit
-def _long_run(
-    factors, lattice, run_begin, run_end, begin, end, work, counts, posterior, entry, blocks, at
-):
-    """`infer_run` with scaling: the run goes through `forward_backward`, borders folded in."""
-    store = at >= 0
+def _long_run(factors, lattice, span, bounds, work, counts):
+    """The same for any run, by `forward_backward`; returns its log weight, NaN without adding."""
     size = 0
-    for t in range(run_begin, run_end):
+    for t in range(span[0], span[1]):
         base = lattice.first[t]
         for slot in range(base, base + lattice.count[t]):
-            weight = entry_weight(factors, lattice, slot, t == end - 1)
-            if t == run_end - 1 and run_end < end:
-                to = lattice.state[lattice.first[run_end]]
-                weight *= factors.transition[lattice.state[slot], to]
+            weight = entry_weight(factors, lattice, slot, t == bounds[1] - 1)
+            if t == span[1] - 1 and t < bounds[1] - 1:
+                weight *= factors.transition[lattice.state[slot], _certain_state(lattice, t + 1)]
             work.emission[size] = weight
             size += 1
     for k in range(work.row.size):
         work.row[k] = factors.start[k]
-        if run_begin > begin:
-            work.row[k] = factors.transition[lattice.state[lattice.first[run_begin - 1]], k]
-    log_z = forward_backward(work.row, factors.transition, lattice, run_begin, run_end, size, work)
+        if span[0] > bounds[0]:
+            work.row[k] = factors.transition[_certain_state(lattice, span[0] - 1), k]
+    log_z = forward_backward(work.row, factors.transition, lattice, *span, size, work)
     if math.isnan(log_z):
-        return log_z, entry, at
+        return log_z
     position = 0
-    for t in range(run_begin, run_end):
+    for t in range(span[0], span[1]):
         base, n = lattice.first[t], lattice.count[t]
-        if t > run_begin:
-            before = position - lattice.count[t - 1]
-            if store:
-                pair_block(
-                    factors.transition, lattice, t, work, before, position, False, blocks, at
-                )
-                at += n * lattice.count[t - 1]
-            else:
-                add_outer(lattice, t, work, before, position, work.outer)
+        if t > span[0]:
+            add_outer(lattice, t, work, position - lattice.count[t - 1], position, work.outer)
         for j in range(n):
-            q = work.posterior[position + j]
-            posterior[entry + position + j] = q
-            if not store and lattice.cell[base + j] >= 0:
-                counts.emission[lattice.cell[base + j]] += q
+            if lattice.cell[base + j] >= 0:
+                counts.emission[lattice.cell[base + j]] += work.posterior[position + j]
         position += n
-    return log_z, entry + size, at
-
-
-@jit_token
-def add_borders(lattice, run_begin, run_end, begin, end, posterior, at, size, counts):
-    """Add the steps into and out of a run to start and transition counts.
-
-    The run's entries are ``posterior[at : at + size]``.
-    """
-    base, n = lattice.first[run_begin], lattice.count[run_begin]
-    for j in range(n):
-        to = lattice.state[base + j]
-        if run_begin == begin:
-            counts.start[to] += posterior[at + j]
-        else:
-            counts.transition[lattice.state[lattice.first[run_begin - 1]], to] += posterior[at + j]
-    if run_end < end:
-        base, n = lattice.first[run_end - 1], lattice.count[run_end - 1]
-        to = lattice.state[lattice.first[run_end]]
-        for i in range(n):
-            counts.transition[lattice.state[base + i], to] += posterior[at + size - n + i]
+    _add_borders(lattice, span, bounds, work.posterior, 0, size, counts)
+    return log_z
 
 
 @jit
@@ -357,29 +252,30 @@ def expected_counts_of_runs(factors, lattice, starts, runs, work, counts):
     float64 (then the counts are incomplete: use `sklearn_cvb.kernels.chain.expected_counts`).
     """
     work.outer[:] = 0.0
-    total = 0.0
+    nothing = Kept(work.posterior, work.block, work.row, work.row)
+    total, product = 0.0, 1.0
     for i in range(starts.size - 1):
-        begin, end = starts[i], starts[i + 1]
+        bounds = (starts[i], starts[i + 1])
         for r in range(runs.sequence[i], runs.sequence[i + 1]):
-            first, last = runs.begin[r], runs.end[r]
-            log_z, size, _ = infer_run(
-                factors,
-                lattice,
-                first,
-                last,
-                begin,
-                end,
-                work,
-                counts,
-                work.entries,
-                0,
-                work.block,
-                -1,
+            span = (np.int64(runs.begin[r]), np.int64(runs.end[r]))
+            weight, log_scale, position, at = run_forward(
+                factors, lattice, span, bounds, work, 0, 0
             )
-            if math.isnan(log_z):
-                return log_z
-            total += log_z
-            add_borders(lattice, first, last, begin, end, work.entries, 0, size, counts)
+            if math.isnan(weight):
+                log_scale = _long_run(factors, lattice, span, bounds, work, counts)
+                if math.isnan(log_scale):
+                    return log_scale
+            else:
+                inverse = 1.0 / weight
+                run_backward(
+                    lattice, span, bounds, work, inverse, position, at, counts, False, nothing, 0, 0
+                )
+                product *= weight
+                if not (_SMALLEST_PRODUCT < product < _LARGEST_PRODUCT):
+                    total += math.log(product)
+                    product = 1.0
+            total += log_scale
+    total += math.log(product)
     total += _add_certain(factors.start, runs.start, counts.start)
     total += _add_certain(factors.emission, runs.emission, counts.emission)
     for k in range(work.outer.shape[0]):

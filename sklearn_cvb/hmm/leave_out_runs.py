@@ -1,0 +1,229 @@
+"""Leave one sequence out by its runs of ambiguous tokens: eqs. 24-25 where a dictionary helps.
+
+A sequence is taken out of the counts, all its runs are inferred from what is left, and while their
+posteriors are made they go back into the counts.
+"""
+
+import math
+
+import numpy as np
+
+from sklearn_cvb.hmm.units import expand_block
+from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.runs import Factors, Kept, run_backward, run_forward
+
+# Rows of the buffer by state: two scales of `Factors`, and the posteriors of a sequence added up,
+# of all tokens, of its last token, and of those without an observation.
+_SCALE, _LAST_SCALE, _EVERY, _LAST, _UNOBSERVED = range(5)
+BY_STATE = 5
+
+
+@jit_token
+def update_by_runs(tables, floor, i, units, runs, lattice, posterior, pairs, work, by_state):
+    """Infer sequence i from all others and put its new counts into `tables`.
+
+    `by_state` is a buffer of shape (BY_STATE, K). Returns the log weight of the sequence without
+    its settled emissions (nats), or NaN: then its counts are taken out, and `forward_backward` has
+    to do the rest.
+    """
+    bounds = (units.begin[i], units.end[i])
+    last_certain = lattice.count[bounds[1] - 1] == 1
+    _take_out(tables, floor, i, units, runs, lattice, posterior, pairs, work.block, by_state)
+    factors = Factors(
+        tables.start, tables.transition, tables.emission, by_state[_SCALE], by_state[_LAST_SCALE]
+    )
+    log_z, product = _certain_weight(factors, i, bounds, runs, lattice)
+    first = runs.sequence[i]
+    position, at = 0, 0
+    for r in range(first, runs.sequence[i + 1]):
+        span = (np.int64(runs.begin[r]), np.int64(runs.end[r]))
+        weight, log_scale, position, at = run_forward(
+            factors, lattice, span, bounds, work, position, at
+        )
+        if math.isnan(weight):
+            _take_out_settled(tables, runs, lattice, bounds)
+            return weight
+        work.scale[r - first] = 1.0 / weight
+        log_z += log_scale
+        product *= weight
+        if not (1e-100 < product < 1e100):
+            log_z += math.log(product)
+            product = 1.0
+    by_state[_EVERY:] = 0.0
+    kept = Kept(posterior, pairs, by_state[_EVERY], by_state[_UNOBSERVED])
+    entry, stored = units.entry[i + 1], units.pair[i + 1]
+    t = bounds[1]
+    for r in range(runs.sequence[i + 1] - 1, first - 1, -1):
+        span = (np.int64(runs.begin[r]), np.int64(runs.end[r]))
+        entry -= t - span[1]
+        t = span[0]
+        inverse = work.scale[r - first]
+        position, at, entry, stored = run_backward(
+            lattice, span, bounds, work, inverse, position, at, tables, True, kept, entry, stored
+        )
+    _shift_certain(tables, floor, i, bounds, runs, lattice, by_state, 1.0)
+    if not last_certain:
+        _last_posterior(lattice, bounds, posterior, units.entry[i + 1], by_state)
+    for k in range(by_state.shape[1]):
+        tables.emit[k] += by_state[_EVERY, k] - by_state[_UNOBSERVED, k]
+        tables.out[k] += by_state[_EVERY, k] - by_state[_LAST, k]
+    return log_z + math.log(product)
+
+
+@jit_token
+def _last_posterior(lattice, bounds, posterior, entry_end, by_state):
+    """Note the posterior of an ambiguous last token, which has no transition out of it."""
+    base, n = lattice.first[bounds[1] - 1], lattice.count[bounds[1] - 1]
+    for j in range(n):
+        by_state[_LAST, lattice.state[base + j]] = posterior[entry_end - n + j]
+
+
+@jit_token
+def _take(table, floor, row, to, amount):
+    """Take an amount out of one transition count, which stops at the floor."""
+    table[row, to] = max(table[row, to] - amount, floor[row, to])
+
+
+@jit_token
+def _shift_certain(tables, floor, i, bounds, runs, lattice, by_state, sign):
+    """Counts of the certain tokens of sequence i, except settled ones, and of their pairs."""
+    for c in range(runs.token[i], runs.token[i + 1]):
+        by_state[_EVERY, runs.state[c]] += 1.0
+    for c in range(runs.open[i], runs.open[i + 1]):
+        state, cell = runs.open_state[c], runs.open_cell[c]
+        if cell >= 0:
+            tables.emission[cell] = max(tables.emission[cell] + sign, floor.emission[cell])
+        else:
+            by_state[_UNOBSERVED, state] += 1.0
+    table = tables.transition.reshape(tables.transition.size)
+    least = floor.transition.reshape(table.size)
+    for c in range(runs.pair[i], runs.pair[i + 1]):
+        step = runs.step[c]
+        table[step] = max(table[step] + sign, least[step])
+    if lattice.count[bounds[0]] == 1:
+        state = lattice.state[lattice.first[bounds[0]]]
+        tables.start[state] = max(tables.start[state] + sign, floor.start[state])
+    if lattice.count[bounds[1] - 1] == 1:
+        by_state[_LAST, lattice.state[lattice.first[bounds[1] - 1]]] = 1.0
+
+
+@jit_token
+def _take_out(tables, floor, i, units, runs, lattice, posterior, pairs, block, by_state):
+    """Take sequence i out of the tables and fill the scales from what is left."""
+    bounds = (units.begin[i], units.end[i])
+    by_state[_EVERY:] = 0.0
+    _shift_certain(tables, floor, i, bounds, runs, lattice, by_state, -1.0)
+    position, at = units.entry[i], units.pair[i]
+    t = bounds[0]
+    for r in range(runs.sequence[i], runs.sequence[i + 1]):
+        span = (np.int64(runs.begin[r]), np.int64(runs.end[r]))
+        position += span[0] - t
+        t = span[1]
+        position, at = _take_out_run(
+            tables, floor, lattice, span, bounds, posterior, position, pairs, at, block, by_state
+        )
+    if lattice.count[bounds[1] - 1] > 1:
+        _last_posterior(lattice, bounds, posterior, units.entry[i + 1], by_state)
+    for k in range(by_state.shape[1]):
+        emit = tables.emit[k] - (by_state[_EVERY, k] - by_state[_UNOBSERVED, k])
+        out = tables.out[k] - (by_state[_EVERY, k] - by_state[_LAST, k])
+        tables.emit[k] = max(emit, floor.emit[k])
+        tables.out[k] = max(out, floor.out[k])
+        by_state[_LAST_SCALE, k] = 1.0 / tables.emit[k]
+        by_state[_SCALE, k] = by_state[_LAST_SCALE, k] / tables.out[k]
+
+
+@jit_token
+def _take_out_run(
+    tables, floor, lattice, span, bounds, posterior, position, pairs, at, block, by_state
+):
+    """Take the counts of one run out of the tables; its posteriors begin at `position`."""
+    base, n = lattice.first[span[0]], lattice.count[span[0]]
+    for j in range(n):
+        state, q = lattice.state[base + j], posterior[position + j]
+        if span[0] > bounds[0]:
+            before = lattice.state[lattice.first[span[0] - 1]]
+            _take(tables.transition, floor.transition, before, state, q)
+        else:
+            tables.start[state] = max(tables.start[state] - q, floor.start[state])
+    left, n_left = base, 0
+    for t in range(span[0], span[1]):
+        base, n = lattice.first[t], lattice.count[t]
+        for j in range(n):
+            state, cell = lattice.state[base + j], lattice.cell[base + j]
+            q = posterior[position + j]
+            by_state[_EVERY, state] += q
+            if cell < 0:
+                by_state[_UNOBSERVED, state] += q
+                continue
+            value = tables.emission[cell] - q
+            # One bound for all cells first: most need not look up their own.
+            if value <= floor.highest:
+                value = max(value, floor.emission[cell])
+            tables.emission[cell] = value
+        if n_left:
+            expand_block(posterior, position - n_left, n_left, position, n, pairs, at, block)
+            for a in range(n_left):
+                row = lattice.state[left + a]
+                for b in range(n):
+                    to = lattice.state[base + b]
+                    _take(tables.transition, floor.transition, row, to, block[a * n + b])
+            at += (n_left - 1) * (n - 1)
+        position += n
+        left, n_left = base, n
+    if span[1] < bounds[1]:
+        after = lattice.state[lattice.first[span[1]]]
+        for j in range(n):
+            q = posterior[position - n + j]
+            _take(tables.transition, floor.transition, lattice.state[base + j], after, q)
+    return position, at
+
+
+@jit
+def _take_out_settled(tables, runs, lattice, bounds):
+    """Take the settled emissions of a sequence out of the tables."""
+    for t in range(bounds[0], bounds[1]):
+        cell = lattice.cell[lattice.first[t]]
+        if lattice.count[t] == 1 and cell >= 0 and runs.settled[cell]:
+            tables.emission[cell] -= 1.0
+
+
+@jit
+def log_settled(tables, runs, lattice, begin, end):
+    """Summed log of a sequence's settled emissions, which are taken out (nats)."""
+    total = 0.0
+    for t in range(begin, end):
+        cell = lattice.cell[lattice.first[t]]
+        if lattice.count[t] == 1 and cell >= 0 and runs.settled[cell]:
+            total += math.log(tables.emission[cell])
+    return total
+
+
+@jit_token
+def _certain_weight(factors, i, bounds, runs, lattice):
+    """Weight of the certain tokens of sequence i, except settled emissions: a log and a factor."""
+    log_z = 0.0
+    product = 1.0
+    table = factors.transition.reshape(factors.transition.size)
+    if lattice.count[bounds[0]] == 1:
+        product = factors.start[lattice.state[lattice.first[bounds[0]]]]
+    if lattice.count[bounds[1] - 1] == 1:
+        # The loop below takes the last token for one with a step out of it.
+        state = lattice.state[lattice.first[bounds[1] - 1]]
+        product *= factors.last_scale[state] / factors.scale[state]
+    for c in range(runs.token[i], runs.token[i + 1]):
+        product *= factors.scale[runs.state[c]]
+        if not (1e-100 < product < 1e100):
+            log_z += math.log(product)
+            product = 1.0
+    for c in range(runs.pair[i], runs.pair[i + 1]):
+        product *= table[runs.step[c]]
+        if not (1e-100 < product < 1e100):
+            log_z += math.log(product)
+            product = 1.0
+    for c in range(runs.open[i], runs.open[i + 1]):
+        if runs.open_cell[c] >= 0:
+            log_z += math.log(factors.emission[runs.open_cell[c]])
+        else:
+            log_z -= math.log(factors.last_scale[runs.open_state[c]])
+    return log_z, product

@@ -1,0 +1,180 @@
+"""Runs of ambiguous tokens, and what is known for certain between them.
+
+A token with one allowed state cuts a chain in independent pieces: given the states at its borders,
+a run can be inferred alone (`sklearn_cvb.kernels.runs`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.kernels.jit import jit
+
+
+class Runs(NamedTuple):
+    """Ambiguous runs, and the tokens that are certain: those with one allowed state.
+
+    The emission cells of certain tokens are settled where no ambiguous token may use them: their
+    counts never change.
+
+    Attributes
+    ----------
+    begin, end : ndarray of shape (n_runs,), int32
+        Tokens of each run.
+    sequence, token, pair, open : ndarray of shape (n_sequences + 1,), int64
+        Sequence i has the runs ``sequence[i] : sequence[i + 1]``, and so on for what follows.
+    state : ndarray of shape (n_certain,), int32
+        State of each certain token (offsets `token`).
+    step : ndarray of shape (n_pairs,), int32
+        Of two certain neighbours, the first one's state times K plus the other's (offsets `pair`).
+    open_cell, open_state : ndarray of shape (n_open,), int32
+        Certain tokens whose cell is not settled; -1 for unobserved ones (offsets `open`).
+    settled : ndarray of shape (n_cells,), bool
+        Which cells are settled.
+    settled_cell, settled_rest, settled_times : ndarray of shape (n_settled,)
+        A settled cell, its count without a sequence that holds it, and how many tokens there are in
+        all sequences without which it has that count.
+    start, transition, emission : ndarray
+        Counts of certain tokens and pairs, which no posterior can change.
+    """
+
+    begin: np.ndarray
+    end: np.ndarray
+    sequence: np.ndarray
+    token: np.ndarray
+    pair: np.ndarray
+    open: np.ndarray
+    state: np.ndarray
+    step: np.ndarray
+    open_cell: np.ndarray
+    open_state: np.ndarray
+    settled: np.ndarray
+    settled_cell: np.ndarray
+    settled_rest: np.ndarray
+    settled_times: np.ndarray
+    start: np.ndarray
+    transition: np.ndarray
+    emission: np.ndarray
+
+    @property
+    def longest(self):
+        """Most tokens of a run."""
+        return int((self.end - self.begin).max(initial=1))
+
+    @property
+    def any_certain(self):
+        """Whether any token has a single allowed state."""
+        return len(self.state) > 0
+
+
+@jit
+def _count_certain(lattice, starts, settled, start, transition, emission):
+    """Mark the cells that ambiguous tokens use as not settled, and count what is certain."""
+    for i in range(starts.size - 1):
+        for t in range(starts[i], starts[i + 1]):
+            base, n = lattice.first[t], lattice.count[t]
+            if n > 1:
+                for slot in range(base, base + n):
+                    if lattice.cell[slot] >= 0:
+                        settled[lattice.cell[slot]] = False
+                continue
+            state = lattice.state[base]
+            if lattice.cell[base] >= 0:
+                emission[lattice.cell[base]] += 1.0
+            if t == starts[i]:
+                start[state] += 1.0
+            elif lattice.count[t - 1] == 1:
+                transition[lattice.state[lattice.first[t - 1]], state] += 1.0
+
+
+@jit
+def _mark_runs(lattice, starts, runs):
+    """Fill the offsets and lists of `runs`, which are long enough; returns the lists' lengths."""
+    n, m, p, q = 0, 0, 0, 0
+    for i in range(starts.size):
+        runs.sequence[i], runs.token[i], runs.pair[i], runs.open[i] = n, m, p, q
+        if i == starts.size - 1:
+            break
+        for t in range(starts[i], starts[i + 1]):
+            inside = t > starts[i] and lattice.count[t - 1] > 1
+            if lattice.count[t] > 1:
+                if not inside:
+                    runs.begin[n] = t
+                    n += 1
+                runs.end[n - 1] = t + 1
+                continue
+            slot = lattice.first[t]
+            state, cell = lattice.state[slot], lattice.cell[slot]
+            runs.state[m] = state
+            m += 1
+            if cell < 0 or not runs.settled[cell]:
+                runs.open_cell[q], runs.open_state[q] = cell, state
+                q += 1
+            if t > starts[i] and not inside:
+                before = lattice.state[lattice.first[t - 1]]
+                runs.step[p] = before * runs.start.size + state
+                p += 1
+    return n, m, p, q
+
+
+def runs_of(lattice, starts, n_states, n_cells):
+    """Find the ambiguous runs of a corpus and what is certain.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    starts : ndarray of shape (n_sequences + 1,)
+    n_states, n_cells : int
+
+    Returns
+    -------
+    Runs
+    """
+    certain = lattice.count == 1
+    n_certain = np.count_nonzero(certain)
+    most_runs = min(len(certain) - n_certain, n_certain + len(starts))
+    settled = np.ones(n_cells, bool)
+    counts = np.zeros(n_states), np.zeros((n_states, n_states)), np.zeros(n_cells)
+    _count_certain(lattice, starts, settled, *counts)
+    runs = Runs(
+        *(np.empty(most_runs, np.int32) for _ in range(2)),
+        *(np.empty(len(starts), np.int64) for _ in range(4)),
+        *(np.empty(n_certain, np.uint32) for _ in range(2)),
+        *(np.empty(n_certain, np.int32) for _ in range(2)),
+        settled,
+        *_settled_counts(lattice, starts, certain, settled, counts[2]),
+        *counts,
+    )
+    n, m, p, q = _mark_runs(lattice, starts, runs)
+    return runs._replace(
+        begin=runs.begin[:n].copy(),
+        end=runs.end[:n].copy(),
+        state=runs.state[:m],
+        step=runs.step[:p].copy(),
+        open_cell=runs.open_cell[:q].copy(),
+        open_state=runs.open_state[:q].copy(),
+    )
+
+
+def _settled_counts(lattice, starts, certain, settled, emission):
+    """Settled cells, their counts without a sequence, and how many tokens need them."""
+    tokens = np.flatnonzero(certain)
+    cells = lattice.cell[lattice.first[tokens]]
+    tokens = tokens[(cells >= 0) & settled[cells]]
+    if not len(tokens):
+        return np.empty(0, np.int64), np.empty(0), np.empty(0)
+    sequence = np.searchsorted(starts, tokens, side="right") - 1
+    # How often each sequence holds a cell, then how many sequences hold it so often.
+    keys, times = np.unique(
+        sequence * len(settled) + lattice.cell[lattice.first[tokens]], return_counts=True
+    )
+    pairs, sequences = np.unique(
+        np.stack([keys % len(settled), times], axis=1), axis=0, return_counts=True
+    )
+    cell, times = np.ascontiguousarray(pairs.T)
+    return cell, emission[cell] - times, (times * sequences).astype(float)
+
+
+def settled_log_weight(runs, prior):
+    """Summed log count plus prior of all settled tokens, each without its own sequence (nats)."""
+    return float(runs.settled_times @ np.log(runs.settled_rest + prior[runs.settled_cell]))
