@@ -18,20 +18,19 @@ from sklearn_cvb.hmm.token_update import sweep_tokens, track_absence
 from sklearn_cvb.hmm.units import (
     Absence,
     Units,
-    collect,
+    by_token,
+    by_unit,
     count_units,
     counts_of,
     fill_products,
     floor_of,
     full_absence,
     no_absence,
-    spread,
     tally_of,
     unit_work,
     units_for,
 )
 from sklearn_cvb.kernels.decoding import best_states
-from sklearn_cvb.lattice import n_entries
 from sklearn_cvb.runs import settled_log_weight
 from sklearn_cvb.validation import Interval, InvalidParameterError, Options, StrOptions
 
@@ -287,13 +286,22 @@ class CVBHMM(BaseHMM):
         )
         state = state._replace(
             concentrations=concentrations,
-            prior=self._priors(problem.cells, concentrations),
+            prior=self._priors(problem.cells, concentrations)
+            if concentrations.learned
+            else state.prior,
             n_sweeps=state.n_sweeps + 1,
             absence=full_absence(problem.cells) if concentrations.learned else no_absence(),
         )
         if self.update == "token":
             return _sweep_tokens(state, problem, self.order)
         return _sweep_units(state, problem)
+
+    def _ranked(self, fit, problem):
+        fit = super()._ranked(fit, problem)
+        if self.warm_start:
+            return fit
+        # Nothing needs the pairs any more, the largest part of a state.
+        return fit._replace(state=fit.state._replace(pairs=np.empty(0)))
 
     def _objective(self, fit, problem):
         """The leave-one-out score, in a pass of its own with all counts frozen."""
@@ -310,9 +318,7 @@ class CVBHMM(BaseHMM):
 
     def _posterior(self, state, problem):
         """The last q(z_t) of every (token, state) entry."""
-        entries = np.empty(n_entries(problem.lattice))
-        collect(state.units, problem.lattice.count, state.posterior, entries)
-        return entries
+        return by_token(state.units, problem.lattice.count, state.posterior)
 
     def _label_path(self, state, problem):
         """The state with the largest q(z_t)."""
@@ -340,8 +346,7 @@ def _product_units(problem, entries, block_length):
     """Units with the posteriors of independent tokens, and the products of neighbours."""
     lattice, n_states = problem.lattice, problem.cells.n_states
     units = units_for(problem.corpus.starts, lattice.count, n_states, block_length)
-    posterior, pairs = np.empty(units.entry[-1]), np.empty(units.pair[-1])
-    spread(units, lattice.count, entries, posterior)
+    posterior, pairs = by_unit(units, lattice.count, entries), np.empty(units.pair[-1])
     fill_products(units, lattice, posterior, pairs, n_states)
     return units, posterior, pairs
 

@@ -140,7 +140,7 @@ def _take_out_run(
     """Take the counts of one run out of the tables; its posteriors begin at `position`."""
     base, n = lattice.first[span[0]], lattice.count[span[0]]
     for j in range(n):
-        state, q = lattice.state[base + j], posterior[position + j]
+        state, q = lattice.state[base + j], posterior[np.uint64(position + j)]
         if span[0] > bounds[0]:
             before = lattice.state[lattice.first[span[0] - 1]]
             _take(tables.transition, floor.transition, before, state, q)
@@ -151,7 +151,7 @@ def _take_out_run(
         base, n = lattice.first[t], lattice.count[t]
         for j in range(n):
             state, cell = lattice.state[base + j], lattice.cell[base + j]
-            q = posterior[position + j]
+            q = posterior[np.uint64(position + j)]
             by_state[_EVERY, state] += q
             if cell < 0:
                 by_state[_UNOBSERVED, state] += q
@@ -167,14 +167,14 @@ def _take_out_run(
                 row = lattice.state[left + a]
                 for b in range(n):
                     to = lattice.state[base + b]
-                    _take(tables.transition, floor.transition, row, to, block[a * n + b])
+                    _take(tables.transition, floor.transition, row, to, block[np.uint64(a * n + b)])
             at += (n_left - 1) * (n - 1)
         position += n
         left, n_left = base, n
     if span[1] < bounds[1]:
         after = lattice.state[lattice.first[span[1]]]
         for j in range(n):
-            q = posterior[position - n + j]
+            q = posterior[np.uint64(position - n + j)]
             _take(tables.transition, floor.transition, lattice.state[base + j], after, q)
     return position, at
 

@@ -92,7 +92,7 @@ def counts_from_marginals(problem, posterior):
 def posterior_of(start, problem):
     """Token posteriors of a start; its weights get one forward-backward pass."""
     if start.posterior is not None:
-        return start.posterior.copy()
+        return start.posterior
     posterior = np.empty(n_entries(problem.lattice))
     smoothed(
         start.weights,

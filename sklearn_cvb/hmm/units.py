@@ -102,22 +102,22 @@ def expand_block(posterior, before, n_left, position, n_right, pairs, at, block)
     """
     wide = n_right - 1
     last = (n_left - 1) * n_right
-    for j in range(wide):
-        block[last + j] = posterior[position + j]
-    corner = posterior[position + wide]
+    for j in range(n_right):
+        block[np.uint64(last + j)] = posterior[np.uint64(position + j)]
     for i in range(n_left - 1):
-        rest = posterior[before + i]
+        row = i * n_right
+        rest = posterior[np.uint64(before + i)]
         for j in range(wide):
-            value = pairs[at + i * wide + j]
-            block[i * n_right + j] = value
-            block[last + j] -= value
+            value = pairs[np.uint64(at + j)]
+            block[np.uint64(row + j)] = value
+            block[np.uint64(last + j)] -= value
             rest -= value
+        at += wide
         rest = max(rest, 0.0)
-        block[i * n_right + wide] = rest
-        corner -= rest
-    for j in range(wide):
-        block[last + j] = max(block[last + j], 0.0)
-    block[last + wide] = max(corner, 0.0)
+        block[np.uint64(row + wide)] = rest
+        block[np.uint64(last + wide)] -= rest
+    for j in range(n_right):
+        block[np.uint64(last + j)] = max(block[np.uint64(last + j)], 0.0)
 
 
 @jit_token
@@ -128,9 +128,27 @@ def store_block(block, begin, n_left, n_right, pairs, at):
             pairs[at + i * (n_right - 1) + j] = block[begin + i * n_right + j]
 
 
+def by_unit(units, count, posterior):
+    """Token posteriors in the units' layout, in which borrowed tokens appear twice."""
+    if not units.borrowed.any():
+        return posterior
+    result = np.empty(units.entry[-1])
+    _spread(units, count, posterior, result)
+    return result
+
+
+def by_token(units, count, posterior):
+    """The units' posteriors in token layout, without the borrowed ones."""
+    if not units.borrowed.any():
+        return posterior
+    result = np.empty(int(count.sum(dtype=np.int64)))
+    _collect(units, count, posterior, result)
+    return result
+
+
 @jit
-def spread(units, count, by_token, by_unit):
-    """Copy token posteriors to the units' layout, in which borrowed tokens appear twice."""
+def _spread(units, count, by_token, by_unit):
+    """Copy token posteriors to the units' layout."""
     source = 0
     for i in range(units.begin.size):
         target = units.entry[i]
@@ -145,8 +163,8 @@ def spread(units, count, by_token, by_unit):
 
 
 @jit
-def collect(units, count, by_unit, by_token):
-    """Copy the units' posteriors to token layout, leaving out the borrowed ones."""
+def _collect(units, count, by_unit, by_token):
+    """Copy the units' posteriors to token layout."""
     target = 0
     for i in range(units.begin.size):
         source = units.entry[i]
@@ -261,7 +279,10 @@ def _shift_sum(tables, floor, pairs, at, sign):
 def unit_work(units, problem):
     """Buffers for the longest unit."""
     entries, lengths = np.diff(units.entry), units.end - units.begin
-    return work_of_size(int(entries.max()), int(lengths.max()), problem.cells.n_states)
+    # A stored pair of ambiguous neighbours stands for at most four: 1 for 2 by 2.
+    pairs = np.where(units.summed, 0, 4 * np.diff(units.pair))
+    block = max(int(pairs.max()), int(problem.lattice.count.max()) ** 2)
+    return work_of_size(int(entries.max()), int(lengths.max()), problem.cells.n_states, block)
 
 
 @jit

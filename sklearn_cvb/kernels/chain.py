@@ -60,8 +60,8 @@ class Work(NamedTuple):
         Local entries, see `forward_backward`.
     scale : ndarray of shape (length,)
         Scales of the forward pass.
-    block : ndarray of shape (4 * K * K,)
-        Pair marginals of one step, or of a run.
+    block : ndarray
+        Pair marginals of one step, or the steps of a run or sequence.
     outer, logs : ndarray of shape (K, K)
         A sum of pairs, and the logs of a transition table.
     row, log_row : ndarray of shape (K,)
@@ -93,18 +93,18 @@ def work_for(begins, ends, count, n_states):
             size += count[t]
         entries = max(entries, size)
         length = max(length, ends[i] - begins[i])
-    return work_of_size(entries, length, n_states)
+    return work_of_size(entries, length, n_states, n_states * n_states)
 
 
 @jit_allocating
-def work_of_size(entries, length, n_states):
-    """Allocate buffers for so many entries and tokens."""
+def work_of_size(entries, length, n_states, block):
+    """Allocate buffers for so many entries, tokens and entries of pair marginals."""
     return Work(
         np.empty(entries),
         np.empty(entries),
         np.empty(entries),
         np.empty(length),
-        np.empty(4 * n_states * n_states),
+        np.empty(block),
         np.zeros((n_states, n_states)),
         np.empty((n_states, n_states)),
         np.zeros(n_states),
