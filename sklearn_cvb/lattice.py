@@ -112,7 +112,7 @@ def lattice_for(corpus, cells, unknown_rows=None):
     Lattice
         With slots for the words in use only; missing observations take any state.
     """
-    used, inverse = np.unique(corpus.tokens, return_inverse=True)
+    used = _codes_in_use(corpus.tokens)
     every = np.arange(cells.n_states, dtype=np.int32)
     states, positions = [], []
     n_missing = int(np.count_nonzero(used < 0))
@@ -130,14 +130,25 @@ def lattice_for(corpus, cells, unknown_rows=None):
         positions.append((cells.unknown.start + row).astype(np.int32))
         lengths.append([len(row)])
     lengths = np.concatenate(lengths).astype(np.int32)
-    firsts = (np.cumsum(lengths) - lengths).astype(np.int32)
-    inverse = inverse.ravel()
+    firsts = (np.cumsum(lengths) - lengths).astype(np.uint32)
+    # By code; -1, the missing one, is the last entry.
+    size = int(used[-1]) + 2
+    first, count = np.empty(size, np.uint32), np.empty(size, np.int32)
+    first[used], count[used] = firsts, lengths
     return Lattice(
-        firsts[inverse].astype(np.uint32),
-        lengths[inverse],
+        first[corpus.tokens],
+        count[corpus.tokens],
         np.concatenate(states).astype(np.uint32),
         np.concatenate(positions),
     )
+
+
+def _codes_in_use(tokens):
+    """The codes that occur, ascending."""
+    present = np.zeros(int(tokens.max()) + 2, bool)
+    present[tokens] = True
+    # Code -1 is the last entry.
+    return np.flatnonzero(np.roll(present, 1)) - 1
 
 
 def _ranges(begins, ends):

@@ -130,9 +130,8 @@ def runs_of(lattice, starts, n_states, n_cells):
     -------
     Runs
     """
-    certain = lattice.count == 1
-    n_certain = np.count_nonzero(certain)
-    most_runs = min(len(certain) - n_certain, n_certain + len(starts))
+    n_certain = np.count_nonzero(lattice.count == 1)
+    most_runs = min(len(lattice.count) - n_certain, n_certain + len(starts))
     settled = np.ones(n_cells, bool)
     counts = np.zeros(n_states), np.zeros((n_states, n_states)), np.zeros(n_cells)
     _count_certain(lattice, starts, settled, *counts)
@@ -142,7 +141,7 @@ def runs_of(lattice, starts, n_states, n_cells):
         *(np.empty(n_certain, np.uint32) for _ in range(2)),
         *(np.empty(n_certain, np.int32) for _ in range(2)),
         settled,
-        *_settled_counts(lattice, starts, certain, settled, counts[2]),
+        *_settled_counts(lattice, starts, n_certain, settled, counts[2]),
         *counts,
     )
     n, m, p, q = _mark_runs(lattice, starts, runs)
@@ -156,22 +155,34 @@ def runs_of(lattice, starts, n_states, n_cells):
     )
 
 
-def _settled_counts(lattice, starts, certain, settled, emission):
+@jit
+def _count_settled(lattice, starts, settled, seen, cells, times):
+    """How often each sequence holds each settled cell; returns the number of such pairs.
+
+    `seen` is a buffer of zeros, one for each cell.
+    """
+    n = 0
+    for i in range(starts.size - 1):
+        for t in range(starts[i], starts[i + 1]):
+            cell = lattice.cell[lattice.first[t]]
+            if lattice.count[t] == 1 and cell >= 0 and settled[cell]:
+                seen[cell] += 1
+        for t in range(starts[i], starts[i + 1]):
+            cell = lattice.cell[lattice.first[t]]
+            if lattice.count[t] == 1 and cell >= 0 and seen[cell] > 0:
+                cells[n], times[n] = cell, seen[cell]
+                seen[cell] = 0
+                n += 1
+    return n
+
+
+def _settled_counts(lattice, starts, n_certain, settled, emission):
     """Settled cells, their counts without a sequence, and how many tokens need them."""
-    tokens = np.flatnonzero(certain)
-    cells = lattice.cell[lattice.first[tokens]]
-    tokens = tokens[(cells >= 0) & settled[cells]]
-    if not len(tokens):
-        return np.empty(0, np.int64), np.empty(0), np.empty(0)
-    sequence = np.searchsorted(starts, tokens, side="right") - 1
-    # How often each sequence holds a cell, then how many sequences hold it so often.
-    keys, times = np.unique(
-        sequence * len(settled) + lattice.cell[lattice.first[tokens]], return_counts=True
-    )
-    pairs, sequences = np.unique(
-        np.stack([keys % len(settled), times], axis=1), axis=0, return_counts=True
-    )
-    cell, times = np.ascontiguousarray(pairs.T)
+    cells, times = np.empty(n_certain, np.int32), np.empty(n_certain, np.int32)
+    seen = np.zeros(len(settled), np.int32)
+    n = _count_settled(lattice, starts, settled, seen, cells, times)
+    keys, sequences = np.unique(cells[:n] + len(settled) * np.int64(times[:n]), return_counts=True)
+    cell, times = keys % max(len(settled), 1), keys // max(len(settled), 1)
     return cell, emission[cell] - times, (times * sequences).astype(float)
 
 

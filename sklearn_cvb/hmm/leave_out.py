@@ -60,8 +60,8 @@ def _fill_log_weights(tables, start, size, work):
     for position in range(size):
         work.emission[position] = math.log(work.emission[position])
     fill_logs(start, work.log_row)
-    for k in range(work.logs.shape[0]):
-        fill_logs(tables.transition[k], work.logs[k])
+    for k in range(work.table.shape[0]):
+        fill_logs(tables.transition[k], work.table[k])
 
 
 @jit_token
@@ -243,7 +243,7 @@ def sweep_units(
             _fill_weights(tables, i, units, lattice, carry, right, is_last, work.emission)
             _fill_log_weights(tables, start, size, work)
             log_z[i] = forward_backward_log(
-                work.log_row, work.logs, lattice, begin, end, size, work
+                work.log_row, work.table, lattice, begin, end, size, work
             )
         if not units.borrowed[i]:
             log_z[i] -= log_start
@@ -251,9 +251,9 @@ def sweep_units(
             _carry_back(tables, i, units, lattice, work, in_log, right)
         if not is_last:
             _carry_forward(i, units, lattice, size, work, right, is_last, in_log, carry)
-        _store_pairs(tables, work.logs, i, units, lattice, work, in_log, pairs)
+        _store_pairs(tables, work.table, i, units, lattice, work, in_log, pairs)
         if absence.start.size:
-            _track_absence(tables, work.logs, i, units, lattice, work, in_log, absence)
+            _track_absence(tables, work.table, i, units, lattice, work, in_log, absence)
         entry = units.entry[i]
         for position in range(size):
             posterior[entry + position] = work.posterior[position]
@@ -284,7 +284,7 @@ def leave_out_scores(tables, floor, units, lattice, posterior, pairs, right, wor
             _fill_log_weights(tables, start, size, work)
             log_z[i] = forward_pass_log(
                 work.log_row,
-                work.logs,
+                work.table,
                 lattice,
                 begin,
                 end,

@@ -317,12 +317,12 @@ def tally_of(counts, prior, cells):
 
 
 def counts_of(tables, prior):
-    """The counts in tables that had the prior added."""
-    return HMMCounts(
-        np.maximum(tables.start - prior.start, 0.0),
-        np.maximum(tables.transition - prior.transition, 0.0),
-        np.maximum(tables.emission - prior.emission, 0.0),
-    )
+    """The counts in tables that had the prior added, in the tables' own memory."""
+    counts = HMMCounts(tables.start, tables.transition, tables.emission)
+    for table, added in zip(counts, (prior.start, prior.transition, prior.emission), strict=True):
+        np.subtract(table, added, out=table)
+        np.maximum(table, 0.0, out=table)
+    return counts
 
 
 def floor_of(prior):

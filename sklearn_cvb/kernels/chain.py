@@ -62,8 +62,8 @@ class Work(NamedTuple):
         Scales of the forward pass.
     block : ndarray
         Pair marginals of one step, or the steps of a run or sequence.
-    outer, logs : ndarray of shape (K, K)
-        A sum of pairs, and the logs of a transition table.
+    table : ndarray of shape (K, K)
+        A sum of pairs, or the logs of a transition table.
     row, log_row : ndarray of shape (K,)
         One weight per state, and the logs of a start row.
     ones : ndarray of shape (K,)
@@ -75,8 +75,7 @@ class Work(NamedTuple):
     posterior: np.ndarray
     scale: np.ndarray
     block: np.ndarray
-    outer: np.ndarray
-    logs: np.ndarray
+    table: np.ndarray
     row: np.ndarray
     log_row: np.ndarray
     ones: np.ndarray
@@ -105,7 +104,6 @@ def work_of_size(entries, length, n_states, block):
         np.empty(entries),
         np.empty(length),
         np.empty(block),
-        np.zeros((n_states, n_states)),
         np.empty((n_states, n_states)),
         np.zeros(n_states),
         np.empty(n_states),
@@ -366,7 +364,7 @@ def expected_counts(weights, lattice, starts, work, counts, log_z):
     Probability space. A sequence whose `log_z` comes back as NaN adds nothing and wants
     `expected_counts_log`.
     """
-    work.outer[:] = 0.0
+    work.table[:] = 0.0
     for i in range(starts.size - 1):
         begin, end = starts[i], starts[i + 1]
         size = fill_emission(weights.emission, lattice, begin, end, 1.0, work.emission)
@@ -379,8 +377,8 @@ def expected_counts(weights, lattice, starts, work, counts, log_z):
         before = 0
         for t in range(begin + 1, end):
             position = before + lattice.count[t - 1]
-            add_outer(lattice, t, work, before, position, work.outer)
+            add_outer(lattice, t, work, before, position, work.table)
             before = position
-    for i in range(work.outer.shape[0]):
-        for j in range(work.outer.shape[1]):
-            counts.transition[i, j] += work.outer[i, j] * weights.transition[i, j]
+    for i in range(work.table.shape[0]):
+        for j in range(work.table.shape[1]):
+            counts.transition[i, j] += work.table[i, j] * weights.transition[i, j]

@@ -235,7 +235,7 @@ def _long_run(factors, lattice, span, bounds, work, counts):
     for t in range(span[0], span[1]):
         base, n = lattice.first[t], lattice.count[t]
         if t > span[0]:
-            add_outer(lattice, t, work, position - lattice.count[t - 1], position, work.outer)
+            add_outer(lattice, t, work, position - lattice.count[t - 1], position, work.table)
         for j in range(n):
             if lattice.cell[base + j] >= 0:
                 counts.emission[lattice.cell[base + j]] += work.posterior[position + j]
@@ -251,7 +251,7 @@ def expected_counts_of_runs(factors, lattice, starts, runs, work, counts):
     Returns the total log Z of all sequences; NaN where a run or a certain event has no weight in
     float64 (then the counts are incomplete: use `sklearn_cvb.kernels.chain.expected_counts`).
     """
-    work.outer[:] = 0.0
+    work.table[:] = 0.0
     nothing = Kept(work.posterior, work.block, work.row, work.row)
     total, product = 0.0, 1.0
     for i in range(starts.size - 1):
@@ -278,10 +278,10 @@ def expected_counts_of_runs(factors, lattice, starts, runs, work, counts):
     total += math.log(product)
     total += _add_certain(factors.start, runs.start, counts.start)
     total += _add_certain(factors.emission, runs.emission, counts.emission)
-    for k in range(work.outer.shape[0]):
+    for k in range(work.table.shape[0]):
         total += _add_certain(factors.transition[k], runs.transition[k], counts.transition[k])
-        for j in range(work.outer.shape[1]):
-            counts.transition[k, j] += work.outer[k, j] * factors.transition[k, j]
+        for j in range(work.table.shape[1]):
+            counts.transition[k, j] += work.table[k, j] * factors.transition[k, j]
     return total
 
 
