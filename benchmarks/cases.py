@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks import cold, memory, peers, threads
 from benchmarks.measurement import Measurement, Row
-from benchmarks.models import N_STATES, dense_sweep, tagger_sweep
+from benchmarks.models import N_STATES, Annealing, dense_sweep, tagger_sweep
 from benchmarks.text import read
 from benchmarks.timing import interleaved
 
@@ -92,7 +92,8 @@ def against_em(algorithm, dense):
             dense_sweep(name, text.X) if dense else tagger_sweep(name, text)
             for name in (algorithm, "EM")
         ]
-        return sweeps_against(*sides, settings, False)
+        note = "mean over the sweeps of an annealing" if isinstance(sides[0], Annealing) else ""
+        return sweeps_against(*sides, settings, False, note, sides[1].n_tokens)
 
     return measure
 

@@ -1,5 +1,7 @@
 """Sweeps of this library as functions that can be timed."""
 
+import copy
+
 import numpy as np
 
 from sklearn_cvb import (
@@ -17,6 +19,8 @@ from sklearn_cvb import (
 N_STATES = 45
 # Concentrations that taggers are compared with elsewhere; EM has none.
 _PRIOR = {"alpha": 1.0, "beta": 0.03}
+# Sweeps of an annealing: hot ones cost more than cold ones.
+_ANNEALING = 50
 
 DENSE = {
     "EM": lambda k: EMHMM(k, handle_unknown="error"),
@@ -30,7 +34,7 @@ TAGGERS = {
     "VB": lambda d: VBHMMTagger(d, **_PRIOR),
     "CVB sequence": lambda d: CVBHMMTagger(d, **_PRIOR),
     "CVB token": lambda d: CVBHMMTagger(d, update="token", **_PRIOR),
-    "Gibbs": lambda d: GibbsHMMTagger(d, **_PRIOR),
+    "Gibbs": lambda d: GibbsHMMTagger(d, max_iter=_ANNEALING, **_PRIOR),
 }
 
 
@@ -63,6 +67,24 @@ class Sweep:
         return float(self.problem.lattice.count.mean())
 
 
+class Annealing(Sweep):
+    """Calling it does all sweeps of an annealing, from hot to cold, as `fit` does."""
+
+    def __init__(self, estimator, X):
+        super().__init__(estimator, X)
+        self._first = self._state
+
+    def __call__(self):
+        self._state = copy.deepcopy(self._first)
+        for _ in range(_ANNEALING):
+            super().__call__()
+
+    @property
+    def n_tokens(self):
+        """Number of tokens, once for each sweep."""
+        return _ANNEALING * super().n_tokens
+
+
 def dense_sweep(algorithm, X, n_states=N_STATES):
     """A sweep without a dictionary."""
     return Sweep(DENSE[algorithm](n_states), X)
@@ -75,4 +97,5 @@ def tagger_sweep(algorithm, text, min_count=1, n_sentences=None):
     """
     X = text.X[:n_sentences]
     legal = tag_dictionary_from(text.X, text.y, min_count=min_count, count_in=X)
-    return Sweep(TAGGERS[algorithm](legal), X)
+    kind = Annealing if algorithm == "Gibbs" else Sweep
+    return kind(TAGGERS[algorithm](legal), X)

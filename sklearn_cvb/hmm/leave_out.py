@@ -25,32 +25,50 @@ from sklearn_cvb.kernels.log_space import fill_logs, forward_backward_log, forwa
 # Right messages are kept above this, so that dividing by them is safe.
 _SMALLEST_MESSAGE = 1e-100
 
+# Rows of `Work.scales`.
+_ONE, _EMITTED, _LEFT = range(3)
+
 
 @jit
-def _fill_weights(tables, i, units, lattice, carry, right, is_last, target):
-    """Emission weights of unit i times the transition denominators; returns their number.
+def _fill_weights(tables, i, units, lattice, carry, right, is_last, work):
+    """Fill ``work.emission`` with the weights of unit i; returns their number.
 
     Transition weights of eq. 25 are C / out: dividing each token's weight by its states' out
     leaves the counts themselves as transition weights.
     """
-    position = 0
+    n_states = tables.out.size
+    # Reciprocals by state are cheaper than divisions by entry.
+    scale = work.scales
+    for k in range(n_states):
+        scale[_ONE, k] = 1.0
+        scale[_EMITTED, k] = 1.0 / tables.emit[k]
+        scale[_LEFT, k] = 1.0 / tables.out[k]
     begin, end = units.begin[i], units.end[i]
+    position = 0
     for t in range(begin, end):
-        base = lattice.first[t]
-        for j in range(lattice.count[t]):
-            state = lattice.state[base + j]
-            cell = lattice.cell[base + j]
-            weight = 1.0
-            if units.borrowed[i] and t == begin:
-                weight = carry[state]
-            elif cell >= 0:
-                weight = tables.emission[cell] / tables.emit[state]
-            if t < end - 1:
-                weight /= tables.out[state]
-            elif not is_last:
-                weight *= right[i, state]
-            target[position] = weight
-            position += 1
+        base, n = lattice.first[t], lattice.count[t]
+        observed = lattice.cell[base] >= 0 and not (units.borrowed[i] and t == begin)
+        one, other = scale[_EMITTED if observed else _ONE], scale[_LEFT if t < end - 1 else _ONE]
+        if observed and n == n_states:
+            cell = lattice.cell[base]
+            for j in range(n):
+                weight = tables.emission[np.uint64(cell + j)] * one[np.uint64(j)]
+                work.emission[np.uint64(position + j)] = weight * other[np.uint64(j)]
+        else:
+            for j in range(n):
+                slot = np.uint64(base + j)
+                state = lattice.state[slot]
+                weight = tables.emission[np.uint64(lattice.cell[slot])] if observed else 1.0
+                work.emission[np.uint64(position + j)] = weight * one[state] * other[state]
+        position += n
+    if units.borrowed[i]:
+        base = lattice.first[begin]
+        for j in range(lattice.count[begin]):
+            work.emission[j] *= carry[lattice.state[base + j]]
+    if not is_last:
+        base, n = lattice.first[end - 1], lattice.count[end - 1]
+        for j in range(n):
+            work.emission[position - n + j] *= right[i, lattice.state[base + j]]
     return position
 
 
@@ -132,22 +150,22 @@ def _store_pairs(tables, logs, i, units, lattice, work, in_log, pairs):
     transition = logs if in_log else tables.transition
     before = 0
     for t in range(units.begin[i] + 1, units.end[i]):
-        now = before + lattice.count[t - 1]
+        n_left, n_right = lattice.count[t - 1], lattice.count[t]
+        now = before + n_left
         if units.summed[i] and not in_log:
             add_outer(lattice, t, work, before, now, summed)
         elif units.summed[i]:
             pair_block(transition, lattice, t, work, before, now, in_log, work.block, 0)
             add_block(lattice, t, work.block, summed)
-        elif lattice.count[t - 1] > 1 and lattice.count[t] > 1:
-            n_left, n_right = lattice.count[t - 1], lattice.count[t]
+        elif n_left > 1 and n_right > 1:
             pair_block(transition, lattice, t, work, before, now, in_log, work.block, 0)
             store_block(work.block, 0, n_left, n_right, pairs, position)
             position += (n_left - 1) * (n_right - 1)
         before = now
     if units.summed[i] and not in_log:
-        for a in range(n_states):
-            for b in range(n_states):
-                summed[a, b] *= tables.transition[a, b]
+        factors = transition.reshape(size)
+        for step in range(size):
+            pairs[np.uint64(position + step)] *= factors[np.uint64(step)]
 
 
 @jit
@@ -236,11 +254,11 @@ def sweep_units(
         else:
             shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0, work.block)
         start = work.ones if units.borrowed[i] else tables.start
-        size = _fill_weights(tables, i, units, lattice, carry, right, is_last, work.emission)
+        size = _fill_weights(tables, i, units, lattice, carry, right, is_last, work)
         log_z[i] = forward_backward(start, tables.transition, lattice, begin, end, size, work)
         in_log = math.isnan(log_z[i])
         if in_log:
-            _fill_weights(tables, i, units, lattice, carry, right, is_last, work.emission)
+            _fill_weights(tables, i, units, lattice, carry, right, is_last, work)
             _fill_log_weights(tables, start, size, work)
             log_z[i] = forward_backward_log(
                 work.log_row, work.table, lattice, begin, end, size, work
@@ -275,7 +293,7 @@ def leave_out_scores(tables, floor, units, lattice, posterior, pairs, right, wor
         begin, end = units.begin[i], units.end[i]
         shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0, work.block)
         start = work.ones if units.borrowed[i] else tables.start
-        size = _fill_weights(tables, i, units, lattice, carry, right, True, work.emission)
+        size = _fill_weights(tables, i, units, lattice, carry, right, True, work)
         log_z[i] = forward_pass(
             start, tables.transition, lattice, begin, end, work.emission, work.forward, work.scale
         )

@@ -88,7 +88,7 @@ def _take(table, floor, row, to, amount):
 def _shift_certain(tables, floor, i, bounds, runs, lattice, by_state, sign):
     """Counts of the certain tokens of sequence i, except settled ones, and of their pairs."""
     for c in range(runs.token[i], runs.token[i + 1]):
-        by_state[_EVERY, runs.state[c]] += 1.0
+        by_state[_EVERY, runs.state[np.uint64(c)]] += 1.0
     for c in range(runs.open[i], runs.open[i + 1]):
         state, cell = runs.open_state[c], runs.open_cell[c]
         if cell >= 0:
@@ -98,7 +98,7 @@ def _shift_certain(tables, floor, i, bounds, runs, lattice, by_state, sign):
     table = tables.transition.reshape(tables.transition.size)
     least = floor.transition.reshape(table.size)
     for c in range(runs.pair[i], runs.pair[i + 1]):
-        step = runs.step[c]
+        step = runs.step[np.uint64(c)]
         table[step] = max(table[step] + sign, least[step])
     if lattice.count[bounds[0]] == 1:
         state = lattice.state[lattice.first[bounds[0]]]
@@ -138,16 +138,9 @@ def _take_out_run(
     tables, floor, lattice, span, bounds, posterior, position, pairs, at, block, by_state
 ):
     """Take the counts of one run out of the tables; its posteriors begin at `position`."""
-    base, n = lattice.first[span[0]], lattice.count[span[0]]
-    for j in range(n):
-        state, q = lattice.state[base + j], posterior[np.uint64(position + j)]
-        if span[0] > bounds[0]:
-            before = lattice.state[lattice.first[span[0] - 1]]
-            _take(tables.transition, floor.transition, before, state, q)
-        else:
-            tables.start[state] = max(tables.start[state] - q, floor.start[state])
-    left, n_left = base, 0
+    base, n = 0, 0
     for t in range(span[0], span[1]):
+        left, n_left = base, n
         base, n = lattice.first[t], lattice.count[t]
         for j in range(n):
             state, cell = lattice.state[base + j], lattice.cell[base + j]
@@ -155,27 +148,31 @@ def _take_out_run(
             by_state[_EVERY, state] += q
             if cell < 0:
                 by_state[_UNOBSERVED, state] += q
-                continue
-            value = tables.emission[cell] - q
-            # One bound for all cells first: most need not look up their own.
-            if value <= floor.highest:
-                value = max(value, floor.emission[cell])
-            tables.emission[cell] = value
-        if n_left:
+            else:
+                value = tables.emission[cell] - q
+                # One bound for all cells first: most need not look up their own.
+                if value <= floor.highest:
+                    value = max(value, floor.emission[cell])
+                tables.emission[cell] = value
+            if t == span[1] - 1 and t < bounds[1] - 1:
+                after = lattice.state[lattice.first[t + 1]]
+                _take(tables.transition, floor.transition, state, after, q)
+            if t == span[0]:
+                if t > bounds[0]:
+                    before = lattice.state[lattice.first[t - 1]]
+                    _take(tables.transition, floor.transition, before, state, q)
+                else:
+                    tables.start[state] = max(tables.start[state] - q, floor.start[state])
+        if t > span[0]:
             expand_block(posterior, position - n_left, n_left, position, n, pairs, at, block)
             for a in range(n_left):
                 row = lattice.state[left + a]
                 for b in range(n):
                     to = lattice.state[base + b]
-                    _take(tables.transition, floor.transition, row, to, block[np.uint64(a * n + b)])
+                    amount = block[np.uint64(a * n + b)]
+                    _take(tables.transition, floor.transition, row, to, amount)
             at += (n_left - 1) * (n - 1)
         position += n
-        left, n_left = base, n
-    if span[1] < bounds[1]:
-        after = lattice.state[lattice.first[span[1]]]
-        for j in range(n):
-            q = posterior[np.uint64(position - n + j)]
-            _take(tables.transition, floor.transition, lattice.state[base + j], after, q)
     return position, at
 
 
@@ -212,12 +209,12 @@ def _certain_weight(factors, i, bounds, runs, lattice):
         state = lattice.state[lattice.first[bounds[1] - 1]]
         product *= factors.last_scale[state] / factors.scale[state]
     for c in range(runs.token[i], runs.token[i + 1]):
-        product *= factors.scale[runs.state[c]]
+        product *= factors.scale[runs.state[np.uint64(c)]]
         if not (1e-100 < product < 1e100):
             log_z += math.log(product)
             product = 1.0
     for c in range(runs.pair[i], runs.pair[i + 1]):
-        product *= table[runs.step[c]]
+        product *= table[runs.step[np.uint64(c)]]
         if not (1e-100 < product < 1e100):
             log_z += math.log(product)
             product = 1.0

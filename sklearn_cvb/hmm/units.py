@@ -214,8 +214,11 @@ def shift_unit(tables, floor, i, units, lattice, posterior, pairs, sign, block):
     before = position
     for t in range(begin, end):
         n = lattice.count[t]
-        if not (units.borrowed[i] and t == begin):
+        borrowed = units.borrowed[i] and t == begin
+        if not borrowed:
             _shift_token(tables, floor, lattice, t, t == begin, posterior, position, sign)
+        if t < end - 1:
+            _shift_by_state(tables.out, floor.out, lattice, t, posterior, position, sign)
         if t > begin and not units.summed[i]:
             n_left = lattice.count[t - 1]
             expand_block(posterior, before, n_left, position, n, pairs, at, block)
@@ -224,25 +227,59 @@ def shift_unit(tables, floor, i, units, lattice, posterior, pairs, sign, block):
         before = position
         position += n
     if units.summed[i]:
-        _shift_sum(tables, floor, pairs, at, sign)
+        table = tables.transition.reshape(tables.transition.size)
+        _shift_row(table, 0, floor.transition.reshape(table.size), table.size, pairs, at, sign)
+
+
+@jit_token
+def _shift_row(table, begin, least, size, change, at, sign):
+    """Shift `size` neighbouring entries of a table; what is taken out leaves at least `least`."""
+    if sign > 0.0:
+        for j in range(size):
+            table[np.uint64(begin + j)] += change[np.uint64(at + j)]
+    else:
+        for j in range(size):
+            here = np.uint64(begin + j)
+            rest, bound = table[here] - change[np.uint64(at + j)], least[here]
+            table[here] = rest if rest > bound else bound
 
 
 @jit_token
 def _shift_token(tables, floor, lattice, t, is_first, posterior, position, sign):
     """The emission of token t, and its start count if it is a sequence's first."""
     base, n = lattice.first[t], lattice.count[t]
-    for j in range(n):
-        state, cell = lattice.state[base + j], lattice.cell[base + j]
-        change = sign * posterior[position + j] if n > 1 else sign
-        if cell >= 0:
+    observed = lattice.cell[base] >= 0
+    if n == tables.emit.size and n > 1:
+        if observed:
+            cell = lattice.cell[base]
+            _shift_row(tables.emission, cell, floor.emission, n, posterior, position, sign)
+            _shift_row(tables.emit, 0, floor.emit, n, posterior, position, sign)
+    elif observed:
+        for j in range(n):
+            slot = np.uint64(base + j)
+            state, cell = lattice.state[slot], np.uint64(lattice.cell[slot])
+            change = sign * posterior[np.uint64(position + j)] if n > 1 else sign
             value = tables.emission[cell] + change
             # One bound for all cells first: most need not look up their own.
             if value <= floor.highest and sign < 0.0:
                 value = max(value, floor.emission[cell])
             tables.emission[cell] = value
             tables.emit[state] = max(tables.emit[state] + change, floor.emit[state])
-        if is_first:
-            tables.start[state] = max(tables.start[state] + change, floor.start[state])
+    if is_first:
+        _shift_by_state(tables.start, floor.start, lattice, t, posterior, position, sign)
+
+
+@jit_token
+def _shift_by_state(table, least, lattice, t, posterior, position, sign):
+    """Shift the entries of token t's states by its posteriors."""
+    base, n = lattice.first[t], lattice.count[t]
+    if n == table.size and n > 1:
+        _shift_row(table, 0, least, n, posterior, position, sign)
+        return
+    for j in range(n):
+        state = lattice.state[np.uint64(base + j)]
+        change = sign * posterior[np.uint64(position + j)] if n > 1 else sign
+        table[state] = max(table[state] + change, least[state])
 
 
 @jit_token
@@ -251,29 +288,12 @@ def _shift_pair(tables, floor, lattice, t, block, sign):
     left, n_left = lattice.first[t - 1], lattice.count[t - 1]
     right, n_right = lattice.first[t], lattice.count[t]
     for a in range(n_left):
-        row = lattice.state[left + a]
-        total = 0.0
+        row = lattice.state[np.uint64(left + a)]
+        table, least = tables.transition[row], floor.transition[row]
         for b in range(n_right):
-            change = sign * block[a * n_right + b]
-            total += change
-            to = lattice.state[right + b]
-            tables.transition[row, to] = max(
-                tables.transition[row, to] + change, floor.transition[row, to]
-            )
-        tables.out[row] = max(tables.out[row] + total, floor.out[row])
-
-
-@jit_token
-def _shift_sum(tables, floor, pairs, at, sign):
-    """The transitions of a unit that stores the sum of its pairs."""
-    n_states = tables.start.size
-    for a in range(n_states):
-        total = 0.0
-        for b in range(n_states):
-            change = sign * pairs[at + a * n_states + b]
-            total += change
-            tables.transition[a, b] = max(tables.transition[a, b] + change, floor.transition[a, b])
-        tables.out[a] = max(tables.out[a] + total, floor.out[a])
+            to = lattice.state[np.uint64(right + b)]
+            change = sign * block[np.uint64(a * n_right + b)]
+            table[to] = max(table[to] + change, least[to])
 
 
 def unit_work(units, problem):

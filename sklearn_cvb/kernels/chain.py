@@ -3,9 +3,10 @@
 Conventions shared by all kernels
 ---------------------------------
 Token t may take the states ``lattice.state[first[t] : first[t] + count[t]]``, ascending; a token
-that may take all K states lists 0..K-1, and its step is a dense matrix-vector product. Work arrays
-hold one sequence: the entries of its tokens one after the other ("local" layout). ``emission`` is
-filled by the caller with one weight per entry, so any emission family can use these kernels.
+that may take all K states (an open one) lists 0..K-1 and their cells in a row, and its step is a
+dense product. Cells are -1 for all states of a token or for none. Work arrays hold one sequence:
+the entries of its tokens one after the other ("local" layout). ``emission`` is filled by the caller
+with one weight per entry, so any emission family can use these kernels.
 Transition weights need not be normalised. Equations 7 and 8 of Wang and Blunsom (2013).
 """
 
@@ -68,6 +69,8 @@ class Work(NamedTuple):
         One weight per state, and the logs of a start row.
     ones : ndarray of shape (K,)
         Start weights of a stretch that nothing precedes.
+    scales : ndarray of shape (3, K)
+        Factors of emission weights by state.
     """
 
     emission: np.ndarray
@@ -79,6 +82,7 @@ class Work(NamedTuple):
     row: np.ndarray
     log_row: np.ndarray
     ones: np.ndarray
+    scales: np.ndarray
 
 
 @jit_allocating
@@ -108,6 +112,7 @@ def work_of_size(entries, length, n_states, block):
         np.zeros(n_states),
         np.empty(n_states),
         np.ones(n_states),
+        np.empty((3, n_states)),
     )
 
 
@@ -144,52 +149,107 @@ def advance_dense(transition, message, result):
             result[j] += weight * row[j]
 
 
+@jit_token_reduction
+def _column_product(transition, to, message, before):
+    """Sum over all i of message[i] transition[i, to]; the message begins at `before`."""
+    total = 0.0
+    for i in range(transition.shape[0]):
+        total += message[np.uint64(before + i)] * transition[np.uint64(i), to]
+    return total
+
+
 @jit_token
 def advance_lattice(transition, lattice, message, before, t, result, position):
     """Same as `advance_dense` for the states allowed at tokens t - 1 and t."""
+    n_states = transition.shape[0]
     left, n_left = lattice.first[t - 1], lattice.count[t - 1]
     right, n_right = lattice.first[t], lattice.count[t]
-    for j in range(n_right):
-        to = lattice.state[right + j]
-        total = 0.0
+    if n_right == n_states:
+        # All states in their order on the right: whole rows of the table.
+        for j in range(n_states):
+            result[np.uint64(position + j)] = 0.0
         for i in range(n_left):
-            total += message[before + i] * transition[lattice.state[left + i], to]
-        result[position + j] = total
+            weight = message[np.uint64(before + i)]
+            row = transition[lattice.state[np.uint64(left + i)]]
+            for j in range(n_states):
+                result[np.uint64(position + j)] += weight * row[np.uint64(j)]
+        return
+    for j in range(n_right):
+        to = lattice.state[np.uint64(right + j)]
+        total = 0.0
+        if n_left == n_states:
+            total = _column_product(transition, to, message, before)
+        else:
+            for i in range(n_left):
+                step = transition[lattice.state[np.uint64(left + i)], to]
+                total += message[np.uint64(before + i)] * step
+        result[np.uint64(position + j)] = total
 
 
 @jit_token_reduction
-def retreat_dense(transition, message, result):
-    """result[i] = sum over j of transition[i, j] message[j], all states allowed on both sides."""
-    n_states = transition.shape[0]
-    for i in range(n_states):
-        row = transition[i]
-        total = 0.0
-        for j in range(n_states):
-            total += row[j] * message[j]
-        result[i] = total
+def _row_product(row, message, following):
+    """Sum over all j of row[j] message[j]; the message begins at `following`."""
+    total = 0.0
+    for j in range(row.size):
+        total += row[np.uint64(j)] * message[np.uint64(following + j)]
+    return total
 
 
 @jit_token
-def add_outer_dense(left, right, total):
-    """total[i, j] += left[i] right[j]."""
-    for i in range(left.size):
-        weight = left[i]
-        row = total[i]
-        for j in range(right.size):
-            row[j] += weight * right[j]
+def retreat_dense(transition, message, result):
+    """result[i] = sum over j of transition[i, j] message[j], all states allowed on both sides."""
+    for i in range(result.size):
+        result[i] = _row_product(transition[i], message, 0)
 
 
 @jit_token
 def retreat_lattice(transition, lattice, message, following, t, result, position):
     """Same as `retreat_dense` for the states allowed at tokens t and t + 1."""
+    n_states = transition.shape[0]
     left, n_left = lattice.first[t], lattice.count[t]
     right, n_right = lattice.first[t + 1], lattice.count[t + 1]
-    for i in range(n_left):
-        row = lattice.state[left + i]
-        total = 0.0
+    if n_left == n_states and n_right < n_states:
+        # All states in their order on the left: whole columns of the table.
+        for i in range(n_states):
+            result[np.uint64(position + i)] = 0.0
         for j in range(n_right):
-            total += transition[row, lattice.state[right + j]] * message[following + j]
-        result[position + i] = total
+            to = lattice.state[np.uint64(right + j)]
+            weight = message[np.uint64(following + j)]
+            for i in range(n_states):
+                result[np.uint64(position + i)] += transition[np.uint64(i), to] * weight
+        return
+    for i in range(n_left):
+        row = transition[lattice.state[np.uint64(left + i)]]
+        total = 0.0
+        if n_right == n_states:
+            total = _row_product(row, message, following)
+        else:
+            for j in range(n_right):
+                to = lattice.state[np.uint64(right + j)]
+                total += row[to] * message[np.uint64(following + j)]
+        result[np.uint64(position + i)] = total
+
+
+@jit_token_reduction
+def _weigh(message, emission, position, n):
+    """Multiply the message of one token by its emission weights; returns the sum."""
+    total = 0.0
+    for j in range(n):
+        here = np.uint64(position + j)
+        message[here] *= emission[here]
+        total += message[here]
+    return total
+
+
+@jit_token_reduction
+def _weigh_back(message, emission, position, n, inverse):
+    """Multiply emission weights by the backward message and `inverse`; returns its sum."""
+    total = 0.0
+    for j in range(n):
+        here = np.uint64(position + j)
+        total += message[here]
+        emission[here] *= message[here] * inverse
+    return total
 
 
 @jit
@@ -215,15 +275,12 @@ def forward_pass(start, transition, lattice, begin, end, emission, message, scal
             advance_dense(transition, message[previous:position], message[position : position + n])
         else:
             advance_lattice(transition, lattice, message, previous, t, message, position)
-        total = 0.0
-        for j in range(position, position + n):
-            message[j] *= emission[j]
-            total += message[j]
+        total = _weigh(message, emission, position, n)
         if not (_SMALLEST_SCALE < total < _LARGEST_MESSAGE):
             return math.nan
         inverse = 1.0 / total
-        for j in range(position, position + n):
-            message[j] *= inverse
+        for j in range(n):
+            message[np.uint64(position + j)] *= inverse
         scale[t - begin] = total
         product *= total
         if not (1e-150 < product < 1e150):
@@ -259,11 +316,7 @@ def backward_pass(transition, lattice, begin, end, size, emission, message, scal
             )
         else:
             retreat_lattice(transition, lattice, emission, following, t, message, position)
-        inverse = 1.0 / scale[t - begin]
-        total = 0.0
-        for j in range(position, position + n):
-            total += message[j]
-            emission[j] *= message[j] * inverse
+        total = _weigh_back(message, emission, position, n, 1.0 / scale[t - begin])
         if not (total < _LARGEST_MESSAGE):
             return False
         following = position
@@ -318,16 +371,26 @@ def add_outer(lattice, t, work, before, position, total):
     """total[i, j] += forward_t-1(i) g_t(j): pair marginals without their transition factor."""
     left, n_left = lattice.first[t - 1], lattice.count[t - 1]
     right, n_right = lattice.first[t], lattice.count[t]
-    if n_left == total.shape[0] and n_right == n_left:
-        add_outer_dense(
-            work.forward[before:position], work.emission[position : position + n_right], total
-        )
+    if n_right == total.shape[0]:
+        for i in range(n_left):
+            weight = work.forward[np.uint64(before + i)]
+            row = total[lattice.state[np.uint64(left + i)]]
+            for j in range(n_right):
+                row[np.uint64(j)] += weight * work.emission[np.uint64(position + j)]
+        return
+    if n_left == total.shape[0]:
+        for j in range(n_right):
+            to = lattice.state[np.uint64(right + j)]
+            weight = work.emission[np.uint64(position + j)]
+            for i in range(n_left):
+                total[np.uint64(i), to] += work.forward[np.uint64(before + i)] * weight
         return
     for i in range(n_left):
-        row = lattice.state[left + i]
-        weight = work.forward[before + i]
+        row = total[lattice.state[np.uint64(left + i)]]
+        weight = work.forward[np.uint64(before + i)]
         for j in range(n_right):
-            total[row, lattice.state[right + j]] += weight * work.emission[position + j]
+            to = lattice.state[np.uint64(right + j)]
+            row[to] += weight * work.emission[np.uint64(position + j)]
 
 
 @jit_token

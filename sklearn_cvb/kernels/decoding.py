@@ -19,6 +19,9 @@ from sklearn_cvb.kernels.chain import (
 from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
 from sklearn_cvb.kernels.log_space import forward_backward_log, forward_pass_log
 
+# Vectors do not pay below.
+_FEW_STATES = 8
+
 
 @jit
 def best_states(lattice, posterior, begin, end, path):
@@ -51,6 +54,56 @@ def trace_back(lattice, begin, end, size, score, origin, path):
     return log_p
 
 
+@jit_token
+def _extend_paths(transition, lattice, t, score, previous, position, origin):
+    """Score of the best path to each state of token t, before its emission, and its origin.
+
+    The scores of token t - 1 begin at `previous`, those of token t at `position`.
+    """
+    left, n_left = lattice.first[t - 1], lattice.count[t - 1]
+    right, n_right = lattice.first[t], lattice.count[t]
+    if n_right == transition.shape[0] and n_right > _FEW_STATES:
+        # All states in their order on the right: whole rows of the table.
+        for j in range(n_right):
+            score[np.uint64(position + j)] = -math.inf
+            origin[np.uint64(position + j)] = 0
+        for k in range(0, n_left, 2):
+            _take_better(transition, lattice, left, n_left, k, score, previous, position, origin)
+        return
+    for j in range(n_right):
+        to = lattice.state[np.uint64(right + j)]
+        best = -math.inf
+        best_from = 0
+        for k in range(n_left):
+            step = transition[lattice.state[np.uint64(left + k)], to]
+            value = score[np.uint64(previous + k)] + step
+            if value > best:
+                best = value
+                best_from = k
+        score[np.uint64(position + j)] = best
+        origin[np.uint64(position + j)] = best_from
+
+
+@jit_token
+def _take_better(transition, lattice, left, n_left, k, score, previous, position, origin):
+    """Take the paths through states k and k + 1 before where they score more than all so far."""
+    other = min(k + 1, n_left - 1)
+    row = transition[lattice.state[np.uint64(left + k)]]
+    other_row = transition[lattice.state[np.uint64(left + other)]]
+    message, other_message = score[np.uint64(previous + k)], score[np.uint64(previous + other)]
+    for j in range(row.size):
+        here = np.uint64(position + j)
+        best, best_from = score[here], origin[here]
+        value = message + row[np.uint64(j)]
+        best_from = k if value > best else best_from
+        best = value if value > best else best
+        value = other_message + other_row[np.uint64(j)]
+        best_from = other if value > best else best_from
+        best = value if value > best else best
+        score[here] = best
+        origin[here] = best_from
+
+
 @jit_allocating
 def viterbi(log_weights, lattice, starts, path, log_p):
     """Most probable state path of every sequence (log space; ties go to the lowest state).
@@ -60,7 +113,8 @@ def viterbi(log_weights, lattice, starts, path, log_p):
     Fills `path` (n_tokens,) with states and `log_p` (n_sequences,) with max over z of log p(x, z).
     """
     work = work_for(starts[:-1], starts[1:], lattice.count, log_weights.start.size)
-    origin = np.empty(work.forward.size, np.int32)
+    score = work.forward
+    origin = np.empty(score.size, np.int32)
     for i in range(starts.size - 1):
         begin, end = starts[i], starts[i + 1]
         size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, work.emission)
@@ -68,25 +122,17 @@ def viterbi(log_weights, lattice, starts, path, log_p):
         previous = 0
         for t in range(begin, end):
             base, n = lattice.first[t], lattice.count[t]
+            if t == begin:
+                for j in range(n):
+                    score[j] = log_weights.start[lattice.state[np.uint64(base + j)]]
+                    origin[j] = 0
+            else:
+                _extend_paths(log_weights.transition, lattice, t, score, previous, position, origin)
             for j in range(n):
-                to = lattice.state[base + j]
-                best = -math.inf
-                best_from = 0
-                if t == begin:
-                    best = log_weights.start[to]
-                else:
-                    left = lattice.first[t - 1]
-                    for k in range(lattice.count[t - 1]):
-                        step = log_weights.transition[lattice.state[left + k], to]
-                        value = work.forward[previous + k] + step
-                        if value > best:
-                            best = value
-                            best_from = k
-                work.forward[position + j] = best + work.emission[position + j]
-                origin[position + j] = best_from
+                score[np.uint64(position + j)] += work.emission[np.uint64(position + j)]
             previous = position
             position += n
-        log_p[i] = trace_back(lattice, begin, end, size, work.forward, origin, path)
+        log_p[i] = trace_back(lattice, begin, end, size, score, origin, path)
         if log_p[i] == -math.inf:
             best_states(lattice, work.emission, begin, end, path)
 

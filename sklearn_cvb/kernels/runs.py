@@ -51,50 +51,45 @@ def run_forward(factors, lattice, span, bounds, work, position, at):
     log of what long runs divide by on the way, and the next free `position` and `at`. The weight is
     NaN where float64 or ``work.block`` does not hold the run.
     """
-    run_begin, run_end = span
-    begin, end = bounds
-    base, n = lattice.first[run_begin], lattice.count[run_begin]
-    for j in range(n):
-        to = lattice.state[base + j]
-        weight = entry_weight(factors, lattice, base + j, run_begin == end - 1)
-        if run_begin > begin:
-            row = lattice.state[lattice.first[run_begin - 1]]
-            work.forward[position + j] = factors.transition[row, to] * weight
-        else:
-            work.forward[position + j] = factors.start[to] * weight
-    log_scale = 0.0
-    for t in range(run_begin + 1, run_end):
+    base, n = 0, 0
+    log_scale, weight = 0.0, 0.0
+    for t in range(span[0], span[1]):
         left, n_left = base, n
         base, n = lattice.first[t], lattice.count[t]
         now = position + n_left
         if at + n_left * n > work.block.size:
             return math.nan, 0.0, position, at
+        # One loop for first, middle and last tokens: short loops cost what they mispredict.
         for j in range(n):
             to = lattice.state[base + j]
-            weight = entry_weight(factors, lattice, base + j, t == end - 1)
-            total = 0.0
-            for i in range(n_left):
-                step = factors.transition[lattice.state[left + i], to] * weight
-                work.block[np.uint64(at + i * n + j)] = step
-                total += work.forward[np.uint64(position + i)] * step
+            emission = entry_weight(factors, lattice, base + j, t == bounds[1] - 1)
+            if t > span[0]:
+                total = 0.0
+                for i in range(n_left):
+                    step = factors.transition[lattice.state[left + i], to] * emission
+                    work.block[np.uint64(at + i * n + j)] = step
+                    total += work.forward[np.uint64(position + i)] * step
+            elif t > bounds[0]:
+                total = factors.transition[_certain_state(lattice, t - 1), to] * emission
+            else:
+                total = factors.start[to] * emission
             work.forward[np.uint64(now + j)] = total
-        if (t - run_begin) % _SCALED == 0:
+            if t == span[1] - 1:
+                after = 1.0
+                if t < bounds[1] - 1:
+                    after = factors.transition[to, _certain_state(lattice, t + 1)]
+                work.emission[np.uint64(now + j)] = after
+                weight += total * after
+        if (t - span[0]) % _SCALED == _SCALED - 1 and t < span[1] - 1:
             total = _rescale(work, now, n, at, n_left * n)
             if not (_SMALLEST_PRODUCT < total < _LARGEST_PRODUCT):
                 return math.nan, 0.0, position, at
             log_scale += math.log(total)
         at += n_left * n
         position = now
-    total = 0.0
-    for i in range(n):
-        after = 1.0
-        if run_end < end:
-            after = factors.transition[lattice.state[base + i], _certain_state(lattice, run_end)]
-        work.emission[position + i] = after
-        total += work.forward[position + i] * after
-    if not (_SMALLEST_PRODUCT < total < _LARGEST_PRODUCT):
+    if not (_SMALLEST_PRODUCT < weight < _LARGEST_PRODUCT):
         return math.nan, 0.0, position, at
-    return total, log_scale, position + n, at
+    return weight, log_scale, position + n, at
 
 
 @jit_token
