@@ -5,6 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import numba
 import pytest
 
 
@@ -20,8 +21,9 @@ def _cache_of_this_source():
     return Path(tempfile.gettempdir()) / f"sklearn_cvb-{source.hexdigest()[:16]}"
 
 
-# Before anything imports numba, here and in the processes that tests start.
+# For the processes that tests start, and for this one: a plugin may have imported numba by now.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(_cache_of_this_source()))
+numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -343,6 +343,11 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         With ``update="sequence"``: leave out windows of this many tokens instead of whole
         sequences, conditioned on the messages at their borders. For corpora of one or few long
         sequences.
+    batch_size : int, default=1
+        With ``update="sequence"``: leave out and infer so many sequences together, each from the
+        counts of those outside its batch. 1 is the published algorithm. Larger batches are
+        several times faster where most tokens may take many states. Batches hold sequences of
+        similar length.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -403,9 +408,10 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
     loo_score_ : float
-        Mean over tokens of log p(x_i | expected counts of all other sequences), nats. A pseudo
-        leave-one-out score: the other sequences' posteriors have seen x_i, so it is optimistic.
-        Report it beside a held-out likelihood, not instead of one.
+        Mean over tokens of log p(x_i | expected counts of all other sequences), nats; with
+        `batch_size` above 1 of all other batches. A pseudo leave-one-out score: the other
+        sequences' posteriors have seen x_i, so it is optimistic. Report it beside a held-out
+        likelihood, not instead of one.
 
     References
     ----------
@@ -443,6 +449,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         update="sequence",
         order=1,
         block_length=None,
+        batch_size=1,
         n_init=1,
         max_iter=100,
         tol=1e-4,
@@ -464,6 +471,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
             update=update,
             order=order,
             block_length=block_length,
+            batch_size=batch_size,
             n_init=n_init,
             max_iter=max_iter,
             tol=tol,

@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts
 from sklearn_cvb.kernels.chain import work_of_size
-from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.jit import jit, jit_token, jit_token_reduction
 
 
 class Units(NamedTuple):
@@ -65,7 +65,9 @@ class Absence(NamedTuple):
 def units_for(starts, count, n_states, block_length=None):
     """Cut a corpus into sequences, or into windows of at most `block_length` tokens."""
     lengths = np.diff(starts)
-    windows = np.ones_like(lengths) if block_length is None else -(-lengths // block_length)
+    windows = (
+        np.ones_like(lengths) if block_length is None else -(-lengths // block_length)
+    )
     total = int(windows.sum())
     sequence = np.repeat(np.arange(len(lengths)), windows)
     number = np.arange(total) - np.repeat(np.cumsum(windows) - windows, windows)
@@ -214,11 +216,10 @@ def shift_unit(tables, floor, i, units, lattice, posterior, pairs, sign, block):
     before = position
     for t in range(begin, end):
         n = lattice.count[t]
-        borrowed = units.borrowed[i] and t == begin
-        if not borrowed:
-            _shift_token(tables, floor, lattice, t, t == begin, posterior, position, sign)
-        if t < end - 1:
-            _shift_by_state(tables.out, floor.out, lattice, t, posterior, position, sign)
+        if not (units.borrowed[i] and t == begin):
+            _shift_token(
+                tables, floor, lattice, t, t == begin, posterior, position, sign
+            )
         if t > begin and not units.summed[i]:
             n_left = lattice.count[t - 1]
             expand_block(posterior, before, n_left, position, n, pairs, at, block)
@@ -227,59 +228,25 @@ def shift_unit(tables, floor, i, units, lattice, posterior, pairs, sign, block):
         before = position
         position += n
     if units.summed[i]:
-        table = tables.transition.reshape(tables.transition.size)
-        _shift_row(table, 0, floor.transition.reshape(table.size), table.size, pairs, at, sign)
-
-
-@jit_token
-def _shift_row(table, begin, least, size, change, at, sign):
-    """Shift `size` neighbouring entries of a table; what is taken out leaves at least `least`."""
-    if sign > 0.0:
-        for j in range(size):
-            table[np.uint64(begin + j)] += change[np.uint64(at + j)]
-    else:
-        for j in range(size):
-            here = np.uint64(begin + j)
-            rest, bound = table[here] - change[np.uint64(at + j)], least[here]
-            table[here] = rest if rest > bound else bound
+        _shift_sum(tables, floor, pairs, at, sign)
 
 
 @jit_token
 def _shift_token(tables, floor, lattice, t, is_first, posterior, position, sign):
     """The emission of token t, and its start count if it is a sequence's first."""
     base, n = lattice.first[t], lattice.count[t]
-    observed = lattice.cell[base] >= 0
-    if n == tables.emit.size and n > 1:
-        if observed:
-            cell = lattice.cell[base]
-            _shift_row(tables.emission, cell, floor.emission, n, posterior, position, sign)
-            _shift_row(tables.emit, 0, floor.emit, n, posterior, position, sign)
-    elif observed:
-        for j in range(n):
-            slot = np.uint64(base + j)
-            state, cell = lattice.state[slot], np.uint64(lattice.cell[slot])
-            change = sign * posterior[np.uint64(position + j)] if n > 1 else sign
+    for j in range(n):
+        state, cell = lattice.state[base + j], lattice.cell[base + j]
+        change = sign * posterior[position + j] if n > 1 else sign
+        if cell >= 0:
             value = tables.emission[cell] + change
             # One bound for all cells first: most need not look up their own.
             if value <= floor.highest and sign < 0.0:
                 value = max(value, floor.emission[cell])
             tables.emission[cell] = value
             tables.emit[state] = max(tables.emit[state] + change, floor.emit[state])
-    if is_first:
-        _shift_by_state(tables.start, floor.start, lattice, t, posterior, position, sign)
-
-
-@jit_token
-def _shift_by_state(table, least, lattice, t, posterior, position, sign):
-    """Shift the entries of token t's states by its posteriors."""
-    base, n = lattice.first[t], lattice.count[t]
-    if n == table.size and n > 1:
-        _shift_row(table, 0, least, n, posterior, position, sign)
-        return
-    for j in range(n):
-        state = lattice.state[np.uint64(base + j)]
-        change = sign * posterior[np.uint64(position + j)] if n > 1 else sign
-        table[state] = max(table[state] + change, least[state])
+        if is_first:
+            tables.start[state] = max(tables.start[state] + change, floor.start[state])
 
 
 @jit_token
@@ -288,12 +255,46 @@ def _shift_pair(tables, floor, lattice, t, block, sign):
     left, n_left = lattice.first[t - 1], lattice.count[t - 1]
     right, n_right = lattice.first[t], lattice.count[t]
     for a in range(n_left):
-        row = lattice.state[np.uint64(left + a)]
-        table, least = tables.transition[row], floor.transition[row]
+        row = lattice.state[left + a]
+        total = 0.0
         for b in range(n_right):
-            to = lattice.state[np.uint64(right + b)]
-            change = sign * block[np.uint64(a * n_right + b)]
-            table[to] = max(table[to] + change, least[to])
+            change = sign * block[a * n_right + b]
+            total += change
+            to = lattice.state[right + b]
+            tables.transition[row, to] = max(
+                tables.transition[row, to] + change, floor.transition[row, to]
+            )
+        tables.out[row] = max(tables.out[row] + total, floor.out[row])
+
+
+@jit_token_reduction
+def _shift_row(row, least, pairs, at, sign):
+    """Shift one row of the transition counts by pairs from `at` on; returns the sum of these."""
+    total = 0.0
+    if sign > 0.0:
+        for b in range(row.size):
+            value = pairs[np.uint64(at + b)]
+            total += value
+            row[np.uint64(b)] += value
+    else:
+        for b in range(row.size):
+            value = pairs[np.uint64(at + b)]
+            total -= value
+            rest = row[np.uint64(b)] - value
+            bound = least[np.uint64(b)]
+            row[np.uint64(b)] = rest if rest > bound else bound
+    return total
+
+
+@jit_token
+def _shift_sum(tables, floor, pairs, at, sign):
+    """The transitions of a unit that stores the sum of its pairs."""
+    n_states = tables.start.size
+    for a in range(n_states):
+        total = _shift_row(
+            tables.transition[a], floor.transition[a], pairs, at + a * n_states, sign
+        )
+        tables.out[a] = max(tables.out[a] + total, floor.out[a])
 
 
 def unit_work(units, problem):
@@ -302,7 +303,9 @@ def unit_work(units, problem):
     # A stored pair of ambiguous neighbours stands for at most four: 1 for 2 by 2.
     pairs = np.where(units.summed, 0, 4 * np.diff(units.pair))
     block = max(int(pairs.max()), int(problem.lattice.count.max()) ** 2)
-    return work_of_size(int(entries.max()), int(lengths.max()), problem.cells.n_states, block)
+    return work_of_size(
+        int(entries.max()), int(lengths.max()), problem.cells.n_states, block
+    )
 
 
 @jit
@@ -317,7 +320,9 @@ def count_units(units, problem, posterior, pairs):
     zeros = tally_of(empty_counts(problem.cells), None, problem.cells)
     tables = Tally(*(table.copy() for table in zeros))
     block = np.empty(int(problem.lattice.count.max()) ** 2)
-    _add_units(tables, Floor(*zeros, 0.0), units, problem.lattice, posterior, pairs, block)
+    _add_units(
+        tables, Floor(*zeros, 0.0), units, problem.lattice, posterior, pairs, block
+    )
     return HMMCounts(tables.start, tables.transition, tables.emission)
 
 
@@ -339,7 +344,9 @@ def tally_of(counts, prior, cells):
 def counts_of(tables, prior):
     """The counts in tables that had the prior added, in the tables' own memory."""
     counts = HMMCounts(tables.start, tables.transition, tables.emission)
-    for table, added in zip(counts, (prior.start, prior.transition, prior.emission), strict=True):
+    for table, added in zip(
+        counts, (prior.start, prior.transition, prior.emission), strict=True
+    ):
         np.subtract(table, added, out=table)
         np.maximum(table, 0.0, out=table)
     return counts
@@ -365,4 +372,6 @@ def no_absence():
 def full_absence(cells):
     """Tables to track absence in: all ones."""
     n = cells.n_states
-    return Absence(np.ones(n), np.ones((n, n)), np.ones(n), np.ones(len(cells.state)), np.ones(n))
+    return Absence(
+        np.ones(n), np.ones((n, n)), np.ones(n), np.ones(len(cells.state)), np.ones(n)
+    )

@@ -110,7 +110,12 @@ def _aligned(*shape):
 
 def tables_for(lattice, n_states):
     """Tables of zeros for the words of a lattice in which every token may take every state."""
-    width, n_rows = width_for(n_states), lattice.state.size // n_states
+    return tables_for_tokens(lattice.state.size // n_states, n_states)
+
+
+def tables_for_tokens(n_rows, n_states):
+    """Tables of zeros with so many rows of emission weights."""
+    width = width_for(n_states)
     shapes = Tables(
         start=(width,),
         transition=(width, width),
@@ -153,6 +158,57 @@ def expected_counts_dense(weights, lattice, starts, order, side, tables, message
         ):
             return math.nan
     _add(weights, lattice, tables, counts)
+    return total
+
+
+@jit
+def fill_rates(start, transition, out, tables):
+    """Normalise the weights of start and transitions into the tables; no pair is counted yet."""
+    total = 0.0
+    for k in range(start.size):
+        total += start[k]
+    tables.outer[:] = 0.0
+    for k in range(start.size):
+        tables.start[k] = start[k] / total
+        inverse = 1.0 / out[k]
+        for j in range(start.size):
+            weight = transition[k, j] * inverse
+            tables.transition[k, j] = weight
+            tables.backward[j, k] = weight
+
+
+@jit
+def fill_tokens(emission, inverse, lattice, place, begin, end, tables):
+    """Emission weights times `inverse` for the tokens from `begin` on, in rows of their own.
+
+    ``place.first`` is a token's row times K. Clears what the rows have received.
+    """
+    n_states = inverse.size
+    for t in range(begin, end):
+        row = place.first[t] // n_states
+        cell = lattice.cell[lattice.first[t]]
+        target, received = tables.emission[row], tables.received[row]
+        received[:] = 0.0
+        if cell < 0:
+            for k in range(n_states):
+                target[k] = 1.0
+            continue
+        weights = emission[cell : cell + n_states]
+        for k in range(n_states):
+            target[k] = weights[k] * inverse[k]
+
+
+@jit
+def infer_side_by_side(tables, lattice, starts, members, side, n_states, messages):
+    """Posteriors of sequences whose tokens have a row of the tables each (see `fill_tokens`).
+
+    ``lattice.first`` is a token's row times `n_states`. Adds the posteriors to `tables.received`,
+    and the pair marginals without their weights to `tables.outer`. Returns the sum of log Z, or
+    NaN where float64 may lose mass.
+    """
+    total = _forward(tables, lattice, starts, members, side, n_states, messages)
+    if math.isnan(total) or not _backward(tables, starts, members, side, n_states, messages):
+        return math.nan
     return total
 
 
