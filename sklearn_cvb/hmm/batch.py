@@ -33,7 +33,7 @@ from sklearn_cvb.lattice import n_entries
 _SHORTEST_PIECE = 5000
 
 # A run whose steps have more entries is inferred by the kernel for any chain.
-_LARGEST_RUN = 8192
+_LARGEST_RUN = 512
 # Side by side the longest sequences must fit in this many entries (64 MB).
 _LARGEST_BATCH = 8_000_000
 
@@ -89,7 +89,7 @@ def _expectation_of_runs(weights, problem):
     counts = empty_counts(problem.cells)
     factors = Factors(*weights, np.ones(n_states), np.ones(n_states))
     most = int(lattice.count.max())
-    work = work_of_size(runs.longest * most, runs.longest, n_states, max(most**2, _LARGEST_RUN))
+    work = work_of_size(runs.longest * most, runs.longest, n_states, _LARGEST_RUN)
     return counts, expected_counts_of_runs(factors, lattice, starts, runs, work, counts)
 
 

@@ -105,9 +105,9 @@ class CVBHMM(BaseHMM):
         sequences.
     batch_size : int, default=1
         With ``update="sequence"``: leave out and infer so many sequences together, each from the
-        counts of those outside its batch. 1 is the published algorithm. Larger batches are
-        several times faster where most tokens may take many states. Batches hold sequences of
-        similar length.
+        counts of those outside its batch. 1 is the published algorithm. 8 to 32 halve the time
+        where every token may take every state; otherwise nothing is gained. Batches hold sequences
+        of similar length.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100

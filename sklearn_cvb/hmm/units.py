@@ -65,9 +65,7 @@ class Absence(NamedTuple):
 def units_for(starts, count, n_states, block_length=None):
     """Cut a corpus into sequences, or into windows of at most `block_length` tokens."""
     lengths = np.diff(starts)
-    windows = (
-        np.ones_like(lengths) if block_length is None else -(-lengths // block_length)
-    )
+    windows = np.ones_like(lengths) if block_length is None else -(-lengths // block_length)
     total = int(windows.sum())
     sequence = np.repeat(np.arange(len(lengths)), windows)
     number = np.arange(total) - np.repeat(np.cumsum(windows) - windows, windows)
@@ -217,9 +215,7 @@ def shift_unit(tables, floor, i, units, lattice, posterior, pairs, sign, block):
     for t in range(begin, end):
         n = lattice.count[t]
         if not (units.borrowed[i] and t == begin):
-            _shift_token(
-                tables, floor, lattice, t, t == begin, posterior, position, sign
-            )
+            _shift_token(tables, floor, lattice, t, t == begin, posterior, position, sign)
         if t > begin and not units.summed[i]:
             n_left = lattice.count[t - 1]
             expand_block(posterior, before, n_left, position, n, pairs, at, block)
@@ -303,9 +299,7 @@ def unit_work(units, problem):
     # A stored pair of ambiguous neighbours stands for at most four: 1 for 2 by 2.
     pairs = np.where(units.summed, 0, 4 * np.diff(units.pair))
     block = max(int(pairs.max()), int(problem.lattice.count.max()) ** 2)
-    return work_of_size(
-        int(entries.max()), int(lengths.max()), problem.cells.n_states, block
-    )
+    return work_of_size(int(entries.max()), int(lengths.max()), problem.cells.n_states, block)
 
 
 @jit
@@ -320,9 +314,7 @@ def count_units(units, problem, posterior, pairs):
     zeros = tally_of(empty_counts(problem.cells), None, problem.cells)
     tables = Tally(*(table.copy() for table in zeros))
     block = np.empty(int(problem.lattice.count.max()) ** 2)
-    _add_units(
-        tables, Floor(*zeros, 0.0), units, problem.lattice, posterior, pairs, block
-    )
+    _add_units(tables, Floor(*zeros, 0.0), units, problem.lattice, posterior, pairs, block)
     return HMMCounts(tables.start, tables.transition, tables.emission)
 
 
@@ -344,9 +336,7 @@ def tally_of(counts, prior, cells):
 def counts_of(tables, prior):
     """The counts in tables that had the prior added, in the tables' own memory."""
     counts = HMMCounts(tables.start, tables.transition, tables.emission)
-    for table, added in zip(
-        counts, (prior.start, prior.transition, prior.emission), strict=True
-    ):
+    for table, added in zip(counts, (prior.start, prior.transition, prior.emission), strict=True):
         np.subtract(table, added, out=table)
         np.maximum(table, 0.0, out=table)
     return counts
@@ -372,6 +362,4 @@ def no_absence():
 def full_absence(cells):
     """Tables to track absence in: all ones."""
     n = cells.n_states
-    return Absence(
-        np.ones(n), np.ones((n, n)), np.ones(n), np.ones(len(cells.state)), np.ones(n)
-    )
+    return Absence(np.ones(n), np.ones((n, n)), np.ones(n), np.ones(len(cells.state)), np.ones(n))
