@@ -1,4 +1,4 @@
-"""What a second thread gains: restarts of whole fits, read to labels, timed on the wall."""
+"""What a second thread gains: whole fits, read to labels, timed on the wall."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,14 +22,20 @@ _FEWEST = 3
 def dense(settings):
     """Two restarts of EM without a dictionary."""
     X = read(settings, "journal").X[:_SENTENCES]
-    return _two_against_one(DENSE["EM"](N_STATES), X, 2 if settings.quick else 30, settings)
+    return _two_against_one(DENSE["EM"](N_STATES), X, 2, 2 if settings.quick else 30, settings)
+
+
+def one_restart(settings):
+    """One restart of EM without a dictionary: the sentences of a sweep are on threads."""
+    X = read(settings, "journal").X
+    return _two_against_one(DENSE["EM"](N_STATES), X, 1, 2 if settings.quick else 30, settings)
 
 
 def with_dictionary(settings):
     """Two restarts of CVB with a dictionary: reading X is a larger share, and not threaded."""
     text = read(settings, "journal")
     estimator = TAGGERS["CVB sequence"](tag_dictionary_from(text.X, text.y))
-    return _two_against_one(estimator, text.X, 50, settings)
+    return _two_against_one(estimator, text.X, 2, 50, settings)
 
 
 def fit_on(n_jobs, estimator, X, n_restarts, n_sweeps):
@@ -39,8 +45,8 @@ def fit_on(n_jobs, estimator, X, n_restarts, n_sweeps):
     return lambda: estimator.fit(X)
 
 
-def _two_against_one(estimator, X, n_sweeps, settings):
-    two, one = (fit_on(n_jobs, estimator, X, 2, n_sweeps) for n_jobs in (2, 1))
+def _two_against_one(estimator, X, n_restarts, n_sweeps, settings):
+    two, one = (fit_on(n_jobs, estimator, X, n_restarts, n_sweeps) for n_jobs in (2, 1))
     for run in (two, one):
         warmed_up(run)
     patience = 0.0 if settings.quick else _PATIENCE

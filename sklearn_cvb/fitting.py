@@ -1,11 +1,12 @@
 """The fit loop, once for all models: sweeps until they stop changing, restarts on threads."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
 
@@ -147,16 +148,31 @@ def even_pieces(starts, n_tokens):
     return list(pairwise(cuts))
 
 
+def threads_for_each(n_restarts, n_jobs):
+    """How many threads each restart has to itself when restarts run on `n_jobs` threads."""
+    return max(1, effective_n_jobs(n_jobs) // n_restarts)
+
+
 def on_threads(work, pieces, n_jobs):
-    """Call ``work(begin, end)`` for each piece, on threads; every call writes a place of its own.
+    """Call ``work(*piece)`` for each piece on threads; every call writes a place of its own.
 
     Parameters
     ----------
     work : callable
     pieces : list of tuple
     n_jobs : int or None
+
+    Returns
+    -------
+    list
+        What the calls return, in the order of the pieces.
     """
-    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(*piece) for piece in pieces)
+    n_threads = min(effective_n_jobs(n_jobs), len(pieces))
+    if n_threads == 1:
+        return [work(*piece) for piece in pieces]
+    # Joblib looks for results every 10 ms: too seldom for what is called in every sweep.
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(lambda piece: work(*piece), pieces))
 
 
 def best_fit(fits):

@@ -16,7 +16,11 @@ from sklearn_cvb.fitting import (
     run_restarts,
     spawn_generators,
     sweep_until,
+    threads_for_each,
 )
+
+# Threads for each restart, by restarts and jobs.
+SHARES = {(1, 1): 1, (1, 4): 4, (2, 4): 2, (3, 4): 1, (5, 2): 1, (1, None): 1}
 
 
 def follow(values, schedule, record=lambda fit: False):
@@ -191,6 +195,39 @@ def test_every_piece_is_done_on_threads(n_jobs):
 
     on_threads(work, [(0, 4), (4, 5), (5, 10)], n_jobs)
     assert done.tolist() == list(range(10))
+
+
+def test_results_of_pieces_come_back_in_order_from_two_threads():
+    both_here = threading.Barrier(2, timeout=20)
+
+    def work(begin, end):
+        both_here.wait()
+        return begin, end, threading.get_ident()
+
+    (*first, left), (*second, right) = on_threads(work, [(0, 3), (3, 4)], 2)
+    assert (first, second) == ([0, 3], [3, 4])
+    assert left != right
+
+
+def test_one_thread_is_the_caller():
+    here = threading.get_ident()
+    pieces = [(0, 1), (1, 2)]
+    assert on_threads(lambda *_: threading.get_ident(), pieces, 1) == [here, here]
+    assert on_threads(lambda *_: threading.get_ident(), pieces[:1], 2) == [here]
+
+
+def test_an_error_in_a_piece_is_raised():
+    def work(begin, end):
+        if begin:
+            raise ValueError("piece 1 is wrong")
+
+    with pytest.raises(ValueError, match="piece 1 is wrong"):
+        on_threads(work, [(0, 1), (1, 2)], 2)
+
+
+def test_restarts_leave_each_other_an_even_share_of_the_threads():
+    shares = [threads_for_each(n_restarts, n_jobs) for n_restarts, n_jobs in SHARES]
+    assert shares == list(SHARES.values())
 
 
 def test_labels_do_not_depend_on_the_number_of_threads():

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.fitting import even_pieces, on_threads
+from sklearn_cvb.fitting import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.concentrations import Concentrations, learn
@@ -18,8 +18,11 @@ from sklearn_cvb.hmm.parameters import (
 )
 from sklearn_cvb.kernels.batched import (
     SIDE_BY_SIDE,
+    add_tables,
     expected_counts_dense,
+    fill_tables,
     messages_for,
+    tables_beside,
     tables_for,
     width_for,
 )
@@ -31,6 +34,13 @@ from sklearn_cvb.lattice import n_entries
 
 # Fewer tokens than this are not worth a thread.
 _SHORTEST_PIECE = 5000
+# A sweep is cut in no more pieces, and in none with fewer tokens: they would wait for one another.
+_MOST_PIECES, _SMALLEST_PIECE = 8, 30_000
+# Entries of the lattice for every cell of a further table of counts: clearing and adding it then
+# take little time.
+_ENTRIES_PER_CELL = 8
+# Every so many tokens tell how many states a token may take.
+_SAMPLED = 64
 
 # A run whose steps have more entries is inferred by the kernel for any chain.
 _LARGEST_RUN = 512
@@ -52,8 +62,8 @@ class BatchState(NamedTuple):
     n_sweeps: int
 
 
-def expectation(weights, problem, logs=None):
-    """E-step over all sequences.
+def expectation(weights, problem, logs=None, n_jobs=1):
+    """E-step over all sequences, on up to `n_jobs` threads.
 
     Returns
     -------
@@ -65,35 +75,57 @@ def expectation(weights, problem, logs=None):
         Indices of the others.
     """
     lattice, starts = problem.lattice, problem.corpus.starts
-    n_states = problem.cells.n_states
     for attempt in (_expectation_of_runs, _expectation_side_by_side):
-        counts, total = attempt(weights, problem)
+        counts, total = attempt(weights, problem, n_jobs)
         if not np.isnan(total):
             return counts, total, np.empty(0, np.intp)
-    counts = empty_counts(problem.cells)
     log_z = np.empty(problem.corpus.n_sequences)
-    work = work_for(starts[:-1], starts[1:], lattice.count, n_states)
-    expected_counts(weights, lattice, starts, work, counts, log_z)
+
+    def infer(begin, end):
+        cut, counts = starts[begin : end + 1], empty_counts(problem.cells)
+        work = work_for(cut[:-1], cut[1:], lattice.count, problem.cells.n_states)
+        expected_counts(weights, lattice, cut, work, counts, log_z[begin:end])
+        return counts
+
+    counts = _added(on_threads(infer, _pieces(problem), n_jobs))
     if np.isnan(log_z).any():
         logs = log_weights(weights) if logs is None else logs()
+        work = work_for(starts[:-1], starts[1:], lattice.count, problem.cells.n_states)
         expected_counts_log(logs, lattice, starts, work, counts, log_z)
     return counts, log_z[np.isfinite(log_z)].sum(), np.flatnonzero(np.isneginf(log_z))
 
 
-def _expectation_of_runs(weights, problem):
+def _expectation_of_runs(weights, problem, n_jobs):
     """Counts and total log Z from the ambiguous runs; NaN if no token is certain."""
     lattice, starts, runs = problem.lattice, problem.corpus.starts, problem.runs
     if not runs.any_certain:
         return None, np.nan
     n_states = problem.cells.n_states
-    counts = empty_counts(problem.cells)
     factors = Factors(*weights, np.ones(n_states), np.ones(n_states))
-    most = int(lattice.count.max())
-    work = work_of_size(runs.longest * most, runs.longest, n_states, _LARGEST_RUN)
-    return counts, expected_counts_of_runs(factors, lattice, starts, runs, work, counts)
+    longest, most = runs.longest, int(lattice.count.max())
+
+    def infer(begin, end):
+        counts = empty_counts(problem.cells)
+        work = work_of_size(longest * most, longest, n_states, _LARGEST_RUN)
+        cut, some = starts[begin : end + 1], _runs_of(runs, begin, end)
+        return counts, expected_counts_of_runs(factors, lattice, cut, some, work, counts)
+
+    counts, totals = zip(*on_threads(infer, _pieces(problem), n_jobs), strict=True)
+    return _added(counts), sum(totals)
 
 
-def _expectation_side_by_side(weights, problem):
+def _runs_of(runs, begin, end):
+    """The runs of some sequences; what is certain comes with the first ones."""
+    some = runs._replace(sequence=runs.sequence[begin : end + 1])
+    if begin == 0:
+        return some
+    nothing = np.empty(0)
+    return some._replace(
+        start=nothing, transition=np.empty((len(runs.transition), 0)), emission=nothing
+    )
+
+
+def _expectation_side_by_side(weights, problem, n_jobs):
     """Counts and total log Z by matrix products; NaN unless all states are allowed everywhere.
 
     A single sequence is for the kernel that takes one at a time.
@@ -105,12 +137,55 @@ def _expectation_side_by_side(weights, problem):
     fits = side > 1 and longest * side * width_for(n_states) <= _LARGEST_BATCH
     if lattice.count.min() < n_states or not fits:
         return None, np.nan
-    counts = empty_counts(problem.cells)
     order = np.argsort(-lengths, kind="stable")
-    tables, messages = tables_for(lattice, n_states), messages_for(side, longest, n_states)
-    return counts, expected_counts_dense(
-        weights, lattice, starts, order, side, tables, messages, counts
+    n_pieces = len(_pieces(problem))
+    first = tables_for(lattice, n_states)
+    fill_tables(weights, lattice, first)
+    tables = [first, *(tables_beside(first) for _ in range(1, n_pieces))]
+
+    def infer(index):
+        # Every piece gets its share of long sequences.
+        members = np.ascontiguousarray(order[index::n_pieces])
+        side = min(SIDE_BY_SIDE, len(members))
+        messages = messages_for(side, lengths[members[0]], n_states)
+        return expected_counts_dense(
+            lattice, starts, members, side, n_states, tables[index], messages
+        )
+
+    total = sum(on_threads(infer, [(index,) for index in range(n_pieces)], n_jobs))
+    counts = empty_counts(problem.cells)
+    if not np.isnan(total):
+        for table in tables:
+            add_tables(weights, lattice, table, counts)
+    return counts, total
+
+
+def _pieces(problem):
+    """Ranges of sequences that are inferred apart, each with its own counts.
+
+    They depend on the problem alone, so that sums are the same for any number of threads. All
+    tables of counts but the first take no more memory than one with a cell for every word and
+    state, and little time beside the inference.
+    """
+    cells, n_tokens = problem.cells, len(problem.corpus.tokens)
+    n_cells = max(1, len(cells.state))
+    n_entries = n_tokens * problem.lattice.count[::_SAMPLED].mean()
+    n_pieces = min(
+        _MOST_PIECES,
+        n_tokens // _SMALLEST_PIECE,
+        1 + cells.n_rows * cells.n_states // n_cells,
+        1 + int(n_entries / (_ENTRIES_PER_CELL * n_cells)),
     )
+    return even_pieces(problem.corpus.starts, -(-n_tokens // max(1, n_pieces)))
+
+
+def _added(counts):
+    """The sum of the counts of all pieces, in their order."""
+    total, *others = counts
+    for other in others:
+        for table, more in zip(total, other, strict=True):
+            table += more
+    return total
 
 
 class BatchHMM(BaseHMM):
@@ -129,7 +204,7 @@ class BatchHMM(BaseHMM):
                 counts = starting.counts_from_marginals(problem, start.posterior)
             else:
                 weights = start.weights
-                counts, _, _ = expectation(weights, problem)
+                counts, _, _ = expectation(weights, problem, n_jobs=self._n_threads())
         return BatchState(counts, prior, concentrations, weights, np.empty(0, np.intp), 0)
 
     def _sweep(self, state, problem, rng):
@@ -141,13 +216,21 @@ class BatchHMM(BaseHMM):
         prior = self._priors(cells, concentrations)
         weights, penalty = self._maximise(state.counts, prior, cells, state.weights)
         counts, total, unexplained = expectation(
-            weights, problem, lambda: self._log_weights(weights, state.counts, prior, cells)
+            weights,
+            problem,
+            lambda: self._log_weights(weights, state.counts, prior, cells),
+            self._n_threads(),
         )
         value = total - penalty + concentrations.log_density()
         following = BatchState(
             counts, prior, concentrations, weights, unexplained, state.n_sweeps + 1
         )
         return following, float(value)
+
+    def _n_threads(self):
+        """Threads for one restart: those that the other restarts leave."""
+        n_restarts = self.n_init if self._starts_differ() else 1
+        return threads_for_each(n_restarts, self.n_jobs)
 
     def _maximise(self, counts, prior, cells, kept):
         """M-step: new weights, and what the objective subtracts for them."""

@@ -67,7 +67,8 @@ class VBHMM(BatchHMM):
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     n_jobs : int or None, default=None
-        Threads that run restarts; the result does not depend on it.
+        Threads that run restarts and, if there are fewer of these, the sequences of each. The
+        result does not depend on it.
     verbose : int, default=0
         1 prints a line per restart, 2 a line per sweep.
 

@@ -44,6 +44,9 @@ class Tables(NamedTuple):
     outer: np.ndarray
 
 
+_COUNTS = ("starts", "received", "outer")
+
+
 class Messages(NamedTuple):
     """Buffers for sequences side by side: rows of one step follow those of the step before.
 
@@ -99,18 +102,29 @@ def _look_back(message, forward, weights, inverse, g, counts):
     return total
 
 
-def _aligned(*shape):
-    """An array of zeros that begins at a cache line."""
+def _unset(*shape):
+    """An array that begins at a cache line."""
     size = math.prod(shape)
     memory = np.empty(size + LANES)
-    memory.fill(0.0)
     first = -memory.ctypes.data // memory.itemsize % LANES
     return memory[first : first + size].reshape(shape)
 
 
+def _aligned(*shape):
+    """An array of zeros that begins at a cache line."""
+    array = _unset(*shape)
+    array.fill(0.0)
+    return array
+
+
 def tables_for(lattice, n_states):
-    """Tables of zeros for the words of a lattice in which every token may take every state."""
-    return tables_for_tokens(lattice.state.size // n_states, n_states)
+    """Tables for the words of a lattice in which every token may take every state.
+
+    All zeros, but for the emission weights, which `fill_tables` sets.
+    """
+    n_rows, width = lattice.state.size // n_states, width_for(n_states)
+    tables = tables_for_tokens(0, n_states)
+    return tables._replace(emission=_unset(n_rows, width), received=_aligned(n_rows, width))
 
 
 def tables_for_tokens(n_rows, n_states):
@@ -140,24 +154,27 @@ def messages_for(side, longest, n_states):
     )
 
 
+def tables_beside(tables):
+    """The same weights, with counts of their own."""
+    shapes = (getattr(tables, name).shape for name in _COUNTS)
+    return tables._replace(**{name: _aligned(*s) for name, s in zip(_COUNTS, shapes, strict=True)})
+
+
 @jit
-def expected_counts_dense(weights, lattice, starts, order, side, tables, messages, counts):
+def expected_counts_dense(lattice, starts, order, side, n_states, tables, messages):
     """E-step over sequences whose tokens may take every state, `side` of them at a time.
 
-    `order` lists the sequences by falling length; `tables` and `messages` are fresh ones. Returns
-    the total log Z of all sequences; NaN where one leaves the range of float64 (then no counts are
-    added: use `sklearn_cvb.kernels.chain.expected_counts`).
+    `order` lists the sequences by falling length; `tables` come from `fill_tables` and receive the
+    counts (see `add_tables`), `messages` are fresh ones. Returns the total log Z of all sequences;
+    NaN where one leaves the range of float64 (then the counts are incomplete: use
+    `sklearn_cvb.kernels.chain.expected_counts`).
     """
-    _fill(weights, lattice, tables)
     total = 0.0
     for chunk in range(0, order.size, side):
         members = order[chunk : chunk + side]
-        total += _forward(tables, lattice, starts, members, side, weights.start.size, messages)
-        if math.isnan(total) or not _backward(
-            tables, starts, members, side, weights.start.size, messages
-        ):
+        total += infer_side_by_side(tables, lattice, starts, members, side, n_states, messages)
+        if math.isnan(total):
             return math.nan
-    _add(weights, lattice, tables, counts)
     return total
 
 
@@ -213,7 +230,7 @@ def infer_side_by_side(tables, lattice, starts, members, side, n_states, message
 
 
 @jit
-def _fill(weights, lattice, tables):
+def fill_tables(weights, lattice, tables):
     """Copy the weights of the model's states; missing observations have weight 1."""
     n_states = weights.start.size
     for i in range(n_states):
@@ -225,10 +242,12 @@ def _fill(weights, lattice, tables):
         first = lattice.cell[row * n_states]
         for k in range(n_states):
             tables.emission[row, k] = weights.emission[first + k] if first >= 0 else 1.0
+        for k in range(n_states, tables.emission.shape[1]):
+            tables.emission[row, k] = 0.0
 
 
 @jit
-def _add(weights, lattice, tables, counts):
+def add_tables(weights, lattice, tables, counts):
     """Add the counts of the model's states."""
     n_states = weights.start.size
     for i in range(n_states):

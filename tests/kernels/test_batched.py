@@ -10,7 +10,9 @@ from sklearn_cvb.hmm import batch
 from sklearn_cvb.kernels import chain
 from sklearn_cvb.kernels.batched import (
     SIDE_BY_SIDE,
+    add_tables,
     expected_counts_dense,
+    fill_tables,
     messages_for,
     tables_for,
     width_for,
@@ -54,19 +56,16 @@ def zeros_like(weights):
 
 
 def side_by_side(weights, lattice, starts):
-    """Counts and total log Z."""
+    """Counts and total log Z; no counts where that is NaN, as in a fit."""
     n_states, counts, lengths = weights.start.size, zeros_like(weights), np.diff(starts)
     side = min(SIDE_BY_SIDE, len(lengths))
-    total = expected_counts_dense(
-        weights,
-        lattice,
-        starts,
-        np.argsort(-lengths, kind="stable"),
-        side,
-        tables_for(lattice, n_states),
-        messages_for(side, lengths.max(), n_states),
-        counts,
-    )
+    tables = tables_for(lattice, n_states)
+    fill_tables(weights, lattice, tables)
+    order = np.argsort(-lengths, kind="stable")
+    messages = messages_for(side, lengths.max(), n_states)
+    total = expected_counts_dense(lattice, starts, order, side, n_states, tables, messages)
+    if not np.isnan(total):
+        add_tables(weights, lattice, tables, counts)
     return counts, total
 
 
