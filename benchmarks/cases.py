@@ -162,7 +162,7 @@ ROWS = {
         "Two restarts, two threads against one: EM, K=45", threads.dense, True, 1.7, 1.9
     ),
     "threads-one-restart": Row(
-        "One restart, two threads against one: EM, K=45", threads.one_restart, True, 1.3, 1.8
+        "One restart, two threads against one: EM, K=45", threads.one_restart, True, None, None
     ),
     "threads-dictionary": Row(
         "Two restarts, two threads against one: CVB sequence with a dictionary",

@@ -134,10 +134,10 @@ def threads(settings):
     text = text.head(100 if settings.quick else 3000)
     legal = tag_dictionary_from(text.X, text.y)
     fits = {
-        "EM, K=45": (DENSE["EM"](N_STATES), 10),
+        "EM, K=45": (DENSE["EM"](N_STATES), 50),
         "CVB sequence, K=45": (DENSE["CVB sequence"](N_STATES), 5),
-        "CVB sequence, dictionary": (TAGGERS["CVB sequence"](legal), 100),
-        "Gibbs, dictionary": (TAGGERS["Gibbs"](legal), 100),
+        "CVB sequence, dictionary": (TAGGERS["CVB sequence"](legal), 200),
+        "Gibbs, dictionary": (TAGGERS["Gibbs"](legal), 500),
     }
     patience = 0.0 if settings.quick else _PATIENCE
     counts = [n for n in (1, 2, 4) if n <= (os.cpu_count() or 1)]
