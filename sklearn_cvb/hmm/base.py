@@ -26,6 +26,7 @@ from sklearn_cvb.hmm.parameters import (
     symmetric_prior,
 )
 from sklearn_cvb.hmm.prediction import PredictionMixin
+from sklearn_cvb.hmm.summaries import SummariesMixin
 from sklearn_cvb.lattice import cells_for, dense_posterior, lattice_for, problem_of
 from sklearn_cvb.validation import (
     CallbackSupportMixin,
@@ -53,6 +54,7 @@ _READ = (
 
 
 class BaseHMM(
+    SummariesMixin,
     PredictionMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,

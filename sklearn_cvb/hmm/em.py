@@ -102,6 +102,8 @@ class EMHMM(BatchHMM):
     1.21
     """
 
+    _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
+
     _parameter_constraints: dict = {  # noqa: RUF012
         **{
             name: constraint

@@ -491,7 +491,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
 
 
 class GibbsHMMTagger(TaggerMixin, GibbsHMM):
-    """Tagger learned by collapsed Gibbs sampling from raw text, a dictionary and any labels.
+    """Tagger learned by Gibbs sampling from raw text, a dictionary and any labels.
 
     Parameters
     ----------
@@ -514,10 +514,19 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         Concentration of the start row; None for `alpha`.
     alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma priors of `alpha` and `beta` where they are "auto".
+    update : {"token", "sequence", "parameter"}, default="token"
+        What is drawn at a time (compared by Gao and Johnson 2008). "token": each token's state
+        given those of all others, parameters integrated out. "sequence": a path of each sequence
+        from the weights of all others' counts, accepted or not (Metropolis), parameters integrated
+        out. "parameter": all parameters given the states, then all states given the parameters.
+        All three sample the same posterior.
     temperatures : tuple (first, last) or None, default=(2.0, 0.08)
-        Annealing: the conditional of every token is raised to the power 1/temperature, which moves
-        linearly from first to last over all sweeps (Goldwater and Griffiths 2007). None is 1
-        throughout, which samples the posterior.
+        Annealing: temperature moves linearly from first to last over all sweeps (Goldwater and
+        Griffiths 2007). "token" raises the conditional of every token to the power 1/temperature;
+        "sequence" raises the weights of the proposals and what they are accepted by; both sample
+        p(z | x) to that power. "parameter" divides the parameters of the Dirichlets by temperature
+        and raises the weights of the states to 1/temperature: p(z, theta | x) over log theta to
+        that power. None is 1 throughout, which samples the posterior.
     n_burn_in : int or None, default=None
         Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths.
     thin : int, default=10
@@ -582,6 +591,12 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         Concentrations of the last sweep.
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
+    acceptance_rate_ : float
+        Share of accepted proposals over all sweeps, sequences with a choice only; 1 for the other
+        updates, which have none to reject.
+    chains_ : Chains or None
+        Traces of all restarts after burn-in, shape (n_init, n_draws) each: `log_joint` (nats),
+        `alpha`, `beta`, `n_occupied` (see `convergence`). None with annealing.
     samples_ : ndarray of shape (n_samples, n_tokens) or None
         Sampled states of all training tokens, sequences one after the other: every `thin`-th sweep
         after `n_burn_in`. None with annealing.
@@ -590,6 +605,9 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
     ----------
     Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
     AISTATS: figure 1; eqs. 28-29.
+
+    Gao and Johnson (2008), "A comparison of Bayesian estimators for unsupervised hidden Markov
+    model POS taggers", EMNLP.
 
     Examples
     --------
@@ -619,6 +637,7 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         start_alpha=None,
         alpha_prior=(1.0, 1.0),
         beta_prior=(1.0, 1.0),
+        update="token",
         temperatures=(2.0, 0.08),
         n_burn_in=None,
         thin=10,
@@ -640,6 +659,7 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
             start_alpha=start_alpha,
             alpha_prior=alpha_prior,
             beta_prior=beta_prior,
+            update=update,
             temperatures=temperatures,
             n_burn_in=n_burn_in,
             thin=thin,
