@@ -1,11 +1,10 @@
 """Allowed states per token: from a tag dictionary, from known labels, or all of them."""
 
-from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.corpus import Corpus, is_missing, place, sorted_types
+from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.chain import Lattice
 from sklearn_cvb.kernels.jit import jit
 from sklearn_cvb.runs import Runs, runs_of
@@ -24,12 +23,16 @@ class Cells(NamedTuple):
     n_states : int
     n_words : int
         Size of the vocabulary, without the unknown item.
+    expected : ndarray of shape (n_cells,) or None
+        How often the corpus would hold each cell if its words were tagged in the shares that a
+        weighted dictionary gives; NaN for words without weights. None without any weights.
     """
 
     indptr: np.ndarray
     state: np.ndarray
     n_states: int
     n_words: int
+    expected: np.ndarray | None = None
 
     @property
     def n_rows(self):
@@ -95,6 +98,25 @@ def cells_for(rows, n_states, n_words, with_unknown):
     rows = rows + [every] * with_unknown
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     return Cells(indptr, np.concatenate(rows).astype(np.int32), n_states, n_words)
+
+
+def expect(cells, shares, tokens):
+    """Cells that know how often a dictionary's weights expect each of them in a corpus.
+
+    Parameters
+    ----------
+    cells : Cells
+    shares : list of ndarray
+        For each word of the vocabulary, the shares of its states; NaN without weights.
+    tokens : ndarray of shape (n_tokens,), int32
+        Codes of the corpus.
+    """
+    words = tokens[(tokens >= 0) & (tokens < cells.n_words)]
+    uses = np.repeat(
+        np.bincount(words, minlength=cells.n_words), np.diff(cells.indptr)[: cells.n_words]
+    )
+    without = np.full(len(cells.state) - len(uses), np.nan)
+    return cells._replace(expected=np.concatenate([*shares, without]) * np.append(uses, without))
 
 
 def lattice_for(corpus, cells, unknown_rows=None):
@@ -210,141 +232,15 @@ def entry_states(lattice):
     return lattice.state[slots]
 
 
+def entry_cells(lattice):
+    """Cell of every (token, allowed state) entry, -1 where the observation is missing."""
+    slots, _ = _ranges(lattice.first.astype(np.int64), lattice.first + lattice.count)
+    return lattice.cell[slots]
+
+
 def dense_posterior(lattice, posterior, n_states):
     """Spread the entries of `posterior` over all states: ndarray of shape (n_tokens, n_states)."""
     table = np.zeros((len(lattice.first), n_states))
     tokens = np.repeat(np.arange(len(lattice.first)), lattice.count)
     table[tokens, entry_states(lattice)] = posterior
     return table
-
-
-def tags_of(entry):
-    """The tags of one dictionary entry; a single tag may stand without a list."""
-    if isinstance(entry, str) or not hasattr(entry, "__iter__"):
-        return (entry,)
-    return tuple(entry)
-
-
-def check_dictionary(tag_dictionary):
-    """Raise ValueError if an entry of the dictionary is empty or None."""
-    empty = [word for word, entry in tag_dictionary.items() if entry is None or not tags_of(entry)]
-    if empty:
-        raise ValueError(
-            f"tag_dictionary lists no tag for {empty[:5]!r} ({len(empty)} words): leave a word "
-            "out to allow any tag, or build the dictionary with tag_dictionary_from"
-        )
-
-
-class Legal(NamedTuple):
-    """The states a word may take: a dictionary, the states of words missing from it."""
-
-    tag_dictionary: dict
-    states: dict
-    missing: np.ndarray
-
-    def row(self, word):
-        """States of one word, ascending."""
-        entry = self.tag_dictionary.get(word)
-        if entry is None:
-            return self.missing
-        return np.array(sorted({self.states[tag] for tag in tags_of(entry)}), dtype=np.int32)
-
-    def rows(self, words):
-        """States of each word; words with the same entry share one array."""
-        shared = {}
-        rows = []
-        for word in words:
-            entry = self.tag_dictionary.get(word)
-            key = None if entry is None else tags_of(entry)
-            if key not in shared:
-                shared[key] = self.row(word)
-            rows.append(shared[key])
-        return rows
-
-
-def tags_in(tag_dictionary, labels=(), unknown_tags=()):
-    """All tags of a dictionary, of labels and of `unknown_tags`, sorted."""
-    entries = {tags_of(entry) for entry in tag_dictionary.values()}
-    tags = {tag for entry in entries for tag in entry}
-    tags.update(tag for tag in labels if not is_missing(tag))
-    tags.update(unknown_tags)
-    return sorted_types(tags)
-
-
-def describe_forbidden(forbidden, corpus, words, labels):
-    """Words for the first five labels that the dictionary forbids."""
-    rows = [
-        f"({words[t]!r}, {labels[t]!r}, {place(t, corpus.starts)})" for t in forbidden[:5].tolist()
-    ]
-    return (
-        f"{len(forbidden)} labels are not in tag_dictionary: {', '.join(rows)}; add them, or "
-        "build the dictionary with tag_dictionary_from"
-    )
-
-
-def tag_dictionary_from(sentences, tags=None, *, min_count=1, min_share=0.0, count_in=None):
-    """Collect the tags seen with each word, as in section 5.2 of Wang and Blunsom (2013).
-
-    Parameters
-    ----------
-    sentences : list of list
-        Tagged sentences: lists of ``(word, tag)`` pairs, or lists of words with `tags` given.
-    tags : list of list, default=None
-        Tags of the words in `sentences`. None (or NaN) marks an unknown tag.
-    min_count : int, default=1
-        Words seen fewer than this many times in `count_in` may take any tag.
-    min_share : float, default=0.0
-        Drop the tags that make up less than this share of a word's tagged occurrences. Annotation
-        slips are legal tags otherwise, and learners move whole words to them; 0.005 to 0.02 helps
-        on noisy text. The most frequent tag always stays.
-    count_in : list of list, default=None
-        Raw sentences in which occurrences are counted; None for `sentences` themselves.
-
-    Returns
-    -------
-    dict
-        Maps each word to the sorted tuple of its tags.
-
-    Raises
-    ------
-    ValueError
-        If a sentence and its tags differ in length.
-
-    References
-    ----------
-    Wang and Blunsom (2013), section 5.2; Smith and Eisner (2005).
-
-    Examples
-    --------
-    >>> from sklearn_cvb import tag_dictionary_from
-    >>> tag_dictionary_from([["the", "duck"], ["we", "duck"]], [["DT", "NN"], ["PRP", "VB"]])
-    {'the': ('DT',), 'duck': ('NN', 'VB'), 'we': ('PRP',)}
-    >>> tag_dictionary_from([["a", "b", "b"]], [["X", "Y", "Y"]], min_count=2)
-    {'a': ('X', 'Y'), 'b': ('Y',)}
-    >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], min_share=0.2)
-    {'a': ('X',)}
-    """
-    seen, counts = {}, Counter()
-    for i, sentence in enumerate(sentences):
-        pairs = sentence
-        if tags is not None:
-            if len(sentence) != len(tags[i]):
-                raise ValueError(f"sentence {i} has {len(sentence)} words but {len(tags[i])} tags")
-            pairs = zip(sentence, tags[i], strict=True)
-        for word, tag in pairs:
-            counts[word] += 1
-            if not is_missing(tag):
-                seen.setdefault(word, Counter())[tag] += 1
-    if count_in is not None:
-        counts = Counter(word for sentence in count_in for word in sentence)
-    every = tuple(sorted_types({tag for tallies in seen.values() for tag in tallies}))
-    return {
-        word: _frequent(tallies, min_share) if counts[word] >= min_count else every
-        for word, tallies in seen.items()
-    }
-
-
-def _frequent(tallies, min_share):
-    """The tags with at least this share of a word's occurrences, or the most frequent one."""
-    least = min(min_share * tallies.total(), max(tallies.values()))
-    return tuple(sorted_types(tag for tag, count in tallies.items() if count >= least))

@@ -16,7 +16,7 @@ from sklearn_cvb.datasets import (
     read_conllu,
     read_word_tag,
 )
-from sklearn_cvb.lattice import tag_dictionary_from, tags_in
+from sklearn_cvb.dictionary import tag_dictionary_from, tags_in
 
 FETCHERS = {
     "treebank": fetch_treebank_tagged,

@@ -229,9 +229,10 @@ class BaseHMM(
         corpus = reading.encode(sequences, self._index)
         self._check_unknown(corpus, sequences)
         rows = self._word_states(corpus, y)
-        self._cells = cells_for(
+        cells = cells_for(
             rows, self._n_states, len(types), with_unknown=self.handle_unknown != "error"
         )
+        self._cells = self._weighted(cells, corpus)
         return problem_of(corpus, self._training_lattice(corpus, sequences, y), self._cells)
 
     def _vocabulary_types(self, sequences):
@@ -252,6 +253,10 @@ class BaseHMM(
         """Set the number of states; return the states of each word (None: all of them)."""
         self._n_states = self.n_components
         return None
+
+    def _weighted(self, cells, corpus):
+        """The layout of parameters with what a dictionary's weights expect of them."""
+        return cells
 
     def _training_lattice(self, corpus, sequences, y):
         return lattice_for(corpus, self._cells)

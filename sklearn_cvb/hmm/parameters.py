@@ -60,6 +60,20 @@ def symmetric_prior(cells, alpha, beta, start_alpha):
     )
 
 
+def with_dictionary(prior, cells, weight):
+    """The prior with the counts that a weighted dictionary expects, times `weight`.
+
+    As if the corpus had been tagged so many times in the proportions of the dictionary.
+    """
+    if cells.expected is None:
+        return prior
+    added = weight * np.nan_to_num(cells.expected)
+    return prior._replace(
+        emission=prior.emission + added,
+        emission_total=prior.emission_total + cells.row_totals(added),
+    )
+
+
 def empty_counts(cells):
     """Counts of zero."""
     n = cells.n_states

@@ -15,7 +15,7 @@ from sklearn_cvb.hmm.parameters import (
 from sklearn_cvb.kernels.chain import Weights
 from sklearn_cvb.kernels.decoding import smoothed
 from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.lattice import entry_states, n_entries
+from sklearn_cvb.lattice import entry_cells, entry_states, n_entries
 
 # Smooths the transitions counted between unambiguous neighbours (Kupiec 1992).
 _UNAMBIGUOUS_COUNT = 0.1
@@ -106,8 +106,16 @@ def posterior_of(start, problem):
 
 
 def token_start(problem, rng):
-    """q_t from Dirichlet(1) over each token's allowed states, independently."""
+    """q_t from Dirichlet(1) over each token's allowed states, independently.
+
+    Times the shares that a weighted dictionary gives them.
+    """
     entries = rng.standard_exponential(n_entries(problem.lattice))
+    expected = problem.cells.expected
+    if expected is not None:
+        # A missing observation takes the last value: any state is as likely.
+        shares = np.append(np.where(np.isnan(expected), 1.0, expected), 1.0)
+        entries *= shares[entry_cells(problem.lattice)]
     normalise_entries(problem.lattice, entries)
     return Start(entries, None)
 
@@ -122,11 +130,7 @@ def word_start(problem, rng):
     weights = rng.standard_gamma(_WORD_CONCENTRATION, len(problem.cells.state))
     # The missing word takes the last weight, 1: uniform. No word loses all weight to underflow.
     weights = np.append(weights + 1e-200, 1.0)
-    tokens = np.repeat(np.arange(len(lattice.first)), lattice.count)
-    offsets = np.arange(len(tokens)) - np.repeat(
-        np.cumsum(lattice.count) - lattice.count, lattice.count
-    )
-    entries = weights[lattice.cell[lattice.first[tokens] + offsets]]
+    entries = weights[entry_cells(lattice)]
     normalise_entries(lattice, entries)
     return Start(entries, None)
 

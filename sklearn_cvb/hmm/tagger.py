@@ -6,15 +6,10 @@ from numbers import Integral, Real
 import numpy as np
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.lattice import (
-    Legal,
-    check_dictionary,
-    describe_forbidden,
-    lattice_for,
-    restrict,
-    tags_in,
-)
-from sklearn_cvb.validation import Interval, StrOptions
+from sklearn_cvb.dictionary import Legal, check_dictionary, describe_forbidden, tags_in
+from sklearn_cvb.hmm.parameters import with_dictionary
+from sklearn_cvb.lattice import expect, lattice_for, restrict
+from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
@@ -78,6 +73,7 @@ class TaggerMixin:
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "tag_dictionary": [dict, None],
+        "dictionary_weight": [Interval(Real, 0, None, closed="left")],
         "unknown_tags": ["array-like", set, None],
         "supervision": [StrOptions({"y", "none"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -138,6 +134,20 @@ class TaggerMixin:
         if not dictionary and self.unknown_tags is None:
             return None
         return self._legal.rows(self.vocabulary_.tolist())
+
+    def _weighted(self, cells, corpus):
+        if not self._legal.any_weights:
+            return cells
+        if self.beta == "auto":
+            raise InvalidParameterError(
+                "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
+                "with weights makes unequal: give beta a number, or the dictionary no weights"
+            )
+        return expect(cells, self._legal.shares(self.vocabulary_.tolist()), corpus.tokens)
+
+    def _priors(self, cells, concentrations):
+        prior = super()._priors(cells, concentrations)
+        return with_dictionary(prior, cells, self.dictionary_weight)
 
     def _read_labels(self, y, corpus):
         return read_labels(y, corpus, numeric=self.vocabulary_.dtype.kind in "iuf")

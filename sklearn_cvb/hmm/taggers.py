@@ -15,8 +15,12 @@ class EMHMMTagger(TaggerMixin, EMHMM):
     Parameters
     ----------
     tag_dictionary : dict or None, default=None
-        Maps a word to its legal tags (see `tag_dictionary_from`). Words missing from it may take
+        Maps a word to its legal tags, or to a dict that says how often each was seen, such as
+        ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). Words missing from it may take
         any tag, or `unknown_tags`. Looked up by the word itself, also outside the vocabulary.
+    dictionary_weight : float, default=1.0
+        How much a dictionary that says how often tags were seen counts as evidence: as if so many
+        times the corpus had been tagged in its proportions (added to `beta` cell by cell).
     unknown_tags : collection or None, default=None
         Tags of words missing from the dictionary; None for all.
     supervision : {"y", "none"}, default="y"
@@ -38,8 +42,9 @@ class EMHMMTagger(TaggerMixin, EMHMM):
     tol : float, default=1e-4
         Stop when the objective changes by less than this per token.
     init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
-        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
-        (None means this with a dictionary or labels). "parameter": random weights and one E-step
+        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
+        times the dictionary's weights if it has any (None means this with a dictionary or labels).
+        "parameter": random weights and one E-step
         (None means this otherwise). "word": one posterior
         for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
         neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
@@ -118,6 +123,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         self,
         tag_dictionary=None,
         *,
+        dictionary_weight=1.0,
         unknown_tags=None,
         supervision="y",
         n_components=None,
@@ -152,6 +158,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
             verbose=verbose,
         )
         self.tag_dictionary = tag_dictionary
+        self.dictionary_weight = dictionary_weight
         self.unknown_tags = unknown_tags
         self.supervision = supervision
 
@@ -162,8 +169,12 @@ class VBHMMTagger(TaggerMixin, VBHMM):
     Parameters
     ----------
     tag_dictionary : dict or None, default=None
-        Maps a word to its legal tags (see `tag_dictionary_from`). Words missing from it may take
+        Maps a word to its legal tags, or to a dict that says how often each was seen, such as
+        ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). Words missing from it may take
         any tag, or `unknown_tags`. Looked up by the word itself, also outside the vocabulary.
+    dictionary_weight : float, default=1.0
+        How much a dictionary that says how often tags were seen counts as evidence: as if so many
+        times the corpus had been tagged in its proportions (added to `beta` cell by cell).
     unknown_tags : collection or None, default=None
         Tags of words missing from the dictionary; None for all.
     supervision : {"y", "none"}, default="y"
@@ -187,8 +198,9 @@ class VBHMMTagger(TaggerMixin, VBHMM):
     tol : float, default=1e-4
         Stop when the bound changes by less than this per token.
     init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
-        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
-        (None means this with a dictionary or labels). "parameter": random weights and one E-step
+        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
+        times the dictionary's weights if it has any (None means this with a dictionary or labels).
+        "parameter": random weights and one E-step
         (None means this otherwise). "word": one posterior
         for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
         neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
@@ -269,6 +281,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         self,
         tag_dictionary=None,
         *,
+        dictionary_weight=1.0,
         unknown_tags=None,
         supervision="y",
         n_components=None,
@@ -307,6 +320,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
             verbose=verbose,
         )
         self.tag_dictionary = tag_dictionary
+        self.dictionary_weight = dictionary_weight
         self.unknown_tags = unknown_tags
         self.supervision = supervision
 
@@ -317,8 +331,12 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
     Parameters
     ----------
     tag_dictionary : dict or None, default=None
-        Maps a word to its legal tags (see `tag_dictionary_from`). Words missing from it may take
+        Maps a word to its legal tags, or to a dict that says how often each was seen, such as
+        ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). Words missing from it may take
         any tag, or `unknown_tags`. Looked up by the word itself, also outside the vocabulary.
+    dictionary_weight : float, default=1.0
+        How much a dictionary that says how often tags were seen counts as evidence: as if so many
+        times the corpus had been tagged in its proportions (added to `beta` cell by cell).
     unknown_tags : collection or None, default=None
         Tags of words missing from the dictionary; None for all.
     supervision : {"y", "none"}, default="y"
@@ -357,8 +375,9 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
     tol : float, default=1e-4
         Stop after two changes of the monitor in a row below this (nats per token).
     init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
-        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
-        (None means this with a dictionary or labels). "parameter": random weights and one E-step
+        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
+        times the dictionary's weights if it has any (None means this with a dictionary or labels).
+        "parameter": random weights and one E-step
         (None means this otherwise, for update="token" "word"). "word": one posterior
         for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
         neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
@@ -440,6 +459,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         self,
         tag_dictionary=None,
         *,
+        dictionary_weight=1.0,
         unknown_tags=None,
         supervision="y",
         n_components=None,
@@ -486,6 +506,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
             verbose=verbose,
         )
         self.tag_dictionary = tag_dictionary
+        self.dictionary_weight = dictionary_weight
         self.unknown_tags = unknown_tags
         self.supervision = supervision
 
@@ -496,8 +517,12 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
     Parameters
     ----------
     tag_dictionary : dict or None, default=None
-        Maps a word to its legal tags (see `tag_dictionary_from`). Words missing from it may take
+        Maps a word to its legal tags, or to a dict that says how often each was seen, such as
+        ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). Words missing from it may take
         any tag, or `unknown_tags`. Looked up by the word itself, also outside the vocabulary.
+    dictionary_weight : float, default=1.0
+        How much a dictionary that says how often tags were seen counts as evidence: as if so many
+        times the corpus had been tagged in its proportions (added to `beta` cell by cell).
     unknown_tags : collection or None, default=None
         Tags of words missing from the dictionary; None for all.
     supervision : {"y", "none"}, default="y"
@@ -538,8 +563,9 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
     tol : float, default=1e-4
         Ignored: a sampler runs all its sweeps.
     init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
-        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
-        (None means this with a dictionary or labels). "parameter": random weights and one E-step
+        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
+        times the dictionary's weights if it has any (None means this with a dictionary or labels).
+        "parameter": random weights and one E-step
         (None means this otherwise). "word": one posterior
         for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
         neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
@@ -629,6 +655,7 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         self,
         tag_dictionary=None,
         *,
+        dictionary_weight=1.0,
         unknown_tags=None,
         supervision="y",
         n_components=None,
@@ -675,5 +702,6 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
             verbose=verbose,
         )
         self.tag_dictionary = tag_dictionary
+        self.dictionary_weight = dictionary_weight
         self.unknown_tags = unknown_tags
         self.supervision = supervision

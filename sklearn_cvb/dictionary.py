@@ -1,0 +1,201 @@
+"""Tag dictionaries: the legal tags of words, how often each was seen, and where to get them."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.corpus import is_missing, place, sorted_types
+
+# The least share of a word that a tag of its entry can have.
+_SMALLEST_SHARE = 1e-6
+
+
+def tags_of(entry):
+    """The tags of one dictionary entry; a single tag may stand without a list."""
+    if isinstance(entry, str) or not hasattr(entry, "__iter__"):
+        return (entry,)
+    return tuple(entry)
+
+
+def is_weighted(entry):
+    """Whether a dictionary entry says how often each tag was seen."""
+    return isinstance(entry, Mapping)
+
+
+def check_dictionary(tag_dictionary):
+    """Raise ValueError if an entry of the dictionary is empty, None, or has impossible weights."""
+    empty = [word for word, entry in tag_dictionary.items() if entry is None or not tags_of(entry)]
+    if empty:
+        raise ValueError(
+            f"tag_dictionary lists no tag for {empty[:5]!r} ({len(empty)} words): leave a word "
+            "out to allow any tag, or build the dictionary with tag_dictionary_from"
+        )
+    wrong = [
+        word
+        for word, entry in tag_dictionary.items()
+        if is_weighted(entry) and not _can_be_shared(entry.values())
+    ]
+    if wrong:
+        raise ValueError(
+            f"tag_dictionary gives weights that are negative, not finite, not numbers or all zero "
+            f"to {wrong[:5]!r} ({len(wrong)} words): a weight says how often a tag was seen"
+        )
+
+
+def _can_be_shared(weights):
+    """Whether weights are finite numbers, none negative and not all zero."""
+    weights = list(weights)
+    if not all(isinstance(w, Real) and math.isfinite(w) and w >= 0 for w in weights):
+        return False
+    return 0 < sum(weights) < math.inf
+
+
+class Legal(NamedTuple):
+    """The states a word may take: a dictionary, the states of words missing from it."""
+
+    tag_dictionary: dict
+    states: dict
+    missing: np.ndarray
+
+    def row(self, word):
+        """States of one word, ascending."""
+        entry = self.tag_dictionary.get(word)
+        if entry is None:
+            return self.missing
+        return np.array(sorted({self.states[tag] for tag in tags_of(entry)}), dtype=np.int32)
+
+    def rows(self, words):
+        """States of each word; words with the same entry share one array."""
+        shared = {}
+        rows = []
+        for word in words:
+            entry = self.tag_dictionary.get(word)
+            key = None if entry is None else tags_of(entry)
+            if key not in shared:
+                shared[key] = self.row(word)
+            rows.append(shared[key])
+        return rows
+
+    @property
+    def any_weights(self):
+        """Whether any entry has weights."""
+        return any(map(is_weighted, self.tag_dictionary.values()))
+
+    def shares(self, words):
+        """Each word's weights over their sum, in the order of its row; NaN without weights.
+
+        A weight of 0 gets a very small share: learners never come back from none at all.
+        """
+        return [self._shares_of(word) for word in words]
+
+    def _shares_of(self, word):
+        entry = self.tag_dictionary.get(word)
+        if not is_weighted(entry):
+            return np.full(len(self.row(word)), np.nan)
+        tags = sorted(entry, key=self.states.__getitem__)
+        weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
+        return np.maximum(weights / weights.sum(), _SMALLEST_SHARE)
+
+
+def tags_in(tag_dictionary, labels=(), unknown_tags=()):
+    """All tags of a dictionary, of labels and of `unknown_tags`, sorted."""
+    entries = {tags_of(entry) for entry in tag_dictionary.values()}
+    tags = {tag for entry in entries for tag in entry}
+    tags.update(tag for tag in labels if not is_missing(tag))
+    tags.update(unknown_tags)
+    return sorted_types(tags)
+
+
+def describe_forbidden(forbidden, corpus, words, labels):
+    """Words for the first five labels that the dictionary forbids."""
+    rows = [
+        f"({words[t]!r}, {labels[t]!r}, {place(t, corpus.starts)})" for t in forbidden[:5].tolist()
+    ]
+    return (
+        f"{len(forbidden)} labels are not in tag_dictionary: {', '.join(rows)}; add them, or "
+        "build the dictionary with tag_dictionary_from"
+    )
+
+
+def tag_dictionary_from(
+    sentences, tags=None, *, min_count=1, min_share=0.0, count_in=None, weights=False
+):
+    """Collect the tags seen with each word, as in section 5.2 of Wang and Blunsom (2013).
+
+    Parameters
+    ----------
+    sentences : list of list
+        Tagged sentences: lists of ``(word, tag)`` pairs, or lists of words with `tags` given.
+    tags : list of list, default=None
+        Tags of the words in `sentences`. None (or NaN) marks an unknown tag.
+    min_count : int, default=1
+        Words seen fewer than this many times in `count_in` may take any tag.
+    min_share : float, default=0.0
+        Drop the tags that make up less than this share of a word's tagged occurrences. Annotation
+        slips are legal tags otherwise, and learners move whole words to them; 0.005 to 0.02 helps
+        on noisy text. The most frequent tag always stays.
+    count_in : list of list, default=None
+        Raw sentences in which occurrences are counted; None for `sentences` themselves.
+    weights : bool, default=False
+        Say how often each tag was seen: a tagger then starts from these shares and holds on to
+        them (see its `dictionary_weight`), so that a slip does not win a whole word.
+
+    Returns
+    -------
+    dict
+        Maps each word to the sorted tuple of its tags or, with `weights`, to a dict from its tags
+        to how often each was seen (words that may take any tag keep the tuple).
+
+    Raises
+    ------
+    ValueError
+        If a sentence and its tags differ in length.
+
+    References
+    ----------
+    Wang and Blunsom (2013), section 5.2; Smith and Eisner (2005).
+
+    Examples
+    --------
+    >>> from sklearn_cvb import tag_dictionary_from
+    >>> tag_dictionary_from([["the", "duck"], ["we", "duck"]], [["DT", "NN"], ["PRP", "VB"]])
+    {'the': ('DT',), 'duck': ('NN', 'VB'), 'we': ('PRP',)}
+    >>> tag_dictionary_from([["a", "b", "b"]], [["X", "Y", "Y"]], min_count=2)
+    {'a': ('X', 'Y'), 'b': ('Y',)}
+    >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], min_share=0.2)
+    {'a': ('X',)}
+    >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], weights=True)
+    {'a': {'X': 9, 'Y': 1}}
+    """
+    seen, counts = {}, Counter()
+    for i, sentence in enumerate(sentences):
+        pairs = sentence
+        if tags is not None:
+            if len(sentence) != len(tags[i]):
+                raise ValueError(f"sentence {i} has {len(sentence)} words but {len(tags[i])} tags")
+            pairs = zip(sentence, tags[i], strict=True)
+        for word, tag in pairs:
+            counts[word] += 1
+            if not is_missing(tag):
+                seen.setdefault(word, Counter())[tag] += 1
+    if count_in is not None:
+        counts = Counter(word for sentence in count_in for word in sentence)
+    every = tuple(sorted_types({tag for tallies in seen.values() for tag in tallies}))
+    dictionary = {}
+    for word, tallies in seen.items():
+        frequent = _frequent(tallies, min_share)
+        if counts[word] < min_count:
+            dictionary[word] = every
+        else:
+            dictionary[word] = {tag: tallies[tag] for tag in frequent} if weights else frequent
+    return dictionary
+
+
+def _frequent(tallies, min_share):
+    """The tags with at least this share of a word's occurrences, or the most frequent one."""
+    least = min(min_share * tallies.total(), max(tallies.values()))
+    return tuple(sorted_types(tag for tag, count in tallies.items() if count >= least))
