@@ -83,6 +83,8 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         The objective of every sweep.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool
@@ -231,6 +233,8 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         The bound of every sweep; it never decreases.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool
@@ -399,6 +403,8 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         Mean log normaliser per token of every sweep (nats): a monitor, not a bound; it may fall.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool
@@ -572,6 +578,8 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         log p(x, z | alpha, beta) after every sweep (nats).
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool

@@ -1,6 +1,7 @@
 """Accuracy of tags, mappings from states to tags, perplexity, and scorers for model selection."""
 
 from sklearn_cvb.metrics.language import bits_per_token, perplexity
+from sklearn_cvb.metrics.matching import match_states, relabel
 from sklearn_cvb.metrics.scorers import (
     TaggingScorer,
     many_to_one_scorer,
@@ -22,10 +23,12 @@ __all__ = [
     "bits_per_token",
     "many_to_one_accuracy",
     "many_to_one_scorer",
+    "match_states",
     "one_to_one_accuracy",
     "one_to_one_scorer",
     "perplexity",
     "perplexity_scorer",
+    "relabel",
     "tag_confusion",
     "token_accuracy",
     "token_accuracy_scorer",
