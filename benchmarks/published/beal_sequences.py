@@ -152,7 +152,7 @@ def _described(X, seed):
     return {
         name: {
             "states": n_kept(model),
-            "on paths": len(set().union(*states_of_kinds(model))),
+            "labelled": len(set().union(*states_of_kinds(model))),
             "structure": has_structure(model),
             "sweeps": int(model.n_iter_),
             "converged": bool(model.converged_),
@@ -217,7 +217,7 @@ def tables(results):
             [
                 title,
                 _distribution(one["states"] for one in found),
-                _distribution(one["on paths"] for one in found),
+                _distribution(one["labelled"] for one in found),
                 f"{sum(one['structure'] for one in found)} of {len(found)}",
                 f"{np.median(sweeps):.0f} ({sweeps[0]} to {sweeps[-1]})",
                 _best(name, starts),
@@ -225,7 +225,7 @@ def tables(results):
         )
     rows.append(["*thesis: ML*", "*more than 7*", "", "*no*", "*296*", ""])
     rows.append(["*thesis: VB*", "*7: 1*", "", "*1 of 1*", "*29*", ""])
-    header = ["", "states kept: starts", "states on Viterbi paths: starts", "3 + 3 + 1"]
+    header = ["", "states kept: starts", "states of some label: starts", "3 + 3 + 1"]
     header += ["sweeps, median (range)", "start with the best objective"]
     return list_table(header, rows, f"States kept of 12, {len(starts)} starts")
 
@@ -294,7 +294,7 @@ def _draw_hinton(results):
         "VB: mean probabilities": best["VB"]["means"],
     }
     names = [str(state + 1) for state in range(N_STATES)]
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    figure = Figure(figsize=(11, 4.1), layout="constrained")
     parts = figure.subfigures(1, len(columns))
     for part, (title, tables) in zip(parts, columns.items(), strict=True):
         axes = part.subplots(
@@ -332,7 +332,7 @@ def _draw_graph(results):
 
 
 def _draw_states(results):
-    """How many starts end with how many states, by method."""
+    """How many starts label with how many states, by method."""
     from matplotlib.figure import Figure
 
     from sklearn_cvb.plotting.axes import legend_beside
@@ -341,10 +341,10 @@ def _draw_states(results):
     ax = figure.subplots()
     numbers = np.arange(1, N_STATES + 1)
     for index, (name, title) in enumerate(METHODS.items()):
-        kept = Counter(start[name]["states"] for start in results["starts"])
-        heights = [100 * kept[n] / len(results["starts"]) for n in numbers]
+        used = Counter(start[name]["labelled"] for start in results["starts"])
+        heights = [100 * used[n] / len(results["starts"]) for n in numbers]
         ax.bar(numbers + 0.2 * (index - 1.5), heights, width=0.2, label=title)
-    ax.set(xlabel="states kept (thesis: VB 7)", ylabel="starts (%)", xticks=numbers)
+    ax.set(xlabel="states that label a symbol (thesis: VB 7)", ylabel="starts (%)", xticks=numbers)
     ax.set_xlim(2.5, N_STATES + 0.5)
     legend_beside(ax)
     return figure
