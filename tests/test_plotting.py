@@ -5,8 +5,17 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from sklearn_cvb import CVBHMM, VBHMM
-from sklearn_cvb.plotting import plot_accuracy, plot_history
+from sklearn_cvb import CVBHMM, VBHMM, VBHMMTagger
+from sklearn_cvb.plotting import (
+    hinton,
+    plot_accuracy,
+    plot_components,
+    plot_confusion,
+    plot_history,
+    plot_restarts,
+    plot_transitions,
+)
+from sklearn_cvb.selection import ComponentSelection, Criterion
 
 X = [["a", "b", "a", "b"], ["b", "a"], ["a", "b", "b"]]
 
@@ -60,3 +69,122 @@ def test_history_is_drawn_by_sweep_with_its_unit(model, unit):
 def test_history_of_an_unfitted_model_is_refused():
     with pytest.raises(NotFittedError):
         plot_history(VBHMM())
+
+
+def test_every_restart_is_drawn_and_the_kept_one_last(axes):
+    model = VBHMM(n_init=3, random_state=0, max_iter=9, tol=0).fit(X)
+    kept = int(np.argmax(model.restart_objectives_))
+    lines = plot_restarts(model, ax=axes).get_lines()
+    assert len(lines) == 3
+    np.testing.assert_array_equal(lines[-1].get_ydata(), model.history_)
+    order = [index for index in range(3) if index != kept] + [kept]
+    for line, index in zip(lines, order, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), model.restart_histories_[index])
+        assert line.get_markevery() == [8]
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert texts == ["other restarts", f"kept: restart {kept}"]
+    assert lines[0].get_color() != lines[-1].get_color()
+
+
+def test_hinton_squares_have_areas_signs_and_places(axes):
+    matrix = np.array([[4.0, -1.0, 0.0], [0.25, 2.0, -4.0]])
+    hinton(matrix, row_labels=["x", "y"], column_labels=list("abc"), ax=axes)
+    cells = {}
+    for square in axes.patches:
+        side = square.get_width()
+        assert square.get_height() == side
+        column, row = (np.add(square.get_xy(), side / 2)).round(9)
+        cells[int(row), int(column)] = side**2, square.get_facecolor()
+    assert set(cells) == {(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)}
+    for place, (area, color) in cells.items():
+        np.testing.assert_allclose(area, 0.95**2 * abs(matrix[place]) / 4)
+        assert color == cells[(0, 0) if matrix[place] > 0 else (0, 1)][1]
+    assert cells[0, 0][1] != cells[0, 1][1]
+    assert [text.get_text() for text in axes.get_xticklabels()] == list("abc")
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["x", "y"]
+    # The first row is at the top.
+    assert axes.get_ylim() == (1.5, -0.5)
+
+
+def test_hinton_of_a_vector_with_a_common_scale(axes):
+    (small, large) = hinton([1.0, 8.0], largest=4.0, ax=axes).patches
+    np.testing.assert_allclose([small.get_width(), large.get_width()], [0.95 / 2, 0.95])
+
+
+@pytest.mark.parametrize(
+    ("matrix", "labels", "message"),
+    [([[np.nan]], None, "finite"), ([[1.0, 2.0]], ["a"], "1 column_labels for 2 cells")],
+)
+def test_hinton_refuses_what_it_cannot_draw(axes, matrix, labels, message):
+    with pytest.raises(ValueError, match=message):
+        hinton(matrix, column_labels=labels, ax=axes)
+
+
+def test_transition_graph_has_an_edge_for_each_probable_transition(axes):
+    from matplotlib.patches import Circle, FancyArrowPatch
+
+    matrix = np.array([[0.5, 0.5, 0.0], [0.05, 0.0, 0.95], [1.0, 0.0, 0.0]])
+    plot_transitions(matrix, labels=["DT", "NN", "VB"], ax=axes)
+    arrows = [patch for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
+    loops = [p for p in axes.patches if isinstance(p, Circle) and not p.get_fill()]
+    widths = [arrow.get_linewidth() for arrow in arrows]
+    np.testing.assert_allclose(widths, [4 * 0.5, 4 * 0.95, 4 * 1.0])
+    np.testing.assert_allclose([loop.get_linewidth() for loop in loops], [4 * 0.5])
+    # Clockwise from the top.
+    places = [text.get_position() for text in axes.texts]
+    half = np.sqrt(3) / 2
+    np.testing.assert_allclose(places, [(0, 1), (half, -0.5), (-half, -0.5)], atol=1e-12)
+    assert [text.get_text() for text in axes.texts] == ["DT", "NN", "VB"]
+    assert loops[0].center[1] > 1
+
+
+def test_transition_graph_of_a_tagger_bears_its_tags(axes):
+    model = VBHMMTagger(tag_dictionary={"a": ["DT"], "b": ["NN", "DT"]}).fit(X)
+    plot_transitions(model, ax=axes)
+    assert [text.get_text() for text in axes.texts] == ["DT", "NN"]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "labels", "message"),
+    [(np.ones((2, 3)), None, "square"), (np.eye(2), ["a"], "1 labels for 2 states")],
+)
+def test_transition_graph_refuses_what_it_cannot_draw(axes, matrix, labels, message):
+    with pytest.raises(ValueError, match=message):
+        plot_transitions(matrix, labels=labels, ax=axes)
+
+
+def test_confusion_has_partners_on_the_diagonal(axes):
+    gold = [["NN"] * 6 + ["DT"] * 3 + ["VB"]]
+    predicted = [[2, 2, 2, 2, 0, 1, 0, 0, 0, 1]]
+    plot_confusion(gold, predicted, ax=axes)
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["NN (6)", "DT (3)", "VB (1)"]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["2", "0", "1"]
+    np.testing.assert_allclose(
+        axes.images[0].get_array(),
+        [[100 * 4 / 6, 100 / 6, 100 / 6], [0, 100, 0], [0, 0, 100]],
+    )
+    drawn = {tuple(text.get_position()): text.get_text() for text in axes.texts}
+    assert drawn == {(0, 0): "67", (1, 0): "17", (2, 0): "17", (1, 1): "100", (2, 2): "100"}
+
+
+def test_confusion_keeps_the_most_frequent_tags(axes):
+    gold = [["NN"] * 6 + ["DT"] * 3 + ["VB"]]
+    plot_confusion(gold, gold, max_labels=2, ax=axes)
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["NN", "DT"]
+    assert axes.images[0].get_array().shape == (2, 2)
+
+
+def test_criteria_are_drawn_with_a_star_at_the_best():
+    criteria = [
+        Criterion("evidence", "lower bound (nats)", True, [-3.0, -1.0, -2.0]),
+        Criterion("held-out perplexity", "perplexity per token", False, [5.0, 4.0, 3.0]),
+    ]
+    selection = ComponentSelection([2, 4, 8], [*criteria, Criterion("BIC", "", False, None)])
+    panels = plot_components(selection)
+    assert [ax.get_title() for ax in panels] == ["evidence", "held-out perplexity"]
+    for ax, criterion, best in zip(panels, criteria, [(4, -1.0), (8, 3.0)], strict=True):
+        curve, star = ax.get_lines()
+        np.testing.assert_array_equal(curve.get_xdata(), [2, 4, 8])
+        np.testing.assert_array_equal(curve.get_ydata(), criterion.values)
+        assert star.get_xydata().tolist() == [list(best)]
+        assert criterion.unit in ax.get_ylabel()

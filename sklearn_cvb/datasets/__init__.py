@@ -1,5 +1,6 @@
 """Corpora, readers for a user's own files, and generated sequences."""
 
+from sklearn_cvb.datasets.alice import fetch_alice
 from sklearn_cvb.datasets.brown import fetch_brown
 from sklearn_cvb.datasets.conll2000 import fetch_conll2000
 from sklearn_cvb.datasets.make import (
@@ -12,6 +13,7 @@ from sklearn_cvb.datasets.treebank import fetch_treebank_tagged
 from sklearn_cvb.datasets.wsj import fetch_wsj
 
 __all__ = [
+    "fetch_alice",
     "fetch_brown",
     "fetch_conll2000",
     "fetch_treebank_tagged",

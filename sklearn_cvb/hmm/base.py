@@ -336,6 +336,7 @@ class BaseHMM(
             "objective_": best.objective,
             "history_": np.array(best.history),
             "restart_objectives_": np.array([fit.objective for fit in fits], dtype=float),
+            "restart_histories_": [np.array(fit.history) for fit in fits],
             "n_iter_": len(best.history),
             "converged_": best.converged,
             "alpha_": state.concentrations.alpha,

@@ -89,6 +89,8 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         The objective of every sweep.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool
@@ -245,6 +247,8 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         The bound of every sweep; it never decreases.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool
@@ -420,6 +424,8 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         Mean log normaliser per token of every sweep (nats): a monitor, not a bound; it may fall.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool
@@ -609,6 +615,8 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         log p(x, z | alpha, beta) after every sweep (nats).
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool

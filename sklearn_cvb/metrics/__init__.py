@@ -2,6 +2,7 @@
 
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
 from sklearn_cvb.metrics.language import bits_per_token, perplexity
+from sklearn_cvb.metrics.matching import match_states, relabel
 from sklearn_cvb.metrics.scorers import (
     TaggingScorer,
     many_to_one_scorer,
@@ -24,11 +25,13 @@ __all__ = [
     "effective_sample_size",
     "many_to_one_accuracy",
     "many_to_one_scorer",
+    "match_states",
     "one_to_one_accuracy",
     "one_to_one_scorer",
     "perplexity",
     "perplexity_scorer",
     "r_hat",
+    "relabel",
     "tag_confusion",
     "token_accuracy",
     "token_accuracy_scorer",

@@ -109,11 +109,8 @@ def one_to_one_accuracy(y_true, y_pred):
     >>> one_to_one_accuracy([["DT", "NN", "NN", "NN"]], [[0, 1, 2, 0]])
     0.5
     """
-    from scipy.optimize import linear_sum_assignment
-
     counts, _, _ = tag_confusion(y_true, y_pred)
-    rows, columns = linear_sum_assignment(counts, maximize=True)
-    return float(counts[rows, columns].sum() / counts.sum())
+    return float(sum(counts[pair] for pair in matched_pairs(counts)) / counts.sum())
 
 
 def v_measure(y_true, y_pred):
@@ -190,6 +187,30 @@ def tag_confusion(y_true, y_pred):
     shape = len(true_labels), len(predicted_labels)
     cells = np.bincount(true_codes * shape[1] + predicted_codes, minlength=shape[0] * shape[1])
     return cells.reshape(shape), true_labels, predicted_labels
+
+
+def matched_pairs(counts):
+    """The one-to-one pairs (row, column) with the largest sum of counts (Hungarian method).
+
+    Parameters
+    ----------
+    counts : array of shape (n_rows, n_columns)
+
+    Returns
+    -------
+    list of tuple of int
+        As many as the shorter side, by row.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.metrics.tagging import matched_pairs
+    >>> matched_pairs([[5, 4], [4, 0]])
+    [(0, 1), (1, 0)]
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    rows, columns = linear_sum_assignment(np.asarray(counts), maximize=True)
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 def _encoded(y_true, y_pred):

@@ -1,0 +1,378 @@
+"""Beal (2003), section 3.5.2: telling Alice forwards from Alice backwards.
+
+Models of forwards and of backwards sentences, characters as symbols, tell the direction of new
+sentences by the larger probability. Around n = 2 sentences, k = 40 states and prior strength
+u0 = 2, one of the three is varied at a time: the panels of figure 3.4.
+
+Two readings of u0: the strength of each row's prior (its cells sum to u0: section 3.3 defines it
+so), and the value of each cell.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks.published.beal import maximum_likelihood, mean_with_strength
+from benchmarks.published.settings import run_parts
+from benchmarks.published.tables import list_table
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb.datasets import fetch_alice
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz "
+METHODS = ("ML", "MAP", "VB", "CVB", "Gibbs")
+# Sentences of this length are trained on.
+SHORTEST, LONGEST, MOST = 10, 100, 32
+SWEEPS, TOLERANCE = 300, 1e-5
+# The published panels have no numbers; these are the statements of the text.
+_LOG, _RATE = "log probability", "discrimination"
+
+
+class Cell(NamedTuple):
+    """Number of training sentences, of states, and prior strength."""
+
+    n: int
+    k: int
+    u0: float
+
+
+class Grid(NamedTuple):
+    """What is varied around which cell, how often, and the size of the test."""
+
+    centre: Cell
+    n: tuple
+    k: tuple
+    u0: tuple
+    n_runs: int
+    n_test: int
+    n_samples: int
+
+    def cells(self):
+        """The cells of each panel, by what is varied."""
+        return {
+            name: [self.centre._replace(**{name: value}) for value in getattr(self, name)]
+            for name in Cell._fields
+        }
+
+
+FULL = Grid(
+    Cell(2, 40, 2),
+    (1, 2, 3, 4, 5, 6, 8, 16, 32),
+    (1, 2, 4, 10, 20, 40, 60),
+    (1, 2, 4, 8),
+    10,
+    200,
+    10,
+)
+QUICK = Grid(Cell(2, 10, 2), (1, 2, 16), (1, 10, 20), (1, 2, 8), 3, 40, 4)
+
+
+def part(reading, settings):
+    """Fit and test all cells under one reading of u0.
+
+    Parameters
+    ----------
+    reading : {"strength", "cell"}
+    settings : Settings
+
+    Returns
+    -------
+    dict
+        ``"panels"``: for "n", "k" and "u0" the values and, by method, one list of runs for each
+        value, with the log probability per symbol, the discrimination rate, and the share of test
+        sentences that are impossible under both models.
+    """
+    grid = QUICK if settings.quick else FULL
+    train, test = sentences(settings, grid.n_test)
+    cells = sorted({cell for panel in grid.cells().values() for cell in panel})
+    found = Parallel(n_jobs=settings.n_jobs, prefer="threads")(
+        delayed(_run_cell)(cell, reading, seed, train, test, grid.n_samples)
+        for cell in cells
+        for seed in range(grid.n_runs)
+    )
+    runs = {cell: found[i * grid.n_runs : (i + 1) * grid.n_runs] for i, cell in enumerate(cells)}
+    panels = {
+        name: {
+            "values": list(getattr(grid, name)),
+            "methods": {
+                method: [[one[method] for one in runs[cell]] for cell in panel]
+                for method in METHODS
+            },
+        }
+        for name, panel in grid.cells().items()
+    }
+    return {
+        "reading": reading,
+        "centre": grid.centre._asdict(),
+        "n_runs": grid.n_runs,
+        "n_test": len(test),
+        "n_test_symbols": sum(map(len, test)),
+        "panels": panels,
+    }
+
+
+PARTS = {"strength": partial(part, "strength"), "cell": partial(part, "cell")}
+
+
+def run(settings):
+    """Run both readings.
+
+    Parameters
+    ----------
+    settings : Settings
+
+    Returns
+    -------
+    dict
+    """
+    return run_parts(PARTS, settings)
+
+
+def sentences(settings, n_test):
+    """The first 32 sentences of 10 to 100 characters, and a fixed draw of those after them.
+
+    Parameters
+    ----------
+    settings : Settings
+    n_test : int
+
+    Returns
+    -------
+    train, test : list of list of str
+    """
+    book = fetch_alice(data_home=settings.data_home).data
+    medium = [i for i, one in enumerate(book) if SHORTEST <= len(one) <= LONGEST][:MOST]
+    later = np.arange(medium[-1] + 1, len(book))
+    drawn = np.random.default_rng(0).choice(later, size=n_test, replace=False)
+    return [book[i] for i in medium], [book[i] for i in np.sort(drawn)]
+
+
+def _run_cell(cell, reading, seed, train, test, n_samples):
+    """One run of every method: both directions learned, both told apart."""
+    forwards = fit_all(train[: cell.n], cell, reading, seed, n_samples)
+    backwards = fit_all(reversed_all(train[: cell.n]), cell, reading, seed, n_samples)
+    return {name: compared(forwards[name], backwards[name], test) for name in METHODS}
+
+
+def reversed_all(X):
+    """Every sequence backwards."""
+    return [sequence[::-1] for sequence in X]
+
+
+def fit_all(X, cell, reading, seed, n_samples):
+    """All methods on the same sentences; the others start where ML ended.
+
+    Parameters
+    ----------
+    X : list of sequences
+    cell : Cell
+    reading : {"strength", "cell"}
+        What u0 is.
+    seed : int
+    n_samples : int
+        Samples that Gibbs keeps.
+
+    Returns
+    -------
+    dict of str to fitted estimator
+    """
+    ml = maximum_likelihood(X, cell.k, ALPHABET, seed, SWEEPS, TOLERANCE)
+    alpha, beta = cell.u0, cell.u0
+    if reading == "strength":
+        alpha, beta = cell.u0 / cell.k, cell.u0 / len(ALPHABET)
+    common = {
+        "n_components": cell.k,
+        "alpha": alpha,
+        "beta": beta,
+        "vocabulary": list(ALPHABET),
+        "handle_unknown": "error",
+        "random_state": seed,
+    }
+    batch = {"max_iter": SWEEPS, "tol": TOLERANCE}
+    gibbs = {"max_iter": 100 * n_samples, "n_burn_in": 50 * n_samples, "thin": 50}
+    return {
+        "ML": ml,
+        "MAP": EMHMM(init=ml, **common, **batch).fit(X),
+        "VB": VBHMM(init=mean_with_strength(ml), **common, **batch).fit(X),
+        "CVB": CVBHMM(init=ml, update="token", **common, **batch).fit(X),
+        "Gibbs": GibbsHMM(init=ml, **common, **gibbs).fit(X),
+    }
+
+
+def compared(forwards, backwards, test):
+    """How well a forwards and a backwards model know forwards sentences and tell directions.
+
+    Parameters
+    ----------
+    forwards, backwards : fitted estimator
+    test : list of sequences
+
+    Returns
+    -------
+    dict
+        "log probability" (nats per symbol of the forwards sentences under the forwards model; None
+        where one of them is impossible), "discrimination" (share of all sentences, forwards and
+        backwards, told right; half for a tie), "impossible" (share under both models).
+    """
+    turned = reversed_all(test)
+    own = np.concatenate([forwards.score_samples(test), backwards.score_samples(turned)])
+    other = np.concatenate([backwards.score_samples(test), forwards.score_samples(turned)])
+    per_symbol = own[: len(test)].sum() / sum(map(len, test))
+    return {
+        _LOG: float(per_symbol) if np.isfinite(per_symbol) else None,
+        _RATE: float(np.mean((own > other) + 0.5 * (own == other))),
+        "impossible": float(np.mean(np.isneginf(own) & np.isneginf(other))),
+    }
+
+
+def median(runs, what):
+    """Median of the runs; NaN where a sentence was impossible."""
+    values = [one[what] for one in runs]
+    return float("nan") if None in values else float(np.median(values))
+
+
+def tables(results):
+    """Medians of every panel, and the statements of the thesis beside our figures.
+
+    Parameters
+    ----------
+    results : dict
+
+    Returns
+    -------
+    str
+    """
+    found = [results[reading] for reading in PARTS if reading in results]
+    parts = [_claims(found)]
+    for of_reading in found:
+        parts += [_panel_table(of_reading, name) for name in of_reading["panels"]]
+    return "\n".join(parts)
+
+
+def _panel_table(results, name):
+    """Medians along one panel."""
+    panel = results["panels"][name]
+    header = [name, *(f"{method}: log p" for method in METHODS[1:])]
+    header += [f"{method}: right" for method in METHODS]
+    rows = []
+    for i, value in enumerate(panel["values"]):
+        runs = {method: panel["methods"][method][i] for method in METHODS}
+        rows.append(
+            [value]
+            + [f"{median(runs[method], _LOG):.3f}" for method in METHODS[1:]]
+            + [f"{100 * median(runs[method], _RATE):.1f}" for method in METHODS]
+        )
+    title = f"u0 the {_READINGS[results['reading']]}, {_fixed(results, name)}: medians of "
+    title += f"{results['n_runs']} runs, nats per symbol and sentences told right (%)"
+    return list_table(header, rows, title)
+
+
+def _fixed(results, name):
+    """What is held fixed while `name` varies."""
+    return ", ".join(f"{key} = {v:g}" for key, v in results["centre"].items() if key != name)
+
+
+def _curve(results, name, method, what):
+    """Medians of a panel's curve."""
+    return np.array([median(runs, what) for runs in results["panels"][name]["methods"][method]])
+
+
+def _claims(found):
+    """What the thesis says of figure 3.4, and what our figures say under each reading."""
+    header = ["the thesis says", *(f"u0 the {_READINGS[one['reading']]}" for one in found)]
+    columns = [_answers(one) for one in found]
+    rows = [[claim, *(column[claim] for column in columns)] for claim in columns[0]]
+    return list_table(header, rows, "Statements on figure 3.4, our medians of VB minus MAP")
+
+
+def _answers(results):
+    """Our figures on each statement."""
+    by_n, by_k = (results["panels"][name]["values"] for name in ("n", "k"))
+    gain_n, gain_k = (_lead(results, name, _LOG) for name in ("n", "k"))
+    rate_n, rate_k, rate_u0 = (100 * _lead(results, name, _RATE) for name in Cell._fields)
+    vb_k = _curve(results, "k", "VB", _LOG)
+    best_k = int(np.argmax(vb_k))
+    by_u0 = {method: _curve(results, "u0", method, _LOG) for method in ("MAP", "VB")}
+    falls = (f"{method} {curve[0]:.3f} to {curve[-1]:.3f}" for method, curve in by_u0.items())
+    usual = results["panels"]["u0"]["values"].index(results["centre"]["u0"])
+    return {
+        "VB gives test sentences more probability than MAP for small n": _listed(gain_n, by_n, 3),
+        "VB and MAP come together for large n": (
+            f"at n = {by_n[-1]}: {gain_n[-1]:+.3f} nats, {rate_n[-1]:+.1f} points"
+        ),
+        "VB's lead in probability grows with k": _listed(gain_k, by_k, 3),
+        "VB tells directions better than MAP, more so for large k": _listed(rate_k, by_k, 1),
+        "VB's test probability falls slightly for k beyond 20": (
+            f"best at k = {by_k[best_k]}; at k = {by_k[-1]} {vb_k[-1] - vb_k.max():+.3f} nats"
+        ),
+        "test probability falls as u0 grows": "; ".join(falls),
+        "at u0 = 2 MAP tells directions much worse than VB": f"{-rate_u0[usual]:+.1f} points",
+    }
+
+
+def _lead(results, name, what):
+    """VB's median minus MAP's."""
+    return _curve(results, name, "VB", what) - _curve(results, name, "MAP", what)
+
+
+def _listed(leads, values, digits):
+    """VB minus MAP at every value."""
+    return ", ".join(
+        f"{lead:+.{digits}f} ({value})" for lead, value in zip(leads, values, strict=True)
+    )
+
+
+def draw(results, folder):
+    """The six panels of figure 3.4, for each reading.
+
+    Parameters
+    ----------
+    results : dict
+    folder : pathlib.Path
+    """
+    for reading in PARTS:
+        if reading in results:
+            picture = _draw_panels(results[reading])
+            picture.savefig(folder / f"beal_alice_{reading}.png", dpi=110)
+
+
+def _draw_panels(results):
+    """Rows: what is varied; columns: log probability and discrimination."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 10), layout="constrained")
+    axes = figure.subplots(len(Cell._fields), 2)
+    figure.suptitle(f"u0: {_READINGS[results['reading']]}")
+    for row, (name, panel) in zip(axes, results["panels"].items(), strict=True):
+        for ax, what, unit in zip(
+            row, (_LOG, _RATE), ("nats per symbol", "sentences told right (%)"), strict=True
+        ):
+            _draw_panel(ax, panel, what)
+            title = f"{what} by {name} ({_fixed(results, name)})"
+            ax.set(title=title, xlabel=_AXIS[name], ylabel=unit)
+            ax.grid(alpha=0.3)
+    handles, names = axes[0, 1].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside right center", frameon=False)
+    return figure
+
+
+_READINGS = {"strength": "sum of a row's cells", "cell": "value of each cell"}
+_AXIS = {"n": "training sentences n", "k": "states k", "u0": "prior strength u0"}
+
+
+def _draw_panel(ax, panel, what):
+    """Median curve and a dot for each run, by method; values evenly spaced."""
+    places = np.arange(len(panel["values"]))
+    scale = 100 if what == _RATE else 1
+    for index, method in enumerate(METHODS):
+        runs = panel["methods"][method]
+        curve = scale * np.array([median(of_value, what) for of_value in runs])
+        if np.isnan(curve).all():
+            continue
+        color, shift = f"C{index}", 0.06 * (index - 2)
+        ax.plot(places + shift, curve, color=color, linewidth=1.3, label=method)
+        for place, of_value in zip(places, runs, strict=True):
+            dots = [scale * one[what] for one in of_value if one[what] is not None]
+            ax.plot([place + shift] * len(dots), dots, ".", color=color, markersize=3)
+    ax.set_xticks(places, labels=[f"{value:g}" for value in panel["values"]])

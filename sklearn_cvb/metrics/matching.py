@@ -1,0 +1,208 @@
+"""Matching the states of two fits, or of a fit and gold tags, and giving states other names."""
+
+import copy
+
+import numpy as np
+
+from sklearn_cvb.corpus import as_array
+from sklearn_cvb.hmm.parameters import HMMCounts
+from sklearn_cvb.hmm.tagger import TaggerMixin
+from sklearn_cvb.kernels.chain import Weights
+from sklearn_cvb.lattice import Legal, tags_of
+from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
+
+
+def match_states(y_true, y_pred):
+    """Pair each predicted label with a true one so that most tokens agree, one to one.
+
+    Two fits are matched by what they say about the same sequences, a fit and gold tags likewise.
+
+    Parameters
+    ----------
+    y_true : list of sequences, object array of sequences, or array of shape (n_sequences, length)
+        True labels, or states of another fit. Tokens whose label is None or NaN are left out.
+    y_pred : list of sequences, object array of sequences, or array of shape (n_sequences, length)
+        Predicted labels or states.
+
+    Returns
+    -------
+    dict
+        The true label of each predicted one. Labels beyond the number of the other side, and those
+        that do not occur, are missing.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of sequences or the lengths of a sequence differ, or no label is known.
+    TypeError
+        If a sequence is a string or a scalar.
+
+    See Also
+    --------
+    one_to_one_accuracy : The share of tokens that agree.
+    relabel : A model whose states bear the names found here.
+
+    References
+    ----------
+    Kuhn (1955), "The Hungarian method for the assignment problem", Naval Research Logistics
+    Quarterly 2.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.metrics import match_states
+    >>> match_states([["DT", "NN", "NN", "NN"]], [[1, 0, 2, 0]])
+    {1: 'DT', 0: 'NN'}
+    """
+    counts, true_labels, predicted_labels = tag_confusion(y_true, y_pred)
+    return {predicted_labels[j]: true_labels[i] for i, j in matched_pairs(counts)}
+
+
+def relabel(model, names):
+    """A copy of a fitted model whose states are numbered otherwise, or bear names.
+
+    Parameters
+    ----------
+    model : fitted hidden Markov model or tagger
+    names : dict or sequence
+        The new number or name of each state (of each tag, for a tagger), by its old one; a
+        sequence lists them in the order of the states. New numbers 0..n_components-1 renumber a
+        model: states missing from a dict take the free numbers in ascending order. Other values
+        are names, and make the model a tagger without a dictionary, or rename a tagger's tags;
+        states missing from a dict keep their number (tag) as name.
+
+    Returns
+    -------
+    model
+        Scores are those of `model`, states and tags the new ones. A later `fit` starts afresh and
+        knows nothing of them; with `warm_start` it does not go on from the old fit.
+
+    Raises
+    ------
+    ValueError
+        If two states get one name, a name is given to an unknown state, or a sequence has another
+        length than there are states.
+
+    See Also
+    --------
+    match_states : Finds names by comparing with other labels.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import VBHMM
+    >>> from sklearn_cvb.metrics import match_states, relabel
+    >>> X = [["the", "cat", "the", "dog"], ["a", "dog"], ["the", "dog", "a", "cat"]]
+    >>> model = VBHMM(n_init=5, random_state=0).fit(X)
+    >>> names = match_states([["D", "N", "D", "N"], None, None], model.labels_)
+    >>> relabel(model, names).predict([["a", "cat"]])[0]
+    array(['D', 'N'], dtype=object)
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    if isinstance(model, TaggerMixin):
+        return _renamed(model, _complete(names, model.classes_.tolist(), fill=False))
+    states = list(range(len(model.counts_.start)))
+    given = names.values() if isinstance(names, dict) else names
+    if set(given) <= set(states):
+        return _renumbered(model, _complete(names, states, fill=True))
+    return _named(model, _complete(names, states, fill=False))
+
+
+def _complete(names, old, fill):
+    """The new name of every old state, in the order of the states."""
+    if not isinstance(names, dict):
+        if len(names) != len(old):
+            raise ValueError(f"{len(names)} names for {len(old)} states")
+        names = dict(zip(old, names, strict=True))
+    strangers = [state for state in names if state not in old]
+    if strangers:
+        raise ValueError(f"names for {strangers}, but the states are {old}")
+    free = iter([state for state in old if state not in names.values()] if fill else ())
+    new = [names[state] if state in names else next(free, state) for state in old]
+    if len(set(new)) < len(old):
+        raise ValueError(f"two states get one name: {new}")
+    return new
+
+
+def _renumbered(model, new):
+    """A copy whose state new[k] is state k of before."""
+    order = np.argsort(new)
+
+    def columns(cells):
+        return cells.reshape(-1, len(new))[:, order].reshape(cells.shape)
+
+    def tables(start, transition, emission):
+        return start[order], transition[np.ix_(order, order)], columns(emission)
+
+    prior = model._prior
+    start, transition, emission = tables(prior.start, prior.transition, prior.emission)
+    changed = _copied(model, dict(enumerate(new)))
+    changed.counts_ = HMMCounts(*tables(*model.counts_))
+    changed._prior = prior._replace(
+        start=start,
+        transition=transition,
+        transition_total=prior.transition_total[order],
+        emission=emission,
+        emission_total=prior.emission_total[order],
+    )
+    # What only some algorithms keep.
+    for name in ("_kept", "_means"):
+        if getattr(model, name, None) is not None:
+            setattr(changed, name, Weights(*tables(*getattr(model, name))))
+    if model._rare is not None:
+        changed._rare = model._rare[order]
+    if getattr(model, "samples_", None) is not None:
+        changed.samples_ = np.asarray(new, dtype=model.samples_.dtype)[model.samples_]
+    return changed
+
+
+def _named(model, names):
+    """A tagger with what the model has learned."""
+    import sklearn_cvb
+
+    taggers = (getattr(sklearn_cvb, f"{base.__name__}Tagger", None) for base in type(model).__mro__)
+    tagger = next(filter(None, taggers))(**model.get_params(deep=False))
+    vars(tagger).update(vars(_copied(model, dict(enumerate(names)))))
+    states = {name: state for state, name in enumerate(names)}
+    tagger.classes_ = as_array(names)
+    tagger._legal = Legal({}, states, np.arange(len(names), dtype=np.int32))
+    return tagger
+
+
+def _renamed(tagger, names):
+    """A copy with other tags."""
+    new = dict(zip(tagger.classes_.tolist(), names, strict=True))
+    legal = tagger._legal
+    changed = _copied(tagger, new)
+    changed.classes_ = as_array(names)
+    changed._legal = legal._replace(
+        tag_dictionary={
+            word: tuple(new[tag] for tag in tags_of(entry))
+            for word, entry in legal.tag_dictionary.items()
+        },
+        states={new[tag]: state for tag, state in legal.states.items()},
+    )
+    return changed
+
+
+def _copied(model, new):
+    """A copy with other `labels_` that no fit goes on from."""
+    changed = copy.copy(model)
+    changed._resume = None
+    changed.labels_ = _relabelled(model.labels_, new)
+    return changed
+
+
+def _relabelled(labels, new):
+    """Labels of all sequences, each replaced by its new name; padding stays."""
+    padding = -1 if as_array(new.values()).dtype.kind in "iu" else None
+    lookup = {-1: padding, None: None} | new
+
+    def renamed(array):
+        return as_array([lookup[label] for label in array.ravel().tolist()]).reshape(array.shape)
+
+    if labels.ndim > 1:
+        return renamed(labels)
+    found = np.empty(len(labels), dtype=object)
+    found[:] = [renamed(array) for array in labels]
+    return found

@@ -1,0 +1,20 @@
+"""Pictures of what a fit did. Needs matplotlib, which is imported when a function is called."""
+
+from sklearn_cvb.plotting.curves import (
+    plot_accuracy,
+    plot_components,
+    plot_history,
+    plot_restarts,
+)
+from sklearn_cvb.plotting.graphs import plot_transitions
+from sklearn_cvb.plotting.matrices import hinton, plot_confusion
+
+__all__ = [
+    "hinton",
+    "plot_accuracy",
+    "plot_components",
+    "plot_confusion",
+    "plot_history",
+    "plot_restarts",
+    "plot_transitions",
+]

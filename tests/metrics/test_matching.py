@@ -1,0 +1,175 @@
+"""Matched states and relabelled models: the same model under other names."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import sklearn_cvb
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, EMHMMTagger, GibbsHMM, VBHMMTagger
+from sklearn_cvb.metrics import (
+    match_states,
+    one_to_one_accuracy,
+    relabel,
+    tag_confusion,
+    token_accuracy,
+)
+
+RAGGED = [list("abcabca"), list("bcab"), list("cabd"), list("abdabd"), list("ca")]
+TABLE = np.array([[0, 1, 2, 0], [1, 2, 0, np.nan], [2, 0, 1, 1]])
+MODELS = {
+    "EM": EMHMM(3, alpha=0.1, handle_unknown="smooth"),
+    "EM without prior": EMHMM(3, handle_unknown="error"),
+    "VB": VBHMM(3, handle_unknown="rare"),
+    "CVB": CVBHMM(3, start_alpha=2.0),
+    "CVB token": CVBHMM(3, update="token", handle_unknown="rare"),
+    "Gibbs": GibbsHMM(3, max_iter=60, handle_unknown="rare"),
+    "Gibbs annealed": GibbsHMM(3, max_iter=60, temperatures=(2.0, 0.5)),
+}
+NEW = [2, 0, 1]
+
+
+def fitted(name, X=RAGGED):
+    return clone(MODELS[name]).set_params(random_state=0, max_iter=60).fit(X)
+
+
+def flat(arrays):
+    return np.concatenate([np.asarray(array) for array in arrays])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_renumbered_model_is_the_same_model(name):
+    model = fitted(name)
+    other = relabel(model, NEW)
+    order = np.argsort(NEW)
+    test = RAGGED if model.handle_unknown == "error" else [*RAGGED, list("axb")]
+    np.testing.assert_allclose(other.score_samples(test), model.score_samples(test), rtol=1e-12)
+    np.testing.assert_array_equal(
+        flat(other.predict(test)), np.array(NEW)[flat(model.predict(test))]
+    )
+    np.testing.assert_allclose(
+        flat(other.predict_proba(test)), flat(model.predict_proba(test))[:, order], rtol=1e-10
+    )
+    np.testing.assert_array_equal(flat(other.labels_), np.array(NEW)[flat(model.labels_)])
+    np.testing.assert_allclose(other.startprob_, model.startprob_[order], rtol=1e-12)
+    np.testing.assert_allclose(other.transmat_, model.transmat_[np.ix_(order, order)], rtol=1e-12)
+    np.testing.assert_allclose(other.emissionprob_, model.emissionprob_[order], rtol=1e-12)
+    assert other.objective_ == model.objective_
+    np.testing.assert_allclose(
+        other.predict_next_proba(test), model.predict_next_proba(test), rtol=1e-10
+    )
+
+
+def test_the_given_model_stays_as_it_was():
+    model = fitted("VB")
+    before = pickle.dumps(model)
+    relabel(relabel(model, NEW), ["x", "y", "z"])
+    assert pickle.dumps(model) == before
+
+
+def test_renumbering_back_gives_the_model_again():
+    model = fitted("Gibbs")
+    back = relabel(relabel(model, NEW), np.argsort(NEW).tolist())
+    for table, again in zip(model.counts_, back.counts_, strict=True):
+        np.testing.assert_array_equal(table, again)
+    np.testing.assert_array_equal(model.samples_, back.samples_)
+
+
+def test_missing_numbers_take_what_is_free():
+    model = fitted("EM")
+    np.testing.assert_array_equal(
+        relabel(model, {1: 0}).transmat_, relabel(model, [1, 0, 2]).transmat_
+    )
+
+
+def test_padding_stays_in_a_table():
+    model = fitted("VB", TABLE)
+    other = relabel(model, NEW)
+    assert other.labels_.shape == (3, 4)
+    assert other.labels_[1, 3] == -1
+    np.testing.assert_array_equal(other.predict(TABLE)[0], np.array(NEW)[model.predict(TABLE)[0]])
+    named = relabel(model, ["x", "y", "z"])
+    assert named.labels_[1, 3] is None
+    assert named.labels_[0, 0] == "xyz"[model.labels_[0, 0]]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_named_states_make_a_tagger(name):
+    model = fitted(name)
+    tagger = relabel(model, {0: "X", 2: "Z", 1: "Y"})
+    assert type(tagger) is getattr(sklearn_cvb, f"{type(model).__name__}Tagger")
+    states, tags = flat(model.predict(RAGGED)), flat(tagger.predict(RAGGED))
+    assert tags.tolist() == ["XYZ"[state] for state in states]
+    assert flat(tagger.labels_).tolist() == ["XYZ"[state] for state in flat(model.labels_)]
+    assert tagger.score(RAGGED) == model.score(RAGGED)
+    gold = [["X"] * len(sequence) for sequence in RAGGED]
+    assert tagger.score(RAGGED, gold) == token_accuracy(gold, tagger.predict(RAGGED))
+    assert tagger.get_params()["alpha"] == model.alpha
+
+
+def test_tags_are_renamed():
+    dictionary = {"a": ["DT"], "b": ["NN", "VB"], "c": ["VB"], "d": "NN"}
+    model = VBHMMTagger(tag_dictionary=dictionary, random_state=0).fit(RAGGED)
+    names = {"DT": "D", "NN": "N", "VB": "V"}
+    other = relabel(model, names)
+    test = [*RAGGED, list("axd")]
+    assert flat(other.predict(test)).tolist() == [names[tag] for tag in flat(model.predict(test))]
+    assert other.classes_.tolist() == ["D", "N", "V"]
+    assert other.score(test) == model.score(test)
+    gold = [["D"] * len(sequence) for sequence in test]
+    assert other.score(test, gold) == model.score(test, [["DT"] * len(s) for s in test])
+    partly = relabel(model, {"DT": "D"})
+    assert partly.classes_.tolist() == ["D", "NN", "VB"]
+
+
+def test_what_cannot_be_relabelled_is_refused():
+    model = fitted("EM")
+    for names, message in [
+        (["x", "y"], "2 names for 3 states"),
+        ({7: "x"}, r"names for \[7\]"),
+        (["x", "x", "y"], "two states get one name"),
+        ([0, 0, 1], "two states get one name"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            relabel(model, names)
+
+
+def test_a_relabelled_model_can_be_fitted_again():
+    model = fitted("EM").set_params(warm_start=True).fit(RAGGED)
+    again = relabel(model, NEW).fit(RAGGED)
+    assert again.objective_ == fitted("EM").objective_
+    tagger = relabel(model, ["x", "y", "z"]).fit(RAGGED)
+    assert tagger.classes_.tolist() == [0, 1, 2]
+
+
+def test_matching_is_the_best_of_all_permutations():
+    rng = np.random.default_rng(0)
+    true, predicted = rng.integers(4, size=(1, 60)), rng.integers(4, size=(1, 60))
+    matched = match_states(true, predicted)
+    counts, rows, columns = tag_confusion(true, predicted)
+    best = max(
+        sum(counts[rows.index(t), columns.index(p)] for p, t in enumerate(order))
+        for order in itertools.permutations(range(4))
+    )
+    found = sum(counts[rows.index(t), columns.index(p)] for p, t in matched.items())
+    assert found == best
+    assert found / 60 == one_to_one_accuracy(true, predicted)
+
+
+def test_two_fits_are_matched_by_their_labels():
+    model = fitted("VB")
+    other = relabel(model, NEW)
+    back = match_states(model.labels_, other.labels_)
+    same = relabel(other, back)
+    np.testing.assert_array_equal(flat(same.labels_), flat(model.labels_))
+
+
+def test_labels_without_a_partner_are_missing():
+    assert match_states([["D", "N", "N", None]], [[0, 1, 2, 3]]) in (
+        {0: "D", 1: "N"},
+        {0: "D", 2: "N"},
+    )
+    tagger = EMHMMTagger(n_components=3, random_state=0).fit(RAGGED)
+    assert relabel(tagger, {0: "D"}).classes_.tolist() == ["D", 1, 2]

@@ -1,0 +1,90 @@
+"""Forwards against backwards Alice: the protocol, and the orderings of the thesis."""
+
+import numpy as np
+import pytest
+
+from benchmarks.published import beal_alice
+from benchmarks.published.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def results(data_folder):
+    return beal_alice.run(Settings(str(data_folder), quick=True))
+
+
+class Told:
+    """A model that gives listed log-likelihoods."""
+
+    def __init__(self, forwards, backwards):
+        self.forwards, self.backwards = forwards, backwards
+
+    def score_samples(self, X):
+        return np.array(self.forwards if X[0][0] == "f" else self.backwards, dtype=float)
+
+
+def test_sentences_told_right_are_counted_in_both_directions():
+    test = [["f", "b"], ["f", "x", "b"]]
+    found = beal_alice.compared(Told([-1, -2], [-5, -9]), Told([-3, -1], [-5, -4]), test)
+    # Forwards: right, wrong; backwards: a tie, right.
+    assert found["discrimination"] == 2.5 / 4
+    assert found["log probability"] == -3 / 5
+    assert found["impossible"] == 0
+    never = Told([-np.inf, -1], [-np.inf, -np.inf])
+    found = beal_alice.compared(never, never, test)
+    assert (found["discrimination"], found["impossible"]) == (0.5, 0.75)
+    assert found["log probability"] is None
+
+
+def test_training_sentences_are_the_first_and_not_tested(data_folder):
+    train, test = beal_alice.sentences(Settings(str(data_folder)), 200)
+    assert len(train) == 32
+    assert "".join(train[0]) == "i shall be late "
+    assert all(10 <= len(sentence) <= 100 for sentence in train)
+    assert len(test) == 200
+    assert beal_alice.sentences(Settings(str(data_folder)), 200)[1] == test
+
+
+def test_full_grid_is_that_of_the_thesis():
+    panels = beal_alice.FULL.cells()
+    assert [len(panels[name]) for name in ("n", "k", "u0")] == [9, 7, 4]
+    assert all(beal_alice.FULL.centre in panel for panel in panels.values())
+
+
+def test_vb_knows_the_text_better_than_map(results):
+    panels = results["panels"]
+    for name in ("n", "k", "u0"):
+        lead = beal_alice._lead(results, name, "log probability")
+        assert (lead[1:] > 0).all() if name == "k" else (lead > 0).all()
+    # One state: both directions have the same model.
+    for method in ("ML", "MAP", "VB"):
+        runs = panels["k"]["methods"][method][0]
+        np.testing.assert_allclose([run["discrimination"] for run in runs], 0.5, atol=0.1)
+
+
+def test_more_sentences_tell_more(results):
+    for method in ("VB", "CVB", "Gibbs"):
+        curve = beal_alice._curve(results, "n", method, "log probability")
+        assert curve[0] < curve[-1]
+        rates = beal_alice._curve(results, "n", method, "discrimination")
+        assert rates[-1] > 0.6
+
+
+def test_a_stronger_prior_costs_probability(results):
+    for method in ("MAP", "VB"):
+        curve = beal_alice._curve(results, "u0", method, "log probability")
+        assert curve[-1] < curve[0]
+
+
+def test_figures_do_not_depend_on_the_number_of_jobs(data_folder):
+    train, test = beal_alice.sentences(Settings(str(data_folder)), 10)
+    cell = beal_alice.Cell(2, 3, 2)
+    assert beal_alice._run_cell(cell, "strength", 0, train, test, 2) == beal_alice._run_cell(
+        cell, 0, train, test, 2
+    )
+
+
+def test_table_and_picture(results, tmp_path):
+    text = beal_alice.tables(results)
+    assert text.count(".. list-table::") == 4
+    beal_alice.draw(results, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["beal_alice_panels.png"]
