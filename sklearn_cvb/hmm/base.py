@@ -1,22 +1,12 @@
 """What all hidden Markov models share: reading X, the template of a fit, and what it leaves."""
 
-import warnings
-from contextlib import contextmanager
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
-from sklearn.utils import check_random_state
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.fitting import (
-    Interrupted,
-    Schedule,
-    best_fit,
-    run_restarts,
-    spawn_generators,
-    sweep_until,
-)
+from sklearn_cvb.base import BaseModel
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.concentrations import first_concentrations
 from sklearn_cvb.hmm.parameters import (
@@ -29,48 +19,23 @@ from sklearn_cvb.hmm.prediction import PredictionMixin
 from sklearn_cvb.hmm.summaries import SummariesMixin
 from sklearn_cvb.lattice import cells_for, dense_posterior, lattice_for, problem_of
 from sklearn_cvb.validation import (
-    CallbackSupportMixin,
     HasMethods,
     Interval,
     InvalidParameterError,
     StrOptions,
-    fit_context,
-    root_context,
-    with_callbacks,
-)
-
-# What reading X and y sets, before there is a fit.
-_READ = (
-    "vocabulary_",
-    "classes_",
-    "n_features_in_",
-    "feature_names_in_",
-    "_index",
-    "_cells",
-    "_n_states",
-    "_legal",
-    "_labels",
 )
 
 
-class BaseHMM(
-    SummariesMixin,
-    PredictionMixin,
-    CallbackSupportMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    BaseEstimator,
-):
+class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     """Template of a fit; an algorithm fills in the hooks `_start`, `_sweep` and `_weights`.
 
     The hooks read hyper-parameters and write nothing on ``self``, so restarts run on threads.
     A state has at least the fields counts, prior, concentrations, weights, unexplained, n_sweeps.
     """
 
-    # Sweeps with a small change before stopping, and whether the history sums over tokens.
-    _patience = 1
     # Where to start without a dictionary.
     _default_start = "parameter"
-    _history_is_total = True
+    _read_names = (*BaseModel._read_names, "classes_", "_cells", "_n_states", "_legal", "_labels")
 
     # Models that learn no concentration have no such parameters.
     alpha_prior = beta_prior = (1.0, 1.0)
@@ -99,126 +64,6 @@ class BaseHMM(
         "verbose": ["verbose"],
     }
 
-    @with_callbacks
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
-        """Learn the model from sequences.
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-            Each sample is a sequence of hashable tokens. None or NaN marks a missing observation;
-            missing values at the end of a 2-D array's row are padding.
-        y : list of sequences, default=None
-            Known tags (taggers only; see `supervision`). Ignored by models without tags.
-
-        Returns
-        -------
-        self
-        """
-        with self._unchanged_on_error():
-            problem = self._problem(X, y)
-            resumed = self._resumable(problem)
-            n_restarts = self.n_init if resumed is None and self._starts_differ() else 1
-            context = root_context(self, n_restarts)
-            if context is not None:
-                context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-            rngs = spawn_generators(check_random_state(self.random_state), n_restarts)
-
-            def restart(index, rng, record):
-                report = self._reporter(index, record, context, problem, X, y)
-                state = resumed if resumed is not None else self._start(problem, rng)
-                fit = sweep_until(
-                    state, lambda s: self._sweep(s, problem, rng), self._schedule(problem), report
-                )
-                return self._ranked(fit, problem)
-
-            fits, interrupted = self._run(restart, rngs, problem)
-        self._keep(fits, problem)
-        if interrupted:
-            raise KeyboardInterrupt
-        if context is not None:
-            context.call_on_fit_task_end(
-                estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
-            )
-        return self
-
-    def _run(self, restart, rngs, problem):
-        """The fits of all restarts, and whether Ctrl-C ended them (kept with `warm_start`)."""
-        try:
-            return run_restarts(restart, rngs, self.n_jobs), False
-        except Interrupted as interrupted:
-            if not (self.warm_start and interrupted.fits):
-                raise KeyboardInterrupt from None
-            return [self._ranked(fit, problem) for fit in interrupted.fits], True
-
-    @contextmanager
-    def _unchanged_on_error(self):
-        """Put back what reading X and y has changed if a fit fails: an earlier fit stays whole."""
-        before = {name: vars(self)[name] for name in _READ if name in vars(self)}
-        try:
-            yield
-        except BaseException:
-            for name in _READ:
-                vars(self).pop(name, None)
-            vars(self).update(before)
-            raise
-
-    def fit_predict(self, X, y=None):
-        """Fit, and return the states (taggers: tags) of the training sequences.
-
-        Parameters
-        ----------
-        X, y
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray
-            `labels_`.
-        """
-        return self.fit(X, y).labels_
-
-    def _schedule(self, problem):
-        scale = problem.corpus.n_observed if self._history_is_total else 1.0
-        return Schedule(self.max_iter, self.tol, self._patience, scale)
-
-    def _ranked(self, fit, problem):
-        """The fit with what restarts are ranked by."""
-        fit = fit._replace(objective=self._objective(fit, problem))
-        if self.verbose:
-            print(f"{len(fit.history)} sweeps, objective {fit.objective:.6f}")
-        return fit
-
-    def _reporter(self, index, record, context, problem, X, y):
-        """What is called after every sweep of a restart: progress, callbacks, stop or go on."""
-        task = None
-        if context is not None:
-            task = context.subcontext("restart", task_id=index, max_subtasks=self.max_iter)
-            task.call_on_fit_task_begin(estimator=self, X=X, y=y)
-
-        def report(fit):
-            stop = record(fit)
-            done = len(fit.history)
-            if self.verbose > 1:
-                print(f"restart {index}, sweep {done}: {fit.history[-1]:.6f}")
-            if task is not None:
-                step = task.subcontext("sweep")
-                step.call_on_fit_task_begin(estimator=self, X=X, y=y)
-                stop |= bool(
-                    step.call_on_fit_task_end(
-                        estimator=self,
-                        X=X,
-                        y=y,
-                        reconstruction_attributes=lambda: self._fitted([fit], problem),
-                    )
-                )
-                if stop or fit.converged or done == self.max_iter:
-                    task.call_on_fit_task_end(estimator=self, X=X, y=y)
-            return stop
-
-        return report
-
     def _problem(self, X, y):
         """Read X (and y): sets the vocabulary and the states, and lays out the parameters."""
         self._check_parameters()
@@ -234,20 +79,6 @@ class BaseHMM(
         )
         self._cells = self._weighted(cells, corpus)
         return problem_of(corpus, self._training_lattice(corpus, sequences, y), self._cells)
-
-    def _vocabulary_types(self, sequences):
-        if self.vocabulary is None:
-            types = reading.types_of(sequences.tokens, sequences.starts)
-            if not types and self.handle_unknown == "error":
-                raise ValueError("X holds no observed token: give a vocabulary")
-            return types
-        given = list(self.vocabulary)
-        types = reading.types_of(given, np.array([0, len(given)]))
-        if any(map(reading.is_missing, given)):
-            raise ValueError("vocabulary holds None or NaN, which stand for missing observations")
-        if isinstance(self.vocabulary, set | frozenset):
-            return types
-        return list(dict.fromkeys(given))
 
     def _word_states(self, corpus, y):
         """Set the number of states; return the states of each word (None: all of them)."""
@@ -305,43 +136,17 @@ class BaseHMM(
         """Logs of `_weights`, safe from underflow."""
         return log_weights(weights)
 
-    def _objective(self, fit, problem):
-        """What restarts are ranked by."""
-        return fit.history[-1]
-
-    def _keep(self, fits, problem):
-        """Set all fitted attributes."""
-        for name, value in self._fitted(fits, problem).items():
-            setattr(self, name, value)
-        if len(self.unexplained_):
-            warnings.warn(
-                f"{len(self.unexplained_)} sequences cannot be explained by any path and were left "
-                f"out of the counts: {self.unexplained_[:5].tolist()}",
-                UserWarning,
-                stacklevel=5,
-            )
-
     def _fitted(self, fits, problem):
         """All fitted attributes, from the best restart."""
-        fits = [
-            fit if fit.objective is not None else fit._replace(objective=fit.history[-1])
-            for fit in fits
-        ]
-        best = best_fit(fits)
+        best, record = self._fit_record(fits)
         state = best.state
         counts = self._final_counts(state)
         return {
             "counts_": public_counts(counts, problem.cells),
             "labels_": self._arranged_states(problem.corpus, self._label_path(state, problem)),
-            "objective_": best.objective,
-            "history_": np.array(best.history),
-            "restart_objectives_": np.array([fit.objective for fit in fits], dtype=float),
-            "restart_histories_": [np.array(fit.history) for fit in fits],
-            "n_iter_": len(best.history),
-            "converged_": best.converged,
+            **record,
             "alpha_": state.concentrations.alpha,
             "beta_": state.concentrations.beta,
-            "unexplained_": state.unexplained,
             "_prior": state.prior,
             "_kept": state.weights,
             "_rare": self._rare_counts(counts, problem),

@@ -17,7 +17,6 @@ from sklearn_cvb.hmm.parameters import (
 )
 from sklearn_cvb.kernels import decoding
 from sklearn_cvb.lattice import dense_posterior, lattice_for, n_entries
-from sklearn_cvb.validation import check_table
 
 
 class PredictionMixin(TransformerMixin):
@@ -124,55 +123,6 @@ class PredictionMixin(TransformerMixin):
         table = dense_posterior(lattice, posterior, self._cells.n_states)
         return table[corpus.starts[1:] - 1] @ self.transmat_ @ self.emissionprob_
 
-    def score_samples(self, X):
-        """Log-likelihood of every sequence under posterior-mean parameters.
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            log p(x) in nats per sequence; -inf where no path explains a sequence. All unknown
-            words share one cell: values under different vocabularies cannot be compared.
-        """
-        return self._log_likelihoods(X)[0]
-
-    def score(self, X, y=None):
-        """Mean log-likelihood per observed token (nats) under posterior-mean parameters.
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-        y : ignored
-
-        Returns
-        -------
-        float
-        """
-        log_z, n_observed = self._log_likelihoods(X)
-        return float(log_z.sum() / n_observed)
-
-    def perplexity(self, X, per="token"):
-        """exp of minus the mean log-likelihood (Wang and Blunsom 2013, eqs. 26-27).
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-        per : {"token", "sequence"}, default="token"
-            What the mean is taken over.
-
-        Returns
-        -------
-        float
-            Values under different vocabularies cannot be compared.
-        """
-        if per not in ("token", "sequence"):
-            raise ValueError(f"per must be 'token' or 'sequence', got {per!r}")
-        log_z, n_observed = self._log_likelihoods(X)
-        return float(np.exp(-log_z.sum() / (n_observed if per == "token" else len(log_z))))
-
     def transform(self, X):
         """Mean state posterior of each sequence.
 
@@ -243,31 +193,6 @@ class PredictionMixin(TransformerMixin):
         return self._arranged_states(corpus, path)
 
     # Reading X
-
-    def _sequences(self, X, reset):
-        if reading.is_table(X):
-            return reading.read_table(check_table(self, X, reset=reset))
-        if reset:
-            for name in ("n_features_in_", "feature_names_in_"):
-                vars(self).pop(name, None)
-        return reading.read_ragged(X)
-
-    def _encoded(self, X):
-        check_is_fitted(self)
-        sequences = self._sequences(X, reset=False)
-        corpus = reading.encode(sequences, self._index)
-        self._check_unknown(corpus, sequences)
-        return corpus
-
-    def _check_unknown(self, corpus, sequences):
-        """Raise on words outside the vocabulary where they are not handled."""
-        if self.handle_unknown == "error" and corpus.unknown:
-            position = int(np.flatnonzero(corpus.tokens >= len(self._index))[0])
-            raise ValueError(
-                f"unknown word {sequences.tokens[position]!r} "
-                f"({reading.place(position, corpus.starts)}; {len(corpus.unknown)} unknown types): "
-                "give vocabulary, or handle_unknown='smooth' or 'rare'"
-            )
 
     def _lattice_of(self, corpus):
         """Allowed states of a new corpus."""

@@ -1,0 +1,293 @@
+"""What all models share: the template of a fit, reading X, and scores."""
+
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_cvb import corpus as reading
+from sklearn_cvb.fitting import (
+    Interrupted,
+    Schedule,
+    best_fit,
+    run_restarts,
+    spawn_generators,
+    sweep_until,
+)
+from sklearn_cvb.validation import (
+    CallbackSupportMixin,
+    check_table,
+    fit_context,
+    root_context,
+    with_callbacks,
+)
+
+
+class BaseModel(CallbackSupportMixin, BaseEstimator):
+    """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
+
+    Hooks: `_problem` reads X and y, `_resumable` finds a state to go on from, `_start` and `_sweep`
+    are the algorithm, `_fitted` gives all fitted attributes, `_log_likelihoods` scores. `_start`
+    and `_sweep` write nothing on ``self``, so restarts run on threads.
+    """
+
+    # Sweeps with a small change before stopping, and whether the history sums over tokens.
+    _patience = 1
+    _history_is_total = True
+
+    # What reading X and y sets, before there is a fit.
+    _read_names = ("vocabulary_", "n_features_in_", "feature_names_in_", "_index")
+
+    _unexplained_words = "sequences cannot be explained by any path"
+
+    @with_callbacks
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Learn the model from sequences.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+            Each sample is a sequence of hashable tokens. None or NaN marks a missing observation;
+            missing values at the end of a 2-D array's row are padding.
+        y : list of sequences, default=None
+            Known tags (taggers only; see `supervision`). Ignored by models without tags.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error():
+            problem = self._problem(X, y)
+            resumed = self._resumable(problem)
+            n_restarts = self.n_init if resumed is None and self._starts_differ() else 1
+            context = root_context(self, n_restarts)
+            if context is not None:
+                context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+            rngs = spawn_generators(check_random_state(self.random_state), n_restarts)
+
+            def restart(index, rng, record):
+                report = self._reporter(index, record, context, problem, X, y)
+                state = resumed if resumed is not None else self._start(problem, rng)
+                fit = sweep_until(
+                    state, lambda s: self._sweep(s, problem, rng), self._schedule(problem), report
+                )
+                return self._ranked(fit, problem)
+
+            fits, interrupted = self._run(restart, rngs, problem)
+        self._keep(fits, problem)
+        if interrupted:
+            raise KeyboardInterrupt
+        if context is not None:
+            context.call_on_fit_task_end(
+                estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
+            )
+        return self
+
+    def _run(self, restart, rngs, problem):
+        """The fits of all restarts, and whether Ctrl-C ended them (kept with `warm_start`)."""
+        try:
+            return run_restarts(restart, rngs, self.n_jobs), False
+        except Interrupted as interrupted:
+            if not (self.warm_start and interrupted.fits):
+                raise KeyboardInterrupt from None
+            return [self._ranked(fit, problem) for fit in interrupted.fits], True
+
+    @contextmanager
+    def _unchanged_on_error(self):
+        """Put back what reading X and y has changed if a fit fails: an earlier fit stays whole."""
+        before = {name: vars(self)[name] for name in self._read_names if name in vars(self)}
+        try:
+            yield
+        except BaseException:
+            for name in self._read_names:
+                vars(self).pop(name, None)
+            vars(self).update(before)
+            raise
+
+    def fit_predict(self, X, y=None):
+        """Fit, and return the states (taggers: tags) of the training sequences.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray
+            `labels_`.
+        """
+        return self.fit(X, y).labels_
+
+    def _schedule(self, problem):
+        scale = problem.corpus.n_observed if self._history_is_total else 1.0
+        return Schedule(self.max_iter, self.tol, self._patience, scale)
+
+    def _ranked(self, fit, problem):
+        """The fit with what restarts are ranked by."""
+        fit = fit._replace(objective=self._objective(fit, problem))
+        if self.verbose:
+            print(f"{len(fit.history)} sweeps, objective {fit.objective:.6f}")
+        return fit
+
+    def _reporter(self, index, record, context, problem, X, y):
+        """What is called after every sweep of a restart: progress, callbacks, stop or go on."""
+        task = None
+        if context is not None:
+            task = context.subcontext("restart", task_id=index, max_subtasks=self.max_iter)
+            task.call_on_fit_task_begin(estimator=self, X=X, y=y)
+
+        def report(fit):
+            stop = record(fit)
+            done = len(fit.history)
+            if self.verbose > 1:
+                print(f"restart {index}, sweep {done}: {fit.history[-1]:.6f}")
+            if task is not None:
+                step = task.subcontext("sweep")
+                step.call_on_fit_task_begin(estimator=self, X=X, y=y)
+                stop |= bool(
+                    step.call_on_fit_task_end(
+                        estimator=self,
+                        X=X,
+                        y=y,
+                        reconstruction_attributes=lambda: self._fitted([fit], problem),
+                    )
+                )
+                if stop or fit.converged or done == self.max_iter:
+                    task.call_on_fit_task_end(estimator=self, X=X, y=y)
+            return stop
+
+        return report
+
+    def _starts_differ(self):
+        """Whether restarts differ: not when `init` fixes where they begin."""
+        return True
+
+    def _objective(self, fit, problem):
+        """What restarts are ranked by."""
+        return fit.history[-1]
+
+    def _keep(self, fits, problem):
+        """Set all fitted attributes."""
+        for name, value in self._fitted(fits, problem).items():
+            setattr(self, name, value)
+        if len(self.unexplained_):
+            warnings.warn(
+                f"{len(self.unexplained_)} {self._unexplained_words} and were left "
+                f"out of the counts: {self.unexplained_[:5].tolist()}",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _fit_record(self, fits):
+        """The best restart, and the attributes that tell how the fit went."""
+        fits = [
+            fit if fit.objective is not None else fit._replace(objective=fit.history[-1])
+            for fit in fits
+        ]
+        best = best_fit(fits)
+        return best, {
+            "objective_": best.objective,
+            "history_": np.array(best.history),
+            "restart_objectives_": np.array([fit.objective for fit in fits], dtype=float),
+            "restart_histories_": [np.array(fit.history) for fit in fits],
+            "n_iter_": len(best.history),
+            "converged_": best.converged,
+            "unexplained_": best.state.unexplained,
+        }
+
+    # Reading X
+
+    def _vocabulary_types(self, sequences):
+        if self.vocabulary is None:
+            types = reading.types_of(sequences.tokens, sequences.starts)
+            if not types and self.handle_unknown == "error":
+                raise ValueError("X holds no observed token: give a vocabulary")
+            return types
+        given = list(self.vocabulary)
+        types = reading.types_of(given, np.array([0, len(given)]))
+        if any(map(reading.is_missing, given)):
+            raise ValueError("vocabulary holds None or NaN, which stand for missing observations")
+        if isinstance(self.vocabulary, set | frozenset):
+            return types
+        return list(dict.fromkeys(given))
+
+    def _sequences(self, X, reset):
+        if reading.is_table(X):
+            return reading.read_table(check_table(self, X, reset=reset))
+        if reset:
+            for name in ("n_features_in_", "feature_names_in_"):
+                vars(self).pop(name, None)
+        return reading.read_ragged(X)
+
+    def _encoded(self, X):
+        check_is_fitted(self)
+        sequences = self._sequences(X, reset=False)
+        corpus = reading.encode(sequences, self._index)
+        self._check_unknown(corpus, sequences)
+        return corpus
+
+    def _check_unknown(self, corpus, sequences):
+        """Raise on words outside the vocabulary where they are not handled."""
+        if self.handle_unknown == "error" and corpus.unknown:
+            position = int(np.flatnonzero(corpus.tokens >= len(self._index))[0])
+            raise ValueError(
+                f"unknown word {sequences.tokens[position]!r} "
+                f"({reading.place(position, corpus.starts)}; {len(corpus.unknown)} unknown types): "
+                "give vocabulary, or handle_unknown='smooth' or 'rare'"
+            )
+
+    # Scores
+
+    def score_samples(self, X):
+        """Log-likelihood of every sequence under posterior-mean parameters.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            log p(x) in nats per sequence; -inf where nothing explains a sequence. All unknown
+            words share one cell: values under different vocabularies cannot be compared.
+        """
+        return self._log_likelihoods(X)[0]
+
+    def score(self, X, y=None):
+        """Mean log-likelihood per observed token (nats) under posterior-mean parameters.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        log_z, n_observed = self._log_likelihoods(X)
+        return float(log_z.sum() / n_observed)
+
+    def perplexity(self, X, per="token"):
+        """exp of minus the mean log-likelihood (Wang and Blunsom 2013, eqs. 26-27).
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        per : {"token", "sequence"}, default="token"
+            What the mean is taken over.
+
+        Returns
+        -------
+        float
+            Values under different vocabularies cannot be compared.
+        """
+        if per not in ("token", "sequence"):
+            raise ValueError(f"per must be 'token' or 'sequence', got {per!r}")
+        log_z, n_observed = self._log_likelihoods(X)
+        return float(np.exp(-log_z.sum() / (n_observed if per == "token" else len(log_z))))
