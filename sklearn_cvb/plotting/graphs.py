@@ -60,7 +60,7 @@ def plot_transitions(model, *, threshold=0.1, labels=None, ax=None):
     for source, target in np.argwhere(matrix >= threshold):
         _draw_edge(ax, places[source], places[target], matrix[source, target], radius)
     for place, label in zip(places, labels, strict=True):
-        _draw_node(ax, place, str(label), radius)
+        _draw_node(ax, place, str(label), radius, font_size=9 if radius == _NODE_RADIUS else 7)
     for probability in _LEGEND:
         ax.plot([], [], color="C0", linewidth=_WIDEST_EDGE * probability, label=f"{probability:g}")
     reach = 1 + radius + 2 * _LOOP_RADIUS
@@ -95,8 +95,8 @@ def _draw_edge(ax, source, target, probability, radius):
     )
 
 
-def _draw_node(ax, place, label, radius):
+def _draw_node(ax, place, label, radius, font_size):
     from matplotlib.patches import Circle
 
     ax.add_patch(Circle(place, radius, facecolor="white", edgecolor="black", zorder=2))
-    ax.text(*place, label, ha="center", va="center", fontsize=9, zorder=3)
+    ax.text(*place, label, ha="center", va="center", fontsize=font_size, zorder=3)
