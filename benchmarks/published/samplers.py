@@ -38,7 +38,7 @@ def plan_of(part, settings):
     if part == "dictionary":
         if settings.quick:
             return Plan(100, 200, 2, (20, 60))
-        return Plan(1000, 2000, 3, (50, 150, 500, 1500, 5000))
+        return Plan(1000, 2000, 3, (50, 150, 500, 1500))
     return Plan(60, 40, 2) if settings.quick else Plan(1000, 500, 3)
 
 

@@ -145,22 +145,29 @@ def test_a_chain_that_stands_still_warns():
 @pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("temperature", [4.0, 0.5])
 def test_constant_temperature(update, temperature):
-    problem = with_priors(PROBLEMS["dictionary"], 0.8, 0.6)
-    settings = {"temperatures": (temperature, temperature), "warm_start": True}
-    chain = _chain(problem, update, **settings | {"max_iter": 20_000})
-    got = np.concatenate(chain.training_posteriors())
+    problem = PROBLEMS["dictionary"]
+    if temperature < 1.0:
+        # Cold chains mix only under larger priors.
+        problem = with_priors(problem, 0.8, 0.6)
+    chain = _chain(problem, update, temperatures=(temperature, temperature), max_iter=12_000)
     z = brute.joint_assignments(problem)
     if update == "sequence":
         log_joint = brute.collapsed_log_joint(problem, z) / temperature
     else:
         log_joint = _softmax_basis_log_joint(problem, z, temperature)
-    plain = _shares(brute.collapsed_log_joint(problem, z))
-    expected, warm = (
-        np.array([share @ (z == k) for k in range(problem.n_states)]).T
-        for share in (_shares(log_joint), plain)
+    states = range(problem.n_states)
+    expected, plain = (
+        np.array(
+            [
+                [_shares(logs) @ brute.transition_count(problem, z, k, j) for j in states]
+                for k in states
+            ]
+        )
+        for logs in (log_joint, brute.collapsed_log_joint(problem, z))
     )
-    assert np.abs(got - expected).max() < 0.04
-    assert np.abs(got - warm).max() > 0.05
+    got = chain.counts_.transition
+    assert np.abs(got - expected).max() < 0.1
+    assert np.abs(got - plain).max() > 0.12
 
 
 def _softmax_basis_log_joint(problem, z, temperature):

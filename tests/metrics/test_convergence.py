@@ -37,8 +37,9 @@ def test_r_hat_is_that_of_ranks_of_halves(n_draws):
 
 
 def test_r_hat_of_a_small_table():
-    # Ranks 1 2 | 3 4, one half a row: normal scores of (r - .375) / 4.25.
-    assert r_hat([[1.0, 2.0, 3.0, 4.0]]) == pytest.approx(2.27157, abs=1e-5)
+    # Ranks 1 2 | 3 4 score -1.0491 -.2993 | .2993 1.0491: variance .2811 within a half, .9091 of
+    # the two means, and (1 / 2 + .9091 / .2811) ** .5 is
+    assert r_hat([[1.0, 2.0, 3.0, 4.0]]) == pytest.approx(1.9324, abs=1e-3)
 
 
 def test_r_hat_notices_places_spreads_and_trends():
