@@ -4,7 +4,7 @@ from time import thread_time
 from typing import NamedTuple
 
 from joblib import Parallel, delayed
-from sklearn.model_selection import GridSearchCV, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, KFold
 
 from sklearn_cvb import CVBHMMTagger
 from sklearn_cvb.demo.experiment import ALGORITHMS, Algorithm
@@ -37,13 +37,13 @@ class Search(NamedTuple):
     ----------
     values : tuple of float
         Values of both.
-    n_sentences : int
-        Most sentences to learn from and to choose by; of a larger text so many are drawn.
+    folds : int
+        How many of the four quarters of the sentences are held out in turn.
     sweeps, gibbs_sweeps : int
     """
 
     values: tuple
-    n_sentences: int
+    folds: int
     sweeps: int
     gibbs_sweeps: int
 
@@ -114,9 +114,8 @@ def fit_restarts(name, text, plan, n_jobs=1, first_seed=0, **changes):
 def choose(name, text, search):
     """Choose alpha and beta by the accuracy on sentences held out.
 
-    A quarter of the sentences (of a sample, where there are more than `search.n_sentences`) is
-    held out, the tagger learns from the raw text of the rest with every pair of values, and the
-    pair that tags the held-out quarter best is kept.
+    Quarters of the sentences are held out in turn; the tagger learns from the raw text of the rest
+    with every pair of values, and the pair that tags the held-out sentences best is kept.
 
     Parameters
     ----------
@@ -133,28 +132,42 @@ def choose(name, text, search):
     if name == "em":
         return {}
     sweeps = search.gibbs_sweeps if name == "gibbs" else search.sweeps
-    n_used = min(len(text.X), search.n_sentences)
-    n_test = n_used // 4
     grid = GridSearchCV(
         tagger_of(name, text, sweeps, random_state=0),
         {"alpha": search.values, "beta": search.values},
-        cv=ShuffleSplit(1, train_size=n_used - n_test, test_size=n_test, random_state=0),
+        cv=list(KFold(4).split(text.X))[: search.folds],
         refit=False,
     )
     grid.fit(text.X, text.y)
     return {**grid.best_params_, "held_out": float(grid.best_score_)}
 
 
-def compare(names, text, plans, search, n_jobs):
-    """Choose alpha and beta of some methods, and run all restarts of each.
+def choose_all(text, search):
+    """The choice of every method.
 
     Parameters
     ----------
-    names : list of str
-        Keys of `METHODS`.
+    text : Text
+    search : Search
+
+    Returns
+    -------
+    dict of str to dict
+        What `choose` gives, by key of `METHODS`.
+    """
+    return {name: choose(name, text, search) for name in METHODS}
+
+
+def compare(text, plans, chosen, n_jobs):
+    """Run all restarts of every method.
+
+    Parameters
+    ----------
     text : Text
     plans : dict of str to Plan
-    search : Search
+        By key of `METHODS`.
+    chosen : dict of str to dict
+        What `choose_all` gives.
     n_jobs : int
 
     Returns
@@ -163,9 +176,8 @@ def compare(names, text, plans, search, n_jobs):
         By method, what `fit_restarts` gives, and ``held_out`` of `choose`.
     """
     found = {}
-    for name in names:
-        chosen = choose(name, text, search)
-        held_out = chosen.pop("held_out", None)
-        fits = fit_restarts(name, text, plans[name], n_jobs, **chosen)
-        found[name] = fits | {"held_out": held_out}
+    for name, plan in plans.items():
+        values = {key: chosen[name][key] for key in ("alpha", "beta") if key in chosen[name]}
+        fits = fit_restarts(name, text, plan, n_jobs, **values)
+        found[name] = fits | {"held_out": chosen[name].get("held_out")}
     return found

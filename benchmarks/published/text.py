@@ -8,6 +8,13 @@ from sklearn_cvb import tag_dictionary_from
 from sklearn_cvb.demo.text import FETCHERS, Text, ambiguity
 
 
+class Shared(dict):
+    """A dictionary that a search does not copy for each of its fits."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+
 @lru_cache(maxsize=2)
 def whole(corpus, data_home):
     """A whole corpus.
@@ -40,7 +47,10 @@ def first_sentences(settings, n=None, min_count=1, corpus="wsj"):
     -------
     Text
     """
-    return _text(whole(corpus, settings.data_home), slice(n), min_count, corpus)
+    bunch = whole(corpus, settings.data_home)
+    X, y = bunch.data[:n], bunch.target[:n]
+    dictionary = tag_dictionary_from(bunch.data, bunch.target, min_count=min_count, count_in=X)
+    return Text(corpus, X, y, Shared(dictionary), len(X) == len(bunch.data))
 
 
 def random_sentences(settings, n, seed):
@@ -56,18 +66,16 @@ def random_sentences(settings, n, seed):
     -------
     Text
     """
-    bunch = whole("wsj", settings.data_home)
-    drawn = np.random.default_rng(seed).permutation(len(bunch.data))[:n]
-    return _text(bunch, drawn.tolist(), 1, "wsj")
+    return drawn(first_sentences(settings), n, seed)
 
 
-def _text(bunch, which, min_count, corpus):
-    if isinstance(which, slice):
-        X, y = bunch.data[which], bunch.target[which]
-    else:
-        X, y = ([rows[i] for i in which] for rows in (bunch.data, bunch.target))
-    dictionary = tag_dictionary_from(bunch.data, bunch.target, min_count=min_count, count_in=X)
-    return Text(corpus, X, y, dictionary, len(X) == len(bunch.data))
+def drawn(text, n, seed):
+    """At most so many sentences of a text, drawn without replacement; in order if that is all."""
+    if len(text.X) <= n:
+        return text
+    which = np.random.default_rng(seed).permutation(len(text.X))[:n]
+    X, y = ([rows[i] for i in which] for rows in (text.X, text.y))
+    return text._replace(X=X, y=y, is_whole=False)
 
 
 def described(text):

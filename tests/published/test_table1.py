@@ -1,0 +1,78 @@
+"""Table 1: a small row has the published ordering; further rows; the table and its picture."""
+
+from statistics import fmean
+
+import pytest
+
+from benchmarks.published import table1
+from benchmarks.published.taggers import METHODS, Plan, fit_restarts
+from benchmarks.published.text import Shared, first_sentences, random_sentences
+
+
+@pytest.fixture(scope="module")
+def row(quick):
+    return table1.PARTS["5000"](quick)
+
+
+def _means(found):
+    return {name: 100 * fmean(fits["accuracies"]) for name, fits in found["methods"].items()}
+
+
+def test_cvb_is_ahead_of_vb_and_em(row):
+    means = _means(row)
+    assert min(means["cvb-token"], means["cvb-sequence"]) > max(means["vb"], means["em"])
+    assert means["cvb-sequence"] > 92
+    assert 85 < means["em"] < 92
+    assert means["gibbs"] > means["em"]
+
+
+def test_random_choice_is_the_mean_share_of_one_tag(row, quick):
+    text = first_sentences(quick, 1000)
+    shares = [1 / len(text.dictionary[word]) for sentence in text.X for word in sentence]
+    assert row["text"]["random_choice"] == pytest.approx(fmean(shares))
+    assert row["text"]["n_sentences"] == 1000
+    assert 0.70 < fmean(shares) < 0.73
+
+
+def test_concentrations_are_of_the_grid_and_em_has_none(row):
+    for name, fits in row["methods"].items():
+        assert ("alpha" in fits) == (name != "em")
+        if name != "em":
+            assert {fits["alpha"], fits["beta"]} <= set(table1.QUICK_SEARCH.values)
+            assert 0.5 < fits["held_out"] < 1
+
+
+def test_restarts_do_not_depend_on_threads(quick):
+    text = first_sentences(quick, 60)
+    one, two = (fit_restarts("cvb-token", text, Plan(3, 3), n) for n in (1, 2))
+    assert one["accuracies"] == two["accuracies"]
+    assert len(set(one["accuracies"])) > 1
+    second = fit_restarts("cvb-token", text, Plan(3, 1), first_seed=1)
+    assert second["accuracies"] == one["accuracies"][1:2]
+
+
+def test_draws_are_different_sentences_under_one_dictionary(quick):
+    one, two = (random_sentences(quick, 50, seed) for seed in (0, 1))
+    assert len(one.X) == 50
+    assert one.X != two.X
+    assert one.dictionary is not None
+    assert one.dictionary.keys() == two.dictionary.keys()
+    assert isinstance(one.dictionary, Shared)
+
+
+def test_table_shows_both_and_picture_is_drawn(row, tmp_path):
+    results = {"1000": row | {"seconds": 60.0}}
+    text = table1.tables(results)
+    assert "   * - 1,000\n     - ours\n     - 71.5\n" in text
+    assert "84.2 (0.2)" in text
+    for method in METHODS.values():
+        assert f"- {method.title}\n" in text
+    table1.draw(results, tmp_path)
+    assert (tmp_path / "table1_accuracy.png").stat().st_size > 5000
+
+
+def test_draws_from_random_parameters_and_brown_have_all_methods(quick):
+    for part in ("draws", "parameter start", "brown"):
+        found = table1.PARTS[part](quick)["methods"]
+        assert list(found) == list(METHODS)
+        assert all(0.5 < value < 1 for fits in found.values() for value in fits["accuracies"])
