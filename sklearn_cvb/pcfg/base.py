@@ -1,4 +1,4 @@
-"""What all probabilistic grammars share: reading grammar and sentences, starting, and what is left."""
+"""What all probabilistic grammars share: reading grammar and sentences, starting, what is left."""
 
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -48,6 +48,8 @@ class BasePCFG(PredictionMixin, BaseModel):
 
     # Models that learn no concentration have no such parameter.
     alpha_prior = (1.0, 1.0)
+    # Whether a concentration may be 0.
+    _zero_alpha = False
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "grammar": [str, Grammar, HasMethods("productions"), "array-like", None],

@@ -4,12 +4,19 @@ from numbers import Real
 
 import numpy as np
 
-from sklearn_cvb.kernels.tree import brackets_of
+from sklearn_cvb.kernels.tree import Trees, brackets_of
 
 _FORM = (
     "y holds one nltk.Tree, bracketed string or list of spans (begin, end) or (begin, end, label) "
     "per sentence, or None"
 )
+
+
+def joined(parts):
+    """Derivations of several calls, one after the other."""
+    sizes = np.concatenate([np.diff(trees.starts) for trees in parts])
+    fields = (np.concatenate(field) for field in zip(*(trees[1:] for trees in parts), strict=True))
+    return Trees(np.concatenate([[0], np.cumsum(sizes)]), *fields)
 
 
 def to_nltk(layout, trees, sentences):
@@ -130,7 +137,10 @@ def brackets_from(y, corpus, words, layout, numeric):
         spans = _spans(known, i, here)
         if any(span[:2] == (0, len(here)) for span in spans):
             # A root below the start symbol leaves it its place.
-            spans = [*spans, (0, len(here), layout and layout.grammar.symbols[layout.grammar.start])]
+            spans = [
+                *spans,
+                (0, len(here), layout and layout.grammar.symbols[layout.grammar.start]),
+            ]
         rows.extend((i, *span) for span in spans)
     if not rows:
         return brackets_of(corpus.n_sequences)
