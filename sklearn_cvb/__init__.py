@@ -8,18 +8,32 @@ from sklearn_cvb.hmm.gibbs import GibbsHMM
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.hmm.taggers import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.hmm.vb import VBHMM
+from sklearn_cvb.pcfg.cvb import CVBPCFG
+from sklearn_cvb.pcfg.em import EMPCFG
+from sklearn_cvb.pcfg.gibbs import GibbsPCFG
+from sklearn_cvb.pcfg.grammar import Grammar
+from sklearn_cvb.pcfg.hastings import HastingsPCFG
+from sklearn_cvb.pcfg.parameters import PCFGCounts
+from sklearn_cvb.pcfg.vb import VBPCFG
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CVBHMM",
+    "CVBPCFG",
     "EMHMM",
+    "EMPCFG",
     "VBHMM",
+    "VBPCFG",
     "CVBHMMTagger",
     "EMHMMTagger",
     "GibbsHMM",
     "GibbsHMMTagger",
+    "GibbsPCFG",
+    "Grammar",
     "HMMCounts",
+    "HastingsPCFG",
+    "PCFGCounts",
     "VBHMMTagger",
     "split_by_lengths",
     "tag_dictionary_from",

@@ -1,5 +1,8 @@
 """The only file that imports scikit-learn's private modules: parameter checks and callbacks."""
 
+from numbers import Real
+
+import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -29,6 +32,18 @@ def check_table(estimator, X, *, reset):
     )
 
 
+def check_gamma_prior(name, value):
+    """Raise unless `value` is a pair (shape >= 1, rate > 0) of finite numbers."""
+    if (
+        len(value) != 2
+        or not all(isinstance(number, Real) for number in value)
+        or not (1 <= value[0] < np.inf and 0 < value[1] < np.inf)
+    ):
+        raise InvalidParameterError(
+            f"{name} must be (shape, rate) with shape >= 1 and rate > 0, got {value!r}"
+        )
+
+
 def root_context(estimator, n_restarts):
     """Open the callback context of a fit whose subtasks are its restarts (None: no callbacks)."""
     if not hasattr(estimator, "_init_callback_context"):
@@ -44,6 +59,7 @@ __all__ = [
     "InvalidParameterError",
     "Options",
     "StrOptions",
+    "check_gamma_prior",
     "check_table",
     "fit_context",
     "root_context",

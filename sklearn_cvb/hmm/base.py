@@ -21,8 +21,8 @@ from sklearn_cvb.lattice import cells_for, dense_posterior, lattice_for, problem
 from sklearn_cvb.validation import (
     HasMethods,
     Interval,
-    InvalidParameterError,
     StrOptions,
+    check_gamma_prior,
 )
 
 
@@ -95,11 +95,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     def _check_parameters(self):
         """Checks that the declared constraints cannot express."""
         for name in ("alpha_prior", "beta_prior"):
-            value = getattr(self, name)
-            if not _is_shape_and_rate(value):
-                raise InvalidParameterError(
-                    f"{name} must be (shape, rate) with shape >= 1 and rate > 0, got {value!r}"
-                )
+            check_gamma_prior(name, getattr(self, name))
 
     def _priors(self, cells, concentrations):
         """The Dirichlet prior of a sweep; override it for unequal cells."""
@@ -206,10 +202,3 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _is_shape_and_rate(value):
-    """Whether `value` is a pair (shape >= 1, rate > 0) of finite numbers."""
-    if len(value) != 2 or not all(isinstance(number, Real) for number in value):
-        return False
-    return 1 <= value[0] < np.inf and 0 < value[1] < np.inf

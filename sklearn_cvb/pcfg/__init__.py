@@ -1,0 +1,1 @@
+"""Probabilistic context-free grammars: EM, VB, collapsed VB, Hastings and Gibbs sampling."""

@@ -1,0 +1,223 @@
+"""What all probabilistic grammars share: reading grammar and sentences, starting, what is left."""
+
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb import corpus as reading
+from sklearn_cvb.base import BaseModel
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.kernels.tree import Brackets, Lexicon
+from sklearn_cvb.pcfg.concentrations import check_alpha, first_alpha
+from sklearn_cvb.pcfg.grammar import Grammar
+from sklearn_cvb.pcfg.layout import Layout, layout_of, lexicon_for, words_of
+from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean, uniform_weights
+from sklearn_cvb.pcfg.prediction import PredictionMixin
+from sklearn_cvb.pcfg.rules import UNKNOWN
+from sklearn_cvb.pcfg.trees import brackets_from
+from sklearn_cvb.validation import HasMethods, Interval, StrOptions
+
+# How far a near-uniform start is from uniform.
+_NOISE = 0.01
+
+
+class Problem(NamedTuple):
+    """Training sentences as the kernels see them."""
+
+    corpus: Corpus
+    words: list
+    layout: Layout
+    lexicon: Lexicon
+    brackets: Brackets
+
+    @property
+    def sentences(self):
+        """Numbers of all sentences."""
+        return np.arange(self.corpus.n_sequences)
+
+
+class BasePCFG(PredictionMixin, BaseModel):
+    """Template of a fit; an algorithm fills in the hooks `_start`, `_sweep` and `_weights`.
+
+    A state has at least the fields counts, alpha, prior, weights, unexplained, n_sweeps.
+    """
+
+    _read_names = (*BaseModel._read_names, "symbols_", "rules_", "_layout")
+    _unexplained_words = "sentences cannot be derived by the grammar"
+
+    # Models that learn no concentration have no such parameter.
+    alpha_prior = (1.0, 1.0)
+    # Whether a concentration may be 0.
+    _zero_alpha = False
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "grammar": [str, Grammar, HasMethods("productions"), "array-like", None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"auto"}),
+            dict,
+            "array-like",
+        ],
+        "alpha_prior": [tuple],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "init": [
+            StrOptions({"parameter", "uniform", "grammar"}),
+            HasMethods("score_samples"),
+            "array-like",
+            None,
+        ],
+        "handle_unknown": [StrOptions({"error", "smooth", "rare"})],
+        "vocabulary": ["array-like", set, None],
+        "supervision": [StrOptions({"y", "none"})],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def _problem(self, X, y):
+        """Read X (and y): sets the vocabulary and the grammar, and lays it out."""
+        sequences = self._sequences(X, reset=True)
+        self.rules_, types = self._grammar_for(sequences)
+        self.symbols_ = reading.as_array(self.rules_.symbols)
+        self.vocabulary_ = reading.as_array(types)
+        self._index = {token: i for i, token in enumerate(types)}
+        self._layout = layout = layout_of(self.rules_, self._index)
+        self._check_parameters()
+        corpus = self._encode(sequences)
+        numeric = self.vocabulary_.dtype.kind in "iuf"
+        brackets = brackets_from(
+            y if self.supervision == "y" else None,
+            corpus,
+            sequences.tokens,
+            None if self.grammar is None else layout,
+            numeric,
+        )
+        return Problem(corpus, sequences.tokens, layout, lexicon_for(layout, corpus), brackets)
+
+    def _grammar_for(self, sequences):
+        """The grammar and the vocabulary."""
+        given = self.grammar
+        if given is None:
+            types = self._vocabulary_types(sequences)
+            terminals = types if self.handle_unknown == "error" else [*types, UNKNOWN]
+            return Grammar.full(self.n_components, dict.fromkeys(terminals)), types
+        if self.vocabulary is not None:
+            raise ValueError("vocabulary is for a model without grammar: a grammar has its words")
+        if isinstance(given, str):
+            given = Grammar.from_text(given)
+        elif hasattr(given, "productions") and hasattr(given, "start"):
+            given = Grammar.from_nltk(given)
+        elif not isinstance(given, Grammar):
+            given = Grammar.from_trees(given)
+        words = words_of(given.check())
+        if self.handle_unknown != "error":
+            words -= {UNKNOWN}
+        return given, reading.sorted_types(words)
+
+    def _check_parameters(self):
+        """Checks that the declared constraints cannot express."""
+        check_alpha(self)
+
+    def _first_alpha(self, layout):
+        return first_alpha(self.alpha, self.alpha_prior, layout)
+
+    def _first_weights(self, problem, rng):
+        """Weights of the first E-step, as `init` says."""
+        layout, init = problem.layout, self.init
+        if init is None:
+            init = self._default_start()
+        if isinstance(init, str):
+            if init == "grammar":
+                if layout.grammar.probabilities is None:
+                    raise ValueError("init='grammar' needs a grammar with probabilities")
+                return layout.grammar.probabilities
+            if init == "uniform":
+                draws = 1.0 + _NOISE * rng.random(len(layout.lhs))
+            else:
+                draws = rng.standard_exponential(len(layout.lhs))
+        elif hasattr(init, "rule_probabilities_"):
+            if init.rules_.rules != layout.grammar.rules:
+                raise ValueError("init has other rules: start from a model of the same grammar")
+            return init.rule_probabilities_
+        else:
+            draws = np.asarray(init, dtype=np.float64)
+            if draws.shape != (len(layout.lhs),) or not (draws >= 0).all():
+                raise ValueError(
+                    f"init must hold {len(layout.lhs)} weights, one for each rule, none negative; "
+                    f"got shape {draws.shape}"
+                )
+        return posterior_mean(layout, draws, 0.0, uniform_weights(layout))
+
+    def _default_start(self):
+        """Where to start if `init` is None."""
+        if self.grammar is None:
+            return "parameter"
+        return "uniform" if self.rules_.probabilities is None else "grammar"
+
+    def _starts_differ(self):
+        """Whether restarts differ: not when `init` fixes where they begin."""
+        init = self._default_start() if self.init is None else self.init
+        return isinstance(init, str) and init != "grammar"
+
+    def _weights(self, layout, counts, prior, kept):
+        """Weights of rules for sweeps and prediction: posterior means, unless VB differs."""
+        return posterior_mean(layout, counts, prior, kept)
+
+    def _log_weights(self, layout, counts, prior, kept):
+        """Logs of `_weights`, safe from underflow."""
+        return log_weights(self._weights(layout, counts, prior, kept))
+
+    def _objective(self, fit, problem):
+        """What restarts are ranked by."""
+        return fit.history[-1]
+
+    def _final_counts(self, state):
+        """The counts a fit leaves."""
+        return state.counts
+
+    def _fitted(self, fits, problem):
+        """All fitted attributes, from the best restart."""
+        best, record = self._fit_record(fits)
+        state = best.state
+        counts = self._final_counts(state)
+        return {
+            "counts_": PCFGCounts(counts),
+            "labels_": self._arranged_trees(
+                problem.corpus, problem.words, self._label_trees(state, problem)
+            ),
+            **record,
+            "alpha_": state.alpha.public(),
+            "_prior": state.prior,
+            "_kept": state.weights,
+            "_rare": self._rare_counts(counts, problem),
+            "_resume": (problem, best) if self.warm_start else None,
+            **self._fitted_by_algorithm(best, problem),
+        }
+
+    def _fitted_by_algorithm(self, best, problem):
+        """Attributes that only one algorithm leaves."""
+        return {}
+
+    def _resumable(self, problem):
+        """The state to go on from, with `warm_start` and the same sentences."""
+        resume = getattr(self, "_resume", None) if self.warm_start else None
+        if resume is None:
+            return None
+        before, best = resume
+        same = (
+            before.words == problem.words
+            and np.array_equal(before.corpus.starts, problem.corpus.starts)
+            and before.layout.grammar.rules == problem.layout.grammar.rules
+            and all(map(np.array_equal, before.brackets, problem.brackets))
+        )
+        return best.state if same else None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags

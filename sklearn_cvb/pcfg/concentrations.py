@@ -1,0 +1,114 @@
+"""The Dirichlet prior of rules: one concentration, one per symbol or rule, or learned."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb import dirichlet
+from sklearn_cvb.hmm.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
+from sklearn_cvb.validation import InvalidParameterError, check_gamma_prior
+
+
+class Alpha(NamedTuple):
+    """Concentrations of a sweep.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n_rules,)
+    learned : bool
+        Whether all are one value that is learned.
+    gamma : tuple (shape, rate)
+        Its prior.
+    """
+
+    cells: np.ndarray
+    learned: bool
+    gamma: tuple
+
+    def public(self):
+        """The one value, or one per rule."""
+        same = self.cells.min() == self.cells.max()
+        return float(self.cells[0]) if same else self.cells
+
+    def log_density(self):
+        """Log density of the learned concentration under its prior (nats)."""
+        return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.learned else 0.0
+
+
+def check_alpha(estimator):
+    """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
+    alpha, layout = estimator.alpha, estimator._layout
+    check_gamma_prior("alpha_prior", estimator.alpha_prior)
+    if isinstance(alpha, dict):
+        symbols = layout.grammar.symbols
+        missing = [label for label in symbols if label not in alpha]
+        foreign = [label for label in alpha if label not in symbols]
+        if missing or foreign:
+            raise InvalidParameterError(
+                f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
+                f"{foreign[:5]} are no symbols"
+            )
+        values = list(alpha.values())
+    elif isinstance(alpha, str) or np.ndim(alpha) == 0:
+        return
+    else:
+        values = alpha
+        if np.shape(alpha) != layout.lhs.shape:
+            raise InvalidParameterError(
+                f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
+                f"shape {np.shape(alpha)}"
+            )
+    values = np.asarray(values, dtype=np.float64)
+    positive = values >= 0 if estimator._zero_alpha else values > 0
+    if not (positive & np.isfinite(values)).all():
+        least = "at least 0" if estimator._zero_alpha else "positive"
+        raise InvalidParameterError(f"all values of alpha must be finite and {least}")
+
+
+def first_alpha(alpha, gamma, layout):
+    """The concentrations of the first sweep; "auto" marks one to learn."""
+    learned = isinstance(alpha, str)
+    if isinstance(alpha, dict):
+        by_symbol = np.array([alpha[label] for label in layout.grammar.symbols], dtype=np.float64)
+        cells = by_symbol[layout.lhs]
+    else:
+        cells = np.empty(len(layout.lhs))
+        cells[:] = FIRST_VALUE if learned else alpha
+    return Alpha(cells, learned, tuple(gamma))
+
+
+def learn(alpha, layout, counts, n_sweeps, step, presence=None):
+    """One step for a learned concentration; none in the warm-up.
+
+    Parameters
+    ----------
+    alpha : Alpha
+    layout : Layout
+    counts : ndarray of shape (n_rules,)
+    n_sweeps : int
+        Sweeps done so far.
+    step : callable
+        `dirichlet.fixed_point` or `dirichlet.ascend`.
+    presence : callable, default=None
+        ``presence() -> (cells, totals)``: P(C > 0) of every rule and left-hand side; None for
+        the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
+
+    Returns
+    -------
+    Alpha
+    """
+    if not alpha.learned or n_sweeps < WARM_UP_SWEEPS:
+        return alpha
+    totals = np.bincount(layout.lhs, counts, layout.n_lhs)
+    if presence is None:
+        present, totals_present = np.ones_like(counts), np.ones_like(totals)
+    else:
+        present, totals_present = presence()
+    order = np.argsort(layout.lhs, kind="stable")
+    widths = np.bincount(layout.lhs, minlength=layout.n_lhs)
+    rows = [
+        (counts[cells], present[cells], totals[[a]], totals_present[[a]], int(widths[a]))
+        for a, cells in enumerate(np.split(order, np.cumsum(widths)[:-1]))
+    ]
+    value = step(alpha.cells[0], rows, *alpha.gamma)
+    return alpha._replace(cells=np.full(len(counts), value))

@@ -1,0 +1,170 @@
+"""EM for probabilistic context-free grammars: inside-outside, Wang and Blunsom (2013)."""
+
+from numbers import Real
+
+import numpy as np
+from scipy.special import xlogy
+
+from sklearn_cvb.pcfg.base import BasePCFG
+from sklearn_cvb.pcfg.batch import BatchPCFG
+from sklearn_cvb.validation import Interval
+
+
+class EMPCFG(BatchPCFG):
+    """Probabilistic context-free grammar learned by expectation-maximisation (inside-outside).
+
+    Parameters
+    ----------
+    grammar : str, nltk.CFG, nltk.PCFG, Grammar, list of trees or None, default=None
+        The rules: text in NLTK's notation, a grammar of NLTK's, a `Grammar`, or a treebank to read
+        the rules off. Right-hand sides may have any length and mix symbols with words; unary rules
+        may form cycles; several words alone are one terminal. Empty rules are refused. The terminal
+        ``<unk>`` stands for all words outside the vocabulary (see `handle_unknown`). None: all
+        rules A -> B C and A -> word over `n_components` symbols.
+    n_components : int, default=2
+        Number of symbols where no grammar is given; the start symbol is one of them.
+    alpha : float, dict or array-like of shape (n_rules,), default=0.0
+        Pseudo-count of every rule; 0 is maximum likelihood, above 0 maximum a posteriori in the
+        softmax basis (adds alpha, not alpha - 1). A dict has one value per symbol, an array one per
+        rule, in the order of ``rules_.rules``.
+    n_init : int, default=1
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int, default=100
+        Largest number of sweeps.
+    tol : float, default=1e-4
+        Stop when the objective changes by less than this per token.
+    init : {"parameter", "uniform", "grammar"}, array, model or None, default=None
+        Where to start: an E-step under these weights. "parameter": each symbol's from Dirichlet(1)
+        (None means this without a grammar). "uniform": uniform with 1 % of noise (None means this
+        with a grammar). "grammar": the probabilities of the given grammar (None means this where it
+        has some). An array of shape (n_rules,): weights in the order of ``rules_.rules``. A fitted
+        model over the same rules: its `rule_probabilities_`. From "grammar", an array or a model
+        only one restart is run.
+    handle_unknown : {"error", "smooth", "rare"}, default="smooth"
+        Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
+        model without grammar has for every symbol; or give these rules the mean expected count of
+        the words seen once as well. A given grammar without ``<unk>`` cannot derive them.
+    vocabulary : collection or None, default=None
+        The known words where no grammar is given; None for those seen in `fit`.
+    supervision : {"y", "none"}, default="y"
+        Whether `fit` learns from the trees or brackets in `y` where they are known. With "none" `y`
+        is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
+    warm_start : bool, default=False
+        Keep the state of the fit and let the next `fit` on the same sentences go on from it, also
+        after Ctrl-C.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    n_jobs : int or None, default=None
+        Threads that run restarts; the result does not depend on it.
+    verbose : int, default=0
+        1 prints a line per restart, 2 a line per sweep.
+
+    Attributes
+    ----------
+    counts_ : PCFGCounts
+        Expected counts after the last E-step.
+    rules_ : Grammar
+        The rules as given, in the order of all arrays over rules.
+    rule_probabilities_ : ndarray of shape (n_rules,)
+        Estimates; they sum to 1 over the rules of a symbol.
+    grammar_ : nltk.PCFG
+        The rules with these probabilities.
+    symbols_ : ndarray of shape (n_symbols,)
+        Labels of the nonterminal symbols.
+    labels_ : ndarray
+        Trees of the training sentences, in the form that `predict` gives: Viterbi trees under the
+        final weights.
+    vocabulary_ : ndarray of shape (n_words,)
+        The known words.
+    objective_ : float
+        Log-likelihood plus the sum of pseudo-counts times log probabilities (nats), before the last
+        update of the counts.
+    history_ : ndarray of shape (n_iter_,)
+        The objective of every sweep.
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    converged_ : bool
+        Whether it stopped by `tol`.
+    alpha_ : float or ndarray of shape (n_rules,)
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sentences that the grammar cannot derive; they are left out of the
+        counts.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL:
+    section 2.2;
+    Pereira and Schabes (1992) for known brackets.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMPCFG
+    >>> X = [["they", "saw", "ducks"], ["they", "saw"], ["ducks", "swim"]]
+    >>> text = '''
+    ... S -> N V | N V N
+    ... N -> 'they' | 'ducks'
+    ... V -> 'saw' | 'swim'
+    ... '''
+    >>> model = EMPCFG(text, random_state=0).fit(X)
+    >>> print(model.grammar_)
+    Grammar with 6 productions (start state = S)
+        S -> N V [0.666667]
+        S -> N V N [0.333333]
+        N -> 'they' [0.5]
+        N -> 'ducks' [0.5]
+        V -> 'saw' [0.666667]
+        V -> 'swim' [0.333333]
+    >>> print(model.predict([["they", "swim"]])[0])
+    (S (N they) (V swim))
+    """
+
+    _zero_alpha = True
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **{
+            name: constraint
+            for name, constraint in BasePCFG._parameter_constraints.items()
+            if name != "alpha_prior"
+        },
+        "alpha": [Interval(Real, 0, None, closed="left"), dict, "array-like"],
+    }
+
+    def __init__(
+        self,
+        grammar=None,
+        *,
+        n_components=2,
+        alpha=0.0,
+        n_init=1,
+        max_iter=100,
+        tol=1e-4,
+        init=None,
+        handle_unknown="smooth",
+        vocabulary=None,
+        supervision="y",
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.grammar = grammar
+        self.n_components = n_components
+        self.alpha = alpha
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.handle_unknown = handle_unknown
+        self.vocabulary = vocabulary
+        self.supervision = supervision
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _penalty(self, layout, counts, prior, weights):
+        """Minus the log prior in the softmax basis: the sum of alpha log theta."""
+        return -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0

@@ -1,0 +1,308 @@
+"""Grammars as users write them: from text, NLTK, a treebank, or all rules over a vocabulary."""
+
+import re
+from itertools import product
+
+import numpy as np
+
+from sklearn_cvb.pcfg.rules import (
+    Rule,
+    Words,
+    as_tree,
+    items_of,
+    number,
+    productive,
+    reachable,
+    refuse,
+)
+
+
+class Grammar:
+    """A context-free grammar, with probabilities or without.
+
+    Right-hand sides may have any length and mix symbols with words; several words alone are one
+    terminal that covers them all. Rules are numbered in the order given; this is the order of
+    `PCFGCounts.rule`.
+
+    Parameters
+    ----------
+    symbols : sequence of hashable
+        Labels of the nonterminal symbols.
+    start : int
+        Number of the start symbol.
+    rules : sequence of Rule
+        Equal rules are merged.
+    probabilities : array-like of shape (n_rules,) or None, default=None
+        Sum to 1 over the rules of a symbol.
+
+    Attributes
+    ----------
+    symbols : tuple
+    start : int
+    rules : list of Rule
+    probabilities : ndarray of shape (n_rules,) or None
+
+    Examples
+    --------
+    >>> from sklearn_cvb import Grammar
+    >>> grammar = Grammar.from_text("S -> S S | 'a' | 'b' 'c'")
+    >>> grammar
+    Grammar(start='S', 1 symbols, 3 rules)
+    >>> print(grammar.to_nltk())
+    Grammar with 3 productions (start state = S)
+        S -> S S
+        S -> 'a'
+        S -> 'b' 'c'
+    """
+
+    def __init__(self, symbols, start, rules, probabilities=None):
+        self.symbols = tuple(symbols)
+        self.start = int(start)
+        merged = {}
+        for rule in rules:
+            merged.setdefault(rule, len(merged))
+        self.rules = list(merged)
+        self.probabilities = None
+        if probabilities is not None:
+            cells = [merged[rule] for rule in rules]
+            self.probabilities = np.bincount(cells, probabilities, len(merged))
+
+    def __repr__(self):
+        return (
+            f"Grammar(start={self.symbols[self.start]!r}, {len(self.symbols)} symbols, "
+            f"{len(self.rules)} rules)"
+        )
+
+    @classmethod
+    def from_text(cls, text, start=None):
+        """Read a grammar in NLTK's notation.
+
+        Parameters
+        ----------
+        text : str
+            One left-hand side per line, words in quotes, alternatives after ``|``; probabilities,
+            if any, in brackets after each alternative.
+        start : str or None, default=None
+            The start symbol; None for the left-hand side of the first rule.
+
+        Returns
+        -------
+        Grammar
+
+        Examples
+        --------
+        >>> from sklearn_cvb import Grammar
+        >>> Grammar.from_text("S -> 'a' S [0.25] | 'a' [0.75]").probabilities
+        array([0.25, 0.75])
+        """
+        import nltk
+
+        weighted = re.search(r"\[\s*\d*\.?\d+\s*\]", text)
+        grammar = (nltk.PCFG if weighted else nltk.CFG).fromstring(text)
+        return cls.from_nltk(grammar, start)
+
+    @classmethod
+    def from_nltk(cls, grammar, start=None):
+        """Convert an ``nltk.CFG`` or ``nltk.PCFG``.
+
+        Parameters
+        ----------
+        grammar : nltk.CFG or nltk.PCFG
+        start : hashable or None, default=None
+            The start symbol; None for that of `grammar`.
+
+        Returns
+        -------
+        Grammar
+        """
+        from nltk import Nonterminal
+
+        start = grammar.start().symbol() if start is None else start
+        productions = [
+            (
+                production.lhs().symbol(),
+                [
+                    (True, item.symbol()) if isinstance(item, Nonterminal) else (False, item)
+                    for item in production.rhs()
+                ],
+            )
+            for production in grammar.productions()
+        ]
+        probabilities = None
+        if productions and hasattr(grammar.productions()[0], "prob"):
+            probabilities = [production.prob() for production in grammar.productions()]
+        return cls(*number(productions, start), probabilities)
+
+    @classmethod
+    def from_trees(cls, trees, start=None):
+        """Read a grammar off trees; its probabilities are relative frequencies.
+
+        Parameters
+        ----------
+        trees : sequence of nltk.Tree or str
+            Trees, or trees in brackets.
+        start : hashable or None, default=None
+            The start symbol. None for the label of all roots; where roots differ, a new symbol
+            ``TOP`` above them.
+
+        Returns
+        -------
+        Grammar
+
+        Examples
+        --------
+        >>> from sklearn_cvb import Grammar
+        >>> grammar = Grammar.from_trees(["(S (N we) (V ran))", "(S (N we) (V saw) (N it))"])
+        >>> print(grammar.to_nltk())
+        Grammar with 6 productions (start state = S)
+            S -> N V [0.5]
+            N -> 'we' [0.666667]
+            V -> 'ran' [0.5]
+            S -> N V N [0.5]
+            V -> 'saw' [0.5]
+            N -> 'it' [0.333333]
+        """
+        trees = [as_tree(tree, i) for i, tree in enumerate(trees)]
+        if not trees:
+            raise ValueError("no tree to read a grammar off")
+        roots = dict.fromkeys(tree.label() for tree in trees)
+        if start is None:
+            start = next(iter(roots)) if len(roots) == 1 else "TOP"
+        counts = {}
+        for tree in trees:
+            if tree.label() != start:
+                key = (start, ((True, tree.label()),))
+                counts[key] = counts.get(key, 0) + 1
+            for node in tree.subtrees():
+                right = tuple(
+                    (True, child.label()) if hasattr(child, "label") else (False, child)
+                    for child in node
+                )
+                counts[node.label(), right] = counts.get((node.label(), right), 0) + 1
+        totals = {}
+        for (left, _), count in counts.items():
+            totals[left] = totals.get(left, 0) + count
+        probabilities = [count / totals[left] for (left, _), count in counts.items()]
+        return cls(*number(list(counts), start), probabilities)
+
+    @classmethod
+    def full(cls, n_components, vocabulary):
+        """All rules A -> B C and A -> word: nothing is known but the number of symbols.
+
+        Parameters
+        ----------
+        n_components : int
+            Number of symbols. The first is the start symbol ``S``, the others are ``N1``, ``N2``...
+        vocabulary : sequence of hashable
+
+        Returns
+        -------
+        Grammar
+        """
+        symbols = ["S"] + [f"N{k}" for k in range(1, n_components)]
+        numbers = range(n_components)
+        terminals = [(Words((word,)),) for word in vocabulary]
+        rules = [
+            Rule(parent, right)
+            for parent in numbers
+            for right in [*product(numbers, numbers), *terminals]
+        ]
+        return cls(symbols, 0, rules)
+
+    def with_substrings(self, symbols, X, longest=None):
+        """Let some symbols derive any piece of the given sequences.
+
+        Parameters
+        ----------
+        symbols : collection
+            Labels of these symbols, which may have no rules yet.
+        X : list of sequences
+            For morphology: words, as sequences of characters.
+        longest : int or None, default=None
+            Length of the longest piece; None for any.
+
+        Returns
+        -------
+        Grammar
+            Without probabilities.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import Grammar
+        >>> Grammar.from_text("Word -> Word Word | 'a'").with_substrings(["Word"], ["ab", "bc"])
+        Grammar(start='Word', 1 symbols, 6 rules)
+        """
+        pieces = {}
+        for sequence in X:
+            sequence = tuple(sequence)
+            for begin in range(len(sequence)):
+                stop = len(sequence) if longest is None else min(len(sequence), begin + longest)
+                for end in range(begin + 1, stop + 1):
+                    pieces[Words(sequence[begin:end])] = None
+        numbers = {label: number for number, label in enumerate(self.symbols)}
+        missing = [label for label in symbols if label not in numbers]
+        if missing:
+            raise ValueError(f"{missing[:5]} are no symbols of the grammar")
+        added = [Rule(numbers[label], (piece,)) for label in symbols for piece in pieces]
+        return Grammar(self.symbols, self.start, self.rules + added)
+
+    def check(self):
+        """Raise if the grammar is of no use; `fit` calls this.
+
+        Returns
+        -------
+        Grammar
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the start symbol has no rules, a right-hand side is empty, or a symbol has no rules,
+            cannot be reached from the start symbol, or derives no words.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import Grammar
+        >>> Grammar.from_text("S -> A 'b'").check()
+        Traceback (most recent call last):
+            ...
+        ValueError: symbols ['A'] (1 in all) are used but have no rules
+        """
+        labels, rules = self.symbols, self.rules
+        having = {rule.parent for rule in rules}
+        if self.start not in having:
+            raise ValueError(f"the start symbol {labels[self.start]!r} has no rules")
+        refuse({rule.parent for rule in rules if not rule.right}, labels, "have an empty rule")
+        used = {item for rule in rules for item in rule.right if not isinstance(item, Words)}
+        refuse(used - having, labels, "are used but have no rules")
+        unreached = set(range(len(labels))) - reachable(self.start, rules)
+        refuse(unreached, labels, "cannot be reached from the start symbol")
+        endless = having - productive(rules)
+        refuse(endless, labels, "derive no words: their rules go on for ever")
+        return self
+
+    def to_nltk(self, probabilities=None):
+        """Convert to NLTK.
+
+        Parameters
+        ----------
+        probabilities : array-like of shape (n_rules,) or None, default=None
+            None for those of the grammar.
+
+        Returns
+        -------
+        nltk.PCFG, or nltk.CFG where there are no probabilities
+        """
+        import nltk
+
+        if probabilities is None:
+            probabilities = self.probabilities
+        left = [nltk.Nonterminal(label) for label in self.symbols]
+        sides = [(left[rule.parent], items_of(rule.right, left)) for rule in self.rules]
+        if probabilities is None:
+            return nltk.CFG(left[self.start], [nltk.Production(*side) for side in sides])
+        productions = [
+            nltk.ProbabilisticProduction(*side, prob=float(probability))
+            for side, probability in zip(sides, probabilities, strict=True)
+        ]
+        return nltk.PCFG(left[self.start], productions)

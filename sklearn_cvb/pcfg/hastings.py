@@ -1,0 +1,202 @@
+"""Collapsed Hastings sampling for probabilistic context-free grammars (Johnson et al. 2007)."""
+
+import math
+from numbers import Real
+
+import numpy as np
+
+from sklearn_cvb.pcfg.cvb import tally_of
+from sklearn_cvb.pcfg.proposals import sweep_hastings
+from sklearn_cvb.pcfg.samplers import SamplingPCFG
+from sklearn_cvb.validation import InvalidParameterError
+
+
+class HastingsPCFG(SamplingPCFG):
+    """Probabilistic context-free grammar learned by a collapsed Hastings sampler.
+
+    Probabilities are integrated out. The tree of each sentence is proposed from the posterior means
+    given all other trees, and accepted or rejected so that the samples follow the exact posterior.
+
+    Parameters
+    ----------
+    grammar : str, nltk.CFG, nltk.PCFG, Grammar, list of trees or None, default=None
+        The rules: text in NLTK's notation, a grammar of NLTK's, a `Grammar`, or a treebank to read
+        the rules off. Right-hand sides may have any length and mix symbols with words; unary rules
+        may form cycles; several words alone are one terminal. Empty rules are refused. The terminal
+        ``<unk>`` stands for all words outside the vocabulary (see `handle_unknown`). None: all
+        rules A -> B C and A -> word over `n_components` symbols.
+    n_components : int, default=2
+        Number of symbols where no grammar is given; the start symbol is one of them.
+    alpha : float, "auto", dict or array-like of shape (n_rules,), default=0.1
+        Concentration of the Dirichlet prior of the rules of each symbol. A dict has one value per
+        symbol, an array one per rule, in the order of ``rules_.rules``. "auto" learns one value
+        while fitting (one step of Wang and Blunsom 2013, HMM, eq. 29, a sweep, from sweep 20 on).
+    alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
+        Gamma prior of `alpha` where it is "auto".
+    temperatures : tuple (first, last) or None, default=None
+        Annealing: temperature of the first and of the last sweep, linear in between. None samples
+        the posterior.
+    n_burn_in : int or None, default=None
+        Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths.
+    thin : int, default=10
+        Every so many sweeps a sample is kept.
+    n_init : int, default=1
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int, default=1000
+        Largest number of sweeps.
+    tol : float, default=1e-4
+        Ignored: all sweeps are done.
+    init : {"parameter", "uniform", "grammar"}, array, model or None, default=None
+        Where to start: trees are drawn under these weights. "parameter": each symbol's from
+        Dirichlet(1) (None means this without a grammar). "uniform": uniform with 1 % of noise (None
+        means this with a grammar). "grammar": the probabilities of the given grammar (None means
+        this where it has some). An array of shape (n_rules,): weights in the order of
+        ``rules_.rules``. A fitted model over the same rules: its `rule_probabilities_`. From
+        "grammar", an array or a model only one restart is run.
+    handle_unknown : {"error", "smooth", "rare"}, default="smooth"
+        Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
+        model without grammar has for every symbol; or give these rules the mean expected count of
+        the words seen once as well. A given grammar without ``<unk>`` cannot derive them.
+    vocabulary : collection or None, default=None
+        The known words where no grammar is given; None for those seen in `fit`.
+    supervision : {"y", "none"}, default="y"
+        Whether `fit` learns from the trees or brackets in `y` where they are known. With "none" `y`
+        is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
+    warm_start : bool, default=False
+        Keep the state of the fit and let the next `fit` on the same sentences go on from it, also
+        after Ctrl-C.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts and of the sampler.
+    n_jobs : int or None, default=None
+        Threads that run restarts; the result does not depend on it.
+    verbose : int, default=0
+        1 prints a line per restart, 2 a line per sweep.
+
+    Attributes
+    ----------
+    counts_ : PCFGCounts
+        Mean counts of the kept samples.
+    rules_ : Grammar
+        The rules as given, in the order of all arrays over rules.
+    rule_probabilities_ : ndarray of shape (n_rules,)
+        Mean over the kept samples of the posterior means given the sample.
+    grammar_ : nltk.PCFG
+        The rules with these probabilities.
+    symbols_ : ndarray of shape (n_symbols,)
+        Labels of the nonterminal symbols.
+    labels_ : ndarray
+        Trees of the training sentences, in the form that `predict` gives: the trees sampled most
+        often in the last tenth of the sweeps.
+    vocabulary_ : ndarray of shape (n_words,)
+        The known words.
+    objective_ : float
+        Mean of log p(x, t | alpha) over the last tenth of the sweeps (nats).
+    history_ : ndarray of shape (n_iter_,)
+        log p(x, t | alpha) of the sample after every sweep (nats).
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    converged_ : bool
+        Whether it stopped by `tol` (never).
+    alpha_ : float or ndarray of shape (n_rules,)
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sentences that the grammar cannot derive; they are left out of the
+        counts.
+    acceptance_rate_ : float
+        Share of proposed trees that were accepted, over all sweeps.
+
+    References
+    ----------
+    Johnson, Griffiths and Goldwater (2007), "Bayesian inference for PCFGs via Markov chain Monte
+    Carlo", NAACL-HLT.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import HastingsPCFG
+    >>> X = [["a", "a", "a"], ["a", "a"], ["a", "a", "a", "a"]]
+    >>> model = HastingsPCFG("S -> S S | 'a'", max_iter=200, random_state=0).fit(X)
+    >>> bool(0.9 < model.acceptance_rate_ <= 1)
+    True
+    >>> print(model.predict([["a", "a"]])[0])
+    (S (S a) (S a))
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **SamplingPCFG._parameter_constraints,
+        "temperatures": [tuple, None],
+    }
+
+    def __init__(
+        self,
+        grammar=None,
+        *,
+        n_components=2,
+        alpha=0.1,
+        alpha_prior=(1.0, 1.0),
+        temperatures=None,
+        n_burn_in=None,
+        thin=10,
+        n_init=1,
+        max_iter=1000,
+        tol=1e-4,
+        init=None,
+        handle_unknown="smooth",
+        vocabulary=None,
+        supervision="y",
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.grammar = grammar
+        self.n_components = n_components
+        self.alpha = alpha
+        self.alpha_prior = alpha_prior
+        self.temperatures = temperatures
+        self.n_burn_in = n_burn_in
+        self.thin = thin
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.handle_unknown = handle_unknown
+        self.vocabulary = vocabulary
+        self.supervision = supervision
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if self.temperatures is not None and not (
+            len(self.temperatures) == 2
+            and all(isinstance(t, Real) and 0 < t < math.inf for t in self.temperatures)
+        ):
+            raise InvalidParameterError(
+                f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
+            )
+
+    def _resampled(self, state, problem, temperature, rng):
+        trees, accepted, proposed = sweep_hastings(
+            problem.layout.rules,
+            problem.lexicon,
+            problem.brackets,
+            tally_of(problem, state.counts, state.prior),
+            state.trees,
+            temperature,
+            rng,
+        )
+        if accepted < 0:
+            raise ValueError(
+                f"at temperature {temperature:.3g} chains of unary rules never end: start cooler, "
+                "or leave cycles of unary rules out of the grammar"
+            )
+        return trees, np.array([proposed, accepted])
+
+    def _fitted_by_algorithm(self, best, problem):
+        proposed, accepted = best.state.proposals
+        rate = {"acceptance_rate_": float(accepted / max(1, proposed))}
+        return super()._fitted_by_algorithm(best, problem) | rate

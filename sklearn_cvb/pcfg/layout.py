@@ -1,0 +1,172 @@
+"""A grammar laid out for the kernels: two symbols at most on the right, and terminals by word."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.kernels.tree import Rules, lexicon_of, rules_of
+from sklearn_cvb.pcfg.grammar import Grammar
+from sklearn_cvb.pcfg.rules import UNKNOWN, Words
+
+
+class Layout(NamedTuple):
+    """A binarised grammar and its terminals.
+
+    Attributes
+    ----------
+    grammar : Grammar
+        As the user knows it; cell r of all parameter vectors belongs to its rule r.
+    rules : Rules
+        Symbols beyond those of the grammar are helpers, each with one rule of weight 1.
+    lhs : ndarray of shape (n_rules,), int32
+        Left-hand side of each rule.
+    n_lhs : int
+        Number of the grammar's symbols.
+    n_words : int
+        Words of the vocabulary; the code of all others is `n_words`.
+    first : ndarray of shape (n_words + 2,), int64
+        Where the terminals of each word begin.
+    symbol, cell : ndarray
+        Symbol and cell (-1 at helpers) of the terminals of one word, in the order of `first`.
+    several : dict
+        Terminals of several words: a tuple of codes -> list of (symbol, cell).
+    longest : int
+        Length of the longest terminal.
+    """
+
+    grammar: Grammar
+    rules: Rules
+    lhs: np.ndarray
+    n_lhs: int
+    n_words: int
+    first: np.ndarray
+    symbol: np.ndarray
+    cell: np.ndarray
+    several: dict
+    longest: int
+
+    @property
+    def unknown_cells(self):
+        """Cells of the rules that derive an unknown word."""
+        cells = self.cell[self.first[self.n_words] : self.first[self.n_words + 1]]
+        return cells[cells >= 0]
+
+
+class _Binarised:
+    """Rules in two-symbol steps to the right; helpers with the same right-hand side are shared."""
+
+    def __init__(self, grammar):
+        self.binary, self.unary, self.lexical = [], [], []
+        self.helpers = {}
+        self.n_symbols = len(grammar.symbols)
+        for cell, (parent, right) in enumerate(grammar.rules):
+            self.add(parent, right, cell)
+
+    def add(self, parent, right, cell):
+        if len(right) == 1:
+            (item,) = right
+            if isinstance(item, Words):
+                self.lexical.append((parent, item, cell))
+            else:
+                self.unary.append((parent, item, cell))
+        else:
+            self.binary.append((parent, self.symbol(right[:1]), self.symbol(right[1:]), cell))
+
+    def symbol(self, right):
+        """The symbol that derives this part of a right-hand side and nothing else."""
+        if len(right) == 1 and not isinstance(right[0], Words):
+            return right[0]
+        if right not in self.helpers:
+            self.helpers[right] = self.n_symbols
+            self.n_symbols += 1
+            self.add(self.helpers[right], right, -1)
+        return self.helpers[right]
+
+
+def words_of(grammar):
+    """All words of a grammar's terminals."""
+    return {
+        word
+        for rule in grammar.rules
+        for item in rule.right
+        if isinstance(item, Words)
+        for word in item
+    }
+
+
+def layout_of(grammar, index):
+    """Lay out a grammar.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    index : dict
+        Maps each word of the vocabulary to its code; `UNKNOWN` stands for all others.
+
+    Returns
+    -------
+    Layout
+    """
+    parts, n_words = _Binarised(grammar), len(index)
+    codes = index if UNKNOWN in index else {**index, UNKNOWN: n_words}
+    several, single = {}, []
+    for symbol, words, cell in parts.lexical:
+        key = tuple(map(codes.__getitem__, words))
+        if len(key) == 1:
+            single.append((key[0], symbol, cell))
+        else:
+            several.setdefault(key, []).append((symbol, cell))
+    word, symbol, cell = np.array(sorted(single), np.int64).reshape(-1, 3).T
+    return Layout(
+        grammar,
+        rules_of(parts.n_symbols, grammar.start, parts.binary, parts.unary),
+        np.array([rule.parent for rule in grammar.rules], np.int32),
+        len(grammar.symbols),
+        n_words,
+        np.searchsorted(word, np.arange(n_words + 2)),
+        symbol,
+        cell,
+        several,
+        max(map(len, several), default=1),
+    )
+
+
+def lexicon_for(layout, corpus):
+    """Occurrences of the grammar's terminals in a corpus.
+
+    Parameters
+    ----------
+    layout : Layout
+    corpus : Corpus
+        Without missing tokens.
+
+    Returns
+    -------
+    Lexicon
+    """
+    starts = corpus.starts
+    codes = np.minimum(corpus.tokens, layout.n_words)
+    n_terminals = np.diff(layout.first)[codes]
+    token = np.repeat(np.arange(len(codes)), n_terminals)
+    offset = np.arange(len(token)) - np.repeat(np.cumsum(n_terminals) - n_terminals, n_terminals)
+    entry = np.repeat(layout.first[codes], n_terminals) + offset
+    sentence = np.searchsorted(starts, token, side="right") - 1
+    begin = token - starts[sentence]
+    several = np.array(list(_several(layout, codes, starts)), np.int64).reshape(-1, 5).T
+    single = (sentence, begin, begin + 1, layout.symbol[entry], layout.cell[entry])
+    fields = [np.concatenate(pair) for pair in zip(single, several, strict=True)]
+    lexicon, _ = lexicon_of(np.diff(starts), *fields)
+    return lexicon
+
+
+def _several(layout, codes, starts):
+    """Occurrences of terminals of several words: sentence, begin, end, symbol, cell."""
+    if not layout.several:
+        return
+    codes = codes.tolist()
+    for i, (first, stop) in enumerate(pairwise(starts.tolist())):
+        for begin in range(first, stop):
+            for end in range(begin + 2, min(stop, begin + layout.longest) + 1):
+                for symbol, cell in layout.several.get(tuple(codes[begin:end]), ()):
+                    yield i, begin - first, end - first, symbol, cell

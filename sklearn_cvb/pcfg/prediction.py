@@ -1,0 +1,230 @@
+"""Reading a fitted grammar: trees, span posteriors, likelihoods, samples."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_cvb import corpus as reading
+from sklearn_cvb.kernels.tree import brackets_of
+from sklearn_cvb.kernels.tree_decoding import viterbi_trees
+from sklearn_cvb.kernels.tree_inside import log_likelihood
+from sklearn_cvb.pcfg.layout import lexicon_for
+from sklearn_cvb.pcfg.parameters import log_tree_weights, posterior_mean, tree_weights
+from sklearn_cvb.pcfg.sampling import object_array, sample_trees
+from sklearn_cvb.pcfg.spans import span_tables
+from sklearn_cvb.pcfg.trees import to_charts, to_nltk
+
+
+class PredictionMixin:
+    """Prediction, scoring and sampling from posterior counts, whichever algorithm left them."""
+
+    @property
+    def rule_probabilities_(self):
+        """Posterior mean of each rule's probability, shape (n_rules,), ordered as ``rules_``."""
+        check_is_fitted(self)
+        return self._mean_weights()
+
+    @property
+    def grammar_(self):
+        """The learned grammar as an nltk.PCFG: posterior means."""
+        return self.rules_.to_nltk(self.rule_probabilities_)
+
+    def predict(self, X):
+        """The most probable tree of each sentence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            An object array of nltk.Tree; for a 2-D X charts of shape (n_samples, length,
+            length + 1), int: cell [i, begin, end] is one more than the index in `symbols_` of the
+            label of X[i, begin:end] (the highest, where several), 0 where there is none. A
+            sentence that cannot be derived gets the flat tree below the start symbol.
+        """
+        corpus, words = self._encoded_words(X)
+        return self._arranged_trees(corpus, words, self._parsed(corpus))
+
+    def parse(self, X):
+        """The most probable tree of each sentence as nltk.Tree, whatever the form of X.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), object
+            Trees in the symbols of the grammar as it was given. A sentence that cannot be derived
+            gets the flat tree below the start symbol.
+        """
+        corpus, words = self._encoded_words(X)
+        ragged = corpus._replace(width=None)
+        return self._arranged_trees(ragged, words, self._parsed(corpus))
+
+    def predict_proba(self, X):
+        """Expected number of constituents of each label over each span.
+
+        Without cycles of unary rules this is the probability that the span has the label.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            For each sentence a table of shape (length, length + 1, n_symbols) whose cell
+            [begin, end, a] belongs to the words [begin:end] and ``symbols_[a]``; stacked for a 2-D
+            X, else in an object array. NaN where a sentence cannot be derived.
+        """
+        corpus, _ = self._encoded_words(X)
+        layout, lexicon = self._layout, lexicon_for(self._layout, corpus)
+        weights = tree_weights(layout, lexicon, self._predicting_weights()[0])
+        tables = span_tables(layout, weights, lexicon, np.diff(corpus.starts))
+        unexplained = [i for i, table in enumerate(tables) if np.isnan(table).any()]
+        _warn_unexplained(unexplained, "their posteriors are NaN")
+        if corpus.width is None:
+            return object_array(tables)
+        width = corpus.width
+        stacked = np.full((len(tables), width, width + 1, layout.n_lhs), 0.0)
+        for whole, table in zip(stacked, tables, strict=True):
+            whole[: len(table), : len(table) + 1] = table
+        return stacked
+
+    def sample(self, n_samples=1, longest=100, random_state=None):
+        """Draw sentences and their trees from the grammar with posterior-mean probabilities.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        longest : int, default=100
+            Derivations of more words are drawn again.
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples,), object
+            Lists of words. Unknown words are never drawn.
+        trees : ndarray of shape (n_samples,), object
+            Their nltk.Tree.
+        """
+        theta = self.rule_probabilities_
+        if self.handle_unknown != "error":
+            theta = theta.copy()
+            theta[self._layout.unknown_cells] = 0.0
+        rng = check_random_state(random_state)
+        return sample_trees(self.rules_, theta, n_samples, longest, rng)
+
+    # Reading X
+
+    def _encode(self, sequences):
+        """Encode sentences; missing tokens are refused."""
+        corpus = reading.encode(sequences, self._index)
+        missing = np.flatnonzero(corpus.tokens == -1)
+        if len(missing):
+            raise ValueError(
+                f"X contains NaN or None ({reading.place(int(missing[0]), corpus.starts)}): a "
+                "grammar needs every token"
+            )
+        self._check_unknown(corpus, sequences)
+        return corpus
+
+    def _encoded_words(self, X):
+        """The corpus and its tokens."""
+        check_is_fitted(self)
+        sequences = self._sequences(X, reset=False)
+        return self._encode(sequences), sequences.tokens
+
+    # Weights
+
+    def _complete_counts(self):
+        """Counts; unknown words get the mean count of words seen once ("rare")."""
+        check_is_fitted(self)
+        counts = self.counts_.rule
+        if self._rare is not None:
+            counts = counts.copy()
+            np.add.at(counts, self._layout.unknown_cells, self._rare)
+        return counts
+
+    def _rare_counts(self, counts, problem):
+        """Mean expected count of words seen once, by unknown cell; None where nothing is to add."""
+        layout, corpus = problem.layout, problem.corpus
+        cells = layout.unknown_cells
+        if self.handle_unknown != "rare" or corpus.unknown or not len(cells):
+            return None
+        once = np.flatnonzero(np.bincount(corpus.tokens, minlength=layout.n_words) == 1)
+        if not len(once):
+            return None
+        word = np.repeat(np.arange(layout.n_words + 1), np.diff(layout.first))
+        here = np.isin(word, once) & (layout.cell >= 0)
+        total = np.bincount(layout.symbol[here], counts[layout.cell[here]], layout.n_lhs)
+        return total[layout.lhs[cells]] / len(once)
+
+    def _mean_weights(self):
+        """Posterior-mean weights of rules."""
+        return posterior_mean(self._layout, self._complete_counts(), self._prior, self._kept)
+
+    def _predicting_weights(self):
+        """Weights of `predict` and `predict_proba` and their logs.
+
+        Unknown words that no rule gives weight are derived by all rules for unknown words alike.
+        """
+        counts = self._complete_counts()
+        arguments = (self._layout, counts, self._prior, self._kept)
+        weights, logs = self._weights(*arguments), self._log_weights(*arguments)
+        cells = self._layout.unknown_cells
+        if self.grammar is None and np.isneginf(logs[cells]).all():
+            weights, logs = weights.copy(), logs.copy()
+            weights[cells], logs[cells] = 1.0, 0.0
+        return weights, logs
+
+    # Running the kernels
+
+    def _parsed(self, corpus):
+        """The heaviest derivations."""
+        lexicon = lexicon_for(self._layout, corpus)
+        trees, log_p = best_trees(self._layout, lexicon, self._predicting_weights()[1])
+        unexplained = np.flatnonzero(np.isneginf(log_p))
+        _warn_unexplained(unexplained, "each gets the flat tree below the start symbol")
+        return trees
+
+    def _log_likelihoods(self, X):
+        corpus, _ = self._encoded_words(X)
+        layout, lexicon = self._layout, lexicon_for(self._layout, corpus)
+        weights = tree_weights(layout, lexicon, self._mean_weights())
+        n = corpus.n_sequences
+        log_z = np.empty(n)
+        log_likelihood(layout.rules, weights, lexicon, brackets_of(n), np.arange(n), log_z)
+        return log_z, corpus.n_observed
+
+    def _arranged_trees(self, corpus, words, trees):
+        """Derivations in the form that `predict` gives."""
+        if corpus.width is not None:
+            return to_charts(self._layout, trees, corpus)
+        sentences = [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
+        return object_array(to_nltk(self._layout, trees, sentences))
+
+
+def best_trees(layout, lexicon, logs, brackets=None):
+    """The heaviest derivations under log weights of rules, and their log weights."""
+    n = len(lexicon.length)
+    log_p = np.empty(n)
+    weights = log_tree_weights(layout, lexicon, logs)
+    brackets = brackets_of(n) if brackets is None else brackets
+    return viterbi_trees(layout.rules, weights, lexicon, brackets, np.arange(n), log_p), log_p
+
+
+def _warn_unexplained(unexplained, instead):
+    if len(unexplained):
+        warnings.warn(
+            f"no tree derives sentences {list(map(int, unexplained[:5]))} ({len(unexplained)} in "
+            f"all): {instead}",
+            UserWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,102 @@
+"""Rules as symbols and words, trees as rules, and what makes a grammar useless."""
+
+from typing import NamedTuple
+
+# The terminal that stands for every word outside the vocabulary.
+UNKNOWN = "<unk>"
+
+
+class Words(tuple):
+    """A run of terminals on the right-hand side of a rule."""
+
+    __slots__ = ()
+
+
+class Rule(NamedTuple):
+    """parent -> right: symbols by their number, runs of terminals as `Words`."""
+
+    parent: int
+    right: tuple
+
+
+def as_tree(tree, i=0):
+    """An nltk.Tree, also from brackets; ValueError where a node has no children."""
+    from nltk import Tree
+
+    if isinstance(tree, str):
+        tree = Tree.fromstring(tree)
+    if not isinstance(tree, Tree):
+        raise TypeError(f"tree {i} is {tree!r} of type {type(tree).__name__}: pass an nltk.Tree")
+    for node in tree.subtrees():
+        if not len(node):
+            raise ValueError(f"tree {i} has a node {node.label()!r} without children")
+    return tree
+
+
+def items_of(right, symbols):
+    """A right-hand side with its symbols looked up and its words one by one."""
+    items = []
+    for item in right:
+        if isinstance(item, Words):
+            items.extend(item)
+        else:
+            items.append(symbols[item])
+    return tuple(items)
+
+
+def number(productions, start):
+    """Symbols, start and rules of (label, [(is_symbol, item), ...]) pairs; start comes first."""
+    numbers = {start: 0}
+    for left, _ in productions:
+        numbers.setdefault(left, len(numbers))
+    for _, right in productions:
+        for is_symbol, item in right:
+            if is_symbol:
+                numbers.setdefault(item, len(numbers))
+    rules = []
+    for left, right in productions:
+        items = []
+        for is_symbol, item in right:
+            if is_symbol:
+                items.append(numbers[item])
+            elif items and isinstance(items[-1], Words):
+                items[-1] = Words((*items[-1], item))
+            else:
+                items.append(Words((item,)))
+        rules.append(Rule(numbers[left], tuple(items)))
+    return list(numbers), 0, rules
+
+
+def refuse(symbols, labels, words):
+    """Raise if there are such symbols."""
+    if symbols:
+        names = [labels[symbol] for symbol in sorted(symbols)]
+        raise ValueError(f"symbols {names[:5]} ({len(names)} in all) {words}")
+
+
+def reachable(start, rules):
+    """The symbols that occur in derivations from `start`."""
+    below = {}
+    for rule in rules:
+        symbols = [item for item in rule.right if not isinstance(item, Words)]
+        if symbols:
+            below.setdefault(rule.parent, set()).update(symbols)
+    found, agenda = {start}, [start]
+    while agenda:
+        new = below.get(agenda.pop(), set()) - found
+        found |= new
+        agenda.extend(new)
+    return found
+
+
+def productive(rules):
+    """The symbols that derive at least one sequence of words."""
+    needs = {}
+    for rule in rules:
+        symbols = frozenset(item for item in rule.right if not isinstance(item, Words))
+        needs.setdefault(rule.parent, set()).add(symbols)
+    found, before = set(), -1
+    while before < len(found):
+        before = len(found)
+        found |= {parent for parent, sides in needs.items() if any(side <= found for side in sides)}
+    return found

@@ -1,0 +1,192 @@
+"""What both samplers share: a tree per sentence, and averages over the kept samples."""
+
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb import dirichlet
+from sklearn_cvb.kernels.tree import Trees
+from sklearn_cvb.kernels.tree_sampling import sample_trees
+from sklearn_cvb.pcfg.base import BasePCFG
+from sklearn_cvb.pcfg.concentrations import Alpha, learn
+from sklearn_cvb.pcfg.parameters import posterior_mean, totals_of, tree_weights
+from sklearn_cvb.validation import Interval
+
+
+class SamplerState(NamedTuple):
+    """What a sampler carries: the current trees, and sums over the samples kept so far.
+
+    `seen` holds for each sentence how often each tree was sampled in the last tenth of the sweeps:
+    its rules as bytes -> [times, nodes]. `proposals` are proposed and accepted trees of all sweeps.
+    """
+
+    trees: Trees
+    counts: np.ndarray
+    alpha: Alpha
+    prior: np.ndarray
+    weights: None
+    unexplained: np.ndarray
+    n_sweeps: int
+    count_sum: np.ndarray
+    mean_sum: np.ndarray
+    n_kept: int
+    seen: list
+    proposals: np.ndarray
+
+
+class SamplingPCFG(BasePCFG):
+    """Start, averages and labels of the samplers; a sampler fills in `_resampled`."""
+
+    # Samplers without annealing have no such parameter.
+    temperatures = None
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **BasePCFG._parameter_constraints,
+        "n_burn_in": [Interval(Integral, 0, None, closed="left"), None],
+        "thin": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _schedule(self, problem):
+        return super()._schedule(problem)._replace(tol=0.0)
+
+    def _start(self, problem, rng):
+        """Trees drawn under the first weights."""
+        alpha = self._first_alpha(problem.layout)
+        trees, log_z = drawn_trees(self._first_weights(problem, rng), problem, rng)
+        counts = counts_of(trees, problem)
+        return SamplerState(
+            trees,
+            counts,
+            alpha,
+            alpha.cells,
+            None,
+            np.flatnonzero(np.isneginf(log_z)),
+            0,
+            np.zeros_like(counts),
+            np.zeros_like(counts),
+            0,
+            [{} for _ in log_z],
+            np.zeros(2),
+        )
+
+    def _temperature(self, n_sweeps):
+        """Temperature of a sweep: linear over `max_iter` sweeps, then the last one."""
+        if self.temperatures is None:
+            return 1.0
+        first, last = self.temperatures
+        share = min(1.0, n_sweeps / max(1, self.max_iter - 1))
+        return first + share * (last - first)
+
+    def _n_burn_in(self):
+        if self.n_burn_in is not None:
+            return min(self.n_burn_in, self.max_iter - 1)
+        return self.max_iter // 2 if self.temperatures is None else self.max_iter * 9 // 10
+
+    def _resampled(self, state, problem, temperature, rng):
+        """New trees, and how many were proposed and accepted."""
+        raise NotImplementedError
+
+    def _sweep(self, state, problem, rng):
+        layout = problem.layout
+        alpha = learn(state.alpha, layout, state.counts, state.n_sweeps, dirichlet.fixed_point)
+        state = state._replace(alpha=alpha, prior=alpha.cells)
+        trees, proposals = self._resampled(state, problem, self._temperature(state.n_sweeps), rng)
+        counts = counts_of(trees, problem)
+        state = state._replace(
+            trees=trees,
+            counts=counts,
+            n_sweeps=state.n_sweeps + 1,
+            proposals=state.proposals + proposals,
+        )
+        value = dirichlet.log_evidence(
+            counts, alpha.cells, totals_of(layout, counts), totals_of(layout, alpha.cells)
+        )
+        return self._remember(state, problem), value
+
+    def _remember(self, state, problem):
+        """Add the sample to the sums it belongs to."""
+        done = state.n_sweeps - 1
+        if done >= self.max_iter * 9 // 10:
+            remember_trees(state.trees, state.seen)
+        burn_in = self._n_burn_in()
+        if done < burn_in or (done - burn_in) % self.thin:
+            return state
+        return state._replace(
+            count_sum=state.count_sum + state.counts,
+            mean_sum=state.mean_sum + self._sample_means(state, problem),
+            n_kept=state.n_kept + 1,
+        )
+
+    def _sample_means(self, state, problem):
+        """Posterior means given one sample."""
+        counts, rare = state.counts, self._rare_counts(state.counts, problem)
+        if rare is not None:
+            counts = counts.copy()
+            np.add.at(counts, problem.layout.unknown_cells, rare)
+        return posterior_mean(problem.layout, counts, state.prior, None)
+
+    def _objective(self, fit, problem):
+        """Mean of log p(x, t) over the last tenth of the sweeps."""
+        tail = max(1, len(fit.history) // 10)
+        return float(np.mean(fit.history[-tail:]))
+
+    def _label_trees(self, state, problem):
+        """The most frequent tree of each sentence over the last tenth of the sweeps."""
+        seen = state.seen
+        if not any(seen):
+            seen = [{} for _ in seen]
+            remember_trees(state.trees, seen)
+        return most_frequent(seen)
+
+    def _final_counts(self, state):
+        """Mean counts of the kept samples."""
+        return state.count_sum / state.n_kept if state.n_kept else state.counts
+
+    def _fitted_by_algorithm(self, best, problem):
+        state = best.state
+        if state.n_kept:
+            return {"_means": state.mean_sum / state.n_kept}
+        return {"_means": self._sample_means(state, problem)}
+
+    def _mean_weights(self):
+        """Averages over samples of the posterior means given the sample."""
+        self._complete_counts()
+        return self._means
+
+    def _weights(self, layout, counts, prior, kept):
+        return self._mean_weights()
+
+
+def drawn_trees(theta, problem, rng):
+    """A tree of each sentence from its posterior, and the log normalisers."""
+    layout, lexicon = problem.layout, problem.lexicon
+    log_z = np.empty(problem.corpus.n_sequences)
+    weights = tree_weights(layout, lexicon, theta)
+    kernel = (layout.rules, weights, lexicon, problem.brackets, problem.sentences)
+    return sample_trees(*kernel, rng, log_z), log_z
+
+
+def counts_of(trees, problem):
+    """How often each rule is used."""
+    cells = trees.rule[trees.rule >= 0]
+    return np.bincount(cells, minlength=len(problem.layout.lhs)).astype(np.float64)
+
+
+def remember_trees(trees, seen):
+    """Count the trees of a sample. The rules in pre-order tell trees of a sentence apart."""
+    starts = trees.starts.tolist()
+    for i, trees_seen in enumerate(seen):
+        here = slice(starts[i], starts[i + 1])
+        key = trees.rule[here].tobytes()
+        if key in trees_seen:
+            trees_seen[key][0] += 1
+        else:
+            trees_seen[key] = [1, [field[here].copy() for field in trees[1:]]]
+
+
+def most_frequent(seen):
+    """The tree of each sentence that was seen most often, the first among equals."""
+    best = [max(trees_seen.values(), key=lambda entry: entry[0])[1] for trees_seen in seen]
+    starts = np.cumsum([0] + [len(nodes[0]) for nodes in best])
+    return Trees(starts, *(np.concatenate(field) for field in zip(*best, strict=True)))

@@ -1,0 +1,90 @@
+"""Sentences drawn top-down from a grammar with probabilities."""
+
+import numpy as np
+
+from sklearn_cvb.pcfg.rules import Words
+
+# So many derivations in a row may be too long.
+_LARGEST_FAILURES = 1000
+
+
+def object_array(values):
+    """A 1-D object array of any values, lists and trees included."""
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
+
+
+def sample_trees(grammar, probabilities, n_samples, longest, rng):
+    """Draw trees of at most `longest` words.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    probabilities : ndarray of shape (n_rules,)
+        Need not be normalised.
+    n_samples, longest : int
+    rng : numpy.random.RandomState
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples,), object
+        Lists of words.
+    trees : ndarray of shape (n_samples,), object
+        Their nltk.Tree.
+
+    Raises
+    ------
+    ValueError
+        If a number is not positive, or nearly all derivations are longer.
+    """
+    if n_samples < 1 or longest < 1:
+        raise ValueError("n_samples and longest must be at least 1")
+    parents = np.array([rule.parent for rule in grammar.rules])
+    order = np.argsort(parents, kind="stable")
+    choices = np.split(order, np.searchsorted(parents[order], range(1, len(grammar.symbols))))
+    levels = [np.cumsum(probabilities[rules]) for rules in choices]
+    table = choices, levels
+    trees, failures = [], 0
+    while len(trees) < n_samples:
+        tree = _drawn(grammar, table, longest, rng)
+        if tree is not None:
+            trees.append(tree)
+            failures = 0
+        else:
+            failures += 1
+        if failures == _LARGEST_FAILURES:
+            raise ValueError(
+                f"{failures} derivations in a row are longer than {longest} words: choose a larger "
+                "longest, or a grammar whose rules end sooner"
+            )
+    return object_array([tree.leaves() for tree in trees]), object_array(trees)
+
+
+def _drawn(grammar, table, longest, rng):
+    """One tree, None if it gets too long."""
+    from nltk import Tree
+
+    choices, levels = table
+    root = Tree(grammar.symbols[grammar.start], [])
+    agenda, n_words, n_steps = [(root, grammar.start)], 0, 0
+    while agenda:
+        node, symbol = agenda.pop()
+        level = rng.random_sample() * levels[symbol][-1]
+        place = np.searchsorted(levels[symbol], level, side="right")
+        rule = grammar.rules[choices[symbol][min(place, len(levels[symbol]) - 1)]]
+        below = []
+        for item in rule.right:
+            if isinstance(item, Words):
+                node.extend(item)
+                n_words += len(item)
+            else:
+                node.append(Tree(grammar.symbols[item], []))
+                below.append((node[-1], item))
+        agenda.extend(reversed(below))
+        n_steps += 1
+        # Every open symbol derives a word or more; unary rules alone might go on and on.
+        if n_words + len(agenda) > longest or n_steps > 100 * longest:
+            return None
+    return root

@@ -1,0 +1,216 @@
+"""Trees in and out: derivations to nltk.Tree or integer charts, known trees to brackets."""
+
+from numbers import Real
+
+import numpy as np
+
+from sklearn_cvb.kernels.tree import Trees, brackets_of
+
+_FORM = (
+    "y holds one nltk.Tree, bracketed string or list of spans (begin, end) or (begin, end, label) "
+    "per sentence, or None"
+)
+
+
+def joined(parts):
+    """Derivations of several calls, one after the other."""
+    sizes = np.concatenate([np.diff(trees.starts) for trees in parts])
+    fields = (np.concatenate(field) for field in zip(*(trees[1:] for trees in parts), strict=True))
+    return Trees(np.concatenate([[0], np.cumsum(sizes)]), *fields)
+
+
+def to_nltk(layout, trees, sentences):
+    """Derivations as trees in the user's symbols; binarisation is undone.
+
+    Parameters
+    ----------
+    layout : Layout
+    trees : Trees
+    sentences : list of list
+        Their words; a sentence without derivation becomes a flat tree below the start symbol.
+
+    Returns
+    -------
+    list of nltk.Tree
+    """
+    from nltk import Tree
+
+    labels = layout.grammar.symbols
+    fields = [field.tolist() for field in (*trees[1:4], trees.n_children)]
+    starts = trees.starts.tolist()
+    result = []
+    for i, words in enumerate(sentences):
+        steps = zip(*(field[starts[i] : starts[i + 1]] for field in fields), strict=True)
+        open_nodes = []
+        root = None
+        for begin, end, symbol, n_children in steps:
+            while open_nodes and open_nodes[-1][1] == 0:
+                open_nodes.pop()
+            above = open_nodes[-1] if open_nodes else None
+            if above is not None:
+                above[1] -= 1
+            if symbol < len(labels):
+                node = Tree(labels[symbol], [])
+                if above is not None:
+                    above[0].append(node)
+                root = node if root is None else root
+            else:
+                node = above[0]  # a helper's children are its parent's
+            if n_children:
+                open_nodes.append([node, n_children])
+            else:
+                node.extend(words[begin:end])
+        result.append(Tree(labels[layout.grammar.start], list(words)) if root is None else root)
+    return result
+
+
+def to_charts(layout, trees, corpus):
+    """Derivations of a 2-D input as integer charts.
+
+    Parameters
+    ----------
+    layout : Layout
+    trees : Trees
+    corpus : Corpus
+
+    Returns
+    -------
+    ndarray of shape (n_sentences, width, width + 1), int64
+        Cell [i, begin, end] is one more than the number of the label of words[begin:end] (the
+        highest, where several), 0 where there is none.
+    """
+    charts = np.zeros((corpus.n_sequences, corpus.width, corpus.width + 1), np.int64)
+    sentence = np.repeat(np.arange(corpus.n_sequences), np.diff(trees.starts))
+    # Backwards, so that of a span's labels the first in pre-order is written last.
+    ours = np.flatnonzero(trees.symbol < layout.n_lhs)[::-1]
+    place = sentence[ours], trees.begin[ours], trees.end[ours]
+    charts[place] = trees.symbol[ours] + 1
+    flat = np.flatnonzero(np.diff(trees.starts) == 0)
+    charts[flat, 0, np.diff(corpus.starts)[flat]] = layout.grammar.start + 1
+    return charts
+
+
+def brackets_from(y, corpus, words, layout, numeric):
+    """Read what is known of trees.
+
+    Parameters
+    ----------
+    y : sequence or None
+        Per sentence an nltk.Tree, a string of brackets, a list of spans, or None.
+    corpus : Corpus
+    words : list
+        All tokens.
+    layout : Layout
+        Its labels are those that brackets may have; None: labels are ignored.
+    numeric : bool
+        Whether the tokens are numbers: then lists of equally many are a 2-D array too.
+
+    Returns
+    -------
+    Brackets
+
+    Raises
+    ------
+    TypeError
+        If an element of y is nothing of that kind.
+    ValueError
+        If lengths differ, spans lie outside the sentence, or a label is no symbol.
+    """
+    if y is None:
+        return brackets_of(corpus.n_sequences)
+    if hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    elif not hasattr(y, "__len__") and hasattr(y, "__array__"):
+        y = np.asarray(y)
+    if len(y) != corpus.n_sequences:
+        raise ValueError(
+            f"X holds {corpus.n_sequences} sequences but y {len(y)}: "
+            "inconsistent numbers of samples"
+        )
+    lengths = np.diff(corpus.starts).tolist()
+    is_table = corpus.width is not None or (numeric and len(set(lengths)) == 1)
+    rows = []
+    for i, known in enumerate(y):
+        if known is None or (is_table and _is_label(known)):
+            continue
+        here = words[corpus.starts[i] : corpus.starts[i + 1]]
+        spans = _spans(known, i, here)
+        if any(span[:2] == (0, len(here)) for span in spans):
+            # A root below the start symbol leaves it its place.
+            spans = [
+                *spans,
+                (0, len(here), layout and layout.grammar.symbols[layout.grammar.start]),
+            ]
+        rows.extend((i, *span) for span in spans)
+    if not rows:
+        return brackets_of(corpus.n_sequences)
+    sentence, begin, end, labels = zip(*rows, strict=True)
+    return brackets_of(corpus.n_sequences, sentence, begin, end, _numbers(labels, sentence, layout))
+
+
+def _is_label(value):
+    """Whether y holds class labels: arrays of numbers or single values, which say nothing here."""
+    return isinstance(value, str | Real) or np.ndim(value) == 0 or np.asarray(value).ndim == 1
+
+
+def _spans(known, i, words):
+    """Spans (begin, end, label or None) of a tree, brackets in a string, or a list of spans."""
+    from nltk import Tree
+
+    if isinstance(known, str) and known.lstrip().startswith("("):
+        known = Tree.fromstring(known)
+    if isinstance(known, Tree):
+        leaves = known.leaves()
+        if len(leaves) != len(words):
+            raise ValueError(
+                f"sentence {i} has {len(words)} tokens but y[{i}] {len(leaves)} leaves"
+            )
+        for leaf, word in zip(leaves, words, strict=True):
+            if leaf != word and str(leaf) != str(word):
+                raise ValueError(f"y[{i}] has the leaf {leaf!r} where sentence {i} has {word!r}")
+        return spans_of(known)
+    if not isinstance(known, list | tuple | np.ndarray):
+        raise TypeError(f"y[{i}] is {known!r}: {_FORM}")
+    spans = []
+    for span in known:
+        if isinstance(span, str) or not hasattr(span, "__len__") or len(span) not in (2, 3):
+            raise TypeError(f"y[{i}] holds {span!r}: {_FORM}")
+        begin, end = int(span[0]), int(span[1])
+        if not 0 <= begin < end <= len(words):
+            raise ValueError(f"y[{i}] holds {span!r}, but sentence {i} has {len(words)} tokens")
+        spans.append((begin, end, span[2] if len(span) == 3 else None))
+    return spans
+
+
+def spans_of(tree):
+    """Spans (begin, end, label) of all nodes of an nltk.Tree, in pre-order."""
+    spans = []
+
+    def visit(node, begin):
+        if not hasattr(node, "label"):
+            return begin + 1
+        place = len(spans)
+        spans.append(None)
+        end = begin
+        for child in node:
+            end = visit(child, end)
+        spans[place] = (begin, end, node.label())
+        return end
+
+    visit(tree, 0)
+    return spans
+
+
+def _numbers(labels, sentences, layout):
+    """Symbols of labels, -1 for any."""
+    if layout is None:
+        return np.full(len(labels), -1)
+    numbers = {label: number for number, label in enumerate(layout.grammar.symbols)}
+    numbers[None] = -1
+    wrong = [(label, f"sentence {i}") for label, i in zip(labels, sentences, strict=True)]
+    wrong = [pair for pair in wrong if pair[0] not in numbers]
+    if wrong:
+        raise ValueError(
+            f"{len(wrong)} brackets have labels that are no symbols of the grammar: {wrong[:5]}"
+        )
+    return np.array([numbers[label] for label in labels])

@@ -1,0 +1,159 @@
+"""Variational Bayes for probabilistic context-free grammars (Kurihara and Sato 2006)."""
+
+from sklearn_cvb.dirichlet import kl_divergence
+from sklearn_cvb.pcfg.batch import BatchPCFG
+from sklearn_cvb.pcfg.parameters import exp_expected_log, expected_log, totals_of
+
+
+class VBPCFG(BatchPCFG):
+    """Probabilistic context-free grammar learned by variational Bayes.
+
+    Parameters
+    ----------
+    grammar : str, nltk.CFG, nltk.PCFG, Grammar, list of trees or None, default=None
+        The rules: text in NLTK's notation, a grammar of NLTK's, a `Grammar`, or a treebank to read
+        the rules off. Right-hand sides may have any length and mix symbols with words; unary rules
+        may form cycles; several words alone are one terminal. Empty rules are refused. The terminal
+        ``<unk>`` stands for all words outside the vocabulary (see `handle_unknown`). None: all
+        rules A -> B C and A -> word over `n_components` symbols.
+    n_components : int, default=2
+        Number of symbols where no grammar is given; the start symbol is one of them.
+    alpha : float, "auto", dict or array-like of shape (n_rules,), default=0.1
+        Concentration of the Dirichlet prior of the rules of each symbol. A dict has one value per
+        symbol, an array one per rule, in the order of ``rules_.rules``. "auto" learns one value
+        while fitting (one step of Wang and Blunsom 2013, HMM, eq. 29, a sweep, from sweep 20 on).
+    alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
+        Gamma prior of `alpha` where it is "auto".
+    n_init : int, default=1
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int, default=100
+        Largest number of sweeps.
+    tol : float, default=1e-4
+        Stop when the bound changes by less than this per token.
+    init : {"parameter", "uniform", "grammar"}, array, model or None, default=None
+        Where to start: an E-step under these weights. "parameter": each symbol's from Dirichlet(1)
+        (None means this without a grammar). "uniform": uniform with 1 % of noise (None means this
+        with a grammar). "grammar": the probabilities of the given grammar (None means this where it
+        has some). An array of shape (n_rules,): weights in the order of ``rules_.rules``. A fitted
+        model over the same rules: its `rule_probabilities_`. From "grammar", an array or a model
+        only one restart is run.
+    handle_unknown : {"error", "smooth", "rare"}, default="smooth"
+        Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
+        model without grammar has for every symbol; or give these rules the mean expected count of
+        the words seen once as well. A given grammar without ``<unk>`` cannot derive them.
+    vocabulary : collection or None, default=None
+        The known words where no grammar is given; None for those seen in `fit`.
+    supervision : {"y", "none"}, default="y"
+        Whether `fit` learns from the trees or brackets in `y` where they are known. With "none" `y`
+        is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
+    warm_start : bool, default=False
+        Keep the state of the fit and let the next `fit` on the same sentences go on from it, also
+        after Ctrl-C.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    n_jobs : int or None, default=None
+        Threads that run restarts; the result does not depend on it.
+    verbose : int, default=0
+        1 prints a line per restart, 2 a line per sweep.
+
+    Attributes
+    ----------
+    counts_ : PCFGCounts
+        Expected counts after the last E-step, one E-step newer than the bound.
+    rules_ : Grammar
+        The rules as given, in the order of all arrays over rules.
+    rule_probabilities_ : ndarray of shape (n_rules,)
+        Posterior means; they sum to 1 over the rules of a symbol.
+    grammar_ : nltk.PCFG
+        The rules with these probabilities.
+    symbols_ : ndarray of shape (n_symbols,)
+        Labels of the nonterminal symbols.
+    labels_ : ndarray
+        Trees of the training sentences, in the form that `predict` gives: Viterbi trees under the
+        exp E[log] weights of the final counts.
+    vocabulary_ : ndarray of shape (n_words,)
+        The known words.
+    objective_ : float
+        The lower bound on the log evidence (nats).
+    history_ : ndarray of shape (n_iter_,)
+        The bound of every sweep; it never decreases.
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    converged_ : bool
+        Whether it stopped by `tol`.
+    alpha_ : float or ndarray of shape (n_rules,)
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sentences that the grammar cannot derive; they are left out of the
+        counts.
+    lower_bound_ : float
+        `objective_`.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL:
+    section 2.2.
+    Kurihara and Sato (2006), "Variational Bayesian grammar induction for natural language".
+
+    Examples
+    --------
+    >>> from sklearn_cvb import VBPCFG
+    >>> X = [["a", "a", "b", "b"], ["a", "b"], ["a", "a", "a", "b", "b", "b"]]
+    >>> model = VBPCFG("S -> 'a' S 'b' | 'a' 'b' | S S", random_state=0).fit(X)
+    >>> bool(model.lower_bound_ == model.history_[-1])
+    True
+    >>> print(model.predict([["a", "a", "b", "b"]])[0])
+    (S a (S a b) b)
+    """
+
+    def __init__(
+        self,
+        grammar=None,
+        *,
+        n_components=2,
+        alpha=0.1,
+        alpha_prior=(1.0, 1.0),
+        n_init=1,
+        max_iter=100,
+        tol=1e-4,
+        init=None,
+        handle_unknown="smooth",
+        vocabulary=None,
+        supervision="y",
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.grammar = grammar
+        self.n_components = n_components
+        self.alpha = alpha
+        self.alpha_prior = alpha_prior
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.handle_unknown = handle_unknown
+        self.vocabulary = vocabulary
+        self.supervision = supervision
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _weights(self, layout, counts, prior, kept):
+        return exp_expected_log(layout, counts, prior)
+
+    def _log_weights(self, layout, counts, prior, kept):
+        return expected_log(layout, counts, prior)
+
+    def _penalty(self, layout, counts, prior, weights):
+        """KL divergence of the probabilities' posterior from their prior."""
+        cells = counts + prior
+        totals, prior_totals = totals_of(layout, cells), totals_of(layout, prior)
+        return kl_divergence(cells, prior, totals, prior_totals)
+
+    def _fitted_by_algorithm(self, best, problem):
+        return {"lower_bound_": best.objective}
