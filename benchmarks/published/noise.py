@@ -22,7 +22,17 @@ from sklearn_cvb.metrics import token_accuracy
 # Tags that make up less than this share of a word's uses are pruned.
 MIN_SHARE = 0.01
 # Plain dictionary, with weights, pruned, then with so many labelled sentences.
-CONDITIONS = ("plain", "weights", "pruned", "pruned, weights", "10", "30", "100", "weights, 30")
+CONDITIONS = (
+    "plain",
+    "weights",
+    "weights of other text",
+    "pruned",
+    "pruned, weights",
+    "10",
+    "30",
+    "100",
+    "weights, 30",
+)
 TITLES = {"wsj": "Wall Street Journal", "brown": "Brown"}
 ALPHAS, BETAS = (0.1, 0.3, 1.0, 3.0), (0.003, 0.01, 0.03, 0.1, 0.3)
 # What each algorithm reports without any tagged text.
@@ -34,11 +44,16 @@ CRITERIA = {
 
 
 class Noisy(NamedTuple):
-    """Sentences, their gold tags, and the weights of a dictionary with planted slips."""
+    """Sentences, their gold tags, and dictionaries with planted slips.
+
+    `weights` say how often each tag was seen in the whole corpus, `elsewhere` how often outside the
+    sentences.
+    """
 
     X: list
     y: list
     weights: dict
+    elsewhere: dict
 
 
 class Size(NamedTuple):
@@ -65,7 +80,7 @@ FULL = Size(
     CONDITIONS,
     tuple(ALGORITHMS),
     50,
-    500,
+    400,
     ALPHAS,
     BETAS,
     (0, 3),
@@ -75,7 +90,7 @@ QUICK = Size(
     300,
     (0, 3),
     (0,),
-    ("plain", "weights", "pruned", "30"),
+    ("plain", "weights", "weights of other text", "pruned", "30"),
     tuple(ALGORITHMS),
     15,
     40,
@@ -125,7 +140,25 @@ def noisy_text(settings, corpus, rate, seed):
     bunch, n = whole(corpus, settings.data_home), size_of(settings).n_sentences
     X, y = bunch.data[:n], bunch.target[:n]
     weights = tag_dictionary_from(bunch.data, bunch.target, weights=True)
-    return Noisy(X, y, with_slips(X, weights, rate, seed))
+    others = tag_dictionary_from(bunch.data[n:], bunch.target[n:], weights=True)
+    noisy = with_slips(X, weights, rate, seed)
+    return Noisy(X, y, noisy, counted_elsewhere(noisy, weights, others))
+
+
+def counted_elsewhere(noisy, weights, others):
+    """The noisy dictionary with the counts of other text; planted tags are still seen once.
+
+    Words that the other text lacks keep their tags and have no weights.
+    """
+    dictionary = {}
+    for word, entry in noisy.items():
+        seen = others.get(word)
+        dictionary[word] = tuple(entry)
+        if seen:
+            dictionary[word] = {
+                tag: seen.get(tag, 0) if tag in weights[word] else 1 for tag in entry
+            }
+    return dictionary
 
 
 def pruned(weights):
@@ -140,8 +173,11 @@ def pruned(weights):
     }
 
 
-def dictionary_for(condition, weights):
+def dictionary_for(condition, text):
     """What a learner is told about words under a condition."""
+    if "other text" in condition:
+        return text.elsewhere
+    weights = text.weights
     if "pruned" in condition:
         weights = pruned(weights)
     return weights if "weights" in condition else {word: tuple(e) for word, e in weights.items()}
@@ -167,7 +203,7 @@ def accuracy_of(name, condition, text, size, seed):
     """Token accuracy on the sentences that nobody tagged."""
     labelled = set(labelled_for(condition, text, seed).tolist())
     y = [tags if i in labelled else None for i, tags in enumerate(text.y)]
-    tagger = tagger_for(name, dictionary_for(condition, text.weights), size, seed)
+    tagger = tagger_for(name, dictionary_for(condition, text), size, seed)
     labels = tagger.fit_predict(text.X, y if labelled else None)
     rest = [i for i in range(len(text.X)) if i not in labelled]
     return token_accuracy([text.y[i] for i in rest], [labels[i] for i in rest])
@@ -228,7 +264,7 @@ def concentrations(settings):
         for rate in size.searched_rates:
             text = noisy_text(settings, corpus, rate, 0)
             for condition in ("plain", "weights", "pruned"):
-                dictionary = dictionary_for(condition, text.weights)
+                dictionary = dictionary_for(condition, text)
                 rows += [
                     {"corpus": corpus, "rate": rate, "condition": condition, "algorithm": name}
                     | {"grid": searched(name, text, dictionary, size)}
