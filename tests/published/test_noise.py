@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.published import noise
+from benchmarks.published import noise, noise_tables, slips
 from benchmarks.published.settings import Settings
 
 WEIGHTS = {f"w{i}": {f"t{i % 7}": 1000 - i} for i in range(250)}
@@ -14,7 +14,7 @@ X = [[f"w{i}"] * (250 - i) for i in range(250)]
 
 @pytest.mark.parametrize("rate", [0, 1, 5])
 def test_slips_hit_every_hundred_of_the_ranking(rate):
-    noisy = noise.with_slips(X, WEIGHTS, rate, 0)
+    noisy = slips.with_slips(X, WEIGHTS, rate, 0)
     hit = np.array([len(noisy[f"w{i}"]) == 2 for i in range(250)])
     assert [hit[:100].sum(), hit[100:200].sum(), hit[200:].sum()] == [rate] * 3
     for i in np.flatnonzero(hit):
@@ -24,7 +24,7 @@ def test_slips_hit_every_hundred_of_the_ranking(rate):
 
 
 def test_pruning_drops_planted_slips_but_not_the_last_tag():
-    assert noise.pruned({"a": {"DT": 200, "LS": 1}, "b": {"NN": 1, "VB": 1}}) == {
+    assert slips.pruned({"a": {"DT": 200, "LS": 1}, "b": {"NN": 1, "VB": 1}}) == {
         "a": {"DT": 200},
         "b": {"NN": 1, "VB": 1},
     }
@@ -33,7 +33,7 @@ def test_pruning_drops_planted_slips_but_not_the_last_tag():
 def test_counts_of_other_text():
     noisy = {"a": {"DT": 9, "NN": 1, "LS": 1}, "new": {"NN": 3, "LS": 1}}
     weights = {"a": {"DT": 9, "NN": 1}, "new": {"NN": 3}}
-    found = noise.counted_elsewhere(noisy, weights, {"a": {"DT": 5}})
+    found = slips.counted_elsewhere(noisy, weights, {"a": {"DT": 5}})
     assert found == {"a": {"DT": 5, "NN": 0, "LS": 1}, "new": ("NN", "LS")}
 
 
@@ -56,11 +56,19 @@ def test_weights_and_pruning_help_every_algorithm(results):
             assert found["weights"] > 0.95
 
 
+def test_the_prior_adds_to_the_start(results):
+    rows = results["strengths"]["rows"]
+    assert [row["strength"] for row in rows] == [0, 1, 0, 1]
+    for start, prior in zip(rows[::2], rows[1::2], strict=True):
+        for name, accuracy in start["accuracies"].items():
+            assert prior["accuracies"][name] > accuracy > 0.93
+
+
 def test_criteria_choose_from_the_grid(results):
     for row in results["concentrations"]["rows"]:
         assert len(row["grid"]) == 4
-        for criterion in noise.CRITERIA[row["algorithm"]]:
-            found = noise.choice(row["grid"], criterion)
+        for criterion in noise_tables.CRITERIA[row["algorithm"]]:
+            found = noise_tables.choice(row["grid"], criterion)
             assert found["chosen"] <= found["best"]
             assert -1 <= found["rank"] <= 1
             assert found["best"] > 0.88
@@ -69,7 +77,7 @@ def test_criteria_choose_from_the_grid(results):
 def test_tables_and_pictures(results, tmp_path):
     results = json.loads(json.dumps(results))
     text = noise.tables(results)
-    assert text.count(".. list-table::") == 2
+    assert text.count(".. list-table::") == 3
     assert "weights of other text" in text
     noise.draw(results, tmp_path)
     assert (tmp_path / "noise_accuracy.png").stat().st_size > 10_000
