@@ -151,7 +151,7 @@ def draw(results, folder):
     for axis in axes[-1]:
         axis.set_xlabel("slips per 100 word types")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(8, len(labels)))
+    figure.legend(handles, labels, loc="outside lower center", ncols=5)
     figure.savefig(folder / "noise_accuracy.png", dpi=120)
     plt.close(figure)
 
