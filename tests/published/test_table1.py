@@ -63,7 +63,7 @@ def test_draws_are_different_sentences_under_one_dictionary(quick):
 def test_table_shows_both_and_picture_is_drawn(row, tmp_path):
     results = {"1000": row | {"seconds": 60.0}}
     text = table1.tables(results)
-    assert "   * - 1,000\n     - ours\n     - 71.5\n" in text
+    assert "   * - 1,000\n     - ours\n     - 71.4\n" in text
     assert "84.2 (0.2)" in text
     for method in METHODS.values():
         assert f"- {method.title}\n" in text
