@@ -30,7 +30,8 @@ class PredictionMixin:
     @property
     def grammar_(self):
         """The learned grammar as an nltk.PCFG: posterior means."""
-        return self.rules_.to_nltk(self.rule_probabilities_)
+        probabilities = self.rule_probabilities_
+        return self.rules_.to_nltk(probabilities)
 
     def predict(self, X):
         """The most probable tree of each sentence.
