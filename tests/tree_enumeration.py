@@ -129,14 +129,14 @@ def expected_counts(grammar, weights):
 
 def expected_nodes(weights):
     """Posterior expected number of nodes (begin, end, symbol), and of those highest on a span."""
-    nodes, highest = {}, {}
+    nodes, highest, normaliser = {}, {}, total(weights)
     for tree, weight in weights.items():
         above = None
         for node in tree:
             key, span = node[:3], node[:2]
-            nodes[key] = nodes.get(key, 0.0) + weight / total(weights)
+            nodes[key] = nodes.get(key, 0.0) + weight / normaliser
             if span != above:
-                highest[key] = highest.get(key, 0.0) + weight / total(weights)
+                highest[key] = highest.get(key, 0.0) + weight / normaliser
             above = span
     return nodes, highest
 

@@ -4,7 +4,7 @@ BLAS is made for large matrices. A tile whose sums stay in registers while all t
 two to three times as fast on small ones. Compilers do not find that form by themselves, so it is
 written in vectors of LLVM, which become the instructions of any processor.
 
-All tables are C-contiguous, of one width, a multiple of `LANES`. Rows are taken `ROWS` at a time.
+All tables are C-contiguous, their widths multiples of `LANES`. Rows are taken `ROWS` at a time.
 """
 
 import llvmlite.binding
@@ -106,10 +106,12 @@ def _tile(n_vectors, transposed):
             row, column, n_steps = arguments[3:]
             width = builder.extract_value(arrays[1].shape, 1)
             across = builder.mul(row, width)
-            left = builder.gep(arrays[0].data, [row if transposed else across])
+            stride = builder.extract_value(arrays[0].shape, 1)
+            first = row if transposed else builder.mul(row, stride)
+            left = builder.gep(arrays[0].data, [first])
             table = builder.gep(arrays[1].data, [column])
             result = builder.gep(arrays[2].data, [builder.add(across, column)])
-            strides = (_integer(1), width) if transposed else (width, _integer(1))
+            strides = (_integer(1), stride) if transposed else (stride, _integer(1))
             _write_tile(
                 builder, left, table, result, strides, width, n_steps, n_vectors, add=transposed
             )
@@ -169,14 +171,14 @@ def multiply(left, table, n_rows, n_terms, result):
 @jit
 def add_outer_products(left, right, n_rows, total):
     """total += left[:n_rows].T @ right[:n_rows]."""
-    width = total.shape[1]
+    n_sums, width = total.shape
     whole = width - width % _TILE_WIDTH
     for begin in range(0, n_rows, _CACHED_ROWS):
         end = min(begin + _CACHED_ROWS, n_rows)
         some_left, some_right = left[begin:end], right[begin:end]
         for column in range(0, whole, _TILE_WIDTH):
-            for row in range(0, width, _TILE_ROWS):
+            for row in range(0, n_sums, _TILE_ROWS):
                 _tile_of_outer(some_left, some_right, total, row, column, end - begin)
         for column in range(whole, width, LANES):
-            for row in range(0, width, _TILE_ROWS):
+            for row in range(0, n_sums, _TILE_ROWS):
                 _narrow_tile_of_outer(some_left, some_right, total, row, column, end - begin)

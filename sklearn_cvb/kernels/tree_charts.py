@@ -108,8 +108,8 @@ def span_at(begin, end):
 
 @jit_token
 def power(exponent):
-    """2.0 ** exponent; 0 and infinity beyond the range of float64."""
-    return math.ldexp(1.0, np.int32(min(max(exponent, -2000), 2000)))
+    """2.0 ** exponent; 0 below the range of float64, and never infinite."""
+    return math.ldexp(1.0, np.int32(min(max(exponent, -2000), 1000)))
 
 
 @jit
@@ -240,29 +240,38 @@ def _largest(row):
 
 
 @jit
-def list_items(chart, s, row, exponent):
-    """Scale a row to at most 1 and list its items as those of span `s`."""
-    item = chart.first[s]
+def rescale(row, exponent):
+    """Bring a row in units of 2 ** exponent below 1, drop what is negligible.
+
+    Returns the new exponent, `NOTHING` for a row of zeros.
+    """
     largest = _largest(row)
-    if 0.0 < largest < _SMALLEST_ITEM:
+    if not largest > 0.0:
+        return NOTHING
+    if largest < _SMALLEST_ITEM:
         exponent -= 960
         for x in range(row.size):
             row[x] *= power(960)
         largest = _largest(row)
-    if largest > 0.0:
-        _, shift = math.frexp(largest)
-        exponent += shift
-        factor = power(-shift)
+    _, shift = math.frexp(largest)
+    factor = power(-shift)
+    for x in range(row.size):
+        value = row[x] * factor
+        row[x] = value if value >= _SMALLEST_ITEM else 0.0
+    return exponent + shift
+
+
+@jit
+def list_items(chart, s, row, exponent):
+    """Scale a row to at most 1 and list its items as those of span `s`."""
+    chart.exponent[s] = rescale(row, exponent)
+    item = chart.first[s]
+    if chart.exponent[s] > NOTHING:
         for x in range(row.size):
-            value = row[x]
-            if value > 0.0:
-                value = value * factor
-                row[x] = value if value >= _SMALLEST_ITEM else 0.0
-                if value >= _SMALLEST_ITEM:
-                    chart.symbol[item] = x
-                    chart.inside[item] = value
-                    item += 1
-    chart.exponent[s] = exponent if item > chart.first[s] else NOTHING
+            if row[x] > 0.0:
+                chart.symbol[item] = x
+                chart.inside[item] = row[x]
+                item += 1
     chart.first[s + 1] = item
 
 

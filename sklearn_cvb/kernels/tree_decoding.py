@@ -160,10 +160,10 @@ def _fill(rules, weights, lexicon, brackets, i, chart, origins):
 @jit_allocating
 def _trace(rules, lexicon, i, chart, origins, stack, trees, size):
     """Write the best tree of a filled chart after `size` nodes; returns the trees and the size."""
-    height = push(stack, 0, 0, lexicon.length[i], rules.start)
+    height = push(stack, 0, 0, np.int64(lexicon.length[i]), rules.start)
     while height > 0:
         height -= 1
-        begin, end, symbol = stack[height]
+        begin, end, symbol = stack[height, 0], stack[height, 1], stack[height, 2]
         item = find(chart, span_at(begin, end), symbol)
         rule, split = origins.rule[item], origins.split[item]
         if size == trees.begin.size:
@@ -173,11 +173,11 @@ def _trace(rules, lexicon, i, chart, origins, stack, trees, size):
             put(trees, size, node, lexicon.rule[rule], 0)
         elif split == _UNARY:
             put(trees, size, node, rules.unary[rule], 1)
-            height = push(stack, height, begin, end, rules.lower[rule])
+            height = push(stack, height, begin, end, np.int64(rules.lower[rule]))
         else:
             put(trees, size, node, rules.binary[rule], 2)
-            height = push(stack, height, split, end, rules.right[rule])
-            height = push(stack, height, begin, split, rules.left[rule])
+            height = push(stack, height, split, end, np.int64(rules.right[rule]))
+            height = push(stack, height, begin, split, np.int64(rules.left[rule]))
         size += 1
     return trees, size
 

@@ -6,10 +6,12 @@ counts with unary chains by their geometric series: outside times weight times i
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
+from sklearn_cvb.kernels.tree import RuleCounts
 from sklearn_cvb.kernels.tree_charts import (
     FORBIDDEN,
     FREE,
@@ -93,8 +95,8 @@ def inside(rules, weights, lexicon, brackets, i, chart):
             while entry < stop and lexicon.end[entry] == k and lexicon.begin[entry] == b:
                 if open_span:
                     # A terminal of several words beside splits may be far heavier or lighter.
-                    exponent = _add_terminal(
-                        row, lexicon.symbol[entry], weights.lexical[entry], exponent
+                    exponent = add_terminal(
+                        row, np.int64(lexicon.symbol[entry]), weights.lexical[entry], exponent
                     )
                 entry += 1
             free = chart.gate[s] <= FREE
@@ -110,7 +112,7 @@ def inside(rules, weights, lexicon, brackets, i, chart):
 
 
 @jit
-def _add_terminal(row, symbol, weight, exponent):
+def add_terminal(row, symbol, weight, exponent):
     """Add a lexical rule to a row in units of 2 ** exponent; returns the new exponent."""
     if weight > 0.0:
         if exponent < -900:
@@ -250,3 +252,69 @@ def log_likelihood(rules, weights, lexicon, brackets, sentences, log_z):
     chart = chart_for(rules, longest_of(lexicon, sentences))
     for x in range(sentences.size):
         log_z[x] = inside(rules, weights, lexicon, brackets, sentences[x], chart)
+
+
+class Spans(NamedTuple):
+    """Posterior of the nodes over a sentence's spans, see `span_posteriors`.
+
+    Attributes
+    ----------
+    begin, end, symbol : ndarray of shape (n_items,), int32
+    expected : ndarray of shape (n_items,)
+        Expected number of such nodes; more than 1 only where unary rules make a cycle.
+    top : ndarray of shape (n_items,)
+        Probability that the span's highest node has the symbol; over all symbols of a span they
+        sum to the probability that the span is derived from one.
+    """
+
+    begin: np.ndarray
+    end: np.ndarray
+    symbol: np.ndarray
+    expected: np.ndarray
+    top: np.ndarray
+
+
+@jit_allocating
+def span_posteriors(rules, weights, lexicon, brackets, i):
+    """Posterior of all nodes that occur in some tree of sentence `i`.
+
+    Returns
+    -------
+    spans : Spans
+        By ascending end, descending begin, ascending symbol; empty without a tree.
+    log_z : float
+        log p(words) in nats.
+    """
+    n = np.int64(lexicon.length[i])
+    chart = chart_for(rules, n)
+    counts = RuleCounts(
+        np.zeros(rules.binary.size), np.zeros(rules.unary.size), np.zeros(lexicon.rule.size)
+    )
+    log_z = inside(rules, weights, lexicon, brackets, i, chart)
+    if log_z == -math.inf:
+        n = 0
+    else:
+        outside(rules, weights, lexicon, brackets, i, chart, counts)
+    size = 0
+    for item in range(chart.first[n * (n + 1) // 2]):
+        size += chart.outside[item] > 0.0
+    spans = Spans(
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+        np.empty(size),
+        np.empty(size),
+    )
+    at = 0
+    for k in range(1, n + 1):
+        for b in range(k - 1, -1, -1):
+            s = span_at(b, k)
+            for item in range(chart.first[s], chart.first[s + 1]):
+                if chart.outside[item] > 0.0:
+                    spans.begin[at] = b
+                    spans.end[at] = k
+                    spans.symbol[at] = chart.symbol[item]
+                    spans.expected[at] = chart.inside[item] * chart.outside[item]
+                    spans.top[at] = chart.top[item]
+                    at += 1
+    return spans, log_z

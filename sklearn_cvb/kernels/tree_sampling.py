@@ -57,7 +57,7 @@ def _draw_unary(rules, weights, chart, node, level):
     rule = -1
     for u in range(rules.upper.size):
         if rules.upper[u] == node[2]:
-            item = find(chart, s, rules.lower[u])
+            item = find(chart, s, np.int64(rules.lower[u]))
             if item >= 0 and weights.unary[u] > 0.0:
                 rule = u
                 level -= weights.unary[u] * chart.inside[item]
@@ -131,7 +131,7 @@ def sample_tree(rules, weights, lexicon, i, chart, rng, stack, trees, size):
     size : int
         Number of nodes now.
     """
-    height = push(stack, 0, 0, lexicon.length[i], rules.start)
+    height = push(stack, 0, 0, np.int64(lexicon.length[i]), rules.start)
     while height > 0:
         height -= 1
         node = stack[height, 0], stack[height, 1], stack[height, 2]
@@ -143,11 +143,11 @@ def sample_tree(rules, weights, lexicon, i, chart, rng, stack, trees, size):
             put(trees, size, node, lexicon.rule[rule], 0)
         elif split == _UNARY:
             put(trees, size, node, rules.unary[rule], 1)
-            height = push(stack, height, begin, end, rules.lower[rule])
+            height = push(stack, height, begin, end, np.int64(rules.lower[rule]))
         else:
             put(trees, size, node, rules.binary[rule], 2)
-            height = push(stack, height, split, end, rules.right[rule])
-            height = push(stack, height, begin, split, rules.left[rule])
+            height = push(stack, height, split, end, np.int64(rules.right[rule]))
+            height = push(stack, height, begin, split, np.int64(rules.left[rule]))
         size += 1
     return trees, size
 
