@@ -9,6 +9,7 @@ from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.tree import Brackets, Lexicon
+from sklearn_cvb.kernels.tree_tables import DenseRules
 from sklearn_cvb.pcfg.concentrations import check_alpha, first_alpha
 from sklearn_cvb.pcfg.grammar import Grammar, grammar_from
 from sklearn_cvb.pcfg.layout import Layout, layout_of, lexicon_for, words_of
@@ -23,13 +24,14 @@ _NOISE = 0.01
 
 
 class Problem(NamedTuple):
-    """Training sentences as the kernels see them."""
+    """Training sentences as the kernels see them; `dense` are the rules in tables, if they pay."""
 
     corpus: Corpus
     words: list
     layout: Layout
     lexicon: Lexicon
     brackets: Brackets
+    dense: DenseRules | None = None
 
     @property
     def sentences(self):
