@@ -10,17 +10,23 @@ from sklearn_cvb.datasets.make import (
 )
 from sklearn_cvb.datasets.readers import read_conllu, read_word_tag
 from sklearn_cvb.datasets.treebank import fetch_treebank_tagged
+from sklearn_cvb.datasets.trees import fetch_treebank_trees, make_pcfg_corpus
 from sklearn_cvb.datasets.wsj import fetch_wsj
+from sklearn_cvb.datasets.zulu import fetch_zulu_verbs, read_segmented
 
 __all__ = [
     "fetch_alice",
     "fetch_brown",
     "fetch_conll2000",
     "fetch_treebank_tagged",
+    "fetch_treebank_trees",
     "fetch_wsj",
+    "fetch_zulu_verbs",
     "make_hmm_sequences",
+    "make_pcfg_corpus",
     "make_pocket_english",
     "pocket_english_dictionary",
     "read_conllu",
+    "read_segmented",
     "read_word_tag",
 ]

@@ -1,13 +1,23 @@
-"""Accuracy of tags, mappings from states to tags, perplexity, scorers, convergence of chains."""
+"""Accuracy of tags, brackets and segments, perplexity, scorers, convergence of chains."""
 
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
 from sklearn_cvb.metrics.language import bits_per_token, perplexity
 from sklearn_cvb.metrics.matching import match_states, relabel
+from sklearn_cvb.metrics.parsing import (
+    boundary_scores,
+    bracket_f1,
+    bracket_scores,
+    segmentation_f1,
+    segmentation_scores,
+    tree_perplexity,
+)
 from sklearn_cvb.metrics.scorers import (
     TaggingScorer,
+    bracket_f1_scorer,
     many_to_one_scorer,
     one_to_one_scorer,
     perplexity_scorer,
+    segmentation_f1_scorer,
     token_accuracy_scorer,
     v_measure_scorer,
 )
@@ -22,6 +32,10 @@ from sklearn_cvb.metrics.tagging import (
 __all__ = [
     "TaggingScorer",
     "bits_per_token",
+    "boundary_scores",
+    "bracket_f1",
+    "bracket_f1_scorer",
+    "bracket_scores",
     "effective_sample_size",
     "many_to_one_accuracy",
     "many_to_one_scorer",
@@ -32,9 +46,13 @@ __all__ = [
     "perplexity_scorer",
     "r_hat",
     "relabel",
+    "segmentation_f1",
+    "segmentation_f1_scorer",
+    "segmentation_scores",
     "tag_confusion",
     "token_accuracy",
     "token_accuracy_scorer",
+    "tree_perplexity",
     "v_measure",
     "v_measure_scorer",
 ]

@@ -4,6 +4,7 @@ scikit-learn's own scorers demand a rectangular ``y``; these call ``predict`` an
 to a metric. All are functions of ``(estimator, X, y)``, greater is better.
 """
 
+from sklearn_cvb.metrics.parsing import bracket_f1, segmentation_f1
 from sklearn_cvb.metrics.tagging import (
     many_to_one_accuracy,
     one_to_one_accuracy,
@@ -69,6 +70,8 @@ token_accuracy_scorer = TaggingScorer(token_accuracy, "token_accuracy_scorer")
 many_to_one_scorer = TaggingScorer(many_to_one_accuracy, "many_to_one_scorer")
 one_to_one_scorer = TaggingScorer(one_to_one_accuracy, "one_to_one_scorer")
 v_measure_scorer = TaggingScorer(v_measure, "v_measure_scorer")
+bracket_f1_scorer = TaggingScorer(bracket_f1, "bracket_f1_scorer")
+segmentation_f1_scorer = TaggingScorer(segmentation_f1, "segmentation_f1_scorer")
 
 
 def perplexity_scorer(estimator, X, y=None):

@@ -9,8 +9,9 @@ from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.tree import Brackets, Lexicon
+from sklearn_cvb.kernels.tree_tables import DenseRules
 from sklearn_cvb.pcfg.concentrations import check_alpha, first_alpha
-from sklearn_cvb.pcfg.grammar import Grammar
+from sklearn_cvb.pcfg.grammar import Grammar, grammar_from
 from sklearn_cvb.pcfg.layout import Layout, layout_of, lexicon_for, words_of
 from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean, uniform_weights
 from sklearn_cvb.pcfg.prediction import PredictionMixin
@@ -23,13 +24,14 @@ _NOISE = 0.01
 
 
 class Problem(NamedTuple):
-    """Training sentences as the kernels see them."""
+    """Training sentences as the kernels see them; `dense` are the rules in tables, if they pay."""
 
     corpus: Corpus
     words: list
     layout: Layout
     lexicon: Lexicon
     brackets: Brackets
+    dense: DenseRules | None = None
 
     @property
     def sentences(self):
@@ -108,13 +110,8 @@ class BasePCFG(PredictionMixin, BaseModel):
             return Grammar.full(self.n_components, dict.fromkeys(terminals)), types
         if self.vocabulary is not None:
             raise ValueError("vocabulary is for a model without grammar: a grammar has its words")
-        if isinstance(given, str):
-            given = Grammar.from_text(given)
-        elif hasattr(given, "productions") and hasattr(given, "start"):
-            given = Grammar.from_nltk(given)
-        elif not isinstance(given, Grammar):
-            given = Grammar.from_trees(given)
-        words = words_of(given.check())
+        given = grammar_from(given).check()
+        words = words_of(given)
         if self.handle_unknown != "error":
             words -= {UNKNOWN}
         return given, reading.sorted_types(words)

@@ -9,8 +9,10 @@ from sklearn_cvb.pcfg.rules import (
     Rule,
     Words,
     as_tree,
+    counted_rules,
     items_of,
     number,
+    pieces_of,
     productive,
     reachable,
     refuse,
@@ -88,12 +90,6 @@ class Grammar:
         Returns
         -------
         Grammar
-
-        Examples
-        --------
-        >>> from sklearn_cvb import Grammar
-        >>> Grammar.from_text("S -> 'a' S [0.25] | 'a' [0.75]").probabilities
-        array([0.25, 0.75])
         """
         import nltk
 
@@ -168,17 +164,7 @@ class Grammar:
         roots = dict.fromkeys(tree.label() for tree in trees)
         if start is None:
             start = next(iter(roots)) if len(roots) == 1 else "TOP"
-        counts = {}
-        for tree in trees:
-            if tree.label() != start:
-                key = (start, ((True, tree.label()),))
-                counts[key] = counts.get(key, 0) + 1
-            for node in tree.subtrees():
-                right = tuple(
-                    (True, child.label()) if hasattr(child, "label") else (False, child)
-                    for child in node
-                )
-                counts[node.label(), right] = counts.get((node.label(), right), 0) + 1
+        counts = counted_rules(trees, start)
         totals = {}
         for (left, _), count in counts.items():
             totals[left] = totals.get(left, 0) + count
@@ -232,13 +218,7 @@ class Grammar:
         >>> Grammar.from_text("Word -> Word Word | 'a'").with_substrings(["Word"], ["ab", "bc"])
         Grammar(start='Word', 1 symbols, 6 rules)
         """
-        pieces = {}
-        for sequence in X:
-            sequence = tuple(sequence)
-            for begin in range(len(sequence)):
-                stop = len(sequence) if longest is None else min(len(sequence), begin + longest)
-                for end in range(begin + 1, stop + 1):
-                    pieces[Words(sequence[begin:end])] = None
+        pieces = pieces_of(X, longest)
         numbers = {label: number for number, label in enumerate(self.symbols)}
         missing = [label for label in symbols if label not in numbers]
         if missing:
@@ -306,3 +286,14 @@ class Grammar:
             for side, probability in zip(sides, probabilities, strict=True)
         ]
         return nltk.PCFG(left[self.start], productions)
+
+
+def grammar_from(given):
+    """A grammar in any form: text, nltk.CFG, nltk.PCFG, `Grammar`, or a list of trees."""
+    if isinstance(given, Grammar):
+        return given
+    if isinstance(given, str):
+        return Grammar.from_text(given)
+    if hasattr(given, "productions") and hasattr(given, "start"):
+        return Grammar.from_nltk(given)
+    return Grammar.from_trees(given)

@@ -5,9 +5,9 @@ from numbers import Real
 
 import numpy as np
 
-from sklearn_cvb.pcfg.cvb import tally_of
 from sklearn_cvb.pcfg.proposals import sweep_hastings
 from sklearn_cvb.pcfg.samplers import SamplingPCFG
+from sklearn_cvb.pcfg.shares import tally_of
 from sklearn_cvb.validation import InvalidParameterError
 
 

@@ -14,7 +14,7 @@ from sklearn_cvb.kernels.tree_inside import log_likelihood
 from sklearn_cvb.pcfg.layout import lexicon_for
 from sklearn_cvb.pcfg.parameters import log_tree_weights, posterior_mean, tree_weights
 from sklearn_cvb.pcfg.sampling import object_array, sample_trees
-from sklearn_cvb.pcfg.spans import span_tables
+from sklearn_cvb.pcfg.spans import k_best, span_tables
 from sklearn_cvb.pcfg.trees import to_charts, to_nltk
 
 
@@ -30,7 +30,8 @@ class PredictionMixin:
     @property
     def grammar_(self):
         """The learned grammar as an nltk.PCFG: posterior means."""
-        return self.rules_.to_nltk(self.rule_probabilities_)
+        probabilities = self.rule_probabilities_
+        return self.rules_.to_nltk(probabilities)
 
     def predict(self, X):
         """The most probable tree of each sentence.
@@ -50,22 +51,33 @@ class PredictionMixin:
         corpus, words = self._encoded_words(X)
         return self._arranged_trees(corpus, words, self._parsed(corpus))
 
-    def parse(self, X):
-        """The most probable tree of each sentence as nltk.Tree, whatever the form of X.
+    def parse(self, X, n_best=None):
+        """The most probable trees of each sentence as nltk.Tree, whatever the form of X.
 
         Parameters
         ----------
         X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        n_best : int or None, default=None
+            How many derivations to give for each sentence; None for the best one alone.
 
         Returns
         -------
         ndarray of shape (n_samples,), object
             Trees in the symbols of the grammar as it was given. A sentence that cannot be derived
-            gets the flat tree below the start symbol.
+            gets the flat tree below the start symbol. With `n_best`: lists of pairs (tree, log
+            weight in nats), the heaviest first, empty for a sentence that cannot be derived.
         """
         corpus, words = self._encoded_words(X)
-        ragged = corpus._replace(width=None)
-        return self._arranged_trees(ragged, words, self._parsed(corpus))
+        corpus = corpus._replace(width=None)
+        if n_best is None:
+            return self._arranged_trees(corpus, words, self._parsed(corpus))
+        if n_best < 1:
+            raise ValueError(f"n_best must be at least 1, got {n_best!r}")
+        lexicon = lexicon_for(self._layout, corpus)
+        weights = log_tree_weights(self._layout, lexicon, self._predicting_weights()[1])
+        return object_array(
+            k_best(self._layout, weights, lexicon, sentences_of(corpus, words), n_best)
+        )
 
     def predict_proba(self, X):
         """Expected number of constituents of each label over each span.
@@ -86,7 +98,7 @@ class PredictionMixin:
         corpus, _ = self._encoded_words(X)
         layout, lexicon = self._layout, lexicon_for(self._layout, corpus)
         weights = tree_weights(layout, lexicon, self._predicting_weights()[0])
-        tables = span_tables(layout, weights, lexicon, np.diff(corpus.starts))
+        tables = span_tables(layout, weights, lexicon)
         unexplained = [i for i, table in enumerate(tables) if np.isnan(table).any()]
         _warn_unexplained(unexplained, "their posteriors are NaN")
         if corpus.width is None:
@@ -207,8 +219,12 @@ class PredictionMixin:
         """Derivations in the form that `predict` gives."""
         if corpus.width is not None:
             return to_charts(self._layout, trees, corpus)
-        sentences = [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
-        return object_array(to_nltk(self._layout, trees, sentences))
+        return object_array(to_nltk(self._layout, trees, sentences_of(corpus, words)))
+
+
+def sentences_of(corpus, words):
+    """The words of each sentence."""
+    return [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
 
 
 def best_trees(layout, lexicon, logs, brackets=None):

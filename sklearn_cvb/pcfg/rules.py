@@ -33,6 +33,33 @@ def as_tree(tree, i=0):
     return tree
 
 
+def counted_rules(trees, start):
+    """How often trees use each rule (label, ((is_symbol, item), ...)); roots hang below `start`."""
+    counts = {}
+    for tree in trees:
+        if tree.label() != start:
+            key = (start, ((True, tree.label()),))
+            counts[key] = counts.get(key, 0) + 1
+        for node in tree.subtrees():
+            right = tuple(
+                (True, child.label()) if hasattr(child, "label") else (False, child)
+                for child in node
+            )
+            counts[node.label(), right] = counts.get((node.label(), right), 0) + 1
+    return counts
+
+
+def pieces_of(X, longest):
+    """All distinct runs of at most `longest` words (None: any number), in order of appearance."""
+    pieces = {}
+    for sequence in map(tuple, X):
+        for begin in range(len(sequence)):
+            stop = len(sequence) if longest is None else min(len(sequence), begin + longest)
+            for end in range(begin + 1, stop + 1):
+                pieces[Words(sequence[begin:end])] = None
+    return pieces
+
+
 def items_of(right, symbols):
     """A right-hand side with its symbols looked up and its words one by one."""
     items = []

@@ -1,33 +1,14 @@
-"""Posterior of labelled spans."""
+"""Posterior of labelled spans, and the best trees of each sentence, one sentence at a time."""
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit_allocating
 from sklearn_cvb.kernels.tree import brackets_of
-from sklearn_cvb.kernels.tree_charts import chart_for, span_at
-from sklearn_cvb.kernels.tree_inside import inside, outside
-from sklearn_cvb.pcfg.parameters import empty_rule_counts
+from sklearn_cvb.kernels.tree_best import k_best_trees
+from sklearn_cvb.kernels.tree_inside import span_posteriors
+from sklearn_cvb.pcfg.trees import to_nltk
 
 
-@jit_allocating
-def _fill_table(rules, weights, lexicon, brackets, i, counts, table):
-    """Expected constituents of one sentence; NaN if it has no tree."""
-    n = np.int64(lexicon.length[i])
-    chart = chart_for(rules, n)
-    if inside(rules, weights, lexicon, brackets, i, chart) == -np.inf:
-        table[:] = np.nan
-        return
-    outside(rules, weights, lexicon, brackets, i, chart, counts)
-    for end in range(1, n + 1):
-        for begin in range(end):
-            s = span_at(begin, end)
-            for item in range(chart.first[s], chart.first[s + 1]):
-                symbol = chart.symbol[item]
-                if symbol < table.shape[2]:
-                    table[begin, end, symbol] = chart.inside[item] * chart.outside[item]
-
-
-def span_tables(layout, weights, lexicon, lengths):
+def span_tables(layout, weights, lexicon):
     """Expected number of constituents of each label over each span.
 
     Parameters
@@ -35,14 +16,45 @@ def span_tables(layout, weights, lexicon, lengths):
     layout : Layout
     weights : TreeWeights
     lexicon : Lexicon
-    lengths : ndarray of shape (n_sentences,)
 
     Returns
     -------
     list of ndarray of shape (length, length + 1, n_symbols)
+        NaN where a sentence has no tree.
     """
-    brackets, counts = brackets_of(len(lengths)), empty_rule_counts(layout, lexicon)
-    tables = [np.zeros((n, n + 1, layout.n_lhs)) for n in lengths.tolist()]
-    for i, table in enumerate(tables):
-        _fill_table(layout.rules, weights, lexicon, brackets, i, counts, table)
+    lengths = lexicon.length.tolist()
+    brackets, tables = brackets_of(len(lengths)), []
+    for i, n in enumerate(lengths):
+        spans, log_z = span_posteriors(layout.rules, weights, lexicon, brackets, i)
+        table = np.zeros((n, n + 1, layout.n_lhs))
+        ours = spans.symbol < layout.n_lhs
+        place = spans.begin[ours], spans.end[ours], spans.symbol[ours]
+        table[place] = spans.expected[ours]
+        tables.append(np.full_like(table, np.nan) if np.isneginf(log_z) else table)
     return tables
+
+
+def k_best(layout, weights, lexicon, sentences, k):
+    """The k heaviest trees of each sentence.
+
+    Parameters
+    ----------
+    layout : Layout
+    weights : TreeWeights
+        Logs.
+    lexicon : Lexicon
+    sentences : list of list
+        Their words.
+    k : int
+
+    Returns
+    -------
+    list of list of (nltk.Tree, float)
+        Heaviest first, with log weights; fewer than k if there are no more.
+    """
+    brackets, best = brackets_of(len(sentences)), []
+    for i, words in enumerate(sentences):
+        trees, log_p = k_best_trees(layout.rules, weights, lexicon, brackets, i, k)
+        parsed = to_nltk(layout, trees, [words] * len(log_p))
+        best.append(list(zip(parsed, log_p.tolist(), strict=True)))
+    return best

@@ -1,7 +1,5 @@
 """Trees in and out: derivations to nltk.Tree or integer charts, known trees to brackets."""
 
-from numbers import Real
-
 import numpy as np
 
 from sklearn_cvb.kernels.tree import Trees, brackets_of
@@ -149,8 +147,14 @@ def brackets_from(y, corpus, words, layout, numeric):
 
 
 def _is_label(value):
-    """Whether y holds class labels: arrays of numbers or single values, which say nothing here."""
-    return isinstance(value, str | Real) or np.ndim(value) == 0 or np.asarray(value).ndim == 1
+    """Whether y holds class labels, one or several: they say nothing of trees."""
+    if isinstance(value, str):
+        return not value.lstrip().startswith("(")
+    if np.isscalar(value):
+        return True
+    if hasattr(value, "label") or not hasattr(value, "__iter__"):
+        return False
+    return all(map(np.isscalar, value))
 
 
 def _spans(known, i, words):

@@ -122,6 +122,12 @@ def test_likelihoods_trees_and_spans_equal_enumeration(case):
         scores = np.where(table > 0, table * np.log(theta), 0).sum(axis=1)
         mine = productions_used(grammar, tree) @ np.log(theta)
         assert mine == pytest.approx(scores.max(), abs=1e-10)
+    ranked = model.parse(sentences, n_best=3)
+    for best, table in zip(ranked, tables, strict=True):
+        weights = np.sort(np.where(table > 0, table * np.log(theta), 0).sum(axis=1))[::-1]
+        assert [log_p for _, log_p in best] == pytest.approx(weights[:3], abs=1e-10)
+        by_hand = [productions_used(grammar, tree) @ np.log(theta) for tree, _ in best]
+        assert by_hand == pytest.approx(weights[:3], abs=1e-10)
     for spans, table in zip(model.predict_proba(sentences), tables, strict=True):
         share, _ = plain.posterior(table, theta)
         expected = share @ table
@@ -152,3 +158,15 @@ def test_collapsed_bounds_are_ordered():
         f"evidence {evidence:.3f}, bound {vb.lower_bound_:.3f}, L1 {error_vb:.3f} {error_cvb:.3f}"
     )
     assert error_cvb < error_vb
+
+
+@pytest.mark.parametrize("kind", [EMPCFG, VBPCFG])
+def test_tables_and_lists_of_rules_learn_the_same(kind, monkeypatch):
+    sentences = [list(words) for words in ("abcab", "ba", "c", "abca", "ccab", "abcabcab")]
+    settings = {"n_components": 8, "random_state": 0, "max_iter": 4, "tol": 0}
+    tables = kind(**settings).fit(sentences)
+    assert tables._problem(sentences, None).dense is not None
+    monkeypatch.setattr("sklearn_cvb.pcfg.batch._FEWEST_RULES", 10**9)
+    lists = kind(**settings).fit(sentences)
+    np.testing.assert_allclose(tables.history_, lists.history_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(tables.counts_.rule, lists.counts_.rule, rtol=0, atol=1e-9)
