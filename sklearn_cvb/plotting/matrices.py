@@ -47,7 +47,7 @@ def hinton(matrix, *, row_labels=None, column_labels=None, largest=None, ax=None
     >>> matplotlib.use("Agg")
     >>> from sklearn_cvb.plotting import hinton
     >>> ax = hinton([[1.0, -0.25], [0.0, 1.0]])
-    >>> [round(square.get_width(), 3) for square in ax.patches]
+    >>> [round(float(square.get_width()), 3) for square in ax.patches]
     [0.95, 0.475, 0.95]
     """
     from matplotlib.patches import Rectangle
