@@ -34,8 +34,8 @@ def r_hat(chains):
     >>> import numpy as np
     >>> from sklearn_cvb.metrics import r_hat
     >>> draws = np.random.default_rng(0).normal(size=(4, 500))
-    >>> round(r_hat(draws), 2), round(r_hat(draws + np.arange(4)[:, None]), 2)
-    (1.0, 1.54)
+    >>> r_hat(draws) < 1.02, r_hat(draws + np.arange(4)[:, None]) > 1.3
+    (True, True)
     """
     halves = _halves(chains)
     if halves is None:

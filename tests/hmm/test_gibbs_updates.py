@@ -11,8 +11,8 @@ from problems import make_problem, unequal_priors, with_priors
 from scipy.stats import kstest
 
 from sklearn_cvb import GibbsHMM
+from sklearn_cvb.hmm import sequence_sampling
 from sklearn_cvb.hmm.parameter_sampling import draw_weights
-from sklearn_cvb.hmm.sequence_sampling import sweep_sequences
 from sklearn_cvb.kernels.chain import Weights
 
 UPDATES = ("sequence", "parameter")
@@ -111,12 +111,13 @@ def test_joint_distribution_of_all_states(update):
 
 def test_the_metropolis_correction_matters(chains, monkeypatch):
     problem = PROBLEMS["repetitive"]
+    sweep_sequences = sequence_sampling.sweep_sequences
 
     def accept_all(*arguments):
         *rest, chances, work = arguments
         return sweep_sequences(*rest, np.zeros_like(chances), work)
 
-    monkeypatch.setattr("sklearn_cvb.hmm.sequence_sampling.sweep_sequences", accept_all)
+    monkeypatch.setattr(sequence_sampling, "sweep_sequences", accept_all)
     wrong = _chain(problem, "sequence")
     assert wrong.acceptance_rate_ == 1.0
     exact = _shares(brute.collapsed_log_joint(problem, brute.joint_assignments(problem)))
