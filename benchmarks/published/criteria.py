@@ -63,7 +63,7 @@ def cell(name, text, parts, values, sweeps, n_starts):
 
 def grid(name, settings):
     """All cells of a method."""
-    n, sweeps, n_starts, values = 1000, SWEEPS, 2, CONCENTRATIONS
+    n, sweeps, n_starts, values = 1000, SWEEPS, 1, CONCENTRATIONS
     if settings.quick:
         n, sweeps, n_starts, values = 200, 15, 1, (0.01, 0.1, 1.0)
     text = first_sentences(settings, n)

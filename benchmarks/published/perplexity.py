@@ -25,7 +25,7 @@ from sklearn_cvb.hmm import cvb
 from sklearn_cvb.hmm.concentrations import certain
 
 N_STATES = 45
-STATES = (5, 10, 20, 30, 45, 60)
+STATES = (5, 10, 20, 30, 45)
 LEARNED, PLAIN, FIXED = "learned", "eq. 29 as printed", "fixed at 0.1, 0.03"
 FORMS = {
     LEARNED: {"alpha": "auto", "beta": "auto"},
@@ -68,8 +68,8 @@ class Size(NamedTuple):
     chains: int
 
 
-FULL = Size(1000, 50, 5, 5000, 3)
-FULL_STATES = Size(1000, 50, 3, 2000, 1)
+FULL = Size(1000, 50, 3, 3000, 2)
+FULL_STATES = Size(1000, 50, 2, 1000, 1)
 QUICK = Size(150, 30, 2, 100, 1)
 
 

@@ -19,17 +19,19 @@ from sklearn_cvb.demo.published import published_accuracies
 
 # The paper's dictionary: tags a token, ambiguous tokens in per cent.
 PUBLISHED_AMBIGUITY = {1: (2.3, 54), 2: (7.8, 63), 3: (10.8, 66), 5: (14.9, 71), 10: (20.8, 77)}
-SEARCH = Search(CONCENTRATIONS, 1, 25, 50)
-QUICK_SEARCH = Search((0.03, 1.0), 1, 10, 20)
+SEARCH = Search((1.0,), CONCENTRATIONS, 1, 25, 50)
+QUICK_SEARCH = Search((1.0,), (0.03, 0.3), 1, 10, 20)
 
 
 def row(min_count, settings):
     """One row of table 2."""
-    n, plan, gibbs, search = 1000, Plan(SWEEPS, 10), Plan(1500, 5), SEARCH
+    n, search, plan = 1000, SEARCH, Plan(SWEEPS, 10)
+    few, gibbs = Plan(SWEEPS, 3), Plan(1000, 3)
     if settings.quick:
-        n, plan, gibbs, search = 300, Plan(20, 3), Plan(100, 2), QUICK_SEARCH
+        n, search, plan = 300, QUICK_SEARCH, Plan(20, 3)
+        few, gibbs = Plan(20, 1), Plan(100, 2)
     text = first_sentences(settings, n, min_count)
-    plans = {name: gibbs if name == "gibbs" else plan for name in METHODS}
+    plans = dict.fromkeys(METHODS, plan) | {"gibbs": gibbs, "cvb-token-2": few}
     methods = compare(text, plans, choose_all(text, search), settings.n_jobs)
     return {"text": described(text), "methods": methods}
 

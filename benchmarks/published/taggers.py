@@ -35,14 +35,14 @@ class Search(NamedTuple):
 
     Attributes
     ----------
-    values : tuple of float
-        Values of both.
+    alphas, betas : tuple of float
     folds : int
         How many of the four quarters of the sentences are held out in turn.
     sweeps, gibbs_sweeps : int
     """
 
-    values: tuple
+    alphas: tuple
+    betas: tuple
     folds: int
     sweeps: int
     gibbs_sweeps: int
@@ -134,7 +134,7 @@ def choose(name, text, search):
     sweeps = search.gibbs_sweeps if name == "gibbs" else search.sweeps
     grid = GridSearchCV(
         tagger_of(name, text, sweeps, random_state=0),
-        {"alpha": search.values, "beta": search.values},
+        {"alpha": search.alphas, "beta": search.betas},
         cv=list(KFold(4).split(text.X))[: search.folds],
         refit=False,
     )
@@ -167,17 +167,16 @@ def compare(text, plans, chosen, n_jobs):
     plans : dict of str to Plan
         By key of `METHODS`.
     chosen : dict of str to dict
-        What `choose_all` gives.
+        alpha and beta, as `choose_all` gives them.
     n_jobs : int
 
     Returns
     -------
     dict
-        By method, what `fit_restarts` gives, and ``held_out`` of `choose`.
+        By method, what `fit_restarts` gives.
     """
     found = {}
     for name, plan in plans.items():
         values = {key: chosen[name][key] for key in ("alpha", "beta") if key in chosen[name]}
-        fits = fit_restarts(name, text, plan, n_jobs, **values)
-        found[name] = fits | {"held_out": chosen[name].get("held_out")}
+        found[name] = fit_restarts(name, text, plan, n_jobs, **values)
     return found
