@@ -160,7 +160,7 @@ def test_trees_and_brackets_restrict_the_chart():
         model = EMPCFG(text, max_iter=1).fit(sentence, [known])
         assert model.history_[0] == pytest.approx(np.log(n_trees) + each), known
     blind = EMPCFG(text, max_iter=1, supervision="none").fit(sentence, [[(0, 2), (2, 4)]])
-    assert blind.history_[0] == free.history_[0]
+    assert blind.history_[0] == pytest.approx(free.history_[0], abs=1e-12)
 
 
 def test_labelled_brackets_choose_the_label():
