@@ -41,6 +41,7 @@ def sample_trees(grammar, probabilities, n_samples, longest, rng):
     """
     if n_samples < 1 or longest < 1:
         raise ValueError("n_samples and longest must be at least 1")
+    probabilities = np.asarray(probabilities)
     parents = np.array([rule.parent for rule in grammar.rules])
     order = np.argsort(parents, kind="stable")
     choices = np.split(order, np.searchsorted(parents[order], range(1, len(grammar.symbols))))

@@ -135,10 +135,8 @@ def brackets_from(y, corpus, words, layout, numeric):
         spans = _spans(known, i, here)
         if any(span[:2] == (0, len(here)) for span in spans):
             # A root below the start symbol leaves it its place.
-            spans = [
-                *spans,
-                (0, len(here), layout and layout.grammar.symbols[layout.grammar.start]),
-            ]
+            start = None if layout is None else layout.grammar.symbols[layout.grammar.start]
+            spans = [*spans, (0, len(here), start)]
         rows.extend((i, *span) for span in spans)
     if not rows:
         return brackets_of(corpus.n_sequences)
@@ -167,7 +165,7 @@ def _spans(known, i, words):
         leaves = known.leaves()
         if len(leaves) != len(words):
             raise ValueError(
-                f"sentence {i} has {len(words)} tokens but y[{i}] {len(leaves)} leaves"
+                f"sentence {i} has {len(words)} tokens but y[{i}] has {len(leaves)} leaves"
             )
         for leaf, word in zip(leaves, words, strict=True):
             if leaf != word and str(leaf) != str(word):

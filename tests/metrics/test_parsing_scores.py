@@ -86,7 +86,7 @@ def test_segments_and_boundaries_by_hand():
     # Inner boundaries 1 3 6 and 2, against 2 3 6 and 2.
     assert boundaries == (3 / 4, 3 / 4, 3 / 4, 0.5)
     assert boundary_scores([["ab"]], [["ab"]]) == (1.0, 1.0, 1.0, 1.0)
-    assert boundary_scores([["ab"]], [["a", "b"]]) == (0.0, 1.0, 0.0, 0.0)
+    assert boundary_scores([["ab"]], [["a", "b"]]) == (0.0, 0.0, 0.0, 0.0)
 
 
 def test_trees_are_segmented_by_their_lowest_nodes():

@@ -99,7 +99,7 @@ def test_full_grammars_learn_from_numbers(kind):
 @pytest.mark.parametrize("kind", CLASSES)
 def test_smallest_cases(kind):
     with np.errstate(all="raise", under="ignore"):
-        model = quick(kind, n_components=1).fit([["a"]])
+        model = quick(kind, n_components=1).fit([["a"], ["a"]])
         assert str(model.predict([["a"]])[0]) == "(S a)"
         assert np.isfinite(model.score([["a"]]))
     tiny = 0.0 if kind is EMPCFG else 1e-10
@@ -207,7 +207,7 @@ def test_parameters_out_of_range(kind):
     )
     fails(
         InvalidParameterError,
-        "each of the 9 rules, got shape (2,)",
+        "each of the 10 rules, got shape (2,)",
         kind(TEXT, alpha=[1, 2]).fit,
         X,
     )

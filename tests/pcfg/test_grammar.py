@@ -57,7 +57,8 @@ def test_roots_that_differ_get_a_common_start():
     assert grammar.symbols[grammar.start] == "TOP"
     tops = [p for p in grammar.to_nltk().productions() if str(p.lhs()) == "TOP"]
     assert {str(p.rhs()[0]): p.prob() for p in tops} == pytest.approx({"S": 1 / 3, "N": 2 / 3})
-    assert flat(EMPCFG(grammar).fit([["a", "b"]]).predict([["a"]])[0]) == "(TOP (N a))"
+    model = EMPCFG(grammar, alpha=1.0).fit([["a", "b"]])
+    assert flat(model.predict([["a"]])[0]) == "(TOP (N a))"
 
 
 def test_nltk_grammars_go_in_and_out():
@@ -159,7 +160,7 @@ def test_trees_and_brackets_restrict_the_chart():
         model = EMPCFG(text, max_iter=1).fit(sentence, [known])
         assert model.history_[0] == pytest.approx(np.log(n_trees) + each), known
     blind = EMPCFG(text, max_iter=1, supervision="none").fit(sentence, [[(0, 2), (2, 4)]])
-    assert blind.history_[0] == free.history_[0]
+    assert blind.history_[0] == pytest.approx(free.history_[0], abs=1e-12)
 
 
 def test_labelled_brackets_choose_the_label():
