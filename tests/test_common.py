@@ -407,7 +407,9 @@ def _own_score(estimator, X, y):
 def test_scoring_monitor_has_one_row_per_sweep(kind, n_jobs, capsys):
     monitor = ScoringMonitor(scoring={"score": _own_score})
     model = quick(kind, tol=0, n_init=2, init=starts(kind)[0], n_jobs=n_jobs)
-    model.set_callbacks(monitor, ProgressBar()).fit(SENTENCES, None if kind in GRAMMARS else TAGS)
+    # For grammars: no bracket is known.
+    y = [[]] * len(SENTENCES) if kind in GRAMMARS else TAGS
+    model.set_callbacks(monitor, ProgressBar()).fit(SENTENCES, y)
     rows = [row for row in monitor.get_logs().data if row["task_name"] == "sweep"]
     assert len(rows) == 2 * model.n_iter_
     assert {row["parent_task_id_path"] for row in rows} == {(0, 0), (0, 1)}
