@@ -48,6 +48,8 @@ class Chart(NamedTuple):
         Symbols that a span may have.
     block : ndarray
         Two square tables for a component of unary rules.
+    in_log : ndarray of shape (1,), bool
+        Whether `inside` holds logs, see `sklearn_cvb.kernels.tree_log_space`.
     """
 
     first: np.ndarray
@@ -64,6 +66,7 @@ class Chart(NamedTuple):
     place: np.ndarray
     allowed: np.ndarray
     block: np.ndarray
+    in_log: np.ndarray
 
 
 @jit_allocating
@@ -88,6 +91,7 @@ def chart_for(rules, longest):
         np.zeros(n, np.int64),
         np.ones(n, np.bool_),
         np.empty(2 * widest * widest),
+        np.zeros(1, np.bool_),
     )
 
 

@@ -61,12 +61,14 @@ def _try_rules(rules, binary, symbol, value, right_row, split, row, origins):
     """Take the rules with one left part where they are better than all so far."""
     for r in range(rules.left_first[symbol], rules.left_first[symbol + 1]):
         here = np.uint64(r)
-        parent = np.uint64(rules.parent[here])
-        score = value + binary[here] + right_row[np.uint64(rules.right[here])]
-        if score > row[parent]:
-            row[parent] = score
-            origins.rule_row[parent] = r
-            origins.split_row[parent] = split
+        other = right_row[np.uint64(rules.right[here])]
+        if other > -math.inf:
+            parent = np.uint64(rules.parent[here])
+            score = value + binary[here] + other
+            if score > row[parent]:
+                row[parent] = score
+                origins.rule_row[parent] = r
+                origins.split_row[parent] = split
 
 
 @jit

@@ -29,6 +29,7 @@ from sklearn_cvb.kernels.tree_charts import (
     scatter,
     span_at,
 )
+from sklearn_cvb.kernels.tree_log_space import inside_log, outside_log
 
 _LOG_2 = math.log(2.0)
 
@@ -78,6 +79,18 @@ def inside(rules, weights, lexicon, brackets, i, chart):
 
     Fills the chart. Returns log p(words) in nats, -inf if the sentence has no tree.
     """
+    chart.in_log[0] = False
+    log_z = inside_scaled(rules, weights, lexicon, brackets, i, chart)
+    if log_z == -math.inf:
+        # There is no tree, or one of its items was dropped.
+        log_z = inside_log(rules, weights, lexicon, brackets, i, chart)
+        chart.in_log[0] = True
+    return log_z
+
+
+@jit
+def inside_scaled(rules, weights, lexicon, brackets, i, chart):
+    """`inside` in probability space; -inf also where dropped items would have made a tree."""
     n = np.int64(lexicon.length[i])
     restrict(brackets, i, n, chart.gate)
     entry, stop = lexicon.starts[i], lexicon.starts[i + 1]
@@ -187,6 +200,9 @@ def outside(rules, weights, lexicon, brackets, i, chart, counts):
     Fills the chart's `outside` and `top`, and adds the expected counts of the sentence's rules to
     `counts`.
     """
+    if chart.in_log[0]:
+        outside_log(rules, weights, lexicon, i, chart, counts)
+        return
     n = np.int64(lexicon.length[i])
     whole = span_at(0, n)
     for item in range(chart.first[whole + 1]):

@@ -51,16 +51,40 @@ def _draw_binary(rules, weights, chart, node, level):
 
 
 @jit
+def _draw_binary_log(rules, weights, chart, node, level):
+    """The same in a chart of logs; the level is a share of the node's weight."""
+    begin, end, symbol = node
+    whole = chart.inside[find(chart, span_at(begin, end), symbol)]
+    rule, split = -1, 0
+    for j in range(begin + 1, end):
+        for at in range(rules.parent_first[symbol], rules.parent_first[symbol + 1]):
+            r = rules.by_parent[at]
+            left = find(chart, span_at(begin, j), np.int64(rules.left[r]))
+            right = find(chart, span_at(j, end), np.int64(rules.right[r]))
+            if left >= 0 and right >= 0 and weights.binary[r] > 0.0:
+                rule, split = np.int64(r), j
+                value = math.log(weights.binary[r]) + chart.inside[left] + chart.inside[right]
+                level -= math.exp(value - whole)
+                if level < 0.0:
+                    return rule, split, level
+    return rule, split, level
+
+
+@jit
 def _draw_unary(rules, weights, chart, node, level):
     """The same for the unary rules of a node: the rule and what is left of the level."""
     s = span_at(node[0], node[1])
+    whole = chart.inside[find(chart, s, node[2])]
     rule = -1
     for u in range(rules.upper.size):
         if rules.upper[u] == node[2]:
             item = find(chart, s, np.int64(rules.lower[u]))
             if item >= 0 and weights.unary[u] > 0.0:
                 rule = u
-                level -= weights.unary[u] * chart.inside[item]
+                if chart.in_log[0]:
+                    level -= weights.unary[u] * math.exp(chart.inside[item] - whole)
+                else:
+                    level -= weights.unary[u] * chart.inside[item]
                 if level < 0.0:
                     break
     return rule, level
@@ -70,7 +94,8 @@ def _draw_unary(rules, weights, chart, node, level):
 def _draw_terminal(weights, lexicon, i, chart, node, level):
     """The same for the terminals of a node."""
     begin, end, symbol = node
-    exponent = chart.exponent[span_at(begin, end)]
+    s = span_at(begin, end)
+    whole = chart.inside[find(chart, s, symbol)]
     rule = -1
     for entry in range(lexicon.starts[i], lexicon.starts[i + 1]):
         if (
@@ -80,7 +105,10 @@ def _draw_terminal(weights, lexicon, i, chart, node, level):
             and weights.lexical[entry] > 0.0
         ):
             rule = entry
-            level -= math.ldexp(weights.lexical[entry], -exponent)
+            if chart.in_log[0]:
+                level -= math.exp(math.log(weights.lexical[entry]) - whole)
+            else:
+                level -= math.ldexp(weights.lexical[entry], -chart.exponent[s])
             if level < 0.0:
                 break
     return rule, level
@@ -90,8 +118,12 @@ def _draw_terminal(weights, lexicon, i, chart, node, level):
 def _draw(rules, weights, lexicon, i, chart, node, rng):
     """Draw the rule applied at a node: its number, and the split or what stands for it."""
     item = find(chart, span_at(node[0], node[1]), node[2])
-    level = rng.random() * chart.inside[item]
-    rule, split, level = _draw_binary(rules, weights, chart, node, level)
+    if chart.in_log[0]:
+        level = rng.random()
+        rule, split, level = _draw_binary_log(rules, weights, chart, node, level)
+    else:
+        level = rng.random() * chart.inside[item]
+        rule, split, level = _draw_binary(rules, weights, chart, node, level)
     if level < 0.0:
         return rule, split
     # Rounding may leave a little of the level: then the last of all choices is taken.

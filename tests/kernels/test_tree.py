@@ -22,9 +22,10 @@ from tree_cases import (
 
 from sklearn_cvb.kernels.tree import Rules, brackets_of, lexicon_of, rules_of
 from sklearn_cvb.kernels.tree_best import k_best_trees
-from sklearn_cvb.kernels.tree_charts import fill_closure
+from sklearn_cvb.kernels.tree_charts import chart_for, fill_closure, restrict
 from sklearn_cvb.kernels.tree_decoding import viterbi_trees
 from sklearn_cvb.kernels.tree_inside import expected_rule_counts, log_likelihood, span_posteriors
+from sklearn_cvb.kernels.tree_log_space import inside_log, outside_log
 from sklearn_cvb.kernels.tree_sampling import sample_trees
 
 ONE = np.zeros(1, np.int64)
@@ -208,6 +209,60 @@ def test_a_terminal_of_many_words_beside_splits():
         cells, log_z = learn(grammar, [words])
         assert log_z[0] == pytest.approx(np.log(heavy), rel=1e-12)
         np.testing.assert_allclose(cells, [0, 0, 1, 0], atol=1e-12)
+
+
+def unequal():
+    """Symbols 1 and 2 derive all runs of 'a'; 2 is far heavier, but only 1 goes with the 'b'."""
+    binary = [(0, 1, 3, 0), (1, 1, 1, 1), (2, 2, 2, 2), (0, 2, 4, 3)]
+    lexical = [(1, ("a",), 4), (2, ("a",), 5), (3, ("b",), 6), (4, ("c",), 7), (5, ("a",), 10)]
+    theta = [0.5, 1e-30, 0.5, 0.5, 1e-30, 0.5, 1.0, 1.0, 0.3, 0.2, 1e-30]
+    return enumeration.Grammar(6, binary, [(1, 5, 8), (5, 1, 9)], lexical, theta)
+
+
+def test_trees_of_dropped_items_are_found_in_log_space():
+    words = ("a",) * 6 + ("b",)
+    grammar = unequal()
+    # Every tree has eleven rules of tiny weight: with larger ones all is the same but the total.
+    mild = grammar._replace(theta=[w if w > 1e-20 else 1e20 * w for w in grammar.theta])
+    cells, log_z = learn(grammar, [words])
+    mild_cells, mild_log_z = learn(mild, [words])
+    np.testing.assert_allclose(cells, mild_cells, rtol=1e-9, atol=1e-13)
+    assert log_z[0] == pytest.approx(mild_log_z[0] - 11 * np.log(1e20), rel=1e-12)
+    rules, weights, lexicon = arrays_of(grammar, [words])
+    spans, _ = span_posteriors(rules, weights, lexicon, FREE, 0)
+    rules, weights, lexicon = arrays_of(mild, [words])
+    mild_spans, _ = span_posteriors(rules, weights, lexicon, FREE, 0)
+    np.testing.assert_allclose(spans.expected, mild_spans.expected, rtol=1e-9)
+    np.testing.assert_allclose(spans.top, mild_spans.top, rtol=1e-9)
+    assert sample(grammar, words, FREE, 200) == sample(mild, words, FREE, 200)
+
+
+def in_log_space(grammar, words, brackets):
+    """Expected counts per cell and log p(words), all in log space."""
+    rules, weights, lexicon = arrays_of(grammar, [words])
+    chart, counts = chart_for(rules, len(words)), counts_for(rules, lexicon)
+    restrict(brackets, 0, len(words), chart.gate)
+    log_z = inside_log(rules, weights, lexicon, brackets, 0, chart)
+    outside_log(rules, weights, lexicon, 0, chart, counts)
+    return cells_of(grammar, rules, lexicon, counts), log_z
+
+
+def test_log_space_equals_enumeration(case):
+    grammar, words, weights = case
+    cells, log_z = in_log_space(grammar, words, FREE)
+    assert log_z == pytest.approx(np.log(enumeration.total(weights)), abs=1e-11)
+    expected = enumeration.expected_counts(grammar, weights)
+    np.testing.assert_allclose(cells, expected, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", BRACKETED)
+def test_log_space_keeps_to_brackets(name):
+    grammar, words, given, _ = BRACKETED[name]
+    brackets = brackets_of(1, np.zeros(len(given)), *np.array(given).T)
+    cells, log_z = in_log_space(grammar, words, brackets)
+    expected, log_expected = learn(grammar, [words], brackets)
+    assert log_z == pytest.approx(log_expected[0], abs=1e-11)
+    np.testing.assert_allclose(cells, expected, rtol=1e-10, atol=1e-13)
 
 
 def test_closure_equals_the_inverse_and_refuses_divergence():
