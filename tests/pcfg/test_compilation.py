@@ -1,0 +1,57 @@
+"""Kernels of grammars are compiled for one set of types, whatever the sentences and the grammar."""
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+TEXTS = ["S -> S S | 'a' | 'b' 'a'", "S -> A | A S\nA -> A B | B | 'a'\nB -> A | 'b' | 'a' A 'b'"]
+
+
+def _fit_and_read(kind, X, new, y=None, **keywords):
+    settings = {"random_state": 0, "max_iter": 3} | keywords
+    model = kind(**settings).fit(X, y)
+    model.predict(new)
+    model.predict_proba(new)
+    model.parse(new, n_best=2)
+    model.score(new)
+
+
+def _types_of_all_kernels():
+    """Kernels with more than one set of types after fits of every class in several forms."""
+    import numpy as np
+    from kernels.test_compilation import dispatchers
+
+    import sklearn_cvb
+
+    warnings.simplefilter("ignore")
+    table = np.random.default_rng(0).integers(3, size=(5, 4))
+    for name in ("EMPCFG", "VBPCFG", "CVBPCFG", "HastingsPCFG", "GibbsPCFG"):
+        kind = getattr(sklearn_cvb, name)
+        for text in TEXTS:
+            X = [list("aba"), list("ab"), list("a")]
+            _fit_and_read(kind, X, X, grammar=text)
+            _fit_and_read(kind, X, X[:1], [[(0, 2)], None, None], grammar=text, alpha=0.5)
+        _fit_and_read(kind, table, table[:2], n_components=1)
+        _fit_and_read(kind, table.astype("float32"), table[:, ::-1], n_components=9, n_jobs=2)
+        if name != "EMPCFG":
+            _fit_and_read(kind, X, X, grammar=TEXTS[0], alpha="auto", max_iter=22, tol=0)
+    kernels = dispatchers()
+    return {key: len(kernel.signatures) for key, kernel in kernels.items() if kernel.signatures}
+
+
+def test_every_kernel_has_one_set_of_types():
+    done = subprocess.run(
+        [sys.executable, __file__], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    n_types = json.loads(done.stdout.splitlines()[-1])
+    used = {name for name in n_types if ".pcfg." in name or ".kernels.tree" in name}
+    assert len(used) >= 10
+    assert {name: n for name, n in n_types.items() if n > 1} == {}
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).resolve().parents[n]) for n in (1, 2)]
+    print(json.dumps(_types_of_all_kernels()))
