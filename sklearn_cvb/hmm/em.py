@@ -19,6 +19,11 @@ class EMHMM(BatchHMM):
     ----------
     n_components : int, default=2
         Number of hidden states.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which state may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence stays in one state, a mixture for every sequence.
+        "left-right": a sequence starts in state 0 and never goes back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow.
     alpha : float, default=0.0
         Pseudo-count of every transition; 0 is maximum likelihood, above 0 maximum a posteriori in
         the softmax basis (adds alpha, not alpha - 1).
@@ -116,6 +121,7 @@ class EMHMM(BatchHMM):
         self,
         n_components=2,
         *,
+        topology="full",
         alpha=0.0,
         beta=0.0,
         start_alpha=None,
@@ -131,6 +137,7 @@ class EMHMM(BatchHMM):
         verbose=0,
     ):
         self.n_components = n_components
+        self.topology = topology
         self.alpha = alpha
         self.beta = beta
         self.start_alpha = start_alpha

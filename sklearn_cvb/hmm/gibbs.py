@@ -70,6 +70,11 @@ class GibbsHMM(BaseHMM):
     ----------
     n_components : int, default=2
         Number of hidden states.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which state may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence stays in one state, a mixture for every sequence.
+        "left-right": a sequence starts in state 0 and never goes back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow.
     alpha : float or "auto", default=0.1
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -174,6 +179,7 @@ class GibbsHMM(BaseHMM):
         self,
         n_components=2,
         *,
+        topology="full",
         alpha=0.1,
         beta=0.1,
         start_alpha=None,
@@ -194,6 +200,7 @@ class GibbsHMM(BaseHMM):
         verbose=0,
     ):
         self.n_components = n_components
+        self.topology = topology
         self.alpha = alpha
         self.beta = beta
         self.start_alpha = start_alpha
