@@ -16,7 +16,7 @@ extensions = [
     "numpydoc",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "performance"]
+exclude_patterns = ["_build", "performance", "published/*_table.rst"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_cvb"

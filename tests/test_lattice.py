@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from sklearn_cvb import dictionary, tag_dictionary_from
 from sklearn_cvb import lattice as allowed
-from sklearn_cvb import tag_dictionary_from
 from sklearn_cvb.corpus import Corpus
 
 
@@ -82,15 +82,15 @@ def test_entries_spread_over_all_states():
 
 def test_words_missing_from_a_dictionary_take_any_tag():
     states = {"N": 0, "V": 1, "X": 2}
-    legal = allowed.Legal({"a": ("V", "N"), "b": "X"}, states, np.arange(3, dtype=np.int32))
+    legal = dictionary.Legal({"a": ("V", "N"), "b": "X"}, states, np.arange(3, dtype=np.int32))
     rows = legal.rows(["b", "zebra", "a", "lion"])
     assert [row.tolist() for row in rows] == [[2], [0, 1, 2], [0, 1], [0, 1, 2]]
 
 
 def test_tags_come_from_dictionary_labels_and_unknown_tags():
-    tags = allowed.tags_in({"a": ["V", "N"], "b": "X"}, ["D", None, "N"], ["U"])
+    tags = dictionary.tags_in({"a": ["V", "N"], "b": "X"}, ["D", None, "N"], ["U"])
     assert tags == ["D", "N", "U", "V", "X"]
-    assert allowed.tags_in({}, [], []) == []
+    assert dictionary.tags_in({}, [], []) == []
 
 
 # tag_dictionary_from

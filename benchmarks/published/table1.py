@@ -1,0 +1,253 @@
+"""Wang and Blunsom (2013), table 1: accuracy by number of raw sentences, complete dictionary.
+
+Further rows: 1,000 sentences drawn at random ten times, as section 5.2 of the paper draws them;
+the start and concentrations under which our algorithms come out as in the paper; the Brown corpus.
+"""
+
+from functools import partial
+
+from benchmarks.published.settings import run_parts
+from benchmarks.published.tables import list_table, plus_minus, spread
+from benchmarks.published.taggers import (
+    CONCENTRATIONS,
+    METHODS,
+    SWEEPS,
+    Plan,
+    Search,
+    compare,
+    fit_restarts,
+)
+from benchmarks.published.text import described, first_sentences, random_sentences
+from sklearn_cvb.demo.published import published_accuracies
+
+# Sentences, then sweeps and chains of Gibbs: what a minute or four of one core allows.
+ROWS = {
+    "1000": Plan(20_000, 10),
+    "2000": Plan(10_000, 5),
+    "3000": Plan(5_000, 5),
+    "5000": Plan(3_000, 5),
+    "10000": Plan(1_500, 5),
+    "14862": Plan(1_000, 5),
+}
+WHOLE = "14862"
+# Share of tokens that a random legal tag gets right, in the paper's dictionary.
+PUBLISHED_RANDOM = dict(zip(ROWS, (65.1, 65.2, 65.1, 64.9, 64.7, 64.8), strict=True))
+SEARCH = Search(CONCENTRATIONS, 1500, 25, 200)
+QUICK_SEARCH = Search((0.03, 1.0), 200, 10, 20)
+USUAL = {"alpha": 1.0, "beta": 0.03}
+
+
+def row(n_sentences, settings):
+    """One row of table 1."""
+    gibbs, search = ROWS[n_sentences], SEARCH
+    plan, n = Plan(SWEEPS, 10), int(n_sentences)
+    if settings.quick:
+        gibbs, plan, search, n = Plan(200, 2), Plan(20, 3), QUICK_SEARCH, n // 5
+    text = first_sentences(settings, n)
+    plans = {name: gibbs if name == "gibbs" else plan for name in METHODS}
+    methods = compare(METHODS, text, plans, search, settings.n_jobs)
+    return {"text": described(text), "methods": methods}
+
+
+def draws(settings):
+    """Ten random draws of 1,000 sentences, each algorithm from one start on each."""
+    n, n_draws, gibbs = (250, 3, 100) if settings.quick else (1000, 10, 5000)
+    found = {name: {"accuracies": [], "seconds": []} for name in METHODS}
+    for seed in range(n_draws):
+        text = random_sentences(settings, n, seed)
+        for name, lists in found.items():
+            plan = Plan(gibbs if name == "gibbs" else SWEEPS, 1)
+            fits = fit_restarts(name, text, plan, 1, seed, **({} if name == "em" else USUAL))
+            for key in lists:
+                lists[key] += fits[key]
+            lists["sweeps"] = plan.sweeps
+    return {"n_sentences": n, "methods": found}
+
+
+def parameter_start(settings):
+    """1,000 sentences from random parameters and one E-step, all algorithms from the same seeds."""
+    n, plan, gibbs = 1000, Plan(SWEEPS, 10), Plan(2000, 10)
+    if settings.quick:
+        n, plan, gibbs = 250, Plan(20, 3), Plan(100, 3)
+    text = first_sentences(settings, n)
+    methods = {}
+    for name in METHODS:
+        values = {} if name == "em" else {"alpha": 0.1, "beta": 0.03}
+        here = gibbs if name == "gibbs" else plan
+        methods[name] = fit_restarts(name, text, here, settings.n_jobs, init="parameter", **values)
+    return {"n_sentences": n, "methods": methods}
+
+
+def brown(settings):
+    """The Brown corpus, a million words."""
+    n, plan, gibbs = None, Plan(SWEEPS, 3), Plan(200, 1)
+    if settings.quick:
+        n, plan, gibbs = 250, Plan(5, 1), Plan(20, 1)
+    text = first_sentences(settings, n, corpus="brown")
+    methods = {}
+    for name in METHODS:
+        here = gibbs if name == "gibbs" else plan
+        values = {} if name == "em" else USUAL
+        methods[name] = fit_restarts(name, text, here, settings.n_jobs, **values)
+    return {"text": described(text), "methods": methods}
+
+
+PARTS = {name: partial(row, name) for name in ROWS} | {
+    "draws": draws,
+    "parameter start": parameter_start,
+    "brown": brown,
+}
+
+
+def run(settings):
+    """Run all rows.
+
+    Parameters
+    ----------
+    settings : Settings
+
+    Returns
+    -------
+    dict
+    """
+    return run_parts(PARTS, settings)
+
+
+def accuracy(fits):
+    """Mean and deviation in per cent."""
+    return plus_minus(fits["accuracies"], 2 if len(fits["accuracies"]) > 1 else 1, 100)
+
+
+def tables(results):
+    """Our table 1 beside the published one, and the further rows.
+
+    Parameters
+    ----------
+    results : dict
+        What `run` gives, or some of its parts.
+
+    Returns
+    -------
+    str
+    """
+    sizes = [name for name in ROWS if name in results]
+    others = [name for name in ("draws", "parameter start", "brown") if name in results]
+    parts = [
+        _accuracies(results, sizes),
+        _concentrations(results, sizes),
+        _others(results, others),
+        _times(results, [*sizes, *(name for name in others if name == "brown")]),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _accuracies(results, sizes):
+    """Ours above theirs, one pair of lines a size."""
+    header = ["sentences", "", "random", *(method.title for method in METHODS.values())]
+    lines = []
+    for name in sizes:
+        found = results[name]
+        theirs = published_accuracies("wsj", int(name), name == WHOLE, 1)
+        text = found["text"]
+        lines.append(
+            [
+                f"{text['n_sentences']:,}",
+                "ours",
+                f"{100 * text['random_choice']:.1f}",
+                *(accuracy(found["methods"][method]) for method in METHODS),
+            ]
+        )
+        cells = [theirs.get(method) for method in METHODS]
+        cells = [f"{cell.mean} ({cell.deviation})" if cell else "" for cell in cells]
+        lines.append(["", "paper", PUBLISHED_RANDOM[name], *cells])
+    title = "Accuracy of the training tags in per cent: mean (standard deviation) over the starts"
+    return list_table(header, lines, title) if lines else ""
+
+
+def _concentrations(results, sizes):
+    """What was chosen on held-out sentences."""
+    chosen = [name for name in METHODS if name != "em"]
+    header = ["sentences", *(METHODS[name].title for name in chosen), "Gibbs: sweeps, chains"]
+    lines = []
+    for size in sizes:
+        methods = results[size]["methods"]
+        gibbs = methods["gibbs"]
+        lines.append(
+            [
+                f"{results[size]['text']['n_sentences']:,}",
+                *(f"{methods[name]['alpha']:g}, {methods[name]['beta']:g}" for name in chosen),
+                f"{gibbs['sweeps']:,}, {len(gibbs['accuracies'])}",
+            ]
+        )
+    return list_table(header, lines, "alpha, beta chosen on held-out sentences") if lines else ""
+
+
+_OTHER_TITLES = {
+    "draws": "1,000 sentences drawn 10 times",
+    "parameter start": "first 1,000, parameter start, alpha 0.1",
+    "brown": "Brown",
+}
+
+
+def _others(results, others):
+    header = ["text", *(method.title for method in METHODS.values())]
+    lines = [
+        [_OTHER_TITLES[name], *(accuracy(results[name]["methods"][m]) for m in METHODS)]
+        for name in others
+    ]
+    return list_table(header, lines, "Further rows, beta = 0.03") if lines else ""
+
+
+def _times(results, names):
+    """Processor seconds of one fit."""
+    header = ["sentences", *(method.title for method in METHODS.values()), "all, minutes"]
+    lines = []
+    for name in names:
+        found = results[name]
+        seconds = [spread(found["methods"][m]["seconds"]).mean for m in METHODS]
+        minutes = found.get("seconds", 0.0) / 60
+        size = f"{found['text']['n_sentences']:,}"
+        lines.append([size, *(f"{value:.3g}" for value in seconds), f"{minutes:.1f}"])
+    title = "Processor seconds of one fit; minutes of the whole row with the search"
+    return list_table(header, lines, title) if lines else ""
+
+
+def draw(results, folder):
+    """Accuracy by size, ours and the paper's.
+
+    Parameters
+    ----------
+    results : dict
+    folder : pathlib.Path
+    """
+    from matplotlib.figure import Figure
+
+    sizes = [name for name in ROWS if name in results]
+    if not sizes:
+        return
+    figure = Figure(figsize=(9.6, 4.4), layout="constrained")
+    panels = figure.subplots(1, 2, sharex=True)
+    for marker, (name, method) in zip("os^vDP", METHODS.items(), strict=True):
+        ours = [spread(results[size]["methods"][name]["accuracies"]) for size in sizes]
+        x = [results[size]["text"]["n_sentences"] for size in sizes]
+        _line(panels[0], x, [(100 * o.mean, 100 * o.deviation) for o in ours], method, marker)
+        theirs = [published_accuracies("wsj", int(s), s == WHOLE, 1).get(name) for s in sizes]
+        if all(theirs):
+            _line(panels[1], x, [tuple(cell) for cell in theirs], method, marker)
+        else:
+            panels[1].errorbar([], [])  # keeps the colours of the two panels the same
+    for panel, title in zip(panels, ("ours", "the paper's"), strict=True):
+        panel.set(xscale="log", xlabel="sentences (logarithmic scale)", title=title)
+        panel.set_xticks(x, [f"{n:,}" for n in x], rotation=45)
+        panel.set_xticks([], minor=True)
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("token accuracy (%)")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    figure.savefig(folder / "table1_accuracy.png", dpi=110)
+
+
+def _line(panel, x, points, method, marker):
+    means, deviations = zip(*points, strict=True)
+    panel.errorbar(
+        x, means, deviations, label=method.title, marker=marker, markersize=4, capsize=2, lw=1.2
+    )

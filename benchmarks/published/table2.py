@@ -1,0 +1,141 @@
+"""Wang and Blunsom (2013), table 2: accuracy on 1,000 sentences as the dictionary gets poorer."""
+
+from functools import partial
+
+from benchmarks.published.settings import run_parts
+from benchmarks.published.table1 import accuracy
+from benchmarks.published.tables import list_table, plus_minus, spread
+from benchmarks.published.taggers import CONCENTRATIONS, METHODS, SWEEPS, Plan, Search, compare
+from benchmarks.published.text import described, first_sentences
+from sklearn_cvb.demo.published import published_accuracies
+
+# The paper's dictionary: tags a token, ambiguous tokens in per cent.
+PUBLISHED_AMBIGUITY = {1: (2.3, 54), 2: (7.8, 63), 3: (10.8, 66), 5: (14.9, 71), 10: (20.8, 77)}
+SEARCH = Search(CONCENTRATIONS, 1000, 25, 100)
+QUICK_SEARCH = Search((0.03, 1.0), 200, 10, 20)
+
+
+def row(min_count, settings):
+    """One row of table 2."""
+    n, plan, gibbs, search = 1000, Plan(SWEEPS, 10), Plan(1500, 5), SEARCH
+    if settings.quick:
+        n, plan, gibbs, search = 300, Plan(20, 3), Plan(100, 2), QUICK_SEARCH
+    text = first_sentences(settings, n, min_count)
+    plans = {name: gibbs if name == "gibbs" else plan for name in METHODS}
+    methods = compare(METHODS, text, plans, search, settings.n_jobs)
+    return {"text": described(text), "methods": methods}
+
+
+PARTS = {str(min_count): partial(row, min_count) for min_count in PUBLISHED_AMBIGUITY}
+
+
+def run(settings):
+    """Run all rows.
+
+    Parameters
+    ----------
+    settings : Settings
+
+    Returns
+    -------
+    dict
+    """
+    return run_parts(PARTS, settings)
+
+
+def tables(results):
+    """Our table 2 beside the published one, and what was chosen.
+
+    Parameters
+    ----------
+    results : dict
+
+    Returns
+    -------
+    str
+    """
+    rows = {int(name): results[name] for name in PARTS if name in results}
+    return "\n".join([_accuracies(rows), _margins(rows), _concentrations(rows)])
+
+
+def _accuracies(rows):
+    titles = [method.title for method in METHODS.values()]
+    header = ["d", "", "tags a token", "ambiguous, %", *titles]
+    lines = []
+    for min_count, found in rows.items():
+        text, methods = found["text"], found["methods"]
+        size = [f"{text['tags_per_token']:.1f}", f"{100 * text['ambiguous']:.0f}"]
+        lines.append([min_count, "ours", *size, *(accuracy(methods[name]) for name in METHODS)])
+        theirs = published_accuracies("wsj", 1000, False, min_count)
+        cells = [theirs.get(name) for name in METHODS]
+        cells = [f"{cell.mean} ({cell.deviation})" if cell else "" for cell in cells]
+        lines.append(["", "paper", *PUBLISHED_AMBIGUITY[min_count], *cells])
+    title = "Accuracy of the training tags in per cent: mean (standard deviation) over the starts"
+    return list_table(header, lines, title)
+
+
+def margins(found, better, worse):
+    """Differences of accuracy in points, start by start (same seeds)."""
+    pairs = zip(
+        found["methods"][better]["accuracies"], found["methods"][worse]["accuracies"], strict=False
+    )
+    return [100 * (one - other) for one, other in pairs]
+
+
+_MARGINS = (("cvb-token", "vb"), ("cvb-sequence", "vb"), ("cvb-sequence", "cvb-token"))
+
+
+def _margins(rows):
+    header = ["d", ""] + [
+        f"{METHODS[one].title} minus {METHODS[other].title}" for one, other in _MARGINS
+    ]
+    lines = []
+    for min_count, found in rows.items():
+        lines.append([min_count, "ours", *(plus_minus(margins(found, *pair)) for pair in _MARGINS)])
+        theirs = published_accuracies("wsj", 1000, False, min_count)
+        cells = [f"{theirs[one].mean - theirs[other].mean:.1f}" for one, other in _MARGINS]
+        lines.append(["", "paper", *cells])
+    return list_table(header, lines, "Margins in points, from the same starts")
+
+
+def _concentrations(rows):
+    chosen = [name for name in METHODS if name != "em"]
+    header = ["d", *(METHODS[name].title for name in chosen), "seconds, all"]
+    lines = []
+    for min_count, found in rows.items():
+        methods = found["methods"]
+        cells = [f"{methods[name]['alpha']:g}, {methods[name]['beta']:g}" for name in chosen]
+        lines.append([min_count, *cells, f"{found.get('seconds', 0):.0f}"])
+    return list_table(header, lines, "alpha, beta chosen on held-out sentences")
+
+
+def draw(results, folder):
+    """Accuracy by d, ours and the paper's.
+
+    Parameters
+    ----------
+    results : dict
+    folder : pathlib.Path
+    """
+    from matplotlib.figure import Figure
+
+    rows = {int(name): results[name] for name in PARTS if name in results}
+    figure = Figure(figsize=(9.6, 4.2), layout="constrained")
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    for marker, (name, method) in zip("os^vDP", METHODS.items(), strict=True):
+        style = {"marker": marker, "markersize": 4, "capsize": 2, "lw": 1.2, "label": method.title}
+        ours = [spread(found["methods"][name]["accuracies"]) for found in rows.values()]
+        points = [(100 * cell.mean, 100 * cell.deviation) for cell in ours]
+        panels[0].errorbar(range(len(rows)), *zip(*points, strict=True), **style)
+        theirs = [published_accuracies("wsj", 1000, False, d).get(name) for d in rows]
+        if all(theirs):
+            panels[1].errorbar(range(len(rows)), *zip(*theirs, strict=True), **style)
+        else:
+            panels[1].errorbar([], [])  # keeps the colours of the two panels the same
+    for panel, title in zip(panels, ("ours", "the paper's"), strict=True):
+        panel.set(xlabel="words seen fewer than d times may take any tag: d", title=title)
+        panel.set_xticks(range(len(rows)), [str(d) for d in rows])
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("token accuracy (%)")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    figure.savefig(folder / "table2_accuracy.png", dpi=110)

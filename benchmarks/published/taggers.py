@@ -1,0 +1,171 @@
+"""Fits of the taggers that the papers compare: restarts, and the choice of alpha and beta."""
+
+from time import thread_time
+from typing import NamedTuple
+
+from joblib import Parallel, delayed
+from sklearn.model_selection import GridSearchCV, ShuffleSplit
+
+from sklearn_cvb import CVBHMMTagger
+from sklearn_cvb.demo.experiment import ALGORITHMS, Algorithm
+from sklearn_cvb.metrics import token_accuracy
+
+METHODS = {
+    "em": ALGORITHMS["em"],
+    "vb": ALGORITHMS["vb"],
+    "cvb-token": ALGORITHMS["cvb-token"],
+    "cvb-token-2": Algorithm("CVB token, order 2", CVBHMMTagger, {"update": "token", "order": 2}),
+    "cvb-sequence": ALGORITHMS["cvb-sequence"],
+    "gibbs": ALGORITHMS["gibbs"],
+}
+# The values that the paper chooses alpha and beta from.
+CONCENTRATIONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+SWEEPS = 50
+
+
+class Plan(NamedTuple):
+    """How a method is run: its sweeps, and how many random starts."""
+
+    sweeps: int
+    restarts: int
+
+
+class Search(NamedTuple):
+    """How alpha and beta are chosen.
+
+    Attributes
+    ----------
+    values : tuple of float
+        Values of both.
+    n_sentences : int
+        Most sentences to learn from and to choose by; of a larger text so many are drawn.
+    sweeps, gibbs_sweeps : int
+    """
+
+    values: tuple
+    n_sentences: int
+    sweeps: int
+    gibbs_sweeps: int
+
+
+def tagger_of(name, text, sweeps, **changes):
+    """An unfitted tagger that never sees the gold tags.
+
+    Parameters
+    ----------
+    name : str
+        Key of `METHODS`.
+    text : Text
+    sweeps : int
+    **changes
+        Further arguments.
+
+    Returns
+    -------
+    estimator
+    """
+    method = METHODS[name]
+    arguments = {"supervision": "none", "max_iter": sweeps, "tol": 0, **method.arguments}
+    return method.tagger(text.dictionary, **arguments | changes)
+
+
+def fit_restarts(name, text, plan, n_jobs=1, first_seed=0, **changes):
+    """Accuracies of the training tags, and processor seconds, of several starts.
+
+    Parameters
+    ----------
+    name : str
+        Key of `METHODS`.
+    text : Text
+    plan : Plan
+    n_jobs : int, default=1
+        Threads.
+    first_seed : int, default=0
+        Seed of the first start; the others follow.
+    **changes
+        Arguments of the tagger, such as alpha and beta.
+
+    Returns
+    -------
+    dict
+        ``sweeps``, ``first_seed``, ``accuracies`` (shares) and ``seconds``, the latter two by
+        start; and the arguments.
+    """
+
+    def fit(seed):
+        tagger = tagger_of(name, text, plan.sweeps, handle_unknown="error", **changes)
+        begin = thread_time()
+        tagger.set_params(random_state=seed).fit(text.X)
+        seconds = thread_time() - begin
+        return token_accuracy(text.y, tagger.labels_), seconds
+
+    tagger_of(name, text, 1, **changes).fit(text.X[:3])  # compiles
+    seeds = range(first_seed, first_seed + plan.restarts)
+    fits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
+    return {
+        "sweeps": plan.sweeps,
+        "first_seed": first_seed,
+        "accuracies": [accuracy for accuracy, _ in fits],
+        "seconds": [seconds for _, seconds in fits],
+        **changes,
+    }
+
+
+def choose(name, text, search):
+    """Choose alpha and beta by the accuracy on sentences held out.
+
+    A quarter of the sentences (of a sample, where there are more than `search.n_sentences`) is
+    held out, the tagger learns from the raw text of the rest with every pair of values, and the
+    pair that tags the held-out quarter best is kept.
+
+    Parameters
+    ----------
+    name : str
+        Key of `METHODS`. EM is maximum likelihood and has nothing to choose.
+    text : Text
+    search : Search
+
+    Returns
+    -------
+    dict
+        ``alpha`` and ``beta``, and ``held_out``, their accuracy.
+    """
+    if name == "em":
+        return {}
+    sweeps = search.gibbs_sweeps if name == "gibbs" else search.sweeps
+    n_used = min(len(text.X), search.n_sentences)
+    n_test = n_used // 4
+    grid = GridSearchCV(
+        tagger_of(name, text, sweeps, random_state=0),
+        {"alpha": search.values, "beta": search.values},
+        cv=ShuffleSplit(1, train_size=n_used - n_test, test_size=n_test, random_state=0),
+        refit=False,
+    )
+    grid.fit(text.X, text.y)
+    return {**grid.best_params_, "held_out": float(grid.best_score_)}
+
+
+def compare(names, text, plans, search, n_jobs):
+    """Choose alpha and beta of some methods, and run all restarts of each.
+
+    Parameters
+    ----------
+    names : list of str
+        Keys of `METHODS`.
+    text : Text
+    plans : dict of str to Plan
+    search : Search
+    n_jobs : int
+
+    Returns
+    -------
+    dict
+        By method, what `fit_restarts` gives, and ``held_out`` of `choose`.
+    """
+    found = {}
+    for name in names:
+        chosen = choose(name, text, search)
+        held_out = chosen.pop("held_out", None)
+        fits = fit_restarts(name, text, plans[name], n_jobs, **chosen)
+        found[name] = fits | {"held_out": held_out}
+    return found
