@@ -27,6 +27,7 @@ from sklearn_cvb.hmm.parameters import (
 )
 from sklearn_cvb.hmm.prediction import PredictionMixin
 from sklearn_cvb.hmm.restricted import restricted_problem
+from sklearn_cvb.hmm.summaries import SummariesMixin
 from sklearn_cvb.lattice import cells_for, dense_posterior, lattice_for
 from sklearn_cvb.topology import NAMES, same_topology, topology_of
 from sklearn_cvb.validation import (
@@ -55,6 +56,7 @@ _READ = (
 
 
 class BaseHMM(
+    SummariesMixin,
     PredictionMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -236,9 +238,7 @@ class BaseHMM(
         cells = cells._replace(topology=topology_of(self.topology, self._n_states))
         self._check_topology(cells.topology)
         self._cells = self._weighted(cells, corpus)
-        return restricted_problem(
-            corpus, self._training_lattice(corpus, sequences, y), self._cells
-        )
+        return restricted_problem(corpus, self._training_lattice(corpus, sequences, y), self._cells)
 
     def _vocabulary_types(self, sequences):
         if self.vocabulary is None:

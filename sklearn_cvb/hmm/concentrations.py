@@ -122,6 +122,4 @@ def _by_width(rows, topology):
         return [rows]
     *tables, _ = rows
     widths = topology.transition.sum(axis=1)
-    return [
-        (*(table[widths == width] for table in tables), width) for width in np.unique(widths)
-    ]
+    return [(*(table[widths == width] for table in tables), width) for width in np.unique(widths)]

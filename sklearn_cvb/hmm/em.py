@@ -7,6 +7,7 @@ from scipy.special import xlogy
 
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.batch import BatchHMM
+from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.validation import Interval
 
 _PSEUDO_COUNT = [Interval(Real, 0, None, closed="left")]
@@ -106,6 +107,8 @@ class EMHMM(BatchHMM):
     1.21
     """
 
+    _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
+
     _parameter_constraints: dict = {  # noqa: RUF012
         **{
             name: constraint
@@ -156,11 +159,12 @@ class EMHMM(BatchHMM):
         """Minus the log prior in the softmax basis: the sum of u log theta over all cells."""
         if not (prior.start_total or prior.transition_total.any() or prior.emission_total.any()):
             return 0.0
+        # Rows that all are the start row have no prior of their own.
+        is_tied = cells.topology is not None and cells.topology.tied
         value = sum(
-            float(np.sum(xlogy(u, theta)))
-            for u, theta in zip(
-                (prior.start, prior.transition, prior.emission), weights, strict=True
-            )
+            float(np.sum(xlogy(getattr(prior, name), getattr(weights, name))))
+            for name in HMMCounts._fields
+            if not (is_tied and name == "transition")
         )
         # Cells a dictionary rules out share what the listed ones leave of the row.
         mass = prior.emission_total - cells.row_totals(prior.emission)
