@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of
 from sklearn_cvb.hmm.concentrations import Concentrations, learn
@@ -33,12 +34,11 @@ from sklearn_cvb.hmm.sampling import (
     sweep_gibbs,
 )
 from sklearn_cvb.hmm.sequence_sampling import sweep_by_sequence
-from sklearn_cvb.hmm.start import counts_from_marginals
 from sklearn_cvb.hmm.units import tally_of
 from sklearn_cvb.kernels.chain import Weights
 from sklearn_cvb.kernels.decoding import best_states, sample_paths
 from sklearn_cvb.lattice import n_entries
-from sklearn_cvb.validation import Interval, StrOptions
+from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
@@ -82,6 +82,12 @@ class GibbsHMM(ChainsMixin, BaseHMM):
     ----------
     n_components : int, default=2
         Number of hidden states.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which state may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence stays in one state, a mixture for every sequence.
+        "left-right": a sequence starts in state 0 and never goes back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow. ``update="token"`` takes "full"
+        and "independent" alone: tokens that move one at a time cannot reach every path.
     alpha : float or "auto", default=0.1
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -207,6 +213,7 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         self,
         n_components=2,
         *,
+        topology="full",
         alpha=0.1,
         beta=0.1,
         start_alpha=None,
@@ -228,6 +235,7 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         verbose=0,
     ):
         self.n_components = n_components
+        self.topology = topology
         self.alpha = alpha
         self.beta = beta
         self.start_alpha = start_alpha
@@ -256,6 +264,13 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         ):
             raise ValueError(
                 f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
+            )
+
+    def _check_topology(self, topology):
+        if self.update == "token" and topology is not None and not topology.tied:
+            raise InvalidParameterError(
+                "update='token' moves one token at a time, which cannot reach every path that "
+                "topology allows: use update='sequence' or 'parameter'"
             )
 
     def _schedule(self, problem):
@@ -421,19 +436,19 @@ def _first_slots(problem, prior, start, rng):
     """A path drawn from where a fit starts; it takes no step that the prior forbids."""
     lattice, starts = problem.lattice, problem.corpus.starts
     slots = np.empty(len(problem.corpus.tokens), np.int32)
-    weights = start.weights
-    if weights is None:
-        if prior.start.min() > 0.0 and prior.transition.min() > 0.0:
-            draw_slots(lattice, start.posterior, rng.random(len(slots)), slots)
-            return slots
-        counts = counts_from_marginals(problem, start.posterior)
-        weights = posterior_mean(counts, prior, problem.cells)
+    may_start, may_follow = prior.start > 0.0, prior.transition > 0.0
+    if start.posterior is not None and may_start.all() and may_follow.all():
+        draw_slots(lattice, start.posterior, rng.random(len(slots)), slots)
+        return slots
+    weights, chain = starting.chain_of(start, problem)
     weights = weights._replace(
-        start=np.where(prior.start > 0.0, weights.start, 0.0),
-        transition=np.where(prior.transition > 0.0, weights.transition, 0.0),
+        start=np.where(may_start, weights.start, 0.0),
+        transition=np.where(may_follow, weights.transition, 0.0),
     )
     path, log_z = np.empty_like(slots), np.empty(len(starts) - 1)
-    sample_paths(weights, log_weights(weights), lattice, starts, rng, path, log_z)
+    sample_paths(weights, log_weights(weights), chain, starts, rng, path, log_z)
+    if problem.cells.topology is not None and np.isneginf(log_z).any():
+        raise ValueError("init gives all paths that topology allows a probability of 0")
     slots_of(lattice, path, slots)
     return slots
 

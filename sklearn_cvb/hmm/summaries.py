@@ -124,6 +124,9 @@ class Rows(NamedTuple):
 def _dirichlets(counts, prior, cells):
     """Rows of the start, the transitions and the emissions of every state."""
     u, (start, out, emit) = dirichlet_parameters(counts, prior, cells)
+    if cells.topology is not None and cells.topology.tied:
+        u = u._replace(transition=np.tile(u.start, (cells.n_states, 1)))
+        out = np.repeat(start, cells.n_states)
     return (
         Rows(u.start[None], start),
         Rows(u.transition, out),

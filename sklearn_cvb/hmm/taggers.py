@@ -28,6 +28,11 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
         Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which tag may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence has one tag, a mixture for every sequence.
+        "left-right": from the first tag on, never back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow.
     alpha : float, default=0.0
         Pseudo-count of every transition; 0 is maximum likelihood, above 0 maximum a posteriori in
         the softmax basis (adds alpha, not alpha - 1).
@@ -129,6 +134,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         unknown_tags=None,
         supervision="y",
         n_components=None,
+        topology="full",
         alpha=0.0,
         beta=0.0,
         start_alpha=None,
@@ -145,6 +151,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
     ):
         super().__init__(
             n_components=n_components,
+            topology=topology,
             alpha=alpha,
             beta=beta,
             start_alpha=start_alpha,
@@ -184,6 +191,11 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
         Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which tag may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence has one tag, a mixture for every sequence.
+        "left-right": from the first tag on, never back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow.
     alpha : float or "auto", default=1.0
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -289,6 +301,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         unknown_tags=None,
         supervision="y",
         n_components=None,
+        topology="full",
         alpha=1.0,
         beta=0.1,
         start_alpha=None,
@@ -307,6 +320,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
     ):
         super().__init__(
             n_components=n_components,
+            topology=topology,
             alpha=alpha,
             beta=beta,
             start_alpha=start_alpha,
@@ -348,6 +362,12 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
         Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which tag may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence has one tag, a mixture for every sequence.
+        "left-right": from the first tag on, never back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow. ``update="token"`` takes "full"
+        and "independent" alone: independent tokens cannot keep to a topology.
     alpha : float or "auto", default=1.0
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -469,6 +489,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         unknown_tags=None,
         supervision="y",
         n_components=None,
+        topology="full",
         alpha=1.0,
         beta=0.03,
         start_alpha=None,
@@ -491,6 +512,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
     ):
         super().__init__(
             n_components=n_components,
+            topology=topology,
             alpha=alpha,
             beta=beta,
             start_alpha=start_alpha,
@@ -536,6 +558,12 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
         Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which tag may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence has one tag, a mixture for every sequence.
+        "left-right": from the first tag on, never back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow. ``update="token"`` takes "full"
+        and "independent" alone: tokens that move one at a time cannot reach every path.
     alpha : float or "auto", default=1.0
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -667,6 +695,7 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         unknown_tags=None,
         supervision="y",
         n_components=None,
+        topology="full",
         alpha=1.0,
         beta=0.03,
         start_alpha=None,
@@ -689,6 +718,7 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
     ):
         super().__init__(
             n_components=n_components,
+            topology=topology,
             alpha=alpha,
             beta=beta,
             start_alpha=start_alpha,
