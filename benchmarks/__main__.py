@@ -140,7 +140,8 @@ def run(options, settings):
 
 def _texts(options):
     """The texts that the rows and curves asked for read."""
-    return ["journal"] + ["brown"] * ("memory" in options.rows)
+    others = {"brown": "memory", "trees": "tree-viterbi"}
+    return ["journal"] + [name for name, row in others.items() if row in options.rows]
 
 
 def _leave_out(results, name, peer):

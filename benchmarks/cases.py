@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks import cold, memory, peers, threads
+from benchmarks import cold, memory, peers, threads, trees
 from benchmarks.measurement import Measurement, Row
 from benchmarks.models import N_STATES, Annealing, dense_sweep, tagger_sweep
 from benchmarks.text import read
@@ -198,5 +198,24 @@ ROWS = {
         None,
         None,
         needs="dynamax",
+    ),
+    "tree-viterbi": Row(
+        "Viterbi tree, treebank grammar, against NLTK", trees.parsing, True, 1000, 10_000
+    ),
+    "tree-arithmetic": Row(
+        "Inside-outside with all rules, 30 + 30 symbols, of BLAS peak",
+        trees.arithmetic,
+        True,
+        25,
+        None,
+        " %",
+    ),
+    "tree-torch": Row(
+        "Inside-outside with all rules, against torch-struct",
+        trees.against_torch,
+        True,
+        10,
+        30,
+        needs="torch_struct",
     ),
 }

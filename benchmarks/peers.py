@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 REQUIRED = ("hmmlearn",)
-OPTIONAL = ("pomegranate", "dynamax")
+OPTIONAL = ("pomegranate", "dynamax", "torch_struct")
 
 
 def versions():
@@ -138,3 +138,40 @@ def matrix_product(rows, inner, columns):
     left, right = rng.random((rows, inner)), rng.random((inner, columns))
     result = np.empty((rows, columns))
     return (lambda: np.matmul(left, right, out=result)), 2 * rows * inner * columns
+
+
+def torch_struct_gradients(problem):
+    """log p(words) of sentences under a full grammar, and its gradients, by torch-struct.
+
+    Parameters
+    ----------
+    problem : FullGrammar
+
+    Returns
+    -------
+    callable
+    """
+    import torch
+    from torch_struct import SentCFG
+
+    torch.set_num_threads(1)
+    wide, narrow = problem.dense.n_wide, problem.dense.n_narrow
+    n, length = problem.tokens.shape
+    theta = np.log(problem.theta).astype(np.float32)
+    root = theta[:wide]
+    rules = theta[wide : wide + wide * (wide + narrow) ** 2]
+    terms = np.log(problem.terms.T[problem.tokens]).astype(np.float32)
+    tables = [
+        torch.tensor(terms),
+        torch.tensor(rules.reshape(1, wide, wide + narrow, wide + narrow)).repeat(n, 1, 1, 1),
+        torch.tensor(root[None]).repeat(n, 1),
+    ]
+    lengths = torch.full((n,), length)
+
+    def gradients():
+        for table in tables:
+            table.requires_grad_(True)
+            table.grad = None
+        SentCFG(tuple(tables), lengths).partition.sum().backward()
+
+    return gradients

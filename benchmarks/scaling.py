@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import peers
+from benchmarks import peers, trees
 from benchmarks.memory import repeated
 from benchmarks.models import (
     DENSE,
@@ -168,9 +168,28 @@ def memory(settings):
     return Curve("With a dictionary, X apart", "tokens", "peak bytes a token", lines, "x")
 
 
+def sentence_length(settings):
+    """Time a sentence against its length, under a grammar with all rules."""
+    return Curve(*trees.sentence_length(settings))
+
+
+def grammar_size(settings):
+    """Time a sentence against the number of symbols, under a grammar with all rules."""
+    return Curve(*trees.grammar_size(settings))
+
+
 CURVES = {
     function.__name__: function
-    for function in (states, tokens, vocabulary, ambiguity, threads, memory)
+    for function in (
+        states,
+        tokens,
+        vocabulary,
+        ambiguity,
+        threads,
+        memory,
+        sentence_length,
+        grammar_size,
+    )
 }
 
 

@@ -1,11 +1,14 @@
 """The text that is learned from: newspaper where it is at hand, else pocket English."""
 
 import pickle
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 _POCKET_SENTENCES = 30_000
 _QUICK_SENTENCES = 300
+_TREES = 1000
 # What each text is called, what fetches it, and how often pocket English stands in for it.
 _CORPORA = {
     "journal": ("Wall Street Journal", "wsj", 1),
@@ -32,7 +35,7 @@ class Settings(NamedTuple):
 
 
 class Text(NamedTuple):
-    """Sentences `X`, their tags `y`, and what they are called."""
+    """Sentences `X`, their tags (or trees in brackets) `y`, and what they are called."""
 
     name: str
     X: list
@@ -55,7 +58,7 @@ def prepare(settings, data_home, names):
     ----------
     settings : Settings
     data_home : str or None
-    names : collection of {"journal", "brown"}
+    names : collection of {"journal", "brown", "trees"}
 
     Returns
     -------
@@ -64,7 +67,8 @@ def prepare(settings, data_home, names):
     """
     described = {}
     for name in names:
-        text = _fetch(name, data_home, settings.quick)
+        fetch = _trees if name == "trees" else partial(_fetch, name)
+        text = fetch(data_home, settings.quick)
         described[name] = f"{text.name}, {len(text.X):,} sentences, {text.n_tokens:,} tokens"
         Path(settings.folder, f"{name}.pickle").write_bytes(pickle.dumps(tuple(text)))
     return described
@@ -76,7 +80,7 @@ def read(settings, name):
     Parameters
     ----------
     settings : Settings
-    name : {"journal", "brown"}
+    name : {"journal", "brown", "trees"}
 
     Returns
     -------
@@ -105,3 +109,40 @@ def _pocket(n_times, quick):
 
     bunch = make_pocket_english(_QUICK_SENTENCES if quick else _POCKET_SENTENCES, random_state=0)
     return Text("pocket English", bunch.data * n_times, bunch.target * n_times)
+
+
+def _trees(data_home, quick):
+    """The first trees of the treebank, or of pocket English; traces are left out."""
+    from sklearn_cvb.datasets import make_pocket_english
+    from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
+
+    n_trees = _QUICK_SENTENCES if quick else _TREES
+    try:
+        path = find_corpus("treebank", data_home=data_home, download_if_missing=False)
+    except OSError:
+        bunch = make_pocket_english(n_trees, with_trees=True, random_state=0)
+        return Text("pocket English", bunch.data, [_brackets(tree) for tree in bunch.trees])
+    from nltk.corpus.reader import BracketParseCorpusReader
+
+    with nltk_root(path, "treebank/combined/") as root:
+        reader = BracketParseCorpusReader(root, r"wsj_.*\.mrg", encoding="ascii")
+        trees = [_without_traces(tree) for tree in islice(reader.parsed_sents(), n_trees)]
+    return Text(
+        "Penn Treebank sample", [tree.leaves() for tree in trees], list(map(_brackets, trees))
+    )
+
+
+def _without_traces(tree):
+    """A tree without its empty elements, and without what holds nothing else."""
+    from nltk import Tree
+
+    kept = [
+        _without_traces(child) if isinstance(child, Tree) else child
+        for child in tree
+        if not (isinstance(child, Tree) and child.label() == "-NONE-")
+    ]
+    return Tree(tree.label(), [child for child in kept if len(child)])
+
+
+def _brackets(tree):
+    return " ".join(str(tree).split())

@@ -306,6 +306,53 @@ def _outside(dense, weights, lexicon, sentences, work, size, longest, counts):
 
 
 @jit
+def _log_weight(charts, s, symbol):
+    """Log of the inside weight of a symbol over a span, -inf for 0."""
+    value = charts.inside[s, symbol]
+    return math.log(value) + charts.exponent[s] * _LOG_2 if value > 0.0 else -math.inf
+
+
+@jit
+def dense_inside(dense, weights, lexicon, brackets, sentences, work, chart):
+    """Fill the chart of one sentence by tables, as `tree_inside.inside` does, for `sample_tree`.
+
+    Parameters
+    ----------
+    dense : DenseRules
+    weights : TreeWeights
+        With its closure filled.
+    lexicon : Lexicon
+    brackets : Brackets
+    sentences : ndarray of shape (1,), int64
+        Number of the sentence.
+    work : DenseWork
+    chart : Chart
+
+    Returns
+    -------
+    float
+        log p(words) in nats; -inf without a tree, or where `tree_inside.inside` must decide.
+    """
+    charts, n = work.charts, np.int64(lexicon.length[sentences[0]])
+    fill_tables(dense, weights.binary, work.others, work.narrow)
+    _begin_sentences(lexicon, brackets, sentences, 0, charts)
+    _inside(dense, weights, lexicon, brackets, sentences, work, 1, n)
+    chart.in_log[0] = False
+    item = 0
+    for s in range(n * (n + 1) // 2):
+        chart.first[s] = item
+        chart.gate[s], chart.exponent[s] = charts.gate[s], charts.exponent[s]
+        for symbol in range(dense.place.size):
+            value = charts.inside[s, dense.place[symbol]]
+            if value > 0.0:
+                chart.symbol[item] = symbol
+                chart.inside[item] = value
+                item += 1
+    chart.first[n * (n + 1) // 2] = item
+    return _log_weight(charts, span_at(0, n), dense.place[dense.rules.start])
+
+
+@jit
 def dense_rule_counts(dense, weights, lexicon, brackets, sentences, work, counts, log_z):
     """E-step: `tree_inside.expected_rule_counts` by tables; the same numbers but for rounding.
 
@@ -337,11 +384,9 @@ def dense_rule_counts(dense, weights, lexicon, brackets, sentences, work, counts
         for x in range(size):
             n = np.int64(lexicon.length[sentences[begin + x]])
             whole = charts.first[x] + span_at(0, n)
-            value = charts.inside[whole, start]
-            log_z[begin + x] = -math.inf
-            if value > 0.0:
-                log_z[begin + x] = math.log(value) + charts.exponent[whole] * _LOG_2
-                charts.outside[whole, start] = 1.0 / value
+            log_z[begin + x] = _log_weight(charts, whole, start)
+            if log_z[begin + x] > -math.inf:
+                charts.outside[whole, start] = 1.0 / charts.inside[whole, start]
         _outside(dense, weights, lexicon, sentences, work, size, longest, counts)
         begin += size
     read_counts(dense, weights.binary, work.others, work.narrow, counts.binary)

@@ -6,8 +6,9 @@ import tree_enumeration as enumeration
 from tree_cases import CASES, CYCLES, arrays_of, cells_of, counts_for
 
 from sklearn_cvb.kernels.tree import brackets_of
-from sklearn_cvb.kernels.tree_dense import dense_rule_counts
-from sklearn_cvb.kernels.tree_inside import expected_rule_counts
+from sklearn_cvb.kernels.tree_charts import chart_for
+from sklearn_cvb.kernels.tree_dense import dense_inside, dense_rule_counts
+from sklearn_cvb.kernels.tree_inside import expected_rule_counts, inside
 from sklearn_cvb.kernels.tree_tables import dense_rules_of, is_full, work_for
 
 
@@ -86,6 +87,24 @@ def test_equal_to_lists_on_random_grammars(seed):
     grammar = enumeration.random_grammar(rng, 6, 3, cycles=seed % 2 == 1)
     sentences = [tuple(rng.integers(3, size=n).tolist()) for n in (4, 8, 1, 13, 2, 6)]
     assert_equal(arrays_of(grammar, sentences), brackets_of(6))
+
+
+def test_charts_are_those_of_the_lists():
+    rng = np.random.default_rng(8)
+    grammar = full_grammar(rng, 4, 5, 3)
+    sentences = [tuple(rng.integers(3, size=n).tolist()) for n in (3, 9)]
+    rules, weights, lexicon = arrays_of(grammar, sentences)
+    brackets = brackets_of(2, [1], [2], [5], [-1])
+    dense = dense_rules_of(rules, lexicon)
+    work, chart, expected = work_for(dense, 9), chart_for(rules, 9), chart_for(rules, 9)
+    log_z = dense_inside(dense, weights, lexicon, brackets, np.array([1]), work, chart)
+    assert log_z == pytest.approx(inside(rules, weights, lexicon, brackets, 1, expected))
+    np.testing.assert_array_equal(chart.first, expected.first)
+    size = chart.first[-1]
+    np.testing.assert_array_equal(chart.symbol[:size], expected.symbol[:size])
+    np.testing.assert_allclose(chart.inside[:size], expected.inside[:size], rtol=1e-11)
+    np.testing.assert_array_equal(chart.exponent, expected.exponent)
+    np.testing.assert_array_equal(chart.gate, expected.gate)
 
 
 def test_brackets_within_cycles():

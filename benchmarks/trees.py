@@ -1,0 +1,237 @@
+"""Rows and curves about grammars: parsing a newspaper, learning with all rules."""
+
+import numpy as np
+
+from benchmarks import peers
+from benchmarks.measurement import Measurement
+from benchmarks.text import read
+from benchmarks.timing import interleaved, sample, warmed_up
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.kernels.tree import RuleCounts, TreeWeights, brackets_of, lexicon_of, rules_of
+from sklearn_cvb.kernels.tree_decoding import viterbi_trees
+from sklearn_cvb.kernels.tree_dense import dense_rule_counts
+from sklearn_cvb.kernels.tree_inside import expected_rule_counts
+from sklearn_cvb.kernels.tree_tables import dense_rules_of, work_for
+
+# The grammar that NLTK is timed with: so many rules, and a sentence of so many words.
+_N_RULES, _QUICK_RULES, _LENGTH = 6500, 300, 10
+# The grammar of torch-struct's documentation: nonterminals, preterminals; words a sentence.
+_N_WIDE, _N_NARROW, _WORDS, _VOCABULARY, _SENTENCES = 30, 30, 20, 1000, 16
+
+
+def induced(brackets, n_rules):
+    """A treebank grammar: relative frequencies in the first trees that have so many rules.
+
+    Parameters
+    ----------
+    brackets : list of str
+        Trees in brackets.
+    n_rules : int
+
+    Returns
+    -------
+    grammar : nltk.PCFG
+    sentences : list of list of str
+        The words of these trees.
+    """
+    from nltk import Nonterminal, Tree, induce_pcfg
+
+    productions, known, sentences = [], set(), []
+    for text in brackets:
+        if len(known) >= n_rules:
+            break
+        tree = Tree("TOP", [Tree.fromstring(text)])
+        productions += tree.productions()
+        known.update(tree.productions())
+        sentences.append(tree.leaves())
+    return induce_pcfg(Nonterminal("TOP"), productions), sentences
+
+
+class Parser:
+    """Calling it finds the best trees of some sentences under an nltk.PCFG.
+
+    From words to the arrays of the trees; the grammar is laid out beforehand, as NLTK's parser is.
+    """
+
+    def __init__(self, grammar, sentences):
+        from sklearn_cvb.pcfg.grammar import Grammar
+        from sklearn_cvb.pcfg.layout import layout_of, words_of
+        from sklearn_cvb.pcfg.parameters import log_weights
+
+        grammar = Grammar.from_nltk(grammar)
+        self._index = {word: code for code, word in enumerate(sorted(words_of(grammar)))}
+        self._layout = layout_of(grammar, self._index)
+        self._logs = log_weights(grammar.probabilities)
+        self.sentences = sentences
+        self.log_p = np.empty(len(sentences))
+
+    def __call__(self):
+        from sklearn_cvb.pcfg.layout import lexicon_for
+        from sklearn_cvb.pcfg.parameters import log_tree_weights
+
+        words = [self._index[word] for sentence in self.sentences for word in sentence]
+        starts = np.concatenate([[0], np.cumsum([len(words) for words in self.sentences])])
+        corpus = Corpus(np.array(words, np.int32), starts.astype(np.int64), None, [])
+        lexicon = lexicon_for(self._layout, corpus)
+        logs = log_tree_weights(self._layout, lexicon, self._logs)
+        n = len(self.sentences)
+        return viterbi_trees(
+            self._layout.rules, logs, lexicon, brackets_of(n), np.arange(n), self.log_p
+        )
+
+
+def parsing(settings):
+    """Viterbi trees against NLTK's parser, on one sentence."""
+    from nltk.parse import ViterbiParser
+
+    n_rules = _QUICK_RULES if settings.quick else _N_RULES
+    grammar, sentences = induced(read(settings, "trees").y, n_rules)
+    length = 6 if settings.quick else _LENGTH
+    sentence = min(sentences, key=lambda words: abs(len(words) - length))
+    ours, peer = Parser(grammar, [sentence]), ViterbiParser(grammar)
+    pairs = interleaved(ours, lambda: next(peer.parse(sentence)), settings.pairs, 0.02)
+    best = np.log(next(peer.parse(sentence)).prob())
+    if abs(ours.log_p[0] - best) > 1e-9:
+        raise RuntimeError(f"the best trees differ: {ours.log_p[0]} against {best}")
+    left, right = [1e3 * a.cpu for a, _ in pairs], [1e3 * b.cpu for _, b in pairs]
+    ratios = [b / a for a, b in zip(left, right, strict=True)]
+    note = f"{len(grammar.productions()):,} rules, {len(sentence)} words; from words to tree arrays"
+    return Measurement(left, right, ratios, "ms a sentence", note)
+
+
+class FullGrammar:
+    """Calling it does inside-outside on random sentences under a grammar with all rules.
+
+    Symbol 0 is above the wide symbols, which have all pairs of symbols; the narrow ones have all
+    words. This is the grammar of torch-struct's ``SentCFG``.
+    """
+
+    def __init__(self, n_wide, n_narrow, n_words, n_sentences, n_symbols=_VOCABULARY):
+        rng = np.random.default_rng(0)
+        n = 1 + n_wide + n_narrow
+        wide = np.arange(1, 1 + n_wide)
+        triples = np.stack(np.meshgrid(wide, np.arange(1, n), np.arange(1, n), indexing="ij"), -1)
+        triples = triples.reshape(-1, 3)
+        unary = np.column_stack([np.zeros(n_wide, int), wide, np.arange(n_wide)])
+        binary = np.column_stack([triples, n_wide + np.arange(len(triples))])
+        self.rules = rules_of(n, 0, binary, unary)
+        self.terms = rng.dirichlet(np.ones(n_symbols), n_narrow)
+        self.tokens = rng.integers(n_symbols, size=(n_sentences, n_words))
+        i, t, symbol = (x.ravel() for x in np.indices((n_sentences, n_words, n_narrow)))
+        cell = n_wide + len(triples) + symbol * n_symbols + self.tokens[i, t]
+        length = np.full(n_sentences, n_words)
+        self.lexicon, _ = lexicon_of(length, i, t, t + 1, 1 + n_wide + symbol, cell)
+        theta = [rng.dirichlet(np.ones(n_wide))]
+        theta += list(rng.dirichlet(np.ones((n - 1) ** 2), n_wide)) + list(self.terms)
+        self.theta = np.concatenate(theta)
+        rules = self.rules
+        self.weights = TreeWeights(
+            self.theta[rules.binary],
+            self.theta[rules.unary],
+            np.empty(0),
+            self.theta[self.lexicon.rule],
+        )
+        sizes = len(rules.binary), len(rules.unary), len(self.lexicon.rule)
+        self.counts = RuleCounts(*(np.zeros(size) for size in sizes))
+        self.log_z = np.empty(n_sentences)
+        self.order, self.free = np.arange(n_sentences), brackets_of(n_sentences)
+        self.dense = dense_rules_of(rules, self.lexicon)
+        self.work = work_for(self.dense, n_words)
+
+    def __call__(self):
+        dense_rule_counts(
+            self.dense,
+            self.weights,
+            self.lexicon,
+            self.free,
+            self.order,
+            self.work,
+            self.counts,
+            self.log_z,
+        )
+
+    def by_lists(self):
+        """The same through lists of rules."""
+        expected_rule_counts(
+            self.rules,
+            self.weights,
+            self.lexicon,
+            self.free,
+            self.order,
+            self.counts,
+            self.log_z,
+        )
+
+    @property
+    def n_operations(self):
+        """Floating-point operations: of the three products with the rules, and of all splits."""
+        wide, narrow = self.dense.n_wide, self.dense.n_narrow
+        parents, total = len(self.dense.parent), 0
+        for n in self.lexicon.length.tolist():
+            for width in range(2, n + 1):
+                inner = wide**2
+                splits = (width - 3) * inner + 2 * wide * (wide + narrow) if width > 2 else 0
+                pairs = inner + 2 * wide * narrow if width > 2 else (wide + narrow) ** 2
+                total += (n - width + 1) * 2 * (3 * parents * pairs + 4 * splits)
+        return total
+
+
+def arithmetic(settings):
+    """Inside-outside's arithmetic a second, of what a large float64 matrix product gets."""
+    ours = FullGrammar(*((4, 6, 8) if settings.quick else (_N_WIDE, _N_NARROW, _WORDS)), _SENTENCES)
+    size = 256 if settings.quick else 1024
+    product, n_operations = peers.matrix_product(size, size, size)
+    pairs = interleaved(ours, product, settings.pairs, 0.02 if settings.quick else 0.2)
+    work = ours.n_operations
+    left = [work / a.cpu / 1e9 for a, _ in pairs]
+    right = [n_operations / b.cpu / 1e9 for _, b in pairs]
+    ratios = [100 * a / b for a, b in zip(left, right, strict=True)]
+    each = 1e3 * np.median([a.cpu for a, _ in pairs]) / _SENTENCES
+    note = (
+        f"{each:.2f} ms a sentence of {ours.tokens.shape[1]} words; {ours.dense.n_wide} wide and "
+    )
+    note += f"{ours.dense.n_narrow} narrow symbols, {work / _SENTENCES / 1e6:.1f} M operations"
+    return Measurement(left, right, ratios, "Gflop/s", note)
+
+
+def against_torch(settings):
+    """Inside-outside with all rules against torch-struct's, gradients included."""
+    ours = FullGrammar(_N_WIDE, _N_NARROW, _WORDS, 4 if settings.quick else _SENTENCES)
+    peer = peers.torch_struct_gradients(ours)
+    pairs = interleaved(ours, peer, settings.pairs, 0.02 if settings.quick else 0.2)
+    n = len(ours.tokens)
+    left, right = ([1e3 * x.cpu / n for x in side] for side in zip(*pairs, strict=True))
+    ratios = [b / a for a, b in zip(left, right, strict=True)]
+    return Measurement(left, right, ratios, "ms a sentence", "its numbers are float32")
+
+
+def milliseconds(run, n_sentences):
+    """Median of processor time a sentence."""
+    repeats = warmed_up(run, 0.05)
+    return 1e3 * np.median([sample(run, repeats).cpu for _ in range(3)]) / n_sentences
+
+
+def sentence_length(settings):
+    """Milliseconds a sentence against its length."""
+    sizes = (4, 8) if settings.quick else (5, 10, 20, 40, 80, 120, 200)
+    lines = {"30 + 30 symbols, tables": [], "30 + 30 symbols, lists": []}
+    for n in sizes:
+        problem = FullGrammar(_N_WIDE, _N_NARROW, n, max(1, min(16, 400 // n)))
+        n_sentences = len(problem.tokens)
+        lines["30 + 30 symbols, tables"].append((n, milliseconds(problem, n_sentences)))
+        if n <= 40:
+            problem = FullGrammar(_N_WIDE, _N_NARROW, n, 1)
+            lines["30 + 30 symbols, lists"].append((n, milliseconds(problem.by_lists, 1)))
+    return "All rules: inside, outside and counts", "words", "ms a sentence", lines
+
+
+def grammar_size(settings):
+    """Milliseconds a sentence of 20 words against the number of symbols, all wide."""
+    lines = {"tables": [], "lists": []}
+    for k in (2, 4) if settings.quick else (2, 4, 8, 16, 32, 64, 96):
+        problem = FullGrammar(k, k, _WORDS, max(1, min(16, 10_000 // k**2)))
+        lines["tables"].append((2 * k, milliseconds(problem, len(problem.tokens))))
+        if k <= 32:
+            problem = FullGrammar(k, k, _WORDS, 1)
+            lines["lists"].append((2 * k, milliseconds(problem.by_lists, 1)))
+    return "All rules: inside, outside and counts", "symbols K", "ms a sentence", lines
