@@ -18,7 +18,7 @@ GRAMMARS = {
     "two symbols": (
         "S -> A B | B A | S S\nA -> 'a' | 'b' | A A\nB -> 'a' | 'b'",
         ["abab", "ab"],
-        0.3,
+        1.0,
         1,
         0.97,
     ),
