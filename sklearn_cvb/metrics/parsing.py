@@ -231,7 +231,7 @@ def tree_perplexity(grammar, trees, per="token"):
     >>> import nltk
     >>> from sklearn_cvb.metrics import tree_perplexity
     >>> grammar = nltk.PCFG.fromstring("S -> S S [0.5] | 'a' [0.5]")
-    >>> tree_perplexity(grammar, ["(S (S a) (S a))"], per="sequence")
+    >>> round(tree_perplexity(grammar, ["(S (S a) (S a))"], per="sequence"), 6)
     8.0
     """
     if per not in ("token", "sequence"):

@@ -35,7 +35,7 @@ class HastingsPCFG(SamplingPCFG):
         Gamma prior of `alpha` where it is "auto".
     temperatures : tuple (first, last) or None, default=None
         Annealing: temperature of the first and of the last sweep, linear in between. None samples
-        the posterior.
+        the posterior. Above 1 the grammar must have no cycle of unary rules.
     n_burn_in : int or None, default=None
         Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths.
     thin : int, default=10
@@ -179,6 +179,13 @@ class HastingsPCFG(SamplingPCFG):
                 f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
             )
 
+        has_cycles = len(self._layout.rules.member) > 0
+        if self.temperatures is not None and max(self.temperatures) > 1 and has_cycles:
+            raise InvalidParameterError(
+                f"temperatures={self.temperatures!r} above 1 give the chains of a cycle of unary "
+                "rules infinite weight: stay at 1 or below, or leave such cycles out"
+            )
+
     def _resampled(self, state, problem, temperature, rng):
         trees, accepted, proposed = sweep_hastings(
             problem.layout.rules,
@@ -189,11 +196,6 @@ class HastingsPCFG(SamplingPCFG):
             temperature,
             rng,
         )
-        if accepted < 0:
-            raise ValueError(
-                f"at temperature {temperature:.3g} chains of unary rules never end: start cooler, "
-                "or leave cycles of unary rules out of the grammar"
-            )
         return trees, np.array([proposed, accepted])
 
     def _fitted_by_algorithm(self, best, problem):

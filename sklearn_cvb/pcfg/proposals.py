@@ -79,10 +79,7 @@ def sweep_hastings(rules, lexicon, brackets, tally, trees, temperature, rng):
     Returns
     -------
     trees : Trees
-    accepted : int
-        How many proposals were accepted; -1 if at this temperature chains of unary rules sum to
-        infinity.
-    proposed : int
+    accepted, proposed : int
     """
     n = np.int64(lexicon.length.size)
     longest = longest_of(lexicon, np.arange(n))
@@ -95,8 +92,7 @@ def sweep_hastings(rules, lexicon, brackets, tally, trees, temperature, rng):
         begin, end = trees.starts[i], trees.starts[i + 1]
         if end > begin:
             _count_nodes(tally, trees, begin, end, -1.0)
-            if not weigh(tally, rules, lexicon, i, 1.0 / temperature, weights):
-                return trees, -1, proposed
+            weigh(tally, rules, lexicon, i, 1.0 / temperature, weights)
             inside(rules, weights, lexicon, brackets, i, chart)
             proposal, m = sample_tree(rules, weights, lexicon, i, chart, rng, stack, proposal, 0)
             ratio = _log_urn(tally, proposal, 0, m) - _log_urn(tally, trees, begin, end)
