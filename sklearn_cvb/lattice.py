@@ -8,10 +8,11 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.chain import Lattice
 from sklearn_cvb.kernels.jit import jit
 from sklearn_cvb.runs import Runs, runs_of
+from sklearn_cvb.topology import Topology
 
 
 class Cells(NamedTuple):
-    """The emission parameters: for each word (row) the states that may emit it (CSR rows).
+    """The parameters there are: for each word (row) the states that may emit it (CSR rows).
 
     Attributes
     ----------
@@ -26,6 +27,8 @@ class Cells(NamedTuple):
     expected : ndarray of shape (n_cells,) or None
         How often the corpus would hold each cell if its words were tagged in the shares that a
         weighted dictionary gives; NaN for words without weights. None without any weights.
+    topology : Topology or None
+        Which states may follow which; None for all.
     """
 
     indptr: np.ndarray
@@ -33,6 +36,7 @@ class Cells(NamedTuple):
     n_states: int
     n_words: int
     expected: np.ndarray | None = None
+    topology: Topology | None = None
 
     @property
     def n_rows(self):
@@ -61,12 +65,43 @@ class Cells(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What an algorithm learns from: a corpus, its lattice, the layout of emission parameters."""
+    """What an algorithm learns from: a corpus, its lattice, the layout of the parameters.
+
+    Under a topology the corpus may be other than the one `given`.
+
+    Attributes
+    ----------
+    corpus : Corpus
+    lattice : Lattice
+    cells : Cells
+    runs : Runs
+    given : Corpus
+        The corpus as it was read.
+    sequences : ndarray or None
+        For each sequence of `corpus` the given one that holds it; None where they are the same.
+    places : ndarray or None
+        For each token of `corpus` its place among the given ones; None where all are there.
+    left_out : Problem or None
+        The given sequences that no path can explain.
+    """
 
     corpus: Corpus
     lattice: Lattice
     cells: Cells
     runs: Runs
+    given: Corpus
+    sequences: np.ndarray | None = None
+    places: np.ndarray | None = None
+    left_out: "Problem | None" = None
+
+    def among_given(self, values, of_left_out):
+        """Values of all given tokens, from those of the corpus and those left out."""
+        if self.places is None:
+            return values
+        result = np.empty((len(self.given.tokens), *values.shape[1:]), values.dtype)
+        result[self.places] = values
+        result[self.left_out.places] = of_left_out
+        return result
 
 
 def problem_of(corpus, lattice, cells):
@@ -76,6 +111,7 @@ def problem_of(corpus, lattice, cells):
         lattice,
         cells,
         runs_of(lattice, corpus.starts, cells.n_states, len(cells.state)),
+        corpus,
     )
 
 

@@ -151,10 +151,16 @@ def emission_count(problem, z, state, symbol):
 
 
 def log_polya(counts, prior):
-    """log of the Dirichlet integral of one row; `counts` holds one (M,) array per cell."""
+    """log of the Dirichlet integral of one row; `counts` holds one (M,) array per cell.
+
+    A cell with a prior of 0 is ruled out: -inf where it is counted.
+    """
     total = sum(counts)
     value = gammaln(np.sum(prior)) - gammaln(np.sum(prior) + total)
     for count, cell in zip(counts, prior, strict=True):
+        if cell == 0:
+            value = np.where(count > 0, -np.inf, value)
+            continue
         value = value + gammaln(cell + count) - gammaln(cell)
     return value
 

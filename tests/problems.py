@@ -11,6 +11,7 @@ class Problem(NamedTuple):
     `sequences` holds integer symbols and None where the observation is missing; `allowed[i][t]`
     lists the legal states of a token, `allowed=None` makes every state legal everywhere.
     `alpha` (K + 1, K) and `beta` (K, W) are prior cells; the start row of `alpha` comes last.
+    `mask` (K + 1, K) says which steps a topology allows, None: all. `alpha` is 0 at the others.
     """
 
     sequences: list
@@ -20,6 +21,13 @@ class Problem(NamedTuple):
     beta: np.ndarray
     allowed: list | None = None
     dictionary: dict | None = None
+    mask: np.ndarray | None = None
+
+
+def with_mask(problem, start, transition):
+    """The same corpus with the steps of a topology only."""
+    mask = np.vstack([transition, start])
+    return problem._replace(mask=mask, alpha=np.where(mask, problem.alpha, 0.0))
 
 
 def with_priors(problem, alpha, beta):

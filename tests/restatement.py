@@ -32,11 +32,15 @@ def legal_states(problem, i, t):
     return range(problem.n_states) if problem.allowed is None else problem.allowed[i][t]
 
 
-def pair_products(q):
-    """Pair marginals of independent tokens: the products of neighbouring marginals."""
-    return np.array([np.outer(q[t], q[t + 1]) for t in range(len(q) - 1)]).reshape(
+def pair_products(q, mask=None):
+    """Pair marginals of independent tokens: the products of neighbouring marginals.
+
+    0 for steps that a topology's `mask` (K + 1, K) does not allow.
+    """
+    products = np.array([np.outer(q[t], q[t + 1]) for t in range(len(q) - 1)]).reshape(
         -1, q.shape[1], q.shape[1]
     )
+    return products if mask is None else products * mask[:-1]
 
 
 def expected_counts(problem, q, xi, without=None):
@@ -149,9 +153,10 @@ def normalised_or_old(table, old):
 
 def em_sweeps(problem, q, n_sweeps):
     """EM (eqs. 9 and 10) with pseudo-counts; the objective adds u log theta over all cells."""
-    transition = np.full_like(problem.alpha, 1.0 / problem.n_states)
+    allowed = np.ones_like(problem.alpha) if problem.mask is None else problem.mask.astype(float)
+    transition = allowed / allowed.sum(axis=1, keepdims=True)
     emission = np.full_like(problem.beta, 1.0 / problem.n_symbols)
-    xi, history = [pair_products(marginals) for marginals in q], []
+    xi, history = [pair_products(marginals, problem.mask) for marginals in q], []
     for _ in range(n_sweeps):
         counts = expected_counts(problem, q, xi)
         transition = normalised_or_old(counts.transition + problem.alpha, transition)
@@ -166,6 +171,8 @@ def dirichlet_divergence(posterior, prior):
     """KL(Dir(posterior) || Dir(prior)) of one row."""
     value = gammaln(posterior.sum()) - gammaln(prior.sum())
     for cell, prior_cell in zip(posterior, prior, strict=True):
+        if prior_cell == 0:
+            continue  # ruled out by a topology
         value += gammaln(prior_cell) - gammaln(cell)
         value += (cell - prior_cell) * (digamma(cell) - digamma(posterior.sum()))
     return value
@@ -184,7 +191,7 @@ def total_divergence(problem, counts):
 
 def vb_sweeps(problem, q, n_sweeps):
     """VB with exp-digamma weights; history holds the bound right after each E-step."""
-    xi, history = [pair_products(marginals) for marginals in q], []
+    xi, history = [pair_products(marginals, problem.mask) for marginals in q], []
     for _ in range(n_sweeps):
         counts = expected_counts(problem, q, xi)
         log_normaliser, q, xi = expectation_step(problem, exp_digamma_weights(problem, counts))
@@ -206,7 +213,8 @@ def sequence_weights(problem, counts, mistake=None):
 
 def cvb_sequence_sweeps(problem, q, n_sweeps, mistake=None):
     """Algorithm 2. Mistakes to plant: "swap", "no_subtraction"."""
-    q, xi, history = list(q), [pair_products(marginals) for marginals in q], []
+    xi = [pair_products(marginals, problem.mask) for marginals in q]
+    q, history = list(q), []
     for _ in range(n_sweeps):
         for i in range(len(q)):
             without = None if mistake == "no_subtraction" else i

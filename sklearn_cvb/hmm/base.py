@@ -26,7 +26,10 @@ from sklearn_cvb.hmm.parameters import (
     symmetric_prior,
 )
 from sklearn_cvb.hmm.prediction import PredictionMixin
-from sklearn_cvb.lattice import cells_for, dense_posterior, lattice_for, problem_of
+from sklearn_cvb.hmm.restricted import restricted_problem
+from sklearn_cvb.hmm.summaries import SummariesMixin
+from sklearn_cvb.lattice import cells_for, dense_posterior, lattice_for
+from sklearn_cvb.topology import NAMES, same_topology, topology_of
 from sklearn_cvb.validation import (
     CallbackSupportMixin,
     HasMethods,
@@ -53,6 +56,7 @@ _READ = (
 
 
 class BaseHMM(
+    SummariesMixin,
     PredictionMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -75,6 +79,7 @@ class BaseHMM(
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "topology": [StrOptions(set(NAMES)), "array-like"],
         "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "beta": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "start_alpha": [Interval(Real, 0, None, closed="neither"), None],
@@ -230,8 +235,10 @@ class BaseHMM(
         cells = cells_for(
             rows, self._n_states, len(types), with_unknown=self.handle_unknown != "error"
         )
+        cells = cells._replace(topology=topology_of(self.topology, self._n_states))
+        self._check_topology(cells.topology)
         self._cells = self._weighted(cells, corpus)
-        return problem_of(corpus, self._training_lattice(corpus, sequences, y), self._cells)
+        return restricted_problem(corpus, self._training_lattice(corpus, sequences, y), self._cells)
 
     def _vocabulary_types(self, sequences):
         if self.vocabulary is None:
@@ -251,6 +258,9 @@ class BaseHMM(
         """Set the number of states; return the states of each word (None: all of them)."""
         self._n_states = self.n_components
         return None
+
+    def _check_topology(self, topology):
+        """Raise where an algorithm cannot keep to a topology."""
 
     def _weighted(self, cells, corpus):
         """The layout of parameters with what a dictionary's weights expect of them."""
@@ -286,10 +296,12 @@ class BaseHMM(
             free = problem.cells.is_full and not problem.runs.any_certain
             init = self._default_start if free else "token"
         if isinstance(init, str):
-            return getattr(starting, f"{init}_start")(problem, rng)
-        if hasattr(init, "predict_proba"):
-            return starting.model_start(problem, init, prior, self.vocabulary_)
-        return starting.array_start(problem, init)
+            start = getattr(starting, f"{init}_start")(problem, rng)
+        elif hasattr(init, "predict_proba"):
+            start = starting.model_start(problem, init, prior, self.vocabulary_)
+        else:
+            start = starting.array_start(problem, init)
+        return starting.kept_to_start(start, problem)
 
     def _starts_differ(self):
         """Whether restarts differ: not when `init` fixes where they begin."""
@@ -330,7 +342,7 @@ class BaseHMM(
         counts = self._final_counts(state)
         return {
             "counts_": public_counts(counts, problem.cells),
-            "labels_": self._arranged_states(problem.corpus, self._label_path(state, problem)),
+            "labels_": self._arranged_states(problem.given, self._given_path(state, problem)),
             "objective_": best.objective,
             "history_": np.array(best.history),
             "restart_objectives_": np.array([fit.objective for fit in fits], dtype=float),
@@ -338,7 +350,7 @@ class BaseHMM(
             "converged_": best.converged,
             "alpha_": state.concentrations.alpha,
             "beta_": state.concentrations.beta,
-            "unexplained_": state.unexplained,
+            "unexplained_": self._unexplained(state, problem),
             "_prior": state.prior,
             "_kept": state.weights,
             "_rare": self._rare_counts(counts, problem),
@@ -346,6 +358,31 @@ class BaseHMM(
             "_resume": (problem, best) if self.warm_start else None,
             **self._fitted_by_algorithm(best, problem),
         }
+
+    def _given_path(self, state, problem):
+        """States of all given tokens, also of sequences left out."""
+        table = self._of_left_out(state, problem)
+        rest = None if table is None else table.argmax(axis=1)
+        return problem.among_given(self._label_path(state, problem), rest)
+
+    def _of_left_out(self, state, problem):
+        """Posteriors of the sequences left out: the most probable legal state by emission."""
+        rest = problem.left_out
+        if rest is None:
+            return None
+        weights = self._weights(state.counts, state.prior, rest.cells, state.weights)
+        logs = self._log_weights(weights, state.counts, state.prior, rest.cells)
+        entries, _ = self._entries(rest.corpus, rest.lattice, weights, logs)
+        return dense_posterior(rest.lattice, entries, rest.cells.n_states)
+
+    def _unexplained(self, state, problem):
+        """Given sequences that no path explains, be it from the start or under the weights."""
+        found = state.unexplained
+        if problem.sequences is not None:
+            found = np.unique(problem.sequences[found])
+        if problem.left_out is not None:
+            found = np.sort(np.concatenate([found, problem.left_out.sequences]))
+        return found
 
     def _final_counts(self, state):
         """The counts a fit leaves."""
@@ -367,6 +404,7 @@ class BaseHMM(
             and np.array_equal(before.cells.state, problem.cells.state)
             and np.array_equal(before.lattice.count, problem.lattice.count)
             and before.cells.n_states == problem.cells.n_states
+            and same_topology(before.cells.topology, problem.cells.topology)
         )
         return best.state if same else None
 
@@ -391,7 +429,8 @@ class BaseHMM(
         problem, best = self._resume
         entries = self._posterior(best.state, problem)
         table = dense_posterior(problem.lattice, entries, problem.cells.n_states)
-        return reading.arrange(problem.corpus, table, np.nan)
+        table = problem.among_given(table, self._of_left_out(best.state, problem))
+        return reading.arrange(problem.given, table, np.nan)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

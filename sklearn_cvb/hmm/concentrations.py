@@ -106,9 +106,20 @@ def learn(concentrations, counts, cells, n_sweeps, step, presence=None):
 
     alpha, beta = concentrations.alpha, concentrations.beta
     if concentrations.learn_alpha:
-        names = ("transition", "start") if concentrations.with_start else ("transition",)
-        tables = [rows(name, cells.n_states) for name in names]
+        tables = _by_width(rows("transition", cells.n_states), cells.topology)
+        if concentrations.with_start:
+            allowed = None if cells.topology is None else cells.topology.start
+            tables.append(rows("start", cells.n_states if allowed is None else allowed.sum()))
         alpha = step(alpha, tables, *concentrations.alpha_prior)
     if concentrations.learn_beta:
         beta = step(beta, [rows("emission", cells.n_rows)], *concentrations.beta_prior)
     return concentrations._replace(alpha=alpha, beta=beta)
+
+
+def _by_width(rows, topology):
+    """Transition rows grouped by how many states may follow: the cells that share the prior."""
+    if topology is None:
+        return [rows]
+    *tables, _ = rows
+    widths = topology.transition.sum(axis=1)
+    return [(*(table[widths == width] for table in tables), width) for width in np.unique(widths)]

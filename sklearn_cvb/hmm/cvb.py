@@ -84,6 +84,12 @@ class CVBHMM(BaseHMM):
     ----------
     n_components : int, default=2
         Number of hidden states.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which state may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence stays in one state, a mixture for every sequence.
+        "left-right": a sequence starts in state 0 and never goes back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow. ``update="token"`` takes "full"
+        and "independent" alone: independent tokens cannot keep to a topology.
     alpha : float or "auto", default=0.1
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -201,6 +207,7 @@ class CVBHMM(BaseHMM):
         self,
         n_components=2,
         *,
+        topology="full",
         alpha=0.1,
         beta=0.1,
         start_alpha=None,
@@ -222,6 +229,7 @@ class CVBHMM(BaseHMM):
         verbose=0,
     ):
         self.n_components = n_components
+        self.topology = topology
         self.alpha = alpha
         self.beta = beta
         self.start_alpha = start_alpha
@@ -258,6 +266,13 @@ class CVBHMM(BaseHMM):
                 f"batch_size={self.batch_size} leaves out whole sequences: it needs "
                 f"update='sequence' and block_length=None, got update={self.update!r} and "
                 f"block_length={self.block_length!r}"
+            )
+
+    def _check_topology(self, topology):
+        if self.update == "token" and topology is not None and not topology.tied:
+            raise InvalidParameterError(
+                "update='token' infers tokens as if they were independent, which gives paths that "
+                "topology rules out a probability: use update='sequence'"
             )
 
     def _start(self, problem, rng):

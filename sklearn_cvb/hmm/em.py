@@ -7,6 +7,7 @@ from scipy.special import xlogy
 
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.batch import BatchHMM
+from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.validation import Interval
 
 _PSEUDO_COUNT = [Interval(Real, 0, None, closed="left")]
@@ -19,6 +20,11 @@ class EMHMM(BatchHMM):
     ----------
     n_components : int, default=2
         Number of hidden states.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which state may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence stays in one state, a mixture for every sequence.
+        "left-right": a sequence starts in state 0 and never goes back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow.
     alpha : float, default=0.0
         Pseudo-count of every transition; 0 is maximum likelihood, above 0 maximum a posteriori in
         the softmax basis (adds alpha, not alpha - 1).
@@ -101,6 +107,8 @@ class EMHMM(BatchHMM):
     1.21
     """
 
+    _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
+
     _parameter_constraints: dict = {  # noqa: RUF012
         **{
             name: constraint
@@ -116,6 +124,7 @@ class EMHMM(BatchHMM):
         self,
         n_components=2,
         *,
+        topology="full",
         alpha=0.0,
         beta=0.0,
         start_alpha=None,
@@ -131,6 +140,7 @@ class EMHMM(BatchHMM):
         verbose=0,
     ):
         self.n_components = n_components
+        self.topology = topology
         self.alpha = alpha
         self.beta = beta
         self.start_alpha = start_alpha
@@ -149,11 +159,12 @@ class EMHMM(BatchHMM):
         """Minus the log prior in the softmax basis: the sum of u log theta over all cells."""
         if not (prior.start_total or prior.transition_total.any() or prior.emission_total.any()):
             return 0.0
+        # Rows that all are the start row have no prior of their own.
+        is_tied = cells.topology is not None and cells.topology.tied
         value = sum(
-            float(np.sum(xlogy(u, theta)))
-            for u, theta in zip(
-                (prior.start, prior.transition, prior.emission), weights, strict=True
-            )
+            float(np.sum(xlogy(getattr(prior, name), getattr(weights, name))))
+            for name in HMMCounts._fields
+            if not (is_tied and name == "transition")
         )
         # Cells a dictionary rules out share what the listed ones leave of the row.
         mass = prior.emission_total - cells.row_totals(prior.emission)

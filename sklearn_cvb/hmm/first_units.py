@@ -13,7 +13,7 @@ from sklearn_cvb.kernels.jit import jit
 def first_units(problem, start, block_length):
     """Units with the posteriors of a start; weights give the pair marginals of one E-step."""
     if start.weights is not None and block_length is None:
-        units = units_for(problem.corpus.starts, problem.lattice.count, problem.cells.n_states)
+        units = units_for(problem.corpus.starts, problem.lattice.count, problem.cells)
         posterior, pairs = np.empty(units.entry[-1]), np.empty(units.pair[-1])
         logs = log_weights(start.weights)
         work = unit_work(units, problem)
@@ -25,10 +25,18 @@ def first_units(problem, start, block_length):
 def product_units(problem, entries, block_length):
     """Units with the posteriors of independent tokens, and the products of neighbours."""
     lattice, n_states = problem.lattice, problem.cells.n_states
-    units = units_for(problem.corpus.starts, lattice.count, n_states, block_length)
+    units = units_for(problem.corpus.starts, lattice.count, problem.cells, block_length)
     posterior, pairs = by_unit(units, lattice.count, entries), np.empty(units.pair[-1])
     fill_products(units, lattice, posterior, pairs, n_states)
+    _rule_out(problem.cells, pairs)
     return units, posterior, pairs
+
+
+def _rule_out(cells, pairs):
+    """Take what a topology rules out from pair sums, in place."""
+    if cells.topology is not None:
+        sums = pairs.reshape(-1, cells.n_states, cells.n_states)
+        sums[:, ~cells.topology.transition] = 0.0
 
 
 def first_batches(problem, start, batches):
@@ -68,6 +76,7 @@ def first_batches(problem, start, batches):
         _add_products(batches, lattice, posterior, n_states, pairs)
     else:
         fill_products(units, lattice, posterior, pairs, n_states)
+    _rule_out(problem.cells, pairs)
     return units, posterior, pairs
 
 

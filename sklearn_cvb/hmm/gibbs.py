@@ -1,15 +1,20 @@
-"""Collapsed Gibbs sampling for hidden Markov models (Wang and Blunsom 2013, figure 1)."""
+"""Sampling for hidden Markov models: token by token (Wang and Blunsom 2013, figure 1), by sequence,
+or with the parameters (Gao and Johnson 2008).
+"""
 
 import math
+import warnings
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
+from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of
 from sklearn_cvb.hmm.concentrations import Concentrations, learn
+from sklearn_cvb.hmm.parameter_sampling import sweep_parameters
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
@@ -28,12 +33,15 @@ from sklearn_cvb.hmm.sampling import (
     slots_of,
     sweep_gibbs,
 )
+from sklearn_cvb.hmm.sequence_sampling import sweep_by_sequence
 from sklearn_cvb.hmm.units import tally_of
-from sklearn_cvb.kernels import decoding
 from sklearn_cvb.kernels.chain import Weights
 from sklearn_cvb.kernels.decoding import best_states, sample_paths
 from sklearn_cvb.lattice import n_entries
-from sklearn_cvb.validation import Interval
+from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
+
+# Below this acceptance rate a chain can be said to stand still.
+_LOW_ACCEPTANCE = 0.01
 
 
 class GibbsState(NamedTuple):
@@ -41,6 +49,7 @@ class GibbsState(NamedTuple):
 
     `path` and `slots` hold the sampled path (see `sklearn_cvb.hmm.sampling`); `frequency` counts,
     for every (token, state) entry, how often it was sampled in the last tenth of the sweeps.
+    `trace` has a `Draw` for every sweep.
     """
 
     scan: Scan
@@ -56,20 +65,29 @@ class GibbsState(NamedTuple):
     count_sum: HMMCounts
     mean_sum: Weights
     kept: list
+    trace: list
+    n_accepted: int
+    n_proposed: int
 
 
-class GibbsHMM(BaseHMM):
-    """Hidden Markov model learned by collapsed Gibbs sampling.
+class GibbsHMM(ChainsMixin, BaseHMM):
+    """Hidden Markov model learned by Gibbs sampling.
 
-    A sweep draws the state of each token anew, given those of all others: from left to right where
-    all tokens have equally many allowed states, else within every few thousand tokens those with
-    two states first, then those with three, and so on. Any fixed order leaves the posterior
-    invariant.
+    With `update="token"` a sweep draws the state of each token anew, given those of all others:
+    from left to right where all tokens have equally many allowed states, else within every few
+    thousand tokens those with two states first, then those with three, and so on. Any fixed order
+    leaves the posterior invariant.
 
     Parameters
     ----------
     n_components : int, default=2
         Number of hidden states.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which state may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence stays in one state, a mixture for every sequence.
+        "left-right": a sequence starts in state 0 and never goes back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow. ``update="token"`` takes "full"
+        and "independent" alone: tokens that move one at a time cannot reach every path.
     alpha : float or "auto", default=0.1
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -79,10 +97,19 @@ class GibbsHMM(BaseHMM):
         Concentration of the start row; None for `alpha`.
     alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma priors of `alpha` and `beta` where they are "auto".
+    update : {"token", "sequence", "parameter"}, default="token"
+        What is drawn at a time (compared by Gao and Johnson 2008). "token": each token's state
+        given those of all others, parameters integrated out. "sequence": a path of each sequence
+        from the weights of all others' counts, accepted or not (Metropolis), parameters integrated
+        out. "parameter": all parameters given the states, then all states given the parameters.
+        All three sample the same posterior.
     temperatures : tuple (first, last) or None, default=None
-        Annealing: the conditional of every token is raised to the power 1/temperature, which moves
-        linearly from first to last over all sweeps (Goldwater and Griffiths 2007). None is 1
-        throughout, which samples the posterior.
+        Annealing: temperature moves linearly from first to last over all sweeps (Goldwater and
+        Griffiths 2007). "token" raises the conditional of every token to the power 1/temperature;
+        "sequence" raises the weights of the proposals and what they are accepted by; both sample
+        p(z | x) to that power. "parameter" divides the parameters of the Dirichlets by temperature
+        and raises the weights of the states to 1/temperature: p(z, theta | x) over log theta to
+        that power. None is 1 throughout, which samples the posterior.
     n_burn_in : int or None, default=None
         Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths.
     thin : int, default=10
@@ -145,6 +172,12 @@ class GibbsHMM(BaseHMM):
         Concentrations of the last sweep.
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
+    acceptance_rate_ : float
+        Share of accepted proposals over all sweeps, sequences with a choice only; 1 for the other
+        updates, which have none to reject.
+    chains_ : Chains or None
+        Traces of all restarts after burn-in, shape (n_init, n_draws) each: `log_joint` (nats),
+        `alpha`, `beta`, `n_occupied` (see `convergence`). None with annealing.
     samples_ : ndarray of shape (n_samples, n_tokens) or None
         Sampled states of all training tokens, sequences one after the other: every `thin`-th sweep
         after `n_burn_in`. None with annealing.
@@ -153,6 +186,9 @@ class GibbsHMM(BaseHMM):
     ----------
     Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
     AISTATS: figure 1; eqs. 28-29.
+
+    Gao and Johnson (2008), "A comparison of Bayesian estimators for unsupervised hidden Markov
+    model POS taggers", EMNLP.
 
     Examples
     --------
@@ -165,6 +201,7 @@ class GibbsHMM(BaseHMM):
 
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseHMM._parameter_constraints,
+        "update": [StrOptions({"token", "sequence", "parameter"})],
         "temperatures": [tuple, None],
         "n_burn_in": [Interval(Integral, 0, None, closed="left"), None],
         "thin": [Interval(Integral, 1, None, closed="left")],
@@ -174,11 +211,13 @@ class GibbsHMM(BaseHMM):
         self,
         n_components=2,
         *,
+        topology="full",
         alpha=0.1,
         beta=0.1,
         start_alpha=None,
         alpha_prior=(1.0, 1.0),
         beta_prior=(1.0, 1.0),
+        update="token",
         temperatures=None,
         n_burn_in=None,
         thin=10,
@@ -194,11 +233,13 @@ class GibbsHMM(BaseHMM):
         verbose=0,
     ):
         self.n_components = n_components
+        self.topology = topology
         self.alpha = alpha
         self.beta = beta
         self.start_alpha = start_alpha
         self.alpha_prior = alpha_prior
         self.beta_prior = beta_prior
+        self.update = update
         self.temperatures = temperatures
         self.n_burn_in = n_burn_in
         self.thin = thin
@@ -213,76 +254,6 @@ class GibbsHMM(BaseHMM):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def score_samples(self, X):
-        """Log-likelihood of every sequence, averaged over samples (paper eq. 28).
-
-        With annealing there are no samples of the posterior, and posterior-mean parameters are
-        used instead (eq. 27).
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            log p(x) in nats per sequence.
-        """
-        return self._log_likelihoods(X)[0]
-
-    def perplexity(self, X, per="token"):
-        """exp of minus the mean log-likelihood averaged over samples (paper eqs. 26 and 28).
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-        per : {"token", "sequence"}, default="token"
-            What the mean is taken over.
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        ValueError
-            With annealing: its samples are not of the posterior.
-        """
-        if self.temperatures is not None:
-            raise ValueError(
-                "perplexity averages over samples of the posterior (eq. 28): fit with "
-                "temperatures=None; score uses averaged parameters with any temperatures"
-            )
-        return super().perplexity(X, per)
-
-    def _log_likelihoods(self, X):
-        corpus = self._encoded(X)
-        if self.samples_ is None:
-            return super()._log_likelihoods(X)
-        lattice = self._lattice_of(corpus)
-        log_z = np.empty((len(self.samples_), corpus.n_sequences))
-        for row, path in zip(log_z, self.samples_, strict=True):
-            weights = posterior_mean(self._sample_counts(path), self._prior, self._cells)
-            decoding.log_likelihood(weights, log_weights(weights), lattice, corpus.starts, row)
-        return logsumexp(log_z, axis=0) - math.log(len(log_z)), corpus.n_observed
-
-    def _sample_counts(self, path):
-        """Counts of one kept sample, the unknown item's as `handle_unknown` says."""
-        problem = self._training
-        counts = empty_counts(problem.cells)
-        slots = np.empty(len(path), np.int32)
-        slots_of(problem.lattice, path.astype(np.int32), slots)
-        count_slots(problem.lattice, problem.corpus.starts, slots, counts)
-        return self._with_rare(counts, problem)
-
-    def _with_rare(self, counts, problem):
-        rare = self._rare_counts(counts, problem)
-        if rare is None:
-            return counts
-        emission = counts.emission.copy()
-        emission[problem.cells.unknown] += rare
-        return counts._replace(emission=emission)
-
     def _check_parameters(self):
         super()._check_parameters()
         if self.temperatures is not None and not (
@@ -291,6 +262,13 @@ class GibbsHMM(BaseHMM):
         ):
             raise ValueError(
                 f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
+            )
+
+    def _check_topology(self, topology):
+        if self.update == "token" and topology is not None and not topology.tied:
+            raise InvalidParameterError(
+                "update='token' moves one token at a time, which cannot reach every path that "
+                "topology allows: use update='sequence' or 'parameter'"
             )
 
     def _schedule(self, problem):
@@ -302,12 +280,15 @@ class GibbsHMM(BaseHMM):
         start = self._starting_point(problem, prior, rng)
         lattice, starts = problem.lattice, problem.corpus.starts
         slots = np.empty(len(problem.corpus.tokens), np.int32)
-        if start.posterior is not None:
+        if start.posterior is not None and problem.cells.topology is None:
             draw_slots(lattice, start.posterior, rng.random(len(slots)), slots)
         else:
-            logs = log_weights(start.weights)
+            weights, chain = starting.chain_of(start, problem)
+            logs = log_weights(weights)
             path, log_z = np.empty_like(slots), np.empty(len(starts) - 1)
-            sample_paths(start.weights, logs, lattice, starts, rng, path, log_z)
+            sample_paths(weights, logs, chain, starts, rng, path, log_z)
+            if problem.cells.topology is not None and np.isneginf(log_z).any():
+                raise ValueError("init gives all paths that topology allows a probability of 0")
             slots_of(lattice, path, slots)
         counts = empty_counts(problem.cells)
         count_slots(lattice, starts, slots, counts)
@@ -326,6 +307,9 @@ class GibbsHMM(BaseHMM):
             zeros,
             Weights(*(table.copy() for table in zeros)),
             [],
+            [],
+            0,
+            0,
         )
 
     def _temperature(self, n_sweeps):
@@ -342,33 +326,38 @@ class GibbsHMM(BaseHMM):
         return self.max_iter // 2 if self.temperatures is None else self.max_iter * 9 // 10
 
     def _sweep(self, state, problem, rng):
-        cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
+        cells = problem.cells
         concentrations = learn(
             state.concentrations, state.counts, cells, state.n_sweeps, dirichlet.fixed_point
         )
         prior = self._priors(cells, concentrations)
-        path, slots = state.path.copy(), state.slots.copy()
-        tables = tally_of(state.counts, prior, cells)
         temperature = self._temperature(state.n_sweeps)
-        sweep_gibbs(tables, lattice, state.scan, path, slots, temperature, rng)
-        counts = counts_of(tables, lattice, starts, slots, prior, cells)
+        slots, counts, n_accepted, n_proposed = _SWEEPS[self.update](
+            state, problem, prior, temperature, rng
+        )
+        value = log_joint(counts, prior, cells)
         state = state._replace(
-            path=path,
+            path=problem.lattice.state[slots],
             slots=slots,
             counts=counts,
             prior=prior,
             concentrations=concentrations,
             n_sweeps=state.n_sweeps + 1,
+            n_accepted=state.n_accepted + n_accepted,
+            n_proposed=state.n_proposed + n_proposed,
         )
-        return self._remember(state, problem), log_joint(counts, prior, cells)
+        return self._remember(state, problem, value), value
 
-    def _remember(self, state, problem):
-        """Add the sample to the sums it belongs to."""
+    def _remember(self, state, problem, value):
+        """Add the sample, whose log joint probability is `value`, to the sums it belongs to."""
         done = state.n_sweeps - 1
         if done >= self.max_iter * 9 // 10:
             add_frequencies(problem.lattice, state.slots, state.frequency)
         burn_in = self._n_burn_in()
-        if done >= burn_in and (done - burn_in) % self.thin == 0:
+        is_kept = done >= burn_in and (done - burn_in) % self.thin == 0
+        alpha, beta = state.concentrations.alpha, state.concentrations.beta
+        state.trace.append(Draw(value, alpha, beta, _n_occupied(state.counts), is_kept))
+        if is_kept:
             means = posterior_mean(
                 self._with_rare(state.counts, problem), state.prior, problem.cells
             )
@@ -416,11 +405,31 @@ class GibbsHMM(BaseHMM):
                 self._with_rare(state.counts, problem), state.prior, problem.cells
             )
         has_samples = self.temperatures is None and state.kept
+        kept = [(draw.alpha, draw.beta) for draw in state.trace if draw.is_kept]
+        rate = state.n_accepted / state.n_proposed if state.n_proposed else 1.0
         return {
             "samples_": np.array(state.kept) if has_samples else None,
+            "acceptance_rate_": rate,
             "_means": means,
             "_training": problem if has_samples else None,
+            "_sample_concentrations": np.array(kept) if has_samples else None,
         }
+
+    def _fitted(self, fits, problem):
+        chains = None
+        if self.temperatures is None:
+            chains = chains_of([fit.state.trace for fit in fits], self._n_burn_in())
+        return super()._fitted(fits, problem) | {"chains_": chains}
+
+    def _keep(self, fits, problem):
+        super()._keep(fits, problem)
+        if self.acceptance_rate_ < _LOW_ACCEPTANCE:
+            warnings.warn(
+                f"only {100 * self.acceptance_rate_:.2g} % of the proposals were accepted: long "
+                "sequences hardly move with update='sequence'; use 'token' or 'parameter'",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _mean_weights(self):
         """Averages over samples of the posterior means given the sample."""
@@ -429,6 +438,39 @@ class GibbsHMM(BaseHMM):
 
     def _predicting_weights(self):
         return self._mean_and_log()
+
+
+def _sweep_tokens(state, problem, prior, temperature, rng):
+    """Figure 1 for every token that has a choice."""
+    cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
+    path, slots = state.path.copy(), state.slots.copy()
+    tables = tally_of(state.counts, prior, cells)
+    sweep_gibbs(tables, lattice, state.scan, path, slots, temperature, rng)
+    return slots, counts_of(tables, lattice, starts, slots, prior, cells), 0, 0
+
+
+def _sweep_sequences(state, problem, prior, temperature, rng):
+    """A proposal for every sequence."""
+    return sweep_by_sequence(problem, state.counts, prior, state.slots, temperature, rng)
+
+
+def _sweep_parameters(state, problem, prior, temperature, rng):
+    """Parameters given states, and states given parameters."""
+    slots, counts = sweep_parameters(problem, state.counts, prior, state.slots, temperature, rng)
+    return slots, counts, 0, 0
+
+
+# Each returns slots, counts, and how many proposals were accepted and made.
+_SWEEPS = {
+    "token": _sweep_tokens,
+    "sequence": _sweep_sequences,
+    "parameter": _sweep_parameters,
+}
+
+
+def _n_occupied(counts):
+    """Number of states that have a token."""
+    return int(np.count_nonzero(counts.start + counts.transition.sum(axis=0)))
 
 
 def _path_type(problem):

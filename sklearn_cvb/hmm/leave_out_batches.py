@@ -110,7 +110,7 @@ def batch_units(problem, batches):
     """The sequences as units; side by side none has a place for pairs of its own."""
     starts, n_states = problem.corpus.starts, problem.cells.n_states
     if not batches.side:
-        return units_for(starts, problem.lattice.count, n_states)
+        return units_for(starts, problem.lattice.count, problem.cells)
     none = np.zeros(len(starts) - 1, bool)
     return Units(
         starts[:-1], starts[1:], none, ~none, starts * n_states, np.zeros(len(starts), np.int64)

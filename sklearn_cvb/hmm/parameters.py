@@ -50,13 +50,22 @@ class Prior(NamedTuple):
 def symmetric_prior(cells, alpha, beta, start_alpha):
     """The prior with one concentration for each kind of cell."""
     n = cells.n_states
-    return Prior(
+    prior = Prior(
         np.full(n, float(start_alpha)),
         float(n * start_alpha),
         np.full((n, n), float(alpha)),
         np.full(n, float(n * alpha)),
         np.full(len(cells.state), float(beta)),
         np.full(n, float(cells.n_rows * beta)),
+    )
+    if cells.topology is None:
+        return prior
+    start, transition = cells.topology.masked(prior.start, prior.transition)
+    return prior._replace(
+        start=start,
+        start_total=float(start.sum()),
+        transition=transition,
+        transition_total=transition.sum(axis=1),
     )
 
 
@@ -107,21 +116,30 @@ def posterior_mean(counts, prior, cells, kept=None):
         kept = uniform_weights(cells)
     emit = cells.row_totals(counts.emission) + prior.emission_total
     out = counts.transition.sum(axis=1) + prior.transition_total
-    return Weights(
+    weights = Weights(
         _divide(counts.start + prior.start, counts.start.sum() + prior.start_total, kept.start),
         _divide(counts.transition + prior.transition, out[:, None], kept.transition),
         _divide(counts.emission + prior.emission, cells.spread(emit), kept.emission),
     )
+    return tied(weights, cells)
+
+
+def tied(weights, cells):
+    """Weights whose transitions all are the start row, where no state depends on another."""
+    if cells.topology is None or not cells.topology.tied:
+        return weights
+    return weights._replace(transition=np.tile(weights.start, (cells.n_states, 1)))
 
 
 def exp_expected_log(counts, prior, cells):
     """Weights exp(E[log theta]) under the Dirichlet posterior (Beal 2003; paper, section 2.1)."""
     u, (start, out, emit) = dirichlet_parameters(counts, prior, cells)
-    return Weights(
+    weights = Weights(
         _exp_digamma_ratio(u.start, start, slice(None)),
         _exp_digamma_ratio(u.transition, out, np.s_[:, None]),
         _exp_digamma_ratio(u.emission, emit, cells.state),
     )
+    return tied(weights, cells)
 
 
 def _exp_digamma_ratio(cells, totals, rows):
@@ -136,11 +154,12 @@ def expected_log(counts, prior, cells):
     """E[log theta] under the Dirichlet posterior: logs of `exp_expected_log`, without underflow."""
     u, totals = dirichlet_parameters(counts, prior, cells)
     start, out, emit = map(digamma, totals)
-    return Weights(
+    logs = Weights(
         digamma(u.start) - start,
         digamma(u.transition) - out[:, None],
         digamma(u.emission) - emit[cells.state],
     )
+    return tied(logs, cells)
 
 
 def dirichlet_parameters(counts, prior, cells):
@@ -157,10 +176,21 @@ def dirichlet_parameters(counts, prior, cells):
 def uniform_weights(cells):
     """Equal weights for every state and symbol."""
     n = cells.n_states
-    return Weights(
+    weights = Weights(
         np.full(n, 1.0 / n),
         np.full((n, n), 1.0 / n),
         np.full(len(cells.state), 1.0 / max(1, cells.n_rows)),
+    )
+    return kept_to_topology(weights, cells)
+
+
+def kept_to_topology(weights, cells):
+    """Weights with zeros where the topology allows nothing, and rows that sum to 1 again."""
+    if cells.topology is None or cells.topology.tied:
+        return weights
+    start, transition = cells.topology.masked(weights.start, weights.transition)
+    return weights._replace(
+        start=start / start.sum(), transition=transition / transition.sum(axis=1, keepdims=True)
     )
 
 

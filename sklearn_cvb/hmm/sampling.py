@@ -284,9 +284,13 @@ def counts_of(tables, lattice, starts, slots, prior, cells):
 def log_joint(counts, prior, cells):
     """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
     moved = counts.transition > 0
+    begun = np.s_[:] if prior.start.min() > 0.0 else counts.start > 0
     return (
         dirichlet.log_evidence(
-            counts.start, prior.start, counts.start.sum(), np.asarray(prior.start_total)
+            counts.start[begun],
+            prior.start[begun],
+            counts.start.sum(),
+            np.asarray(prior.start_total),
         )
         + dirichlet.log_evidence(
             counts.transition[moved],

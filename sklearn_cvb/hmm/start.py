@@ -8,6 +8,7 @@ from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     empty_counts,
     flat_cells,
+    kept_to_topology,
     log_weights,
     posterior_mean,
     uniform_weights,
@@ -86,7 +87,53 @@ def counts_from_marginals(problem, posterior):
     """
     counts = empty_counts(problem.cells)
     add_neighbour_products(problem.lattice, problem.corpus.starts, posterior, counts)
-    return counts
+    topology = problem.cells.topology
+    if topology is None:
+        return counts
+    start, transition = topology.masked(counts.start, counts.transition)
+    return counts._replace(start=start, transition=transition)
+
+
+def kept_to_start(start, problem):
+    """A start under the topology of a problem: no sequence begins where none may.
+
+    Weights of transitions that are ruled out become 0.
+    """
+    topology = problem.cells.topology
+    if topology is None:
+        return start
+    if start.weights is not None:
+        return Start(None, kept_to_topology(start.weights, problem.cells))
+    lattice = problem.lattice
+    first = np.zeros(len(lattice.count), bool)
+    first[problem.corpus.starts[:-1]] = True
+    inside = np.repeat(first, lattice.count)
+    states, entries = entry_states(lattice), start.posterior.copy()
+    allowed = topology.start[states[inside]]
+    tokens = np.repeat(np.arange(problem.corpus.n_sequences), lattice.count[first])
+    kept = np.where(allowed, entries[inside], 0.0)
+    # Where the start gives no allowed state anything, all of them are as likely.
+    lost = np.bincount(tokens, weights=kept) == 0
+    kept = np.where(lost[tokens], allowed, kept)
+    entries[inside] = kept / np.bincount(tokens, weights=kept)[tokens]
+    return Start(entries, None)
+
+
+def chain_of(start, problem):
+    """Weights and lattice of the chain that a start describes, under the problem's topology.
+
+    Posteriors become the weights of states, token by token, and any allowed step is as likely.
+    """
+    if start.weights is not None:
+        return start.weights, problem.lattice
+    lattice, count = problem.lattice, problem.lattice.count
+    first = np.cumsum(count, dtype=np.int64) - count
+    own = lattice._replace(
+        first=first.astype(lattice.first.dtype),
+        state=entry_states(lattice),
+        cell=np.arange(len(start.posterior), dtype=lattice.cell.dtype),
+    )
+    return uniform_weights(problem.cells)._replace(emission=start.posterior), own
 
 
 def posterior_of(start, problem):
@@ -175,7 +222,7 @@ def unambiguous_start(problem, rng):
 
 def array_start(problem, arrays):
     """Posteriors given as one (length, n_components) array per sequence."""
-    lengths = np.diff(problem.corpus.starts)
+    lengths = np.diff(problem.given.starts)
     if len(arrays) != len(lengths):
         raise ValueError(f"init has {len(arrays)} posterior arrays for {len(lengths)} sequences")
     n = problem.cells.n_states
@@ -185,15 +232,17 @@ def array_start(problem, arrays):
                 f"init[{i}] has shape {np.shape(array)}, but sequence {i} needs {(int(length), n)}"
             )
     table = np.concatenate([np.asarray(array, dtype=np.float64) for array in arrays])
+    places = np.arange(len(table)) if problem.places is None else problem.places
+    table = table[places]
     tokens = np.repeat(np.arange(len(table)), problem.lattice.count)
     entries = table[tokens, entry_states(problem.lattice)]
     allowed = np.bincount(tokens, weights=entries, minlength=len(table))
-    wrong = np.flatnonzero(~(np.abs(allowed - 1.0) < 1e-6) | (table < 0).any(axis=1))
+    wrong = places[~(np.abs(allowed - 1.0) < 1e-6) | (table < 0).any(axis=1)]
     if len(wrong):
-        sequence = int(np.searchsorted(problem.corpus.starts, wrong[0], side="right")) - 1
+        sequence = int(np.searchsorted(problem.given.starts, wrong[0], side="right")) - 1
         raise ValueError(
             f"init[{sequence}] must give each token non-negative probabilities that sum to 1 over "
-            f"its allowed states (position {wrong[0] - problem.corpus.starts[sequence]} does not)"
+            f"its allowed states (position {wrong[0] - problem.given.starts[sequence]} does not)"
         )
     return Start(entries, None)
 
@@ -217,7 +266,14 @@ def model_counts(problem, model, vocabulary):
             "words: fit it on the same sequences with the same n_components, vocabulary, "
             "tag_dictionary and handle_unknown"
         )
-    return HMMCounts(model.counts_.start, model.counts_.transition, emission)
+    counts = HMMCounts(model.counts_.start, model.counts_.transition, emission)
+    topology = problem.cells.topology
+    if topology is not None:
+        start, transition = topology.masked(counts.start, counts.transition)
+        lost = (start != counts.start).any() or (transition != counts.transition).any()
+        if lost or (topology.tied and transition.any()):
+            raise ValueError("init is a model with transitions that topology rules out")
+    return counts
 
 
 def model_start(problem, model, prior, vocabulary):

@@ -28,6 +28,11 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
         Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which tag may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence has one tag, a mixture for every sequence.
+        "left-right": from the first tag on, never back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow.
     alpha : float, default=0.0
         Pseudo-count of every transition; 0 is maximum likelihood, above 0 maximum a posteriori in
         the softmax basis (adds alpha, not alpha - 1).
@@ -126,6 +131,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         unknown_tags=None,
         supervision="y",
         n_components=None,
+        topology="full",
         alpha=0.0,
         beta=0.0,
         start_alpha=None,
@@ -142,6 +148,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
     ):
         super().__init__(
             n_components=n_components,
+            topology=topology,
             alpha=alpha,
             beta=beta,
             start_alpha=start_alpha,
@@ -181,6 +188,11 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
         Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which tag may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence has one tag, a mixture for every sequence.
+        "left-right": from the first tag on, never back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow.
     alpha : float or "auto", default=1.0
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -283,6 +295,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         unknown_tags=None,
         supervision="y",
         n_components=None,
+        topology="full",
         alpha=1.0,
         beta=0.1,
         start_alpha=None,
@@ -301,6 +314,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
     ):
         super().__init__(
             n_components=n_components,
+            topology=topology,
             alpha=alpha,
             beta=beta,
             start_alpha=start_alpha,
@@ -342,6 +356,12 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
         Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which tag may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence has one tag, a mixture for every sequence.
+        "left-right": from the first tag on, never back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow. ``update="token"`` takes "full"
+        and "independent" alone: independent tokens cannot keep to a topology.
     alpha : float or "auto", default=1.0
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -461,6 +481,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         unknown_tags=None,
         supervision="y",
         n_components=None,
+        topology="full",
         alpha=1.0,
         beta=0.03,
         start_alpha=None,
@@ -483,6 +504,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
     ):
         super().__init__(
             n_components=n_components,
+            topology=topology,
             alpha=alpha,
             beta=beta,
             start_alpha=start_alpha,
@@ -510,7 +532,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
 
 
 class GibbsHMMTagger(TaggerMixin, GibbsHMM):
-    """Tagger learned by collapsed Gibbs sampling from raw text, a dictionary and any labels.
+    """Tagger learned by Gibbs sampling from raw text, a dictionary and any labels.
 
     Parameters
     ----------
@@ -528,6 +550,12 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None, default=None
         Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which tag may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence has one tag, a mixture for every sequence.
+        "left-right": from the first tag on, never back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow. ``update="token"`` takes "full"
+        and "independent" alone: tokens that move one at a time cannot reach every path.
     alpha : float or "auto", default=1.0
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -537,10 +565,19 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         Concentration of the start row; None for `alpha`.
     alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma priors of `alpha` and `beta` where they are "auto".
+    update : {"token", "sequence", "parameter"}, default="token"
+        What is drawn at a time (compared by Gao and Johnson 2008). "token": each token's state
+        given those of all others, parameters integrated out. "sequence": a path of each sequence
+        from the weights of all others' counts, accepted or not (Metropolis), parameters integrated
+        out. "parameter": all parameters given the states, then all states given the parameters.
+        All three sample the same posterior.
     temperatures : tuple (first, last) or None, default=(2.0, 0.08)
-        Annealing: the conditional of every token is raised to the power 1/temperature, which moves
-        linearly from first to last over all sweeps (Goldwater and Griffiths 2007). None is 1
-        throughout, which samples the posterior.
+        Annealing: temperature moves linearly from first to last over all sweeps (Goldwater and
+        Griffiths 2007). "token" raises the conditional of every token to the power 1/temperature;
+        "sequence" raises the weights of the proposals and what they are accepted by; both sample
+        p(z | x) to that power. "parameter" divides the parameters of the Dirichlets by temperature
+        and raises the weights of the states to 1/temperature: p(z, theta | x) over log theta to
+        that power. None is 1 throughout, which samples the posterior.
     n_burn_in : int or None, default=None
         Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths.
     thin : int, default=10
@@ -606,6 +643,12 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         Concentrations of the last sweep.
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
+    acceptance_rate_ : float
+        Share of accepted proposals over all sweeps, sequences with a choice only; 1 for the other
+        updates, which have none to reject.
+    chains_ : Chains or None
+        Traces of all restarts after burn-in, shape (n_init, n_draws) each: `log_joint` (nats),
+        `alpha`, `beta`, `n_occupied` (see `convergence`). None with annealing.
     samples_ : ndarray of shape (n_samples, n_tokens) or None
         Sampled states of all training tokens, sequences one after the other: every `thin`-th sweep
         after `n_burn_in`. None with annealing.
@@ -614,6 +657,9 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
     ----------
     Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
     AISTATS: figure 1; eqs. 28-29.
+
+    Gao and Johnson (2008), "A comparison of Bayesian estimators for unsupervised hidden Markov
+    model POS taggers", EMNLP.
 
     Examples
     --------
@@ -639,11 +685,13 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         unknown_tags=None,
         supervision="y",
         n_components=None,
+        topology="full",
         alpha=1.0,
         beta=0.03,
         start_alpha=None,
         alpha_prior=(1.0, 1.0),
         beta_prior=(1.0, 1.0),
+        update="token",
         temperatures=(2.0, 0.08),
         n_burn_in=None,
         thin=10,
@@ -660,11 +708,13 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
     ):
         super().__init__(
             n_components=n_components,
+            topology=topology,
             alpha=alpha,
             beta=beta,
             start_alpha=start_alpha,
             alpha_prior=alpha_prior,
             beta_prior=beta_prior,
+            update=update,
             temperatures=temperatures,
             n_burn_in=n_burn_in,
             thin=thin,

@@ -62,8 +62,13 @@ class Absence(NamedTuple):
     emit: np.ndarray
 
 
-def units_for(starts, count, n_states, block_length=None):
-    """Cut a corpus into sequences, or into windows of at most `block_length` tokens."""
+def units_for(starts, count, cells, block_length=None):
+    """Cut a corpus into sequences, or into windows of at most `block_length` tokens.
+
+    Under a topology all store the sum of their pairs: of blocks the last row and column are found
+    by subtraction, and rounding would leave something where nothing is allowed.
+    """
+    n_states, restricted = cells.n_states, cells.topology is not None
     lengths = np.diff(starts)
     windows = np.ones_like(lengths) if block_length is None else -(-lengths // block_length)
     total = int(windows.sum())
@@ -76,7 +81,7 @@ def units_for(starts, count, n_states, block_length=None):
     begin = begin - borrowed
     entries, pairs = np.empty(total, np.int64), np.empty(total, np.int64)
     _measure(begin, end, borrowed, count, entries, pairs)
-    summed = pairs > n_states * n_states
+    summed = (pairs > n_states * n_states) | (restricted & (end - begin > 1))
     pairs[summed] = n_states * n_states
     offsets = [np.concatenate([[0], np.cumsum(sizes)]) for sizes in (entries, pairs)]
     return Units(begin, end, borrowed, summed, *offsets)

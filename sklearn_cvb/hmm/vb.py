@@ -23,6 +23,14 @@ def _prior_totals(prior):
     return np.atleast_1d(prior.start_total), prior.transition_total, prior.emission_total
 
 
+def _allowed(cells):
+    """Which flat cells of the three tables a topology allows: masks, or slices of all of them."""
+    every, topology = slice(None), cells.topology
+    if topology is None:
+        return every, every, every
+    return topology.start, topology.transition.ravel(), every
+
+
 class VBHMM(BatchHMM):
     """Hidden Markov model learned by variational Bayes.
 
@@ -30,6 +38,11 @@ class VBHMM(BatchHMM):
     ----------
     n_components : int, default=2
         Number of hidden states.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which state may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence stays in one state, a mixture for every sequence.
+        "left-right": a sequence starts in state 0 and never goes back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow.
     alpha : float or "auto", default=0.1
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -118,6 +131,7 @@ class VBHMM(BatchHMM):
         self,
         n_components=2,
         *,
+        topology="full",
         alpha=0.1,
         beta=0.1,
         start_alpha=None,
@@ -135,6 +149,7 @@ class VBHMM(BatchHMM):
         verbose=0,
     ):
         self.n_components = n_components
+        self.topology = topology
         self.alpha = alpha
         self.beta = beta
         self.start_alpha = start_alpha
@@ -182,15 +197,18 @@ class VBHMM(BatchHMM):
         if min(divisor.min() for divisor in divisors) <= _SMALLEST_RATIO:
             return super()._maximise(counts, prior, cells, kept)
         rows = (np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state)
-        weights = Weights(*(np.empty(table.shape) for table in counts))
+        weights = Weights(*(np.zeros(table.shape) for table in counts))
         divergence = 0.0
-        for count, name, row, divisor, weight in zip(
-            counts, HMMCounts._fields, rows, divisors, weights, strict=True
+        for count, name, row, divisor, weight, allowed in zip(
+            counts, HMMCounts._fields, rows, divisors, weights, _allowed(cells), strict=True
         ):
-            of_prior = np.ravel(getattr(prior, name))
+            of_prior = np.ravel(getattr(prior, name))[allowed]
+            # A view, or a copy where a topology rules cells out.
+            result = weight.reshape(-1)[allowed]
             divergence += expected_weights(
-                np.ravel(count), of_prior, row, divisor, weight.reshape(-1)
+                np.ravel(count)[allowed], of_prior, row[allowed], divisor, result
             )
+            weight.reshape(-1)[allowed] = result
         for row, total, of_prior in zip(sums, totals, _prior_totals(prior), strict=True):
             divergence += np.sum(gammaln(total) - gammaln(of_prior) - row * digamma(total))
         return weights, float(divergence)
@@ -199,12 +217,13 @@ class VBHMM(BatchHMM):
         """KL divergence of the parameters' posterior from their prior."""
         u, totals = dirichlet_parameters(counts, prior, cells)
         return sum(
-            kl_divergence(cell, prior_cell, total, prior_total)
-            for cell, prior_cell, total, prior_total in zip(
+            kl_divergence(np.ravel(cell)[kept], np.ravel(prior_cell)[kept], total, prior_total)
+            for cell, prior_cell, total, prior_total, kept in zip(
                 u,
                 (prior.start, prior.transition, prior.emission),
                 totals,
                 _prior_totals(prior),
+                _allowed(cells),
                 strict=True,
             )
         )

@@ -6,9 +6,10 @@ import pytest
 import restatement
 import restatement_token
 from estimators import make_estimator, posterior_means
+from hmm.chain_deviations import deviations, exact_together, one_hot, together
 from problems import make_problem, with_priors
 
-N_SWEEPS, N_BURN_IN, N_BATCHES = 21_000, 1_000, 40
+N_SWEEPS, N_BURN_IN = 21_000, 1_000
 
 PROBLEMS = {
     "free": make_problem([[0, 1, 0], [1, 2], [2, 2, 0]], 2, 3, 0.4, 0.3),
@@ -35,35 +36,6 @@ def chains():
     return {name: _chain(problem) for name, problem in PROBLEMS.items()}
 
 
-def _standard_errors(indicators):
-    """Batch means: the error of the mean of each column of a chain of indicators."""
-    size = len(indicators) // N_BATCHES
-    batches = indicators[: size * N_BATCHES].reshape(N_BATCHES, size, -1).mean(axis=1)
-    spread = batches.std(axis=0, ddof=1) / np.sqrt(N_BATCHES)
-    # Without the floor a column that hardly ever moves would look certain.
-    mean = indicators.mean(axis=0)
-    return np.maximum(spread, np.sqrt((mean * (1 - mean) + 1e-4) / len(indicators)))
-
-
-def _deviations(indicators, exact):
-    """Deviations of the chain's means from exact probabilities, in standard errors."""
-    return (indicators.mean(axis=0) - exact) / _standard_errors(indicators)
-
-
-def _one_hot(samples, n_states):
-    return (samples[:, :, None] == np.arange(n_states)).reshape(len(samples), -1).astype(float)
-
-
-def _together(samples):
-    rows, columns = np.triu_indices(samples.shape[1], 1)
-    return (samples[:, rows] == samples[:, columns]).astype(float)
-
-
-def _exact_together(problem):
-    table = brute.collapsed_posterior(problem).co_assignment
-    return table[np.triu_indices(len(table), 1)]
-
-
 def test_samples_cover_the_kept_sweeps(chains):
     for name, problem in PROBLEMS.items():
         samples = chains[name].samples_
@@ -77,15 +49,15 @@ def test_samples_cover_the_kept_sweeps(chains):
 def test_marginals_match_where_the_dictionary_fixes_the_states(chains):
     problem, samples = PROBLEMS["dictionary"], chains["dictionary"].samples_
     exact = np.concatenate(brute.collapsed_posterior(problem).marginals).ravel()
-    indicators = _one_hot(samples, problem.n_states)
-    assert np.abs(_deviations(indicators, exact)).max() < 5
+    indicators = one_hot(samples, problem.n_states)
+    assert np.abs(deviations(indicators, exact)).max() < 5
     assert np.abs(indicators.mean(axis=0) - exact).max() < 0.04
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_co_assignments_match(chains, name):
-    indicators, exact = _together(chains[name].samples_), _exact_together(PROBLEMS[name])
-    assert np.abs(_deviations(indicators, exact)).max() < 5
+    indicators, exact = together(chains[name].samples_), exact_together(PROBLEMS[name])
+    assert np.abs(deviations(indicators, exact)).max() < 5
     assert np.abs(indicators.mean(axis=0) - exact).max() < 0.04
 
 
@@ -93,8 +65,8 @@ def test_co_assignments_match(chains, name):
 def test_other_priors_would_be_noticed(chains, name):
     problem = PROBLEMS[name]
     other = with_priors(problem, 3 * problem.alpha, 3 * problem.beta)
-    deviations = _deviations(_together(chains[name].samples_), _exact_together(other))
-    assert np.abs(deviations).max() > 8
+    wrong = deviations(together(chains[name].samples_), exact_together(other))
+    assert np.abs(wrong).max() > 8
 
 
 def _sample_weights(problem, sample):

@@ -1,0 +1,291 @@
+"""What the chains of a sampler tell: likelihoods over samples, traces, convergence, export."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_cvb.hmm.parameters import empty_counts, log_weights, posterior_mean
+from sklearn_cvb.hmm.sampling import count_slots, slots_of
+from sklearn_cvb.hmm.summaries import mixture_intervals
+from sklearn_cvb.kernels import decoding
+from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
+
+
+class Chains(NamedTuple):
+    """Traces of all restarts after burn-in, one value a sweep, shape (n_init, n_draws) each.
+
+    Attributes
+    ----------
+    log_joint : ndarray
+        log p(x, z | alpha, beta) (nats).
+    alpha, beta : ndarray
+        Concentrations.
+    n_occupied : ndarray
+        Number of states that have a token.
+    """
+
+    log_joint: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    n_occupied: np.ndarray
+
+
+class Convergence(NamedTuple):
+    """How well a traced quantity is known.
+
+    Attributes
+    ----------
+    mean, standard_deviation : float
+        Over the draws of all chains.
+    r_hat : float
+        Rank-normalised split R-hat; above 1.01 the chains disagree.
+    effective_sample_size : float
+        How many independent draws would know the mean rank as well ("bulk").
+    """
+
+    mean: float
+    standard_deviation: float
+    r_hat: float
+    effective_sample_size: float
+
+
+class Draw(NamedTuple):
+    """What is kept of every sweep."""
+
+    log_joint: float
+    alpha: float
+    beta: float
+    n_occupied: int
+    is_kept: bool
+
+
+def chains_of(traces, n_burn_in):
+    """The chains of all restarts, without their burn-in and as long as the shortest (or None)."""
+    n_draws = min(len(trace) for trace in traces) - n_burn_in
+    if n_draws < 1:
+        return None
+    tables = np.array([trace[n_burn_in : n_burn_in + n_draws] for trace in traces], dtype=float)
+    return Chains(*(tables[:, :, column] for column in range(len(Chains._fields))))
+
+
+class ChainsMixin:
+    """Reading the samples and the traces of a fitted sampler."""
+
+    def score_samples(self, X):
+        """Log-likelihood of every sequence, averaged over samples (paper eq. 28).
+
+        With annealing there are no samples of the posterior, and posterior-mean parameters are
+        used instead (eq. 27).
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            log p(x) in nats per sequence.
+        """
+        return self._log_likelihoods(X)[0]
+
+    def perplexity(self, X, per="token"):
+        """exp of minus the mean log-likelihood averaged over samples (paper eqs. 26 and 28).
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        per : {"token", "sequence"}, default="token"
+            What the mean is taken over.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            With annealing: its samples are not of the posterior.
+        """
+        if self.temperatures is not None:
+            raise ValueError(
+                "perplexity averages over samples of the posterior (eq. 28): fit with "
+                "temperatures=None; score uses averaged parameters with any temperatures"
+            )
+        return super().perplexity(X, per)
+
+    def credible_intervals(self, level=0.95):
+        """Equal-tailed credible intervals of all probabilities, from the kept samples.
+
+        Given the states of a sample each row is a Dirichlet and each probability a Beta; the
+        posterior is the mixture of these over the samples, and the intervals hold its quantiles.
+        States may change their names during a chain where no dictionary or label tells them apart
+        (label switching): the intervals then cover all of a state's roles.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Posterior probability inside each interval.
+
+        Returns
+        -------
+        CredibleIntervals
+            `start`, `transition` and `emission`: arrays of shape (2, n_components),
+            (2, n_components, n_components) and (2, n_components, n_symbols), lower ends first.
+
+        Raises
+        ------
+        ValueError
+            With annealing, or if no sample was kept.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import GibbsHMM
+        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
+        >>> model = GibbsHMM(n_components=2, max_iter=200, random_state=0).fit(X)
+        >>> lower, upper = model.credible_intervals(level=0.9).transition
+        >>> bool((lower < model.transmat_).all() and (model.transmat_ < upper).all())
+        True
+        """
+        self._check_posterior("credible_intervals")
+        posteriors = (
+            (self._sample_counts(path), self._sample_prior(row))
+            for row, path in enumerate(self.samples_)
+        )
+        return mixture_intervals(posteriors, self._cells, level)
+
+    def convergence(self):
+        """R-hat and effective sample size of what does not depend on the names of the states.
+
+        The restarts (`n_init`) are the chains. Every chain may name the states its own way, and
+        may change names on its way: traces of one state's probabilities then disagree between
+        chains that agree in all that matters. The log joint probability, the number of occupied
+        states and learned concentrations are the same under any names.
+
+        Returns
+        -------
+        dict
+            Name of each traced quantity (`log_joint`, `n_occupied`; `alpha` and `beta` where they
+            are learned): a `Convergence` of mean, standard_deviation, r_hat and
+            effective_sample_size. NaN for what never changed, and with fewer than 4 sweeps after
+            burn-in.
+
+        Raises
+        ------
+        ValueError
+            With annealing.
+
+        References
+        ----------
+        Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-normalization, folding, and
+        localization: an improved R-hat for assessing convergence of MCMC", Bayesian Analysis.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import GibbsHMM
+        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
+        >>> model = GibbsHMM(n_components=2, n_init=4, max_iter=500, random_state=0).fit(X)
+        >>> sorted(model.convergence())
+        ['log_joint', 'n_occupied']
+        >>> model.convergence()["log_joint"].r_hat < 1.05
+        True
+        """
+        return {name: _convergence(draws) for name, draws in self._traced("convergence").items()}
+
+    def to_inference_data(self):
+        """The traces of all restarts for ArviZ, which must be installed.
+
+        Group ``posterior`` holds `n_occupied`, and `alpha` and `beta` where they are learned;
+        ``sample_stats`` holds `lp`, the log joint probability (nats). Restarts are the chains, and
+        draws are the sweeps after burn-in. Probabilities of single states are left out, because
+        chains name the states each their own way (see `convergence`).
+
+        Returns
+        -------
+        arviz.InferenceData
+            From ArviZ 1.0 on an ``xarray.DataTree`` with the same groups.
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        ValueError
+            With annealing.
+        """
+        groups = self._inference_groups()
+        try:
+            import arviz
+        except ImportError as error:
+            raise ImportError(
+                "to_inference_data needs ArviZ: install it with `python -m pip install arviz`"
+            ) from error
+        # From 1.0 on groups come in one dictionary.
+        if hasattr(arviz, "InferenceData"):
+            return arviz.from_dict(**groups)
+        return arviz.from_dict(groups)
+
+    def _inference_groups(self):
+        """Names and (n_chains, n_draws) arrays of each group of the export."""
+        traced = self._traced("to_inference_data")
+        return {"sample_stats": {"lp": traced.pop("log_joint")}, "posterior": traced}
+
+    def _traced(self, name):
+        """The label-free traces by name; concentrations only where they are learned."""
+        self._check_posterior(name)
+        chains = self.chains_._asdict()
+        for parameter in ("alpha", "beta"):
+            if getattr(self, parameter) != "auto":
+                del chains[parameter]
+        return chains
+
+    def _check_posterior(self, name):
+        """Raise unless the samples are of the posterior."""
+        check_is_fitted(self)
+        if self.temperatures is not None:
+            raise ValueError(f"{name} needs samples of the posterior: fit with temperatures=None")
+        if self.samples_ is None or self.chains_ is None:
+            raise ValueError(f"{name} needs a kept sample: the fit ended before n_burn_in sweeps")
+
+    def _log_likelihoods(self, X):
+        corpus = self._encoded(X)
+        if self.samples_ is None:
+            return super()._log_likelihoods(X)
+        lattice = self._lattice_of(corpus)
+        log_z = np.empty((len(self.samples_), corpus.n_sequences))
+        for row, path in zip(log_z, self.samples_, strict=True):
+            weights = posterior_mean(self._sample_counts(path), self._prior, self._cells)
+            decoding.log_likelihood(weights, log_weights(weights), lattice, corpus.starts, row)
+        return logsumexp(log_z, axis=0) - math.log(len(log_z)), corpus.n_observed
+
+    def _sample_counts(self, path):
+        """Counts of one kept sample, the unknown item's as `handle_unknown` says."""
+        problem = self._training
+        counts = empty_counts(problem.cells)
+        slots = np.empty(len(path), np.int32)
+        slots_of(problem.lattice, path.astype(np.int32), slots)
+        count_slots(problem.lattice, problem.corpus.starts, slots, counts)
+        return self._with_rare(counts, problem)
+
+    def _sample_prior(self, row):
+        """Prior of one kept sample: its own where concentrations are learned."""
+        if self.alpha != "auto" and self.beta != "auto":
+            return self._prior
+        alpha, beta = self._sample_concentrations[row].tolist()
+        concentrations = self._first_concentrations()._replace(alpha=alpha, beta=beta)
+        return self._priors(self._cells, concentrations)
+
+    def _with_rare(self, counts, problem):
+        rare = self._rare_counts(counts, problem)
+        if rare is None:
+            return counts
+        emission = counts.emission.copy()
+        emission[problem.cells.unknown] += rare
+        return counts._replace(emission=emission)
+
+
+def _convergence(draws):
+    return Convergence(
+        float(draws.mean()), float(draws.std(ddof=1)), r_hat(draws), effective_sample_size(draws)
+    )

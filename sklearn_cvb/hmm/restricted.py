@@ -1,0 +1,68 @@
+"""Problems under a topology: tokens that stand alone, and sequences that no path can explain."""
+
+import numpy as np
+
+from sklearn_cvb.hmm.parameters import log_weights, uniform_weights
+from sklearn_cvb.kernels.decoding import log_likelihood
+from sklearn_cvb.lattice import problem_of
+
+
+def restricted_problem(corpus, lattice, cells):
+    """A problem that keeps to the topology of `cells`.
+
+    Where no state depends on another every token is a sequence of its own. Else the sequences that
+    no path can explain are set aside: collapsed methods could not take them out of the counts.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    lattice : Lattice
+    cells : Cells
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    ValueError
+        If no sequence can be explained.
+    """
+    topology = cells.topology
+    if topology is None:
+        return problem_of(corpus, lattice, cells)
+    lengths = np.diff(corpus.starts)
+    if topology.tied:
+        alone = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
+        sequences = np.repeat(np.arange(len(lengths)), lengths)
+        return problem_of(alone, lattice, cells)._replace(given=corpus, sequences=sequences)
+    possible = _possible(corpus, lattice, cells)
+    if possible.all():
+        return problem_of(corpus, lattice, cells)
+    if not possible.any():
+        raise ValueError(
+            "topology, tag_dictionary and labels leave no sequence any path: see `topology`"
+        )
+    left_out = _some_sequences(corpus, lattice, cells, ~possible)
+    return _some_sequences(corpus, lattice, cells, possible)._replace(left_out=left_out)
+
+
+def _possible(corpus, lattice, cells):
+    """Whether some path explains each sequence."""
+    weights = uniform_weights(cells)
+    weights = weights._replace(emission=np.ones_like(weights.emission))
+    log_z = np.empty(corpus.n_sequences)
+    log_likelihood(weights, log_weights(weights), lattice, corpus.starts, log_z)
+    return np.isfinite(log_z)
+
+
+def _some_sequences(corpus, lattice, cells, chosen):
+    """The problem of the chosen sequences alone."""
+    lengths = np.diff(corpus.starts)
+    tokens = np.repeat(chosen, lengths)
+    starts = np.concatenate([[0], np.cumsum(lengths[chosen])])
+    some = corpus._replace(tokens=corpus.tokens[tokens], starts=starts, width=None)
+    narrowed = lattice._replace(first=lattice.first[tokens], count=lattice.count[tokens])
+    return problem_of(some, narrowed, cells)._replace(
+        given=corpus, sequences=np.flatnonzero(chosen), places=np.flatnonzero(tokens)
+    )

@@ -1,0 +1,85 @@
+"""Which states may follow which: the zeros of the transition table."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+NAMES = ("full", "independent", "constant", "left-right")
+
+
+class Topology(NamedTuple):
+    """What a model rules out beforehand.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_states,), bool
+        Where a sequence may start.
+    transition : ndarray of shape (n_states, n_states), bool
+        Which state (column) may follow which (row).
+    tied : bool
+        Whether all rows of transitions are the start row: no state depends on the one before.
+    """
+
+    start: np.ndarray
+    transition: np.ndarray
+    tied: bool
+
+    def masked(self, start, transition):
+        """Copies of a start row and of a transition table with zeros where nothing is allowed."""
+        return np.where(self.start, start, 0.0), np.where(self.transition, transition, 0.0)
+
+
+def topology_of(value, n_states):
+    """Read the parameter `topology`.
+
+    Parameters
+    ----------
+    value : {"full", "independent", "constant", "left-right"} or array-like
+        A boolean table says which state (column) may follow which (row).
+    n_states : int
+
+    Returns
+    -------
+    Topology or None
+        None where everything is allowed.
+
+    Raises
+    ------
+    ValueError
+        If a table is not boolean, not (n_states, n_states), or lets nothing follow a state.
+    """
+    every = np.ones(n_states, bool)
+    allowed = np.ones((n_states, n_states), bool)
+    if isinstance(value, str):
+        if value == "independent":
+            return Topology(every, allowed, True)
+        if value == "constant":
+            allowed = np.eye(n_states, dtype=bool)
+        elif value == "left-right":
+            allowed = np.triu(allowed)
+            every[1:] = False
+    else:
+        allowed = _checked(np.asarray(value), n_states)
+    if allowed.all() and every.all():
+        return None
+    return Topology(every, allowed, False)
+
+
+def _checked(table, n_states):
+    if table.dtype != bool or table.shape != (n_states, n_states):
+        raise ValueError(
+            f"topology must be one of {', '.join(NAMES)}, or a boolean table of shape "
+            f"{(n_states, n_states)} that says which state may follow which, got a table of "
+            f"{table.dtype} of shape {table.shape}"
+        )
+    dead = np.flatnonzero(~table.any(axis=1))
+    if len(dead):
+        raise ValueError(f"topology lets no state follow states {dead.tolist()[:5]}")
+    return table.copy()
+
+
+def same_topology(first, second):
+    """Whether two topologies allow the same."""
+    if first is None or second is None:
+        return first is second
+    return all(map(np.array_equal, first, second))
