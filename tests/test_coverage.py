@@ -15,6 +15,6 @@ def test_samples_cover_what_variational_intervals_miss(monkeypatch):
     inside = {name: np.mean(figures["inside"]) for name, figures in found.items()}
     assert inside["VB"] < 0.8
     assert 0.85 < inside["Gibbs token"] < 0.95
-    assert inside["VB"] < inside["CVB sequence"] < inside["Gibbs token"]
+    assert inside["CVB sequence"] < 0.8
     assert "Gibbs token" in table(found, (0.9,))
     assert "benchmarks.coverage" in sys.modules

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of
 from sklearn_cvb.hmm.concentrations import Concentrations, learn
@@ -34,6 +33,7 @@ from sklearn_cvb.hmm.sampling import (
     sweep_gibbs,
 )
 from sklearn_cvb.hmm.sequence_sampling import sweep_by_sequence
+from sklearn_cvb.hmm.start import counts_from_marginals
 from sklearn_cvb.hmm.units import tally_of
 from sklearn_cvb.kernels.chain import Weights
 from sklearn_cvb.kernels.decoding import best_states, sample_paths
@@ -279,17 +279,7 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         prior = self._priors(problem.cells, concentrations)
         start = self._starting_point(problem, prior, rng)
         lattice, starts = problem.lattice, problem.corpus.starts
-        slots = np.empty(len(problem.corpus.tokens), np.int32)
-        if start.posterior is not None and problem.cells.topology is None:
-            draw_slots(lattice, start.posterior, rng.random(len(slots)), slots)
-        else:
-            weights, chain = starting.chain_of(start, problem)
-            logs = log_weights(weights)
-            path, log_z = np.empty_like(slots), np.empty(len(starts) - 1)
-            sample_paths(weights, logs, chain, starts, rng, path, log_z)
-            if problem.cells.topology is not None and np.isneginf(log_z).any():
-                raise ValueError("init gives all paths that topology allows a probability of 0")
-            slots_of(lattice, path, slots)
+        slots = _first_slots(problem, prior, start, rng)
         counts = empty_counts(problem.cells)
         count_slots(lattice, starts, slots, counts)
         zeros = empty_counts(problem.cells)
@@ -438,6 +428,27 @@ class GibbsHMM(ChainsMixin, BaseHMM):
 
     def _predicting_weights(self):
         return self._mean_and_log()
+
+
+def _first_slots(problem, prior, start, rng):
+    """A path drawn from where a fit starts; it takes no step that the prior forbids."""
+    lattice, starts = problem.lattice, problem.corpus.starts
+    slots = np.empty(len(problem.corpus.tokens), np.int32)
+    weights = start.weights
+    if weights is None:
+        if prior.start.min() > 0.0 and prior.transition.min() > 0.0:
+            draw_slots(lattice, start.posterior, rng.random(len(slots)), slots)
+            return slots
+        counts = counts_from_marginals(problem, start.posterior)
+        weights = posterior_mean(counts, prior, problem.cells)
+    weights = weights._replace(
+        start=np.where(prior.start > 0.0, weights.start, 0.0),
+        transition=np.where(prior.transition > 0.0, weights.transition, 0.0),
+    )
+    path, log_z = np.empty_like(slots), np.empty(len(starts) - 1)
+    sample_paths(weights, log_weights(weights), lattice, starts, rng, path, log_z)
+    slots_of(lattice, path, slots)
+    return slots
 
 
 def _sweep_tokens(state, problem, prior, temperature, rng):

@@ -42,7 +42,7 @@ def certain_state(lattice, t):
     return lattice.state[lattice.first[t]]
 
 
-@jit
+@jit_token
 def _fill_run(factors, lattice, span, bounds, target):
     """Weights of a run's entries, those of its last token with the step to the border."""
     n_states = factors.start.size
@@ -83,7 +83,7 @@ def _draw(cumulative, n, level):
     return picked
 
 
-@jit
+@jit_token
 def _sample_backward(factors, lattice, span, size, levels, at, slots, work):
     """Draw the slots of a run from its forward messages; False where float64 may have lost mass."""
     position = size

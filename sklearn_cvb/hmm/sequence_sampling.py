@@ -94,58 +94,77 @@ def _shift_emission(urn, cell, state, change):
     weights.emit[state] = _weight(counts.emit[state] + prior.emit[state], power)
 
 
+@jit_token
+def _shift_run(urn, lattice, span, bounds, slots, change):
+    """Count the path of a run, and the steps to its borders, `change` times more."""
+    for t in range(span[0], min(span[1] + 1, bounds[1])):
+        slot = np.uint64(slots[t])
+        state, cell = lattice.state[slot], lattice.cell[slot]
+        if t == bounds[0]:
+            _shift_first(urn, state, change)
+        else:
+            _shift_step(urn, lattice.state[np.uint64(slots[t - 1])], state, change)
+        if cell >= 0 and t < span[1]:
+            _shift_emission(urn, np.uint64(cell), state, change)
+
+
 @jit
-def walk(urn, lattice, span, bounds, slots, change):
+def shift_run(urn, lattice, span, bounds, slots, change):
+    """`_shift_run` as a call, for what happens seldom."""
+    _shift_run(urn, lattice, span, bounds, slots, change)
+
+
+@jit
+def log_weight(urn, lattice, span, bounds, slots, is_counted):
     """Log weight of a run's path and of the steps to its borders (nats, at temperature 1).
 
-    With `change` -1 its counts are taken out on the way and with 1 added: the weight is then that
-    of a path whose own counts grow along it. With 0 the counts stay.
+    With `is_counted` its counts are added on the way: the weight is then that of a path whose own
+    counts grow along it.
     """
     counts, prior, _, _ = urn
-    log_weight, product = 0.0, 1.0
-    end = min(span[1] + 1, bounds[1])
-    for t in range(span[0], end):
-        numerator, denominator = 1.0, 1.0
+    total, product = 0.0, 1.0
+    for t in range(span[0], min(span[1] + 1, bounds[1])):
         slot = np.uint64(slots[t])
-        state = lattice.state[slot]
+        state, cell = lattice.state[slot], lattice.cell[slot]
+        denominator = 1.0
         if t == bounds[0]:
-            if change < 0.0:
-                _shift_first(urn, state, change)
             # The total of the start row is the same for all paths.
             numerator = counts.start[state] + prior.start[state]
-            if change > 0.0:
-                _shift_first(urn, state, change)
+            if is_counted:
+                _shift_first(urn, state, 1.0)
         else:
             before = lattice.state[np.uint64(slots[t - 1])]
-            if change < 0.0:
-                _shift_step(urn, before, state, change)
             numerator = counts.transition[before, state] + prior.transition[before, state]
             denominator = counts.out[before] + prior.out[before]
-            if change > 0.0:
-                _shift_step(urn, before, state, change)
-        cell = lattice.cell[slot]
+            if is_counted:
+                _shift_step(urn, before, state, 1.0)
         if cell >= 0 and t < span[1]:
             here = np.uint64(cell)
-            if change < 0.0:
-                _shift_emission(urn, here, state, change)
             numerator *= counts.emission[here] + prior.emission[here]
             denominator *= counts.emit[state] + prior.emit[state]
-            if change > 0.0:
-                _shift_emission(urn, here, state, change)
+            if is_counted:
+                _shift_emission(urn, here, state, 1.0)
         product *= numerator / denominator
         if not (_SMALLEST_PRODUCT < product < _LARGEST_PRODUCT):
-            log_weight += math.log(product)
+            total += math.log(product)
             product = 1.0
-    return log_weight + math.log(product)
+    return total + math.log(product)
 
 
 @jit_token
-def _walk_runs(urn, lattice, first, last, runs, bounds, slots, change):
-    """`walk` over all runs of a sequence."""
-    total = 0.0
-    for run in range(first, last):
-        total += walk(urn, lattice, span_of(runs, run), bounds, slots, change)
-    return total
+def _differ(span, slots, drawn):
+    """Whether two paths of a run differ."""
+    changed = False
+    for t in range(span[0], span[1]):
+        changed |= slots[t] != drawn[t]
+    return changed
+
+
+@jit_token
+def _copy(span, source, target):
+    """Copy the path of a run."""
+    for t in range(span[0], span[1]):
+        target[t] = source[t]
 
 
 @jit_token
@@ -155,6 +174,41 @@ def _scales(urn, factors):
     for k in range(weights.emit.size):
         factors.last_scale[k] = 1.0 / weights.emit[k]
         factors.scale[k] = factors.last_scale[k] / weights.out[k]
+
+
+@jit_token
+def _log_ratio(urn, lattice, own, runs, bounds, slots, drawn):
+    """Log of r, from counts without the sequence; leaves them with the drawn path.
+
+    Runs that are drawn as they were cancel: they are counted first.
+    """
+    gain = 0.0
+    any_changed = False
+    for run in own:
+        span = span_of(runs, run)
+        if _differ(span, slots, drawn):
+            gain += log_weight(urn, lattice, span, bounds, slots, False)
+            gain -= log_weight(urn, lattice, span, bounds, drawn, False)
+            any_changed = True
+    for run in own:
+        span = span_of(runs, run)
+        if not _differ(span, slots, drawn):
+            _shift_run(urn, lattice, span, bounds, drawn, 1.0)
+    if not any_changed:
+        return 0.0
+    for run in own:
+        span = span_of(runs, run)
+        if _differ(span, slots, drawn):
+            gain -= log_weight(urn, lattice, span, bounds, slots, True)
+    for run in own:
+        span = span_of(runs, run)
+        if _differ(span, slots, drawn):
+            shift_run(urn, lattice, span, bounds, slots, -1.0)
+    for run in own:
+        span = span_of(runs, run)
+        if _differ(span, slots, drawn):
+            gain += log_weight(urn, lattice, span, bounds, drawn, True)
+    return gain
 
 
 @jit
@@ -185,36 +239,35 @@ def sweep_sequences(urn, factors, lattice, starts, runs, slots, drawn, levels, c
     at = 0
     n_accepted, n_proposed = 0, 0
     for i in range(starts.size - 1):
-        first, last = runs.sequence[i], runs.sequence[i + 1]
-        if first == last:
+        own = range(runs.sequence[i], runs.sequence[i + 1])
+        if runs.sequence[i] == runs.sequence[i + 1]:
             continue
         bounds = starts[i], starts[i + 1]
         n_proposed += 1
-        grown = _walk_runs(urn, lattice, first, last, runs, bounds, slots, -1.0)
+        for run in own:
+            _shift_run(urn, lattice, span_of(runs, run), bounds, slots, -1.0)
         _scales(urn, factors)
         possible = True
-        for run in range(first, last):
+        for run in own:
             span = span_of(runs, run)
             if not draw_run(factors, lattice, span, bounds, levels, at, drawn, work):
                 possible = False
             at += span[1] - span[0]
-        accepted = False
-        if possible:
-            grown -= _walk_runs(urn, lattice, first, last, runs, bounds, slots, 0.0)
-            grown_new = -_walk_runs(urn, lattice, first, last, runs, bounds, drawn, 0.0)
-            grown_new += _walk_runs(urn, lattice, first, last, runs, bounds, drawn, 1.0)
-            # Not a number: the old path was impossible.
-            accepted = not math.log(chances[i]) > urn.power * (grown_new - grown)
-            if not accepted:
-                _walk_runs(urn, lattice, first, last, runs, bounds, drawn, -1.0)
-        source, target = (drawn, slots) if accepted else (slots, drawn)
-        for run in range(first, last):
-            for t in range(runs.begin[run], runs.end[run]):
-                target[t] = source[t]
-        if accepted:
-            n_accepted += 1
-        else:
-            _walk_runs(urn, lattice, first, last, runs, bounds, slots, 1.0)
+        if not possible:
+            for run in own:
+                _copy(span_of(runs, run), slots, drawn)
+        gain = _log_ratio(urn, lattice, own, runs, bounds, slots, drawn)
+        # Not a number: the old path was impossible.
+        accepted = possible and not math.log(chances[i]) > urn.power * gain
+        n_accepted += accepted
+        for run in own:
+            span = span_of(runs, run)
+            if accepted:
+                _copy(span, drawn, slots)
+            elif _differ(span, slots, drawn):
+                shift_run(urn, lattice, span, bounds, drawn, -1.0)
+                shift_run(urn, lattice, span, bounds, slots, 1.0)
+                _copy(span, slots, drawn)
     return n_accepted, n_proposed
 
 

@@ -8,12 +8,15 @@ from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincinv, expit, logit
 
 from sklearn_cvb.hmm.parameters import dirichlet_parameters, word_major
 
-# Halvings of the bracket around the quantile of a mixture: its width shrinks a millionfold.
-_HALVINGS = 20
+# Halvings of the bracket around the quantile of a mixture: its width shrinks a billionfold.
+_HALVINGS = 32
+
+# Probabilities whose log odds are finite.
+_SMALLEST, _LARGEST = 1e-300, 1.0 - 2.0**-53
 
 # (cell, sample) entries whose quantiles are sought together.
 _CHUNK = 1 << 18
@@ -169,15 +172,16 @@ def _mixture_quantile(own, other, tail):
     """Where the mean distribution function of each column's components reaches `tail`."""
     each = _beta_quantile(own, other, tail)
     low, high = each.min(axis=0), each.max(axis=0)
-    open_columns = np.flatnonzero(high > low)
-    own, other = own[:, open_columns], other[:, open_columns]
-    below, above = low[open_columns], high[open_columns]
+    between = np.flatnonzero(high > low)
+    own, other = own[:, between], other[:, between]
+    # Sparse components reach down to 1e-300: halve log odds.
+    below, above = (logit(np.clip(ends[between], _SMALLEST, _LARGEST)) for ends in (low, high))
     for _ in range(_HALVINGS):
         middle = 0.5 * (below + above)
-        reached = _beta_share(own, other, middle).mean(axis=0) >= tail
+        reached = _beta_share(own, other, expit(middle)).mean(axis=0) >= tail
         above = np.where(reached, middle, above)
         below = np.where(reached, below, middle)
-    low[open_columns] = 0.5 * (below + above)
+    low[between] = expit(0.5 * (below + above))
     return low
 
 

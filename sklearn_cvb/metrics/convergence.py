@@ -34,8 +34,8 @@ def r_hat(chains):
     >>> import numpy as np
     >>> from sklearn_cvb.metrics import r_hat
     >>> draws = np.random.default_rng(0).normal(size=(4, 500))
-    >>> round(r_hat(draws), 2), round(r_hat(draws + np.arange(4)[:, None]), 2)
-    (1.0, 1.72)
+    >>> r_hat(draws) < 1.02, r_hat(draws + np.arange(4)[:, None]) > 1.3
+    (True, True)
     """
     halves = _halves(chains)
     if halves is None:
@@ -124,11 +124,13 @@ def _sample_size(chains):
     total = covariance[0] + (chains.mean(axis=1).var(ddof=1) if n_chains > 1 else 0.0)
     correlation = 1.0 - (within - covariance) / total
     correlation[0] = 1.0
-    pairs = correlation[: n_draws // 2 * 2].reshape(-1, 2).sum(axis=1)
+    # Stan and ArviZ stop short of the last lags; so does this, to give the same figures.
+    last = max(0, (n_draws - 1) // 2 - 1)
+    pairs = correlation[: 2 * last + 2].reshape(-1, 2).sum(axis=1)
     negative = np.flatnonzero(pairs < 0.0)
-    n_pairs = negative[0] if len(negative) else len(pairs)
+    n_pairs = negative[0] if len(negative) else last
     monotone = np.minimum.accumulate(pairs[:n_pairs])
     # The even lag after the last pair counts where it is positive: it lowers the variance.
-    rest = max(correlation[2 * n_pairs], 0.0) if 2 * n_pairs < n_draws else 0.0
+    rest = max(correlation[2 * n_pairs], 0.0)
     time = max(-1.0 + 2.0 * monotone.sum() + rest, 1.0 / np.log10(chains.size))
     return float(chains.size / time)

@@ -32,6 +32,8 @@ ALGORITHMS = {
     "cvb blocks": (CVBHMM, {"block_length": 100}),
     "cvb token": (CVBHMM, {"update": "token"}),
     "gibbs": (GibbsHMM, {"n_burn_in": 0, "thin": 1}),
+    "gibbs sequence": (GibbsHMM, {"update": "sequence", "n_burn_in": 0, "thin": 1}),
+    "gibbs parameter": (GibbsHMM, {"update": "parameter", "n_burn_in": 0, "thin": 1}),
 }
 
 

@@ -143,4 +143,4 @@ def test_alternating_chain_has_the_moments_of_the_prior(update):
     deviation = (chain.mean(axis=0) - direct.mean(axis=0)) / error
     assert np.abs(deviation).max() < 4
     # The chain moves enough for a wrong sampler to be noticed.
-    assert (error < 0.05 * direct.std(axis=0) + 0.05).all()
+    assert (error < 0.08 * direct.std(axis=0)).all()

@@ -78,7 +78,7 @@ def test_intervals_of_samples_are_quantiles_of_their_mixture():
 
 def test_quantiles_of_a_mixture_solve_their_equation():
     rng = np.random.default_rng(0)
-    own, other = rng.gamma(1.0, 3.0, (2, 7, 40))
+    own, other = 0.05 + rng.gamma(1.0, 3.0, (2, 7, 40))
     for tail in (0.025, 0.5, 0.975):
         value = _mixture_quantile(own, other, tail)
         share = beta_distribution.cdf(value, own, other).mean(axis=0)

@@ -64,6 +64,8 @@ def _settings(name):
     ways = [{"init": "token"}, {"init": "parameter"}, {"init": "unambiguous"}]
     if name.startswith("CVB"):
         ways += [{"update": "token"}, {"update": "token", "order": 2}, {"block_length": 2}]
+    if name.startswith("Gibbs"):
+        ways += [{"update": "sequence"}, {"update": "parameter"}]
     if not name.startswith("EM"):
         ways += [{"alpha": "auto", "beta": "auto", "max_iter": 22, "tol": 0}]
     return ways

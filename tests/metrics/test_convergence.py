@@ -37,8 +37,9 @@ def test_r_hat_is_that_of_ranks_of_halves(n_draws):
 
 
 def test_r_hat_of_a_small_table():
-    # Ranks 1 2 | 3 4, one half a row: normal scores of (r - .375) / 4.25.
-    assert r_hat([[1.0, 2.0, 3.0, 4.0]]) == pytest.approx(2.27157, abs=1e-5)
+    # Ranks 1 2 | 3 4 score -1.0491 -.2993 | .2993 1.0491: variance .2811 within a half, .9091 of
+    # the two means, and (1 / 2 + .9091 / .2811) ** .5 is
+    assert r_hat([[1.0, 2.0, 3.0, 4.0]]) == pytest.approx(1.9324, abs=1e-3)
 
 
 def test_r_hat_notices_places_spreads_and_trends():
@@ -66,18 +67,36 @@ def test_effective_sample_size_of_an_autoregression(share):
         assert effective_sample_size(chains.T, kind=kind) == pytest.approx(exact, rel=0.12)
 
 
-def test_effective_sample_size_of_a_small_table():
-    """Two halves (0, 1, 0, 2) and (1, 1, 3, 0), every step by hand."""
-    chains = np.array([[0.0, 1.0, 0.0, 2.0, 1.0, 1.0, 3.0, 0.0]])
-    halves = chains.reshape(2, 4)
+def _slow_sample_size(halves):
+    """Geyer's initial monotone sequence lag by lag."""
+    n_chains, n_draws = halves.shape
     centred = halves - halves.mean(axis=1, keepdims=True)
-    lags = [np.mean([(row[: 4 - k] * row[k:]).sum() / 4 for row in centred]) for k in range(4)]
-    within = lags[0] * 4 / 3
+    lags = [
+        np.mean([(row[: n_draws - k] * row[k:]).sum() / n_draws for row in centred])
+        for k in range(n_draws)
+    ]
+    within = lags[0] * n_draws / (n_draws - 1)
     total = lags[0] + halves.mean(axis=1).var(ddof=1)
     rho = [1.0] + [1 - (within - lag) / total for lag in lags[1:]]
-    assert rho[0] + rho[1] > 0 > rho[2] + rho[3]
-    time = max(-1 + 2 * (rho[0] + rho[1]) + max(rho[2], 0), 1 / np.log10(8))
-    assert effective_sample_size(chains, kind="mean") == pytest.approx(8 / time)
+    time, lag, smallest = -1.0, 0, np.inf
+    while lag + 4 < n_draws and rho[lag] + rho[lag + 1] >= 0:
+        smallest = min(smallest, rho[lag] + rho[lag + 1])
+        time += 2 * smallest
+        lag += 2
+    time += max(rho[lag], 0)
+    return n_chains * n_draws / max(time, 1 / np.log10(n_chains * n_draws))
+
+
+@pytest.mark.parametrize("n_draws", [8, 12, 13, 40])
+def test_effective_sample_size_of_small_tables(n_draws):
+    rng = np.random.default_rng(n_draws)
+    for steps in (1, 0.3):
+        noise = rng.normal(size=(2, n_draws))
+        chains = steps * np.cumsum(noise, axis=1) + noise[::-1]
+        half = n_draws // 2
+        halves = np.concatenate([chains[:, :half], chains[:, -half:]])
+        expected = _slow_sample_size(halves)
+        assert effective_sample_size(chains, kind="mean") == pytest.approx(expected, rel=1e-9)
 
 
 def test_nothing_to_say():
