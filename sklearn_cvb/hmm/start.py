@@ -119,23 +119,6 @@ def kept_to_start(start, problem):
     return Start(entries, None)
 
 
-def chain_of(start, problem):
-    """Weights and lattice of the chain that a start describes, under the problem's topology.
-
-    Posteriors become the weights of states, token by token, and any allowed step is as likely.
-    """
-    if start.weights is not None:
-        return start.weights, problem.lattice
-    lattice, count = problem.lattice, problem.lattice.count
-    first = np.cumsum(count, dtype=np.int64) - count
-    own = lattice._replace(
-        first=first.astype(lattice.first.dtype),
-        state=entry_states(lattice),
-        cell=np.arange(len(start.posterior), dtype=lattice.cell.dtype),
-    )
-    return uniform_weights(problem.cells)._replace(emission=start.posterior), own
-
-
 def posterior_of(start, problem):
     """Token posteriors of a start; its weights get one forward-backward pass."""
     if start.posterior is not None:
