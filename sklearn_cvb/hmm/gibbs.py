@@ -33,6 +33,7 @@ from sklearn_cvb.hmm.sampling import (
     sweep_gibbs,
 )
 from sklearn_cvb.hmm.sequence_sampling import sweep_by_sequence
+from sklearn_cvb.hmm.start import counts_from_marginals
 from sklearn_cvb.hmm.units import tally_of
 from sklearn_cvb.kernels.chain import Weights
 from sklearn_cvb.kernels.decoding import best_states, sample_paths
@@ -163,8 +164,6 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         log p(x, z | alpha, beta) after every sweep (nats).
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
-    restart_histories_ : list of ndarray
-        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool
@@ -435,19 +434,19 @@ def _first_slots(problem, prior, start, rng):
     """A path drawn from where a fit starts; it takes no step that the prior forbids."""
     lattice, starts = problem.lattice, problem.corpus.starts
     slots = np.empty(len(problem.corpus.tokens), np.int32)
-    may_start, may_follow = prior.start > 0.0, prior.transition > 0.0
-    if start.posterior is not None and may_start.all() and may_follow.all():
-        draw_slots(lattice, start.posterior, rng.random(len(slots)), slots)
-        return slots
-    weights, chain = starting.chain_of(start, problem)
+    weights = start.weights
+    if weights is None:
+        if prior.start.min() > 0.0 and prior.transition.min() > 0.0:
+            draw_slots(lattice, start.posterior, rng.random(len(slots)), slots)
+            return slots
+        counts = counts_from_marginals(problem, start.posterior)
+        weights = posterior_mean(counts, prior, problem.cells)
     weights = weights._replace(
-        start=np.where(may_start, weights.start, 0.0),
-        transition=np.where(may_follow, weights.transition, 0.0),
+        start=np.where(prior.start > 0.0, weights.start, 0.0),
+        transition=np.where(prior.transition > 0.0, weights.transition, 0.0),
     )
     path, log_z = np.empty_like(slots), np.empty(len(starts) - 1)
-    sample_paths(weights, log_weights(weights), chain, starts, rng, path, log_z)
-    if problem.cells.topology is not None and np.isneginf(log_z).any():
-        raise ValueError("init gives all paths that topology allows a probability of 0")
+    sample_paths(weights, log_weights(weights), lattice, starts, rng, path, log_z)
     slots_of(lattice, path, slots)
     return slots
 
