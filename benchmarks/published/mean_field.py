@@ -118,7 +118,8 @@ def compared(problem, seed=0):
     -------
     dict
         ``alpha``; ``errors``, the mean L1 distance to the exact marginals by method; ``apart``,
-        that of each first-order update to the exact ascent; ``gaps``, log evidence minus bound.
+        that of each first-order update to the exact ascent; ``sure``, the mean of the largest
+        marginal; ``gaps``, log evidence minus bound.
     """
     exact = brute.collapsed_posterior(problem)
     log_joint = brute.collapsed_log_joint(problem, brute.joint_assignments(problem))
@@ -139,6 +140,10 @@ def compared(problem, seed=0):
         "errors": {name: mean_distance(problem, found[name], exact.marginals) for name in ORDER},
         "apart": {
             one: mean_distance(problem, found[one], found[other]) for one, other in PAIRS.items()
+        },
+        "sure": {
+            name: float(first_order.confidence(problem, tables))
+            for name, tables in ({"posterior": exact.marginals} | found).items()
         },
         "gaps": {
             "VB": exact.log_evidence - runs["VB"].objective,
@@ -199,6 +204,7 @@ def tables(results):
         [
             table("errors", ORDER, "Mean L1 error of the token marginals"),
             table("apart", PAIRS, "Mean L1 distance to the exact ascent that is approximated"),
+            table("sure", ("posterior", *ORDER), "Mean of the largest marginal of a token"),
             table("gaps", ("VB", TOKEN, SEQUENCE), "Log evidence minus bound, nats a problem", 2),
         ]
     )

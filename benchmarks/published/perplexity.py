@@ -265,7 +265,7 @@ def draw(results, folder):
     forms = [form for form in FORMS if form in results]
     if forms:
         figure = Figure(figsize=(3.6 * len(forms) + 1.6, 4.0), layout="constrained")
-        panels = figure.subplots(1, len(forms), sharey=True, squeeze=False)[0]
+        panels = figure.subplots(1, len(forms), sharex=True, sharey=True, squeeze=False)[0]
         for panel, form in zip(panels, forms, strict=True):
             _draw_form(panel, form, results[form])
         panels[0].set_ylabel("test perplexity per token")

@@ -19,7 +19,7 @@ from sklearn_cvb.demo.published import published_accuracies
 
 # The paper's dictionary: tags a token, ambiguous tokens in per cent.
 PUBLISHED_AMBIGUITY = {1: (2.3, 54), 2: (7.8, 63), 3: (10.8, 66), 5: (14.9, 71), 10: (20.8, 77)}
-SEARCH = Search((1.0,), CONCENTRATIONS, 1, 25, 50)
+SEARCH = Search((1.0,), CONCENTRATIONS, 4, 25, 50)
 QUICK_SEARCH = Search((1.0,), (0.03, 0.3), 1, 10, 20)
 
 
@@ -143,7 +143,7 @@ def draw(results, folder):
         else:
             panels[1].errorbar([], [])  # keeps the colours of the two panels the same
     for panel, title in zip(panels, ("ours", "the paper's"), strict=True):
-        panel.set(xlabel="words seen fewer than d times may take any tag: d", title=title)
+        panel.set(xlabel="d (rarer words may take any tag)", title=title)
         panel.set_xticks(range(len(rows)), [str(d) for d in rows])
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("token accuracy (%)")

@@ -85,6 +85,14 @@ def test_first_order_is_no_further_from_the_truth_than_what_it_approximates(resu
     assert apart["CVB token, order 2"] < 0.5 * apart["CVB token"]
 
 
+def test_exact_ascent_is_surer_than_first_order_and_both_than_the_posterior(results):
+    def sure(name):
+        return mean_field.mean_of(results["problems"], "sure", name)
+
+    assert sure("posterior") < sure("CVB token") < sure(mean_field.TOKEN) < sure("VB")
+    assert sure("posterior") < sure("CVB sequence") < sure(mean_field.SEQUENCE) < sure("VB")
+
+
 def test_tables_and_picture(results, tmp_path):
     assert "- exact, sequence\n" in mean_field.tables(results)
     mean_field.draw(results, tmp_path)
