@@ -164,6 +164,8 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         log p(x, z | alpha, beta) after every sweep (nats).
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool

@@ -112,6 +112,8 @@ class CVBPCFG(BasePCFG):
         Mean log normaliser per token of every sweep (nats): a monitor, not a bound; it may fall.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool

@@ -83,6 +83,8 @@ class EMPCFG(BatchPCFG):
         The objective of every sweep.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool

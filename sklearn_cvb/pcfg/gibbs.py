@@ -86,6 +86,8 @@ class GibbsPCFG(SamplingPCFG):
         log p(x, t | alpha) of the sample after every sweep (nats).
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool

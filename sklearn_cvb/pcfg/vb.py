@@ -79,6 +79,8 @@ class VBPCFG(BatchPCFG):
         The bound of every sweep; it never decreases.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool
