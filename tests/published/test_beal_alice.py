@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.published import beal_alice
+from benchmarks.published import beal_alice_panels as panels
 from benchmarks.published.settings import Settings
 
 
@@ -45,13 +46,13 @@ def test_training_sentences_are_the_first_and_not_tested(data_folder):
 
 
 def test_full_grid_is_that_of_the_thesis():
-    panels = beal_alice.FULL.cells()
-    assert [len(panels[name]) for name in ("n", "k", "u0")] == [9, 7, 4]
-    assert all(beal_alice.FULL.centre in panel for panel in panels.values())
+    cells = beal_alice.FULL.cells()
+    assert [len(cells[name]) for name in ("n", "k", "u0")] == [9, 7, 4]
+    assert all(beal_alice.FULL.centre in panel for panel in cells.values())
 
 
 def curve(results, name, method, what="log probability"):
-    return beal_alice._curve(results["strength"], name, method, what)
+    return panels._curve(results["strength"], name, method, what)
 
 
 def test_one_state_tells_no_direction(results):
@@ -74,13 +75,13 @@ def test_priors_help_and_sentences_tell_more(results):
 
 def test_a_stronger_prior_costs_map_more_than_vb(results):
     strength = results["strength"]
-    leads = beal_alice._lead(strength, strength, "u0", "log probability")
+    leads = panels._lead(strength, strength, "u0", "log probability")
     assert leads[-1] > leads[0]
 
 
 def test_a_prior_of_u0_in_each_cell_makes_all_transitions_alike(results):
     for method in ("MAP", "VB"):
-        by_cell = beal_alice._curve(results["cell"], "k", method, "log probability")
+        by_cell = panels._curve(results["cell"], "k", method, "log probability")
         assert by_cell[-1] < by_cell[0]
         assert by_cell[-1] < curve(results, "k", method)[-1] - 0.2
 
