@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.kernels.tree_dense import dense_rule_counts
-from sklearn_cvb.kernels.tree_inside import expected_rule_counts
+from sklearn_cvb.kernels.tree_inside import expected_rule_counts, log_likelihood
 from sklearn_cvb.kernels.tree_tables import dense_rules_of, is_full, work_for
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
@@ -51,6 +51,14 @@ def expectation(theta, problem):
     dense_rule_counts(problem.dense, *kernel, order, work, counts, ordered)
     log_z[order] = ordered
     return counts, log_z
+
+
+def log_likelihoods(theta, problem):
+    """log p(words) of all sentences in nats, -inf without a tree."""
+    layout, lexicon, log_z = problem.layout, problem.lexicon, np.empty(problem.corpus.n_sequences)
+    kernel = (layout.rules, tree_weights(layout, lexicon, theta), lexicon, problem.brackets)
+    log_likelihood(*kernel, problem.sentences, log_z)
+    return log_z
 
 
 class BatchPCFG(BasePCFG):
