@@ -10,7 +10,7 @@ from sklearn_cvb.kernels.tree_inside import expected_rule_counts, log_likelihood
 from sklearn_cvb.kernels.tree_tables import dense_rules_of, is_full, work_for
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
-from sklearn_cvb.pcfg.parameters import cells_of, empty_rule_counts, tree_weights
+from sklearn_cvb.pcfg.parameters import cells_of, empty_rule_counts, posterior_mean, tree_weights
 from sklearn_cvb.pcfg.prediction import best_trees
 
 # Tables pay where there are so many binary rules, as between eight symbols.
@@ -79,6 +79,10 @@ class BatchPCFG(BasePCFG):
         counts, log_z = expectation(weights, problem)
         cells = cells_of(problem.layout, problem.lexicon, counts)
         unexplained = np.flatnonzero(np.isneginf(log_z))
+        init = self._where_to_start()
+        if isinstance(init, str) and init == "trees":
+            # Symbols without count and prior keep these: they must sum to 1.
+            weights = posterior_mean(problem.layout, weights, 0.0, weights)
         return BatchState(cells, alpha, alpha.cells, weights, unexplained, 0)
 
     def _sweep(self, state, problem, rng):
