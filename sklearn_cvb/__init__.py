@@ -3,11 +3,14 @@
 from sklearn_cvb.corpus import split_by_lengths
 from sklearn_cvb.dictionary import tag_dictionary_from
 from sklearn_cvb.hmm.cvb import CVBHMM
+from sklearn_cvb.hmm.cvb_tagger import CVBHMMTagger
 from sklearn_cvb.hmm.em import EMHMM
+from sklearn_cvb.hmm.em_tagger import EMHMMTagger
 from sklearn_cvb.hmm.gibbs import GibbsHMM
+from sklearn_cvb.hmm.gibbs_tagger import GibbsHMMTagger
 from sklearn_cvb.hmm.parameters import HMMCounts
-from sklearn_cvb.hmm.taggers import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.hmm.vb import VBHMM
+from sklearn_cvb.hmm.vb_tagger import VBHMMTagger
 from sklearn_cvb.pcfg.cvb import CVBPCFG
 from sklearn_cvb.pcfg.em import EMPCFG
 from sklearn_cvb.pcfg.gibbs import GibbsPCFG

@@ -7,6 +7,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
+__all__ = ["ComponentSelection", "Criterion", "bayesian_information", "select_components"]
+
 # The attribute that stands for the evidence, and its unit.
 _EVIDENCE = {
     "lower_bound_": "lower bound (nats)",

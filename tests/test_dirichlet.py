@@ -7,7 +7,7 @@ from scipy import integrate, stats
 from scipy.special import digamma, gammaln
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.hmm.cvb import presence
+from sklearn_cvb.hmm.concentrations import presence
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.hmm.units import Absence
 from sklearn_cvb.lattice import cells_for

@@ -1,7 +1,8 @@
 """Wang and Blunsom (2013), table 1: accuracy by number of raw sentences, complete dictionary.
 
 Further rows: 1,000 sentences drawn at random ten times, as section 5.2 of the paper draws them;
-the start and concentrations under which our algorithms come out as in the paper; the Brown corpus.
+the start and concentrations under which our algorithms come out as in the paper; the Brown corpus,
+without and with weights in the dictionary.
 """
 
 from functools import partial
@@ -89,12 +90,12 @@ def parameter_start(settings):
     return {"n_sentences": n, "methods": methods}
 
 
-def brown(settings):
+def brown(settings, weights=False):
     """The Brown corpus, a million words."""
-    n, plan, gibbs = None, Plan(SWEEPS, 3), Plan(200, 1)
+    n, plan, gibbs = None, Plan(SWEEPS, 1 if weights else 3), Plan(200, 1)
     if settings.quick:
         n, plan, gibbs = 250, Plan(5, 1), Plan(20, 1)
-    text = first_sentences(settings, n, corpus="brown")
+    text = first_sentences(settings, n, corpus="brown", weights=weights)
     methods = {}
     for name in METHODS:
         here = gibbs if name == "gibbs" else plan
@@ -110,6 +111,7 @@ PARTS = (
         "draws": draws,
         "parameter start": parameter_start,
         "brown": brown,
+        "brown weights": partial(brown, weights=True),
     }
 )
 
@@ -146,7 +148,7 @@ def tables(results):
     str
     """
     sizes = [name for name in ROWS if name in results]
-    others = [name for name in ("draws", "parameter start", "brown") if name in results]
+    others = [name for name in _OTHER_TITLES if name in results]
     parts = [
         _accuracies(results, sizes),
         _concentrations(results),
@@ -197,6 +199,7 @@ _OTHER_TITLES = {
     "draws": "1,000 sentences drawn 10 times",
     "parameter start": "first 1,000, parameter start, alpha 0.1",
     "brown": "Brown",
+    "brown weights": "Brown, dictionary with weights",
 }
 
 

@@ -58,7 +58,7 @@ def plus_minus(values, digits=1, scale=1.0):
     '573'
     """
     found = spread(values)
-    mean = f"{scale * found.mean:,.{digits}f}"
+    mean = f"{scale * found.mean:z,.{digits}f}"
     if found.n == 1 or math.isnan(found.mean):
         return mean
     return f"{mean} ({scale * found.deviation:.{digits}f})"

@@ -31,7 +31,7 @@ def whole(corpus, data_home):
     return FETCHERS[corpus](data_home=data_home)
 
 
-def first_sentences(settings, n=None, min_count=1, corpus="wsj"):
+def first_sentences(settings, n=None, min_count=1, corpus="wsj", weights=False):
     """The first sentences of a corpus.
 
     Parameters
@@ -42,6 +42,8 @@ def first_sentences(settings, n=None, min_count=1, corpus="wsj"):
     min_count : int, default=1
         Words seen fewer than this many times among these sentences may take any tag.
     corpus : {"wsj", "brown"}, default="wsj"
+    weights : bool, default=False
+        Whether the dictionary says how often the corpus has each tag.
 
     Returns
     -------
@@ -49,7 +51,9 @@ def first_sentences(settings, n=None, min_count=1, corpus="wsj"):
     """
     bunch = whole(corpus, settings.data_home)
     X, y = bunch.data[:n], bunch.target[:n]
-    dictionary = tag_dictionary_from(bunch.data, bunch.target, min_count=min_count, count_in=X)
+    dictionary = tag_dictionary_from(
+        bunch.data, bunch.target, min_count=min_count, count_in=X, weights=weights
+    )
     return Text(corpus, X, y, Shared(dictionary), len(X) == len(bunch.data))
 
 

@@ -10,6 +10,8 @@ from sklearn_cvb.hmm.parameters import HMMCounts
 # Learned concentrations start here and rest while the posteriors are still those of the start.
 FIRST_VALUE = 0.1
 WARM_UP_SWEEPS = 20
+# Below this expected count P(C > 0) is the count itself: a product of 1 - q has no digits left.
+_SMALL_COUNT = 1e-6
 
 
 class Concentrations(NamedTuple):
@@ -123,3 +125,24 @@ def _by_width(rows, topology):
     *tables, _ = rows
     widths = topology.transition.sum(axis=1)
     return [(*(table[widths == width] for table in tables), width) for width in np.unique(widths)]
+
+
+def presence(counts, absence, cells):
+    """P(C > 0) from the products of 1 - q, for cells and row totals."""
+
+    def present(missing, expected):
+        return np.where(expected < _SMALL_COUNT, np.minimum(expected, 1.0), 1.0 - missing)
+
+    if not absence.start.size:
+        raise ValueError("absence was not tracked")
+    here = HMMCounts(
+        present(absence.start, counts.start),
+        present(absence.transition, counts.transition),
+        present(absence.emission, counts.emission),
+    )
+    totals = HMMCounts(
+        np.ones(1),
+        present(absence.out, counts.transition.sum(axis=1)),
+        present(absence.emit, cells.row_totals(counts.emission)),
+    )
+    return Presence(here, totals)

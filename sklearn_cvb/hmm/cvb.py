@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.concentrations import Concentrations, Presence, learn
+from sklearn_cvb.hmm.concentrations import Concentrations, learn, presence
 from sklearn_cvb.hmm.first_units import first_batches, first_units, product_units
 from sklearn_cvb.hmm.leave_out import leave_out_score, sweep_units
 from sklearn_cvb.hmm.leave_out_batches import (
@@ -40,8 +40,6 @@ from sklearn_cvb.kernels.decoding import best_states
 from sklearn_cvb.runs import settled_log_weight
 from sklearn_cvb.validation import Interval, InvalidParameterError, Options, StrOptions
 
-# Below this expected count P(C > 0) is the count itself: a product of 1 - q has no digits left.
-_SMALL_COUNT = 1e-6
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
 # Every so many sweeps counts are rebuilt from the posteriors, so that rounding does not build up.
@@ -441,24 +439,3 @@ def _sweep_tokens(state, problem, order):
         track_absence(lattice, starts, state.posterior, state.absence)
     counts = starting.counts_from_marginals(problem, state.posterior)
     return state._replace(counts=counts), total / problem.corpus.n_observed
-
-
-def presence(counts, absence, cells):
-    """P(C > 0) from the products of 1 - q, for cells and row totals."""
-
-    def present(missing, expected):
-        return np.where(expected < _SMALL_COUNT, np.minimum(expected, 1.0), 1.0 - missing)
-
-    if not absence.start.size:
-        raise ValueError("absence was not tracked")
-    here = HMMCounts(
-        present(absence.start, counts.start),
-        present(absence.transition, counts.transition),
-        present(absence.emission, counts.emission),
-    )
-    totals = HMMCounts(
-        np.ones(1),
-        present(absence.out, counts.transition.sum(axis=1)),
-        present(absence.emit, cells.row_totals(counts.emission)),
-    )
-    return Presence(here, totals)

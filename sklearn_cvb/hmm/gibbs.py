@@ -5,69 +5,32 @@ or with the parameters (Gao and Johnson 2008).
 import math
 import warnings
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of
-from sklearn_cvb.hmm.concentrations import Concentrations, learn
-from sklearn_cvb.hmm.parameter_sampling import sweep_parameters
+from sklearn_cvb.hmm.concentrations import learn
+from sklearn_cvb.hmm.gibbs_sweeps import SWEEPS, GibbsState, first_slots
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
-    Prior,
     empty_counts,
-    log_weights,
     posterior_mean,
 )
 from sklearn_cvb.hmm.sampling import (
-    Scan,
     add_frequencies,
     count_slots,
-    counts_of,
-    draw_slots,
     log_joint,
     scan_for,
-    slots_of,
-    sweep_gibbs,
 )
-from sklearn_cvb.hmm.sequence_sampling import sweep_by_sequence
-from sklearn_cvb.hmm.start import counts_from_marginals
-from sklearn_cvb.hmm.units import tally_of
 from sklearn_cvb.kernels.chain import Weights
-from sklearn_cvb.kernels.decoding import best_states, sample_paths
+from sklearn_cvb.kernels.decoding import best_states
 from sklearn_cvb.lattice import n_entries
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
-
-
-class GibbsState(NamedTuple):
-    """What the sampler carries: the current path, and sums over the samples kept so far.
-
-    `path` and `slots` hold the sampled path (see `sklearn_cvb.hmm.sampling`); `frequency` counts,
-    for every (token, state) entry, how often it was sampled in the last tenth of the sweeps.
-    `trace` has a `Draw` for every sweep.
-    """
-
-    scan: Scan
-    path: np.ndarray
-    slots: np.ndarray
-    counts: HMMCounts
-    prior: Prior
-    concentrations: Concentrations
-    weights: None
-    unexplained: np.ndarray
-    n_sweeps: int
-    frequency: np.ndarray
-    count_sum: HMMCounts
-    mean_sum: Weights
-    kept: list
-    trace: list
-    n_accepted: int
-    n_proposed: int
 
 
 class GibbsHMM(ChainsMixin, BaseHMM):
@@ -281,7 +244,7 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         prior = self._priors(problem.cells, concentrations)
         start = self._starting_point(problem, prior, rng)
         lattice, starts = problem.lattice, problem.corpus.starts
-        slots = _first_slots(problem, prior, start, rng)
+        slots = first_slots(problem, prior, start, rng)
         counts = empty_counts(problem.cells)
         count_slots(lattice, starts, slots, counts)
         zeros = empty_counts(problem.cells)
@@ -324,7 +287,7 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         )
         prior = self._priors(cells, concentrations)
         temperature = self._temperature(state.n_sweeps)
-        slots, counts, n_accepted, n_proposed = _SWEEPS[self.update](
+        slots, counts, n_accepted, n_proposed = SWEEPS[self.update](
             state, problem, prior, temperature, rng
         )
         value = log_joint(counts, prior, cells)
@@ -430,55 +393,6 @@ class GibbsHMM(ChainsMixin, BaseHMM):
 
     def _predicting_weights(self):
         return self._mean_and_log()
-
-
-def _first_slots(problem, prior, start, rng):
-    """A path drawn from where a fit starts; it takes no step that the prior forbids."""
-    lattice, starts = problem.lattice, problem.corpus.starts
-    slots = np.empty(len(problem.corpus.tokens), np.int32)
-    weights = start.weights
-    if weights is None:
-        if prior.start.min() > 0.0 and prior.transition.min() > 0.0:
-            draw_slots(lattice, start.posterior, rng.random(len(slots)), slots)
-            return slots
-        counts = counts_from_marginals(problem, start.posterior)
-        weights = posterior_mean(counts, prior, problem.cells)
-    weights = weights._replace(
-        start=np.where(prior.start > 0.0, weights.start, 0.0),
-        transition=np.where(prior.transition > 0.0, weights.transition, 0.0),
-    )
-    path, log_z = np.empty_like(slots), np.empty(len(starts) - 1)
-    sample_paths(weights, log_weights(weights), lattice, starts, rng, path, log_z)
-    slots_of(lattice, path, slots)
-    return slots
-
-
-def _sweep_tokens(state, problem, prior, temperature, rng):
-    """Figure 1 for every token that has a choice."""
-    cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
-    path, slots = state.path.copy(), state.slots.copy()
-    tables = tally_of(state.counts, prior, cells)
-    sweep_gibbs(tables, lattice, state.scan, path, slots, temperature, rng)
-    return slots, counts_of(tables, lattice, starts, slots, prior, cells), 0, 0
-
-
-def _sweep_sequences(state, problem, prior, temperature, rng):
-    """A proposal for every sequence."""
-    return sweep_by_sequence(problem, state.counts, prior, state.slots, temperature, rng)
-
-
-def _sweep_parameters(state, problem, prior, temperature, rng):
-    """Parameters given states, and states given parameters."""
-    slots, counts = sweep_parameters(problem, state.counts, prior, state.slots, temperature, rng)
-    return slots, counts, 0, 0
-
-
-# Each returns slots, counts, and how many proposals were accepted and made.
-_SWEEPS = {
-    "token": _sweep_tokens,
-    "sequence": _sweep_sequences,
-    "parameter": _sweep_parameters,
-}
 
 
 def _n_occupied(counts):

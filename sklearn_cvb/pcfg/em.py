@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import xlogy
 
 from sklearn_cvb.pcfg.base import BasePCFG
-from sklearn_cvb.pcfg.batch import BatchPCFG, log_likelihoods
+from sklearn_cvb.pcfg.batch import BatchPCFG
+from sklearn_cvb.pcfg.forms import expectation
 from sklearn_cvb.pcfg.parameters import posterior_mean
 from sklearn_cvb.pcfg.stepwise import Steps, StepwiseState, order_of, running_of, sweep_steps
 from sklearn_cvb.validation import Interval, StrOptions
@@ -213,8 +214,7 @@ class EMPCFG(BatchPCFG):
         order = order_of(state, n_sentences)
         steps = Steps(order, self.batch_size, float(self.step_power), state.n_steps)
         log_z = np.full(n_sentences, -np.inf)
-        kernel = (layout.rules, problem.lexicon, problem.brackets)
-        n_steps = sweep_steps(*kernel, running, steps, log_z)
+        n_steps = sweep_steps(problem, running, steps, log_z)
         counts = running.cells * running.unit[0]
         weights = posterior_mean(layout, counts, state.prior, state.weights)
         following = state._replace(
@@ -233,6 +233,6 @@ class EMPCFG(BatchPCFG):
             return super()._objective(fit, problem)
         state, layout = fit.state, problem.layout
         weights = self._weights(layout, state.counts, state.prior, state.weights)
-        log_z = log_likelihoods(weights, problem)
+        log_z = expectation(weights, problem)[1]
         value = log_z[np.isfinite(log_z)].sum()
         return float(value - self._penalty(layout, state.counts, state.prior, weights))

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit, jit_allocating
 from sklearn_cvb.kernels.tree import RuleCounts
 from sklearn_cvb.kernels.tree_charts import chart_for, fill_closure, longest_of
+from sklearn_cvb.kernels.tree_forest_inside import forest_work_for, infer_sentence
 from sklearn_cvb.kernels.tree_inside import inside, outside
 from sklearn_cvb.pcfg.concentrations import Alpha
 from sklearn_cvb.pcfg.leave_out import weights_for
@@ -81,8 +82,8 @@ def _add(running, cell, count):
 
 
 @jit
-def _step(running, rules, lexicon, batch, counts, share, factor):
-    """Forget a share of all counts and add the batch's, times share and factor; clears those."""
+def _forget(running, share):
+    """Forget a share of all counts."""
     running.unit[0] *= 1.0 - share
     if running.unit[0] < _SMALLEST_UNIT:
         for cell in range(running.cells.size):
@@ -90,7 +91,11 @@ def _step(running, rules, lexicon, batch, counts, share, factor):
         for symbol in range(running.totals.size):
             running.totals[symbol] *= running.unit[0]
         running.unit[0] = 1.0
-    factor *= share / running.unit[0]
+
+
+@jit
+def _add_batch(running, rules, lexicon, batch, counts, factor):
+    """Add the counts of a batch times a factor, and clear them."""
     for r in range(rules.binary.size):
         _add(running, rules.binary[r], factor * counts.binary[r])
         counts.binary[r] = 0.0
@@ -115,25 +120,8 @@ def _weigh_rules(running, rules, weights):
 
 
 @jit_allocating
-def sweep_steps(rules, lexicon, brackets, running, steps, log_z):
-    """One sweep: batch after batch under the weights that all before have left.
-
-    Parameters
-    ----------
-    rules : Rules
-    lexicon : Lexicon
-    brackets : Brackets
-    running : Running
-        Changed in place.
-    steps : Steps
-    log_z : ndarray of shape (n_sentences,)
-        Receives log p(words) of the sentences in `steps.order`, under the weights of the moment.
-
-    Returns
-    -------
-    int
-        Number of steps, those before included.
-    """
+def _sweep_lists(rules, lexicon, brackets, running, steps, log_z):
+    """`sweep_steps` by lists of rules."""
     order, n_steps = steps.order, np.int64(steps.n_before)
     weights, chart = weights_for(rules, lexicon), chart_for(rules, longest_of(lexicon, order))
     counts = RuleCounts(
@@ -151,9 +139,58 @@ def sweep_steps(rules, lexicon, brackets, running, steps, log_z):
                 n_explained += 1
         if n_explained:
             share = (n_steps + 2.0) ** -steps.power
-            _step(running, rules, lexicon, batch, counts, share, order.size / n_explained)
+            _forget(running, share)
+            factor = share * order.size / n_explained / running.unit[0]
+            _add_batch(running, rules, lexicon, batch, counts, factor)
             n_steps += 1
     return n_steps
+
+
+@jit
+def _sweep_forest(forest, running, steps, work, counts, log_z):
+    """`sweep_steps` by all derivations."""
+    order, n_steps = steps.order, np.int64(steps.n_before)
+    for first in range(0, order.size, steps.batch_size):
+        batch, n_explained = order[first : first + steps.batch_size], 0
+        for i in batch:
+            begin = forest.rule_first[i]
+            for x in range(begin, forest.rule_first[i + 1]):
+                work.weight[x - begin] = _weight(running, forest.cell[x])
+            log_z[i] = infer_sentence(forest, i, work, counts)
+            n_explained += log_z[i] > -math.inf
+        if n_explained:
+            share = (n_steps + 2.0) ** -steps.power
+            _forget(running, share)
+            factor = share * order.size / n_explained / running.unit[0]
+            for i in batch:
+                for x in range(forest.rule_first[i], forest.rule_first[i + 1]):
+                    _add(running, forest.cell[x], factor * counts[x])
+            n_steps += 1
+    return n_steps
+
+
+def sweep_steps(problem, running, steps, log_z):
+    """One sweep: batch after batch under the weights that all before have left.
+
+    Parameters
+    ----------
+    problem : Problem
+    running : Running
+        Changed in place.
+    steps : Steps
+    log_z : ndarray of shape (n_sentences,)
+        Receives log p(words) of the sentences in `steps.order`, under the weights of the moment.
+
+    Returns
+    -------
+    int
+        Number of steps, those before included.
+    """
+    if problem.forest is None:
+        rules = problem.layout.rules
+        return _sweep_lists(rules, problem.lexicon, problem.brackets, running, steps, log_z)
+    work, counts = forest_work_for(problem.forest), np.empty(len(problem.forest.cell))
+    return _sweep_forest(problem.forest, running, steps, work, counts, log_z)
 
 
 def running_of(layout, counts, prior, kept):

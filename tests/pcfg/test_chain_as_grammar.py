@@ -3,6 +3,8 @@
 import numpy as np
 
 from sklearn_cvb import CVBPCFG, CVBHMMTagger, EMHMMTagger, Grammar
+from sklearn_cvb.hmm import cvb as chains
+from sklearn_cvb.pcfg import cvb as trees
 from sklearn_cvb.pcfg.rules import Rule, Words
 
 END, K, ALPHA, BETA = "</s>", 3, 0.4, 0.2
@@ -38,7 +40,22 @@ def counts_as_rules(model, vocabulary):
     return np.concatenate([rows.ravel(), emission[np.ix_(states, columns)].ravel()])
 
 
-def test_hidden_markov_model_and_grammar_meet():
+def recorded(monkeypatch, module, name):
+    """The log normalisers, the last argument of a module's sweep, of every call."""
+    sweep, calls = getattr(module, name), []
+
+    def recording(*arguments):
+        result = sweep(*arguments)
+        calls.append(arguments[-1].copy())
+        return result
+
+    monkeypatch.setattr(module, name, recording)
+    return calls
+
+
+def test_hidden_markov_model_and_grammar_meet(monkeypatch):
+    of_chain = recorded(monkeypatch, chains, "sweep_units")
+    of_tree = recorded(monkeypatch, trees, "sweep_sentences")
     rng = np.random.default_rng(0)
     words = ["u", "v", "w", "x"]
     X = [[words[w] for w in rng.integers(4, size=n)] + [END] for n in (4, 7, 5, 3, 6, 2)]
@@ -67,9 +84,15 @@ def test_hidden_markov_model_and_grammar_meet():
         np.testing.assert_allclose(
             tree.counts_.rule, counts_as_rules(chain, vocabulary), rtol=0, atol=1e-10
         )
-        # log Z differs by the log of END's emission of </s>, given all other sentences.
+        # Sentence by sentence log Z differs by the log of END's emission of </s>, given all others.
         n_tokens, n, n_types = sum(map(len, X)), len(X), len(vocabulary)
-        end = n * np.log((n - 1 + BETA) / (n - 1 + n_types * BETA))
+        end = np.log((n - 1 + BETA) / (n - 1 + n_types * BETA))
+        # A certain token's counts over the row are constant: a sweep adds their logs at its end.
+        constant = chain.history_[-1] * n_tokens - of_chain[-1].sum()
+        np.testing.assert_allclose(constant, n * np.log(n - 1 + BETA), rtol=0, atol=1e-9)
         np.testing.assert_allclose(
-            chain.history_[-1] * n_tokens, tree.history_[-1] * n_tokens + end, rtol=0, atol=1e-9
+            of_chain[-1] + np.log(n - 1 + BETA), of_tree[-1] + end, rtol=0, atol=1e-10
+        )
+        np.testing.assert_allclose(
+            tree.history_[-1] * n_tokens, of_tree[-1].sum(), rtol=0, atol=1e-10
         )

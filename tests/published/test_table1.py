@@ -83,3 +83,9 @@ def test_further_rows_have_all_methods_with_cvb_ahead_of_vb(quick, part, least):
     )
     means = _means(found)
     assert min(means["cvb-token"], means["cvb-sequence"]) > means["vb"]
+
+
+def test_weights_in_the_dictionary_lift_every_method_on_brown(quick):
+    plain, weighted = (_means(table1.PARTS[part](quick)) for part in ("brown", "brown weights"))
+    assert all(weighted[name] > plain[name] + 10 for name in METHODS)
+    assert min(weighted["cvb-token"], weighted["cvb-sequence"]) > 90

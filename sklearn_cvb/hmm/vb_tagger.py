@@ -1,0 +1,175 @@
+"""The tagger learned by variational Bayes: mostly what its parameters mean."""
+
+from sklearn_cvb.hmm.tagger import TaggerMixin
+from sklearn_cvb.hmm.vb import VBHMM
+
+
+class VBHMMTagger(TaggerMixin, VBHMM):
+    """Tagger learned by variational Bayes from raw text, a dictionary and any labels.
+
+    Parameters
+    ----------
+    tag_dictionary : dict or None, default=None
+        Maps a word to its legal tags, or to a dict that says how often each was seen, such as
+        ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). Words missing from it may take
+        any tag, or `unknown_tags`. Looked up by the word itself, also outside the vocabulary.
+    dictionary_weight : float, default=1.0
+        How much a dictionary that says how often tags were seen counts as evidence: as if so many
+        times the corpus had been tagged in its proportions (added to `beta` cell by cell).
+    unknown_tags : collection or None, default=None
+        Tags of words missing from the dictionary; None for all.
+    supervision : {"y", "none"}, default="y"
+        Whether `fit` learns from the tags in `y` where they are known. With "none" only `score`
+        uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
+    n_components : int or None, default=None
+        Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which tag may follow which. "independent": none depends on the one before, a mixture for
+        every token. "constant": a sequence has one tag, a mixture for every sequence.
+        "left-right": from the first tag on, never back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow.
+    alpha : float or "auto", default=1.0
+        Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
+        while fitting (one step of eq. 29 a sweep, from sweep 20 on).
+    beta : float or "auto", default=0.1
+        Concentration of the symmetric Dirichlet prior of each row of emissions.
+    start_alpha : float or None, default=None
+        Concentration of the start row; None for `alpha`.
+    alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
+        Gamma priors of `alpha` and `beta` where they are "auto".
+    n_init : int, default=1
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int, default=100
+        Largest number of sweeps.
+    tol : float, default=1e-4
+        Stop when the bound changes by less than this per token.
+    init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
+        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
+        times the dictionary's weights if it has any (None means this with a dictionary or labels).
+        "parameter": random weights and one E-step
+        (None means this otherwise). "word": one posterior
+        for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
+        neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
+        of each training sequence, shape (length, n_components). A fitted model of this family over
+        the same vocabulary and states: its counts (within a search wrap it in
+        `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or a model all restarts would
+        be the same, and only one is run.
+    handle_unknown : {"error", "smooth", "rare"}, default="rare"
+        Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
+        cell the mean expected count of the words seen once as well. With the cell the number of
+        symbols is ``len(vocabulary_) + 1`` everywhere.
+    vocabulary : collection or None, default=None
+        The known symbols; None for those seen in `fit`.
+    warm_start : bool, default=False
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    n_jobs : int or None, default=None
+        Threads that run restarts and, if there are fewer of these, the sequences of each. The
+        result does not depend on it.
+    verbose : int, default=0
+        1 prints a line per restart, 2 a line per sweep.
+
+    Attributes
+    ----------
+    counts_ : HMMCounts
+        Expected counts after the last E-step, one E-step newer than the bound.
+    startprob_, transmat_, emissionprob_ : ndarray
+        Posterior means, shapes (n_components,), (n_components, n_components) and
+        (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol.
+    labels_ : ndarray
+        Tags of the training sequences: Viterbi paths under the exp E[log] weights of the final
+        counts.
+    vocabulary_ : ndarray of shape (n_words,)
+        The known symbols.
+    classes_ : ndarray of shape (n_components,)
+        The tags, sorted.
+    objective_ : float
+        The lower bound on the log evidence (nats).
+    history_ : ndarray of shape (n_iter_,)
+        The bound of every sweep; it never decreases.
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    converged_ : bool
+        Whether it stopped by `tol`.
+    alpha_, beta_ : float
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sequences that no path explains; they are left out of the counts.
+    lower_bound_ : float
+        `objective_`.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
+    AISTATS: eq. 11; Beal (2003), chapter 3.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import VBHMMTagger
+    >>> X = [["the", "duck", "swims"], ["they", "duck"], ["the", "dog", "swims"]]
+    >>> legal = {"the": ["DT"], "they": ["PRP"], "dog": ["NN"], "duck": ["NN", "VB"]}
+    >>> legal["swims"] = ["VB"]
+    >>> tagger = VBHMMTagger(legal, random_state=0).fit(X)
+    >>> tagger.predict([["the", "duck", "swims"]])[0].tolist()
+    ['DT', 'NN', 'VB']
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **VBHMM._parameter_constraints,
+        **TaggerMixin._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        tag_dictionary=None,
+        *,
+        dictionary_weight=1.0,
+        unknown_tags=None,
+        supervision="y",
+        n_components=None,
+        topology="full",
+        alpha=1.0,
+        beta=0.1,
+        start_alpha=None,
+        alpha_prior=(1.0, 1.0),
+        beta_prior=(1.0, 1.0),
+        n_init=1,
+        max_iter=100,
+        tol=1e-4,
+        init=None,
+        handle_unknown="rare",
+        vocabulary=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        super().__init__(
+            n_components=n_components,
+            topology=topology,
+            alpha=alpha,
+            beta=beta,
+            start_alpha=start_alpha,
+            alpha_prior=alpha_prior,
+            beta_prior=beta_prior,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            init=init,
+            handle_unknown=handle_unknown,
+            vocabulary=vocabulary,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.tag_dictionary = tag_dictionary
+        self.dictionary_weight = dictionary_weight
+        self.unknown_tags = unknown_tags
+        self.supervision = supervision
