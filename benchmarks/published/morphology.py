@@ -63,7 +63,7 @@ STARTS = {
 _START_SWEEPS = {"em": 10, "vb": 20, "cvb": 20, "hastings": 100, "annealed": 100}
 _QUICK_START_SWEEPS = {"vb": 10, "cvb": 10, "hastings": 60}
 _STRONG_NOISE = 99.0
-_SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200, 300, 500, 600, 800, 1000)
+_SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 50, 100, 200, 300, 500, 600, 1000)
 
 
 class Verbs(NamedTuple):
@@ -162,7 +162,7 @@ def estimator_of(name, given, n_sweeps, seed, init=None):
 def algorithm(name, settings):
     """The curves of an algorithm from a few seeds."""
     given, method = corpus(settings), METHODS[name]
-    n_sweeps, n_runs = (method.quick_sweeps, 2) if settings.quick else (method.sweeps, 3)
+    n_sweeps, n_runs = (method.quick_sweeps, 2) if settings.quick else (method.sweeps, 5)
     estimator_of(name, given, 1, 0).fit(given.training[:50])  # compiles
     due = [*(sweep for sweep in _SHOWN if sweep < n_sweeps), n_sweeps]
     runs = [

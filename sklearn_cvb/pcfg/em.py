@@ -9,7 +9,7 @@ from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.batch import BatchPCFG
 from sklearn_cvb.pcfg.forms import expectation
 from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.stepwise import Steps, StepwiseState, order_of, running_of, swept_steps
+from sklearn_cvb.pcfg.stepwise import Steps, StepwiseState, order_of, running_of, sweep_steps
 from sklearn_cvb.validation import Interval, StrOptions
 
 
