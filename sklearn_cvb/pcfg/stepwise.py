@@ -14,9 +14,11 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit, jit_allocating
 from sklearn_cvb.kernels.tree import RuleCounts
 from sklearn_cvb.kernels.tree_charts import chart_for, fill_closure, longest_of
+from sklearn_cvb.kernels.tree_dense_sentences import infer_by_tables
 from sklearn_cvb.kernels.tree_forest_inside import forest_work_for, infer_sentence
 from sklearn_cvb.kernels.tree_inside import inside, outside
 from sklearn_cvb.pcfg.concentrations import Alpha
+from sklearn_cvb.pcfg.forms import dense_room_of
 from sklearn_cvb.pcfg.leave_out import weights_for
 from sklearn_cvb.pcfg.parameters import totals_of
 
@@ -83,7 +85,7 @@ def _add(running, cell, count):
 
 @jit
 def _forget(running, share):
-    """Forget a share of all counts."""
+    """Forget a share of all counts; returns what a batch's counts are to be multiplied by."""
     running.unit[0] *= 1.0 - share
     if running.unit[0] < _SMALLEST_UNIT:
         for cell in range(running.cells.size):
@@ -91,11 +93,13 @@ def _forget(running, share):
         for symbol in range(running.totals.size):
             running.totals[symbol] *= running.unit[0]
         running.unit[0] = 1.0
+    return share / running.unit[0]
 
 
 @jit
-def _add_batch(running, rules, lexicon, batch, counts, factor):
-    """Add the counts of a batch times a factor, and clear them."""
+def _step(running, rules, lexicon, batch, counts, share, factor):
+    """Forget a share of all counts and add the batch's, times share and factor; clears those."""
+    factor *= _forget(running, share)
     for r in range(rules.binary.size):
         _add(running, rules.binary[r], factor * counts.binary[r])
         counts.binary[r] = 0.0
@@ -119,62 +123,22 @@ def _weigh_rules(running, rules, weights):
         fill_closure(rules, weights.unary, weights.closure)
 
 
-@jit_allocating
-def _sweep_lists(rules, lexicon, brackets, running, steps, log_z):
-    """`sweep_steps` by lists of rules."""
-    order, n_steps = steps.order, np.int64(steps.n_before)
-    weights, chart = weights_for(rules, lexicon), chart_for(rules, longest_of(lexicon, order))
-    counts = RuleCounts(
-        np.zeros(rules.binary.size), np.zeros(rules.unary.size), np.zeros(lexicon.rule.size)
-    )
-    for first in range(0, order.size, steps.batch_size):
-        batch, n_explained = order[first : first + steps.batch_size], 0
-        _weigh_rules(running, rules, weights)
-        for i in batch:
-            for x in range(lexicon.starts[i], lexicon.starts[i + 1]):
-                weights.lexical[x] = _weight(running, lexicon.rule[x])
-            log_z[i] = inside(rules, weights, lexicon, brackets, i, chart)
-            if log_z[i] > -math.inf:
-                outside(rules, weights, lexicon, brackets, i, chart, counts)
-                n_explained += 1
-        if n_explained:
-            share = (n_steps + 2.0) ** -steps.power
-            _forget(running, share)
-            factor = share * order.size / n_explained / running.unit[0]
-            _add_batch(running, rules, lexicon, batch, counts, factor)
-            n_steps += 1
-    return n_steps
-
-
 @jit
-def _sweep_forest(forest, running, steps, work, counts, log_z):
-    """`sweep_steps` by all derivations."""
-    order, n_steps = steps.order, np.int64(steps.n_before)
-    for first in range(0, order.size, steps.batch_size):
-        batch, n_explained = order[first : first + steps.batch_size], 0
-        for i in batch:
-            begin = forest.rule_first[i]
-            for x in range(begin, forest.rule_first[i + 1]):
-                work.weight[x - begin] = _weight(running, forest.cell[x])
-            log_z[i] = infer_sentence(forest, i, work, counts)
-            n_explained += log_z[i] > -math.inf
-        if n_explained:
-            share = (n_steps + 2.0) ** -steps.power
-            _forget(running, share)
-            factor = share * order.size / n_explained / running.unit[0]
-            for i in batch:
-                for x in range(forest.rule_first[i], forest.rule_first[i + 1]):
-                    _add(running, forest.cell[x], factor * counts[x])
-            n_steps += 1
-    return n_steps
+def _weigh_terminals(running, lexicon, i, weights):
+    """Weights of the terminals of a sentence, in place."""
+    for x in range(lexicon.starts[i], lexicon.starts[i + 1]):
+        weights.lexical[x] = _weight(running, lexicon.rule[x])
 
 
-def sweep_steps(problem, running, steps, log_z):
+@jit_allocating
+def sweep_steps(rules, lexicon, brackets, running, steps, log_z):
     """One sweep: batch after batch under the weights that all before have left.
 
     Parameters
     ----------
-    problem : Problem
+    rules : Rules
+    lexicon : Lexicon
+    brackets : Brackets
     running : Running
         Changed in place.
     steps : Steps
@@ -186,11 +150,90 @@ def sweep_steps(problem, running, steps, log_z):
     int
         Number of steps, those before included.
     """
-    if problem.forest is None:
-        rules = problem.layout.rules
-        return _sweep_lists(rules, problem.lexicon, problem.brackets, running, steps, log_z)
-    work, counts = forest_work_for(problem.forest), np.empty(len(problem.forest.cell))
-    return _sweep_forest(problem.forest, running, steps, work, counts, log_z)
+    order, n_steps = steps.order, np.int64(steps.n_before)
+    weights, chart = weights_for(rules, lexicon), chart_for(rules, longest_of(lexicon, order))
+    counts = RuleCounts(
+        np.zeros(rules.binary.size), np.zeros(rules.unary.size), np.zeros(lexicon.rule.size)
+    )
+    for first in range(0, order.size, steps.batch_size):
+        batch, n_explained = order[first : first + steps.batch_size], 0
+        _weigh_rules(running, rules, weights)
+        for i in batch:
+            _weigh_terminals(running, lexicon, i, weights)
+            log_z[i] = inside(rules, weights, lexicon, brackets, i, chart)
+            if log_z[i] > -math.inf:
+                outside(rules, weights, lexicon, brackets, i, chart, counts)
+                n_explained += 1
+        if n_explained:
+            share = (n_steps + 2.0) ** -steps.power
+            _step(running, rules, lexicon, batch, counts, share, order.size / n_explained)
+            n_steps += 1
+    return n_steps
+
+
+@jit_allocating
+def sweep_steps_by_tables(rules, lexicon, brackets, running, steps, log_z, room):
+    """The same by tables, with a `DenseRoom`."""
+    order, n_steps = steps.order, np.int64(steps.n_before)
+    weights = weights_for(rules, lexicon)
+    counts = RuleCounts(
+        np.zeros(rules.binary.size), np.zeros(rules.unary.size), np.zeros(lexicon.rule.size)
+    )
+    for first in range(0, order.size, steps.batch_size):
+        batch, n_explained = order[first : first + steps.batch_size], 0
+        _weigh_rules(running, rules, weights)
+        for i in batch:
+            _weigh_terminals(running, lexicon, i, weights)
+            log_z[i] = infer_by_tables(rules, weights, lexicon, brackets, i, room, counts)
+            n_explained += log_z[i] > -math.inf
+        if n_explained:
+            share = (n_steps + 2.0) ** -steps.power
+            _step(running, rules, lexicon, batch, counts, share, order.size / n_explained)
+            n_steps += 1
+    return n_steps
+
+
+@jit
+def sweep_forest_steps(forest, running, steps, work, counts, log_z):
+    """The same over a forest; `counts` (n_rules,) receives those of each sentence's rules."""
+    order, n_steps = steps.order, np.int64(steps.n_before)
+    for first in range(0, order.size, steps.batch_size):
+        batch, n_explained = order[first : first + steps.batch_size], 0
+        for i in batch:
+            first_rule = forest.rule_first[i]
+            for x in range(first_rule, forest.rule_first[i + 1]):
+                work.weight[x - first_rule] = _weight(running, forest.cell[x])
+            log_z[i] = infer_sentence(forest, i, work, counts)
+            n_explained += log_z[i] > -math.inf
+        if n_explained:
+            factor = _forget(running, (n_steps + 2.0) ** -steps.power)
+            factor *= order.size / n_explained
+            for i in batch:
+                for x in range(forest.rule_first[i], forest.rule_first[i + 1]):
+                    _add(running, forest.cell[x], factor * counts[x])
+            n_steps += 1
+    return n_steps
+
+
+def swept_steps(problem, running, steps):
+    """One sweep; changes the running counts.
+
+    Returns
+    -------
+    n_steps : int
+        Number of steps, those before included.
+    log_z : ndarray of shape (n_sentences,)
+        log p(words) under the weights of the moment, -inf for sentences not in `steps.order`.
+    """
+    forest, log_z = problem.forest, np.full(problem.corpus.n_sequences, -np.inf)
+    if forest is None:
+        kernel = (problem.layout.rules, problem.lexicon, problem.brackets)
+        if problem.dense is None:
+            return sweep_steps(*kernel, running, steps, log_z), log_z
+        room = dense_room_of(problem)
+        return sweep_steps_by_tables(*kernel, running, steps, log_z, room), log_z
+    work, counts = forest_work_for(forest), np.empty(len(forest.cell))
+    return sweep_forest_steps(forest, running, steps, work, counts, log_z), log_z
 
 
 def running_of(layout, counts, prior, kept):
