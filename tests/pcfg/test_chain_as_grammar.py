@@ -40,13 +40,13 @@ def counts_as_rules(model, vocabulary):
     return np.concatenate([rows.ravel(), emission[np.ix_(states, columns)].ravel()])
 
 
-def recorded(monkeypatch, module, name):
-    """The log normalisers, the last argument of a module's sweep, of every call."""
+def recorded(monkeypatch, module, name, log_z_of):
+    """The log normalisers of every call of a module's sweep."""
     sweep, calls = getattr(module, name), []
 
     def recording(*arguments):
         result = sweep(*arguments)
-        calls.append(arguments[-1].copy())
+        calls.append(log_z_of(arguments, result).copy())
         return result
 
     monkeypatch.setattr(module, name, recording)
@@ -54,8 +54,8 @@ def recorded(monkeypatch, module, name):
 
 
 def test_hidden_markov_model_and_grammar_meet(monkeypatch):
-    of_chain = recorded(monkeypatch, chains, "sweep_units")
-    of_tree = recorded(monkeypatch, trees, "sweep_sentences")
+    of_chain = recorded(monkeypatch, chains, "sweep_units", lambda given, result: given[-1])
+    of_tree = recorded(monkeypatch, trees, "swept", lambda given, result: result[1])
     rng = np.random.default_rng(0)
     words = ["u", "v", "w", "x"]
     X = [[words[w] for w in rng.integers(4, size=n)] + [END] for n in (4, 7, 5, 3, 6, 2)]
