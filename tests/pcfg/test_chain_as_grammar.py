@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_cvb import CVBPCFG, CVBHMMTagger, EMHMMTagger, Grammar
 from sklearn_cvb.hmm import cvb as chains
-from sklearn_cvb.pcfg import cvb as trees
+from sklearn_cvb.pcfg import shares as trees
 from sklearn_cvb.pcfg.rules import Rule, Words
 
 END, K, ALPHA, BETA = "</s>", 3, 0.4, 0.2
@@ -55,7 +55,7 @@ def recorded(monkeypatch, module, name):
 
 def test_hidden_markov_model_and_grammar_meet(monkeypatch):
     of_chain = recorded(monkeypatch, chains, "sweep_units")
-    of_tree = recorded(monkeypatch, trees, "sweep_sentences")
+    of_tree = recorded(monkeypatch, trees, "sweep_forest")
     rng = np.random.default_rng(0)
     words = ["u", "v", "w", "x"]
     X = [[words[w] for w in rng.integers(4, size=n)] + [END] for n in (4, 7, 5, 3, 6, 2)]
