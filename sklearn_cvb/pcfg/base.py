@@ -9,8 +9,10 @@ from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.tree import Brackets, Lexicon
+from sklearn_cvb.kernels.tree_forest import Forest
 from sklearn_cvb.kernels.tree_tables import DenseRules
 from sklearn_cvb.pcfg.concentrations import check_alpha, first_alpha
+from sklearn_cvb.pcfg.forms import forms_of
 from sklearn_cvb.pcfg.grammar import Grammar, grammar_from
 from sklearn_cvb.pcfg.layout import Layout, layout_of, lexicon_for, words_of
 from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean, uniform_weights
@@ -24,14 +26,15 @@ _NOISE = 0.01
 
 
 class Problem(NamedTuple):
-    """Training sentences as the kernels see them; `dense` are the rules in tables, if they pay."""
+    """Training sentences as the kernels see them; see `forms_of` for `dense` and `forest`."""
 
     corpus: Corpus
     words: list
     layout: Layout
     lexicon: Lexicon
     brackets: Brackets
-    dense: DenseRules | None = None
+    dense: DenseRules | None
+    forest: Forest | None
 
     @property
     def sentences(self):
@@ -99,7 +102,9 @@ class BasePCFG(PredictionMixin, BaseModel):
             None if self.grammar is None else layout,
             numeric,
         )
-        return Problem(corpus, sequences.tokens, layout, lexicon_for(layout, corpus), brackets)
+        lexicon = lexicon_for(layout, corpus)
+        forms = forms_of(layout, lexicon, brackets)
+        return Problem(corpus, sequences.tokens, layout, lexicon, brackets, *forms)
 
     def _grammar_for(self, sequences):
         """The grammar and the vocabulary."""

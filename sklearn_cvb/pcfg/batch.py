@@ -5,16 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.kernels.tree_dense import dense_rule_counts
-from sklearn_cvb.kernels.tree_inside import expected_rule_counts
-from sklearn_cvb.kernels.tree_tables import dense_rules_of, is_full, work_for
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
-from sklearn_cvb.pcfg.parameters import cells_of, empty_rule_counts, tree_weights
+from sklearn_cvb.pcfg.forms import expectation
 from sklearn_cvb.pcfg.prediction import best_trees
-
-# Tables pay where there are so many binary rules, as between eight symbols.
-_FEWEST_RULES = 8**3
 
 
 class BatchState(NamedTuple):
@@ -28,50 +22,16 @@ class BatchState(NamedTuple):
     n_sweeps: int
 
 
-def expectation(theta, problem):
-    """E-step over all sentences.
-
-    Returns
-    -------
-    counts : RuleCounts
-        Expected counts of the sentences that have a tree, laid out as the kernels do.
-    log_z : ndarray of shape (n_sentences,)
-        -inf for the others.
-    """
-    layout, lexicon = problem.layout, problem.lexicon
-    counts, weights = empty_rule_counts(layout, lexicon), tree_weights(layout, lexicon, theta)
-    log_z = np.empty(problem.corpus.n_sequences)
-    kernel = (weights, lexicon, problem.brackets)
-    if problem.dense is None:
-        expected_rule_counts(layout.rules, *kernel, problem.sentences, counts, log_z)
-        return counts, log_z
-    # Sentences of similar length are inferred side by side.
-    order = np.argsort(lexicon.length, kind="stable")
-    work, ordered = work_for(problem.dense, int(lexicon.length.max())), np.empty_like(log_z)
-    dense_rule_counts(problem.dense, *kernel, order, work, counts, ordered)
-    log_z[order] = ordered
-    return counts, log_z
-
-
 class BatchPCFG(BasePCFG):
     """Start and sweep of the algorithms that update all counts at once."""
-
-    def _problem(self, X, y):
-        """Read X and y; a grammar with most of all possible rules is laid out in tables."""
-        problem = super()._problem(X, y)
-        if len(problem.layout.rules.binary) < _FEWEST_RULES:
-            return problem
-        dense = dense_rules_of(problem.layout.rules, problem.lexicon)
-        return problem._replace(dense=dense) if is_full(dense) else problem
 
     def _start(self, problem, rng):
         """First counts: of one E-step under the first weights."""
         alpha = self._first_alpha(problem.layout)
         weights = self._first_weights(problem, rng)
         counts, log_z = expectation(weights, problem)
-        cells = cells_of(problem.layout, problem.lexicon, counts)
         unexplained = np.flatnonzero(np.isneginf(log_z))
-        return BatchState(cells, alpha, alpha.cells, weights, unexplained, 0)
+        return BatchState(counts, alpha, alpha.cells, weights, unexplained, 0)
 
     def _sweep(self, state, problem, rng):
         """M-step, then E-step; the value is the objective of the weights just used."""
@@ -82,7 +42,7 @@ class BatchPCFG(BasePCFG):
         counts, log_z = expectation(weights, problem)
         value = log_z[np.isfinite(log_z)].sum() - penalty + alpha.log_density()
         following = BatchState(
-            cells_of(layout, problem.lexicon, counts),
+            counts,
             alpha,
             alpha.cells,
             weights,

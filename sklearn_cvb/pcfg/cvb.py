@@ -6,21 +6,18 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.kernels.tree import TreeWeights
-from sklearn_cvb.kernels.tree_decoding import viterbi_trees
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
-from sklearn_cvb.pcfg.leave_out import (
-    Shares,
-    add_share,
-    leave_out_scores,
-    sweep_sentences,
-    weigh,
-    weights_for,
+from sklearn_cvb.pcfg.leave_out import Shares
+from sklearn_cvb.pcfg.shares import (
+    counts_of,
+    first_shares,
+    left_out_scores,
+    left_out_trees,
+    presence,
+    swept,
+    tally_of,
 )
-from sklearn_cvb.pcfg.parameters import log_weights
-from sklearn_cvb.pcfg.shares import counts_of, first_shares, presence, tally_of
-from sklearn_cvb.pcfg.trees import joined
 
 
 class CVBState(NamedTuple):
@@ -32,7 +29,7 @@ class CVBState(NamedTuple):
     weights: None
     unexplained: np.ndarray
     n_sweeps: int
-    shares: Shares
+    shares: Shares | np.ndarray
 
 
 class CVBPCFG(BasePCFG):
@@ -204,13 +201,8 @@ class CVBPCFG(BasePCFG):
             dirichlet.fixed_point,
             lambda: presence(state.shares, problem),
         )
-        # The old state stays whole: a fit may end with it.
-        shares = state.shares._replace(lexical=state.shares.lexical.copy())
         tally = tally_of(problem, state.counts, alpha.cells)
-        log_z = np.empty(problem.corpus.n_sequences)
-        kernel = (problem.layout.rules, problem.lexicon, problem.brackets)
-        weights = weights_for(*kernel[:2])
-        shares = sweep_sentences(*kernel, tally, weights, True, shares, log_z)
+        shares, log_z = swept(state.shares, tally, problem)
         explained = np.isfinite(log_z)
         following = CVBState(
             counts_of(shares, problem),
@@ -227,31 +219,13 @@ class CVBPCFG(BasePCFG):
         """The leave-one-out score, in a pass of its own with all counts frozen."""
         state = fit.state
         tally = tally_of(problem, state.counts, state.prior)
-        log_z = np.empty(problem.corpus.n_sequences)
-        kernel = (problem.layout.rules, problem.lexicon, problem.brackets)
-        leave_out_scores(*kernel, tally, state.shares, log_z)
+        log_z = left_out_scores(state.shares, tally, problem)
         return float(log_z[np.isfinite(log_z)].sum() / problem.corpus.n_observed)
 
     def _label_trees(self, state, problem):
         """Each sentence's Viterbi tree under the weights of its last Q(t_i)."""
-        rules, lexicon = problem.layout.rules, problem.lexicon
         tally = tally_of(problem, state.counts, state.prior)
-        weights, trees, log_p = weights_for(rules, lexicon), [], np.empty(1)
-        for i in range(problem.corpus.n_sequences):
-            add_share(tally, state.shares, lexicon, i, -1.0)
-            weigh(tally, rules, lexicon, i, 1.0, weights)
-            add_share(tally, state.shares, lexicon, i, 1.0)
-            here = slice(lexicon.starts[i], lexicon.starts[i + 1])
-            weights.lexical[here] = log_weights(weights.lexical[here])
-            logs = TreeWeights(
-                log_weights(weights.binary),
-                log_weights(weights.unary),
-                weights.closure,
-                weights.lexical,
-            )
-            tree = viterbi_trees(rules, logs, lexicon, problem.brackets, np.array([i]), log_p)
-            trees.append(tree)
-        return joined(trees)
+        return left_out_trees(state.shares, tally, problem)
 
     def _fitted_by_algorithm(self, best, problem):
         return {"loo_score_": best.objective}

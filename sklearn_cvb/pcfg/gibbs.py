@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sklearn_cvb.pcfg.samplers import SamplingPCFG, drawn_trees
+from sklearn_cvb.pcfg.forms import drawn_trees
+from sklearn_cvb.pcfg.samplers import SamplingPCFG
 
 
 class GibbsPCFG(SamplingPCFG):

@@ -5,6 +5,8 @@ from numbers import Real
 
 import numpy as np
 
+from sklearn_cvb.kernels.tree_forest_inside import forest_work_for, room_for_trees, trimmed
+from sklearn_cvb.pcfg.forest_sweeps import sweep_forest_hastings
 from sklearn_cvb.pcfg.proposals import sweep_hastings
 from sklearn_cvb.pcfg.samplers import SamplingPCFG
 from sklearn_cvb.pcfg.shares import tally_of
@@ -189,16 +191,15 @@ class HastingsPCFG(SamplingPCFG):
             )
 
     def _resampled(self, state, problem, temperature, rng):
-        trees, accepted, proposed = sweep_hastings(
-            problem.layout.rules,
-            problem.lexicon,
-            problem.brackets,
-            tally_of(problem, state.counts, state.prior),
-            state.trees,
-            temperature,
-            rng,
-        )
-        return trees, np.array([proposed, accepted])
+        tally, forest = tally_of(problem, state.counts, state.prior), problem.forest
+        if forest is None:
+            kernel = (problem.layout.rules, problem.lexicon, problem.brackets, tally)
+            trees, accepted, proposed = sweep_hastings(*kernel, state.trees, temperature, rng)
+            return trees, np.array([proposed, accepted])
+        trees, work = room_for_trees(forest), forest_work_for(forest)
+        kernel = (forest, tally, state.trees, temperature, work, rng)
+        accepted, proposed = sweep_forest_hastings(*kernel, trees)
+        return trimmed(trees), np.array([proposed, accepted])
 
     def _fitted_by_algorithm(self, best, problem):
         proposed, accepted = best.state.proposals

@@ -11,13 +11,13 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit, jit_allocating
 from sklearn_cvb.kernels.tree_charts import chart_for, longest_of
 from sklearn_cvb.kernels.tree_inside import inside
-from sklearn_cvb.kernels.tree_nodes import empty_trees, resized
+from sklearn_cvb.kernels.tree_nodes import empty_trees, put, resized
 from sklearn_cvb.kernels.tree_sampling import sample_tree
 from sklearn_cvb.pcfg.leave_out import add_count, rule_mean, weigh, weights_for
 
 
 @jit
-def _count_nodes(tally, trees, begin, end, sign):
+def count_nodes(tally, trees, begin, end, sign):
     """Add the rules of some nodes to the counts, or take them away."""
     for x in range(begin, end):
         add_count(tally, trees.rule[x], sign)
@@ -39,24 +39,28 @@ def _log_urn(tally, trees, begin, end):
     for x in range(begin, end):
         total += math.log(rule_mean(tally, trees.rule[x]))
         add_count(tally, trees.rule[x], 1.0)
-    _count_nodes(tally, trees, begin, end, -1.0)
+    count_nodes(tally, trees, begin, end, -1.0)
     return total
 
 
-@jit_allocating
-def _append(trees, size, source, begin, end):
-    """Copy nodes behind the first `size`; returns the trees and the new size."""
-    wanted = size + end - begin
-    if wanted > trees.begin.size:
-        trees = resized(trees, size, 2 * wanted)
-    for x in range(begin, end):
-        trees.begin[size] = source.begin[x]
-        trees.end[size] = source.end[x]
-        trees.symbol[size] = source.symbol[x]
-        trees.rule[size] = source.rule[x]
-        trees.n_children[size] = source.n_children[x]
-        size += 1
-    return trees, size
+@jit
+def settle(tally, new, first, stop, trees, begin, end, temperature, rng):
+    """Keep the nodes proposed in `new`, from `first` to `stop`, or the old ones of `trees`.
+
+    The nodes kept are added to the counts. Returns where they end in `new`, and whether the
+    proposal is accepted.
+    """
+    ratio = _log_urn(tally, new, first, stop) - _log_urn(tally, trees, begin, end)
+    ratio += _log_proposal(tally, trees, begin, end) - _log_proposal(tally, new, first, stop)
+    accepted = math.log(1.0 - rng.random()) < ratio / temperature
+    if not accepted:
+        stop = first
+        for x in range(begin, end):
+            node = trees.begin[x], trees.end[x], trees.symbol[x]
+            put(new, stop, node, trees.rule[x], trees.n_children[x])
+            stop += 1
+    count_nodes(tally, new, first, stop, 1.0)
+    return stop, accepted
 
 
 @jit_allocating
@@ -85,24 +89,20 @@ def sweep_hastings(rules, lexicon, brackets, tally, trees, temperature, rng):
     longest = longest_of(lexicon, np.arange(n))
     weights, chart = weights_for(rules, lexicon), chart_for(rules, longest)
     stack = np.empty((longest + 1, 3), np.int64)
-    proposal = empty_trees(1, 4 * longest)
     new, size = empty_trees(n, trees.begin.size), np.int64(0)
     accepted, proposed = 0, 0
     for i in range(n):
         begin, end = trees.starts[i], trees.starts[i + 1]
         if end > begin:
-            _count_nodes(tally, trees, begin, end, -1.0)
+            count_nodes(tally, trees, begin, end, -1.0)
             weigh(tally, rules, lexicon, i, 1.0 / temperature, weights)
             inside(rules, weights, lexicon, brackets, i, chart)
-            proposal, m = sample_tree(rules, weights, lexicon, i, chart, rng, stack, proposal, 0)
-            ratio = _log_urn(tally, proposal, 0, m) - _log_urn(tally, trees, begin, end)
-            ratio += _log_proposal(tally, trees, begin, end) - _log_proposal(tally, proposal, 0, m)
+            first = size
+            new, size = sample_tree(rules, weights, lexicon, i, chart, rng, stack, new, first)
+            if first + end - begin > new.begin.size:
+                new = resized(new, size, 2 * (first + end - begin))
+            size, better = settle(tally, new, first, size, trees, begin, end, temperature, rng)
             proposed += 1
-            if math.log(1.0 - rng.random()) < ratio / temperature:
-                accepted += 1
-                new, size = _append(new, size, proposal, 0, m)
-            else:
-                new, size = _append(new, size, trees, begin, end)
-            _count_nodes(tally, new, new.starts[i], size, 1.0)
+            accepted += better
         new.starts[i + 1] = size
     return resized(new, size, size), accepted, proposed

@@ -7,10 +7,10 @@ import numpy as np
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.kernels.tree import Trees
-from sklearn_cvb.kernels.tree_sampling import sample_trees
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
-from sklearn_cvb.pcfg.parameters import posterior_mean, totals_of, tree_weights
+from sklearn_cvb.pcfg.forms import drawn_trees
+from sklearn_cvb.pcfg.parameters import posterior_mean, totals_of
 from sklearn_cvb.validation import Interval
 
 
@@ -156,15 +156,6 @@ class SamplingPCFG(BasePCFG):
 
     def _weights(self, layout, counts, prior, kept):
         return self._mean_weights()
-
-
-def drawn_trees(theta, problem, rng):
-    """A tree of each sentence from its posterior, and the log normalisers."""
-    layout, lexicon = problem.layout, problem.lexicon
-    log_z = np.empty(problem.corpus.n_sequences)
-    weights = tree_weights(layout, lexicon, theta)
-    kernel = (layout.rules, weights, lexicon, problem.brackets, problem.sentences)
-    return sample_trees(*kernel, rng, log_z), log_z
 
 
 def counts_of(trees, problem):

@@ -101,6 +101,7 @@ def test_accepting_everything_misses_the_posterior(monkeypatch):
     exact = exact_shares(grammar, sentences, alpha, depth)
 
     monkeypatch.setattr(hastings, "sweep_hastings", accept_all)
+    monkeypatch.setattr("sklearn_cvb.pcfg.forms.MOST_EDGES", 0)
     model = HastingsPCFG(grammar, alpha=alpha, handle_unknown="error", max_iter=10**8)
     shares, _ = sampled_shares(model, sentences, 15_000, 100)
     assert distance(without_helpers(shares), exact) > 0.05
