@@ -23,6 +23,8 @@ from sklearn_cvb.validation import HasMethods, Interval, StrOptions
 
 # How far a near-uniform start is from uniform.
 _NOISE = 0.01
+# Starts that the seed decides.
+_RANDOM_STARTS = ("parameter", "uniform", "trees")
 
 
 class Problem(NamedTuple):
@@ -70,7 +72,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [
-            StrOptions({"parameter", "uniform", "grammar"}),
+            StrOptions({*_RANDOM_STARTS, "grammar"}),
             HasMethods("score_samples"),
             "array-like",
             None,
@@ -130,18 +132,23 @@ class BasePCFG(PredictionMixin, BaseModel):
 
     def _first_weights(self, problem, rng):
         """Weights of the first E-step, as `init` says."""
-        layout, init = problem.layout, self.init
-        if init is None:
-            init = self._default_start()
+        layout, init = problem.layout, self._where_to_start()
         if isinstance(init, str):
             if init == "grammar":
                 if layout.grammar.probabilities is None:
                     raise ValueError("init='grammar' needs a grammar with probabilities")
                 return layout.grammar.probabilities
-            if init == "uniform":
-                draws = 1.0 + _NOISE * rng.random(len(layout.lhs))
-            else:
+            if init == "parameter":
                 draws = rng.standard_exponential(len(layout.lhs))
+            else:
+                draws = 1.0 + _NOISE * rng.random(len(layout.lhs))
+            if init == "trees":
+                if len(layout.rules.member):
+                    raise ValueError(
+                        "init='trees' weighs all trees alike, but a cycle of unary rules has no "
+                        "end of them: start elsewhere"
+                    )
+                return draws
         elif hasattr(init, "rule_probabilities_"):
             if init.rules_.rules != layout.grammar.rules:
                 raise ValueError("init has other rules: start from a model of the same grammar")
@@ -155,16 +162,23 @@ class BasePCFG(PredictionMixin, BaseModel):
                 )
         return posterior_mean(layout, draws, 0.0, uniform_weights(layout))
 
-    def _default_start(self):
-        """Where to start if `init` is None."""
+    def _where_to_start(self):
+        """`init`, or what stands for None."""
+        if self.init is not None:
+            return self.init
         if self.grammar is None:
             return "parameter"
-        return "uniform" if self.rules_.probabilities is None else "grammar"
+        if self.rules_.probabilities is not None:
+            return "grammar"
+        # Weights that sum to 1 give a terminal of ten words the chance of one of a single word, and
+        # so pieces as long as can be: nothing to learn from.
+        has_cycles = len(self._layout.rules.member) > 0
+        return "trees" if self._layout.longest > 1 and not has_cycles else "uniform"
 
     def _starts_differ(self):
         """Whether restarts differ: not when `init` fixes where they begin."""
-        init = self._default_start() if self.init is None else self.init
-        return isinstance(init, str) and init != "grammar"
+        init = self._where_to_start()
+        return isinstance(init, str) and init in _RANDOM_STARTS
 
     def _weights(self, layout, counts, prior, kept):
         """Weights of rules for sweeps and prediction: posterior means, unless VB differs."""

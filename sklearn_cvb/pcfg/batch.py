@@ -8,6 +8,7 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
 from sklearn_cvb.pcfg.forms import expectation
+from sklearn_cvb.pcfg.parameters import posterior_mean
 from sklearn_cvb.pcfg.prediction import best_trees
 
 
@@ -31,6 +32,10 @@ class BatchPCFG(BasePCFG):
         weights = self._first_weights(problem, rng)
         counts, log_z = expectation(weights, problem)
         unexplained = np.flatnonzero(np.isneginf(log_z))
+        init = self._where_to_start()
+        if isinstance(init, str) and init == "trees":
+            # Symbols without count and prior keep these: they must sum to 1.
+            weights = posterior_mean(problem.layout, weights, 0.0, weights)
         return BatchState(counts, alpha, alpha.cells, weights, unexplained, 0)
 
     def _sweep(self, state, problem, rng):

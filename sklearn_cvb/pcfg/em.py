@@ -1,13 +1,16 @@
 """EM for probabilistic context-free grammars: inside-outside, Wang and Blunsom (2013)."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import xlogy
 
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.batch import BatchPCFG
-from sklearn_cvb.validation import Interval
+from sklearn_cvb.pcfg.forms import log_likelihoods
+from sklearn_cvb.pcfg.parameters import posterior_mean
+from sklearn_cvb.pcfg.stepwise import Steps, StepwiseState, order_of, running_of, swept_steps
+from sklearn_cvb.validation import Interval, StrOptions
 
 
 class EMPCFG(BatchPCFG):
@@ -27,17 +30,31 @@ class EMPCFG(BatchPCFG):
         Pseudo-count of every rule; 0 is maximum likelihood, above 0 maximum a posteriori in the
         softmax basis (adds alpha, not alpha - 1). A dict has one value per symbol, an array one per
         rule, in the order of ``rules_.rules``.
+    update : {"batch", "sequence"}, default="batch"
+        When weights change. "batch": after each sweep, from the counts of all sentences.
+        "sequence": after every `batch_size` sentences (stepwise or online EM, Liang and Klein
+        2009), which come in an order drawn anew for each sweep. Step k = 0, 1, ... keeps 1 - eta
+        of the running counts and adds eta times the batch's, scaled up to the corpus, with eta =
+        (k + 2) ** -step_power; the first running counts are those of a batch E-step.
+    batch_size : int, default=1
+        Sentences between two updates with "sequence".
+    step_power : float in (0.5, 1], default=0.7
+        How fast steps get smaller with "sequence": the smaller, the sooner are old counts
+        forgotten.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
         Largest number of sweeps.
     tol : float, default=1e-4
-        Stop when the objective changes by less than this per token.
-    init : {"parameter", "uniform", "grammar"}, array, model or None, default=None
+        Stop when the objective changes by less than this per token ("sequence": twice in a row).
+    init : {"parameter", "uniform", "trees", "grammar"}, array, model or None, default=None
         Where to start: an E-step under these weights. "parameter": each symbol's from Dirichlet(1)
-        (None means this without a grammar). "uniform": uniform with 1 % of noise (None means this
-        with a grammar). "grammar": the probabilities of the given grammar (None means this where it
-        has some). An array of shape (n_rules,): weights in the order of ``rules_.rules``. A fitted
+        (None means this without a grammar). "uniform": equal for the rules of each symbol, with 1 %
+        of noise. "trees": equal for all rules, with 1 % of noise, so that all trees of a sentence
+        are alike; where terminals have several words, "uniform" prefers the longest by far. None
+        means "trees" with a grammar that has such terminals (and no cycle of unary rules), else
+        "uniform". "grammar": the probabilities of the given grammar (None means this where it has
+        some). An array of shape (n_rules,): weights in the order of ``rules_.rules``. A fitted
         model over the same rules: its `rule_probabilities_`. From "grammar", an array or a model
         only one restart is run.
     handle_unknown : {"error", "smooth", "rare"}, default="smooth"
@@ -62,7 +79,7 @@ class EMPCFG(BatchPCFG):
     Attributes
     ----------
     counts_ : PCFGCounts
-        Expected counts after the last E-step.
+        Expected counts after the last E-step; with "sequence" the running counts.
     rules_ : Grammar
         The rules as given, in the order of all arrays over rules.
     rule_probabilities_ : ndarray of shape (n_rules,)
@@ -78,9 +95,10 @@ class EMPCFG(BatchPCFG):
         The known words.
     objective_ : float
         Log-likelihood plus the sum of pseudo-counts times log probabilities (nats), before the last
-        update of the counts.
+        update of the counts; with "sequence" under the final weights.
     history_ : ndarray of shape (n_iter_,)
-        The objective of every sweep.
+        The objective of every sweep; with "sequence" from the likelihood of each sentence under
+        the weights it met, which may fall.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
     restart_histories_ : list of ndarray
@@ -99,7 +117,8 @@ class EMPCFG(BatchPCFG):
     ----------
     Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL:
     section 2.2;
-    Pereira and Schabes (1992) for known brackets.
+    Pereira and Schabes (1992) for known brackets;
+    Liang and Klein (2009), "Online EM for unsupervised models", NAACL-HLT, for "sequence".
 
     Examples
     --------
@@ -132,6 +151,9 @@ class EMPCFG(BatchPCFG):
             if name != "alpha_prior"
         },
         "alpha": [Interval(Real, 0, None, closed="left"), dict, "array-like"],
+        "update": [StrOptions({"batch", "sequence"})],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "step_power": [Interval(Real, 0.5, 1.0, closed="right")],
     }
 
     def __init__(
@@ -140,6 +162,9 @@ class EMPCFG(BatchPCFG):
         *,
         n_components=2,
         alpha=0.0,
+        update="batch",
+        batch_size=1,
+        step_power=0.7,
         n_init=1,
         max_iter=100,
         tol=1e-4,
@@ -155,6 +180,9 @@ class EMPCFG(BatchPCFG):
         self.grammar = grammar
         self.n_components = n_components
         self.alpha = alpha
+        self.update = update
+        self.batch_size = batch_size
+        self.step_power = step_power
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -170,3 +198,40 @@ class EMPCFG(BatchPCFG):
     def _penalty(self, layout, counts, prior, weights):
         """Minus the log prior in the softmax basis: the sum of alpha log theta."""
         return -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
+
+    def _schedule(self, problem):
+        schedule = super()._schedule(problem)
+        return schedule if self.update == "batch" else schedule._replace(patience=2)
+
+    def _sweep(self, state, problem, rng):
+        if self.update == "batch":
+            return super()._sweep(state, problem, rng)
+        if not isinstance(state, StepwiseState):
+            # The order of each sweep is a matter of this seed, so that a fit can be gone on with.
+            state = StepwiseState(*state, 0, int(rng.integers(2**63)))
+        layout, n_sentences = problem.layout, problem.corpus.n_sequences
+        running = running_of(layout, state.counts, state.prior, state.weights)
+        order = order_of(state, n_sentences)
+        steps = Steps(order, self.batch_size, float(self.step_power), state.n_steps)
+        n_steps, log_z = swept_steps(problem, running, steps)
+        counts = running.cells * running.unit[0]
+        weights = posterior_mean(layout, counts, state.prior, state.weights)
+        following = state._replace(
+            counts=counts,
+            weights=weights,
+            unexplained=np.flatnonzero(np.isneginf(log_z)),
+            n_sweeps=state.n_sweeps + 1,
+            n_steps=n_steps,
+        )
+        value = log_z[np.isfinite(log_z)].sum()
+        return following, float(value - self._penalty(layout, counts, state.prior, weights))
+
+    def _objective(self, fit, problem):
+        """The last sweep's; stepwise EM has moved on since, so that another E-step is due."""
+        if self.update == "batch":
+            return super()._objective(fit, problem)
+        state, layout = fit.state, problem.layout
+        weights = self._weights(layout, state.counts, state.prior, state.weights)
+        log_z = log_likelihoods(weights, problem)
+        value = log_z[np.isfinite(log_z)].sum()
+        return float(value - self._penalty(layout, state.counts, state.prior, weights))

@@ -30,11 +30,14 @@ class VBPCFG(BatchPCFG):
         Largest number of sweeps.
     tol : float, default=1e-4
         Stop when the bound changes by less than this per token.
-    init : {"parameter", "uniform", "grammar"}, array, model or None, default=None
+    init : {"parameter", "uniform", "trees", "grammar"}, array, model or None, default=None
         Where to start: an E-step under these weights. "parameter": each symbol's from Dirichlet(1)
-        (None means this without a grammar). "uniform": uniform with 1 % of noise (None means this
-        with a grammar). "grammar": the probabilities of the given grammar (None means this where it
-        has some). An array of shape (n_rules,): weights in the order of ``rules_.rules``. A fitted
+        (None means this without a grammar). "uniform": equal for the rules of each symbol, with 1 %
+        of noise. "trees": equal for all rules, with 1 % of noise, so that all trees of a sentence
+        are alike; where terminals have several words, "uniform" prefers the longest by far. None
+        means "trees" with a grammar that has such terminals (and no cycle of unary rules), else
+        "uniform". "grammar": the probabilities of the given grammar (None means this where it has
+        some). An array of shape (n_rules,): weights in the order of ``rules_.rules``. A fitted
         model over the same rules: its `rule_probabilities_`. From "grammar", an array or a model
         only one restart is run.
     handle_unknown : {"error", "smooth", "rare"}, default="smooth"

@@ -5,7 +5,11 @@ import pytest
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, Grammar, HastingsPCFG
 
-KINDS = [EMPCFG, VBPCFG, CVBPCFG, HastingsPCFG, GibbsPCFG]
+KINDS = [
+    (EMPCFG, {}),
+    (EMPCFG, {"update": "sequence", "batch_size": 2, "alpha": 0.1}),
+    *((kind, {"alpha": 0.3}) for kind in (VBPCFG, CVBPCFG, HastingsPCFG, GibbsPCFG)),
+]
 VERBS = [list(verb) for verb in ("ngihamba", "uhamba", "ngifunda", "ufundisa", "ngibona", "ubona")]
 TEMPLATES = """
 Verb -> Root | Prefix Root | Root Suffix | Prefix Root Suffix | Prefix Prefix Root Suffix
@@ -43,15 +47,14 @@ def assert_same(one, other):
 
 @pytest.mark.filterwarnings("ignore:.*sentences cannot be derived", "ignore:no tree derives")
 @pytest.mark.parametrize("name", GRAMMARS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_forests_and_lists_learn_the_same(kind, name, monkeypatch):
+@pytest.mark.parametrize(("kind", "keywords"), KINDS)
+def test_forests_and_lists_learn_the_same(kind, keywords, name, monkeypatch):
     grammar, sentences = GRAMMARS[name]
-    alpha = {} if kind is EMPCFG else {"alpha": 0.3}
-    forest = learned(kind, grammar, sentences, **alpha)
+    forest = learned(kind, grammar, sentences, **keywords)
     assert forest._problem(sentences, None).forest is not None
     monkeypatch.setattr("sklearn_cvb.pcfg.forms.MOST_EDGES", 0)
     assert forest._problem(sentences, None).forest is None
-    assert_same(forest, learned(kind, grammar, sentences, **alpha))
+    assert_same(forest, learned(kind, grammar, sentences, **keywords))
 
 
 @pytest.mark.parametrize("name", GRAMMARS)

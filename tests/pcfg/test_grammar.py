@@ -140,6 +140,8 @@ def test_other_mistakes():
         EMPCFG("S -> 'a'", init="grammar").fit([["a"]])
     with pytest.raises(ValueError, match=r"init must hold 2 weights.*shape \(3,\)"):
         EMPCFG("S -> 'a' | 'b'", init=[1, 1, 1]).fit([["a"]])
+    with pytest.raises(ValueError, match="init='trees' weighs all trees alike, but a cycle"):
+        EMPCFG("S -> A | 'a' 'b'\nA -> S | 'a'", init="trees").fit([["a"]])
 
 
 def test_trees_and_brackets_restrict_the_chart():
