@@ -8,6 +8,7 @@ for what is too large to be listed.
 import numpy as np
 
 from sklearn_cvb.kernels.tree_dense import dense_rule_counts
+from sklearn_cvb.kernels.tree_dense_sentences import dense_room_for, sample_trees_by_tables
 from sklearn_cvb.kernels.tree_forest import forest_of
 from sklearn_cvb.kernels.tree_forest_inside import (
     expected_forest_counts,
@@ -106,5 +107,12 @@ def drawn_trees(theta, problem, rng):
         sample_forest_trees(forest, np.append(theta, 1.0), work, rng, trees, log_z)
         return trimmed(trees), log_z
     weights = tree_weights(layout, lexicon, theta)
-    kernel = (layout.rules, weights, lexicon, problem.brackets, problem.sentences)
-    return sample_trees(*kernel, rng, log_z), log_z
+    kernel = (layout.rules, weights, lexicon, problem.brackets)
+    if problem.dense is None:
+        return sample_trees(*kernel, problem.sentences, rng, log_z), log_z
+    return sample_trees_by_tables(*kernel, dense_room_of(problem), rng, log_z), log_z
+
+
+def dense_room_of(problem):
+    """Buffers to infer one sentence at a time by tables."""
+    return dense_room_for(problem.dense, problem.layout.rules, problem.lexicon)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.tree import Rules, lexicon_of, rules_of
+from sklearn_cvb.kernels.tree import Lexicon, Rules, rules_of
 from sklearn_cvb.pcfg.grammar import Grammar
 from sklearn_cvb.pcfg.rules import UNKNOWN, Words
 
@@ -25,12 +25,12 @@ class Layout(NamedTuple):
         Number of the grammar's symbols.
     n_words : int
         Words of the vocabulary; the code of all others is `n_words`.
-    first : ndarray of shape (n_words + 2,), int64
-        Where the terminals of each word begin.
+    first : ndarray of shape (n_texts + 1,), int64
+        Where the terminals of each text begin: first the words, then texts of several words.
     symbol, cell : ndarray
-        Symbol and cell (-1 at helpers) of the terminals of one word, in the order of `first`.
+        Symbol and cell (-1 at helpers) of the terminals, in the order of `first`.
     several : dict
-        Terminals of several words: a tuple of codes -> list of (symbol, cell).
+        Number of each text of several words, by its tuple of codes.
     longest : int
         Length of the longest terminal.
     """
@@ -110,21 +110,20 @@ def layout_of(grammar, index):
     """
     parts, n_words = _Binarised(grammar), len(index)
     codes = index if UNKNOWN in index else {**index, UNKNOWN: n_words}
-    several, single = {}, []
+    several, terminals = {}, []
     for symbol, words, cell in parts.lexical:
         key = tuple(map(codes.__getitem__, words))
-        if len(key) == 1:
-            single.append((key[0], symbol, cell))
-        else:
-            several.setdefault(key, []).append((symbol, cell))
-    word, symbol, cell = np.array(sorted(single), np.int64).reshape(-1, 3).T
+        text = key[0] if len(key) == 1 else several.setdefault(key, n_words + 1 + len(several))
+        terminals.append((text, symbol, cell))
+    table = np.array(terminals, np.int64).reshape(-1, 3)
+    text, symbol, cell = table[np.lexsort(table.T[::-1])].T
     return Layout(
         grammar,
         rules_of(parts.n_symbols, grammar.start, parts.binary, parts.unary),
         np.array([rule.parent for rule in grammar.rules], np.int32),
         len(grammar.symbols),
         n_words,
-        np.searchsorted(word, np.arange(n_words + 2)),
+        np.searchsorted(text, np.arange(n_words + 2 + len(several))),
         symbol,
         cell,
         several,
@@ -146,27 +145,37 @@ def lexicon_for(layout, corpus):
     Lexicon
     """
     starts = corpus.starts
-    codes = np.minimum(corpus.tokens, layout.n_words)
-    n_terminals = np.diff(layout.first)[codes]
-    token = np.repeat(np.arange(len(codes)), n_terminals)
-    offset = np.arange(len(token)) - np.repeat(np.cumsum(n_terminals) - n_terminals, n_terminals)
-    entry = np.repeat(layout.first[codes], n_terminals) + offset
-    sentence = np.searchsorted(starts, token, side="right") - 1
-    begin = token - starts[sentence]
-    several = np.array(list(_several(layout, codes, starts)), np.int64).reshape(-1, 5).T
-    single = (sentence, begin, begin + 1, layout.symbol[entry], layout.cell[entry])
-    fields = [np.concatenate(pair) for pair in zip(single, several, strict=True)]
-    lexicon, _ = lexicon_of(np.diff(starts), *fields)
-    return lexicon
+    text = np.minimum(corpus.tokens, layout.n_words)
+    first = np.arange(len(text))
+    stop = first + 1
+    if layout.several:
+        found = np.array(_several(layout, text.tolist(), starts.tolist()), np.int64)
+        first, stop, text = np.concatenate([[first, stop, text], found.reshape(-1, 3).T], axis=1)
+        order = np.lexsort((-first, stop))
+        first, stop, text = first[order], stop[order], text[order]
+    sentence = np.searchsorted(starts, first, side="right") - 1
+    n_terminals = np.diff(layout.first)[text]
+    ends = np.cumsum(n_terminals)
+    entry = np.arange(ends[-1]) + np.repeat(layout.first[text] - (ends - n_terminals), n_terminals)
+    begin, end = first - starts[sentence], stop - starts[sentence]
+    each = np.bincount(sentence, n_terminals, len(starts) - 1)
+    return Lexicon(
+        np.diff(starts).astype(np.int32),
+        np.append(0, np.cumsum(each)).astype(np.int64),
+        np.repeat(begin.astype(np.int32), n_terminals),
+        np.repeat(end.astype(np.int32), n_terminals),
+        layout.symbol[entry].astype(np.int32),
+        layout.cell[entry],
+    )
 
 
 def _several(layout, codes, starts):
-    """Occurrences of terminals of several words: sentence, begin, end, symbol, cell."""
-    if not layout.several:
-        return
-    codes = codes.tolist()
-    for i, (first, stop) in enumerate(pairwise(starts.tolist())):
-        for begin in range(first, stop):
-            for end in range(begin + 2, min(stop, begin + layout.longest) + 1):
-                for symbol, cell in layout.several.get(tuple(codes[begin:end]), ()):
-                    yield i, begin - first, end - first, symbol, cell
+    """Texts of several words: first token, last token plus 1, number."""
+    longest, number = layout.longest, layout.several.get
+    return [
+        (begin, end, text)
+        for first, stop in pairwise(starts)
+        for begin in range(first, stop)
+        for end in range(begin + 2, min(stop, begin + longest) + 1)
+        if (text := number(tuple(codes[begin:end]))) is not None
+    ]

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_allocating
+from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
 from sklearn_cvb.kernels.tree import RuleCounts, TreeWeights
 from sklearn_cvb.kernels.tree_charts import chart_for, fill_closure, longest_of
+from sklearn_cvb.kernels.tree_dense_sentences import infer_by_tables, inside_by_tables
 from sklearn_cvb.kernels.tree_inside import inside, outside
 
 
@@ -73,6 +74,12 @@ def rule_mean(tally, cell):
     )
 
 
+@jit_token
+def _raised(weight, power):
+    """weight ** power, which costs something only where it is needed."""
+    return weight if power == 1.0 else weight**power
+
+
 @jit_allocating
 def weigh(tally, rules, lexicon, i, power, weights):
     """Weights of all binary and unary rules, and of the terminals of sentence `i`, in place.
@@ -80,11 +87,11 @@ def weigh(tally, rules, lexicon, i, power, weights):
     They are raised to a power. Returns False if chains of unary rules sum to infinity.
     """
     for r in range(rules.binary.size):
-        weights.binary[r] = rule_mean(tally, rules.binary[r]) ** power
+        weights.binary[r] = _raised(rule_mean(tally, rules.binary[r]), power)
     for r in range(rules.unary.size):
-        weights.unary[r] = rule_mean(tally, rules.unary[r]) ** power
+        weights.unary[r] = _raised(rule_mean(tally, rules.unary[r]), power)
     for x in range(lexicon.starts[i], lexicon.starts[i + 1]):
-        weights.lexical[x] = rule_mean(tally, lexicon.rule[x]) ** power
+        weights.lexical[x] = _raised(rule_mean(tally, lexicon.rule[x]), power)
     return rules.unary.size == 0 or fill_closure(rules, weights.unary, weights.closure)
 
 
@@ -123,6 +130,52 @@ def _list_counts(cells, counts, shares, size):
     return size
 
 
+class Sweep(NamedTuple):
+    """A sweep in progress: counts of the sentence at hand, the shares of all, of those so far."""
+
+    counts: RuleCounts
+    old: Shares
+    new: Shares
+    size: np.ndarray
+
+
+@jit_allocating
+def _begin_sweep(rules, lexicon, shares):
+    counts = RuleCounts(np.zeros(rules.binary.size), np.zeros(rules.unary.size), shares.lexical)
+    n, room = lexicon.length.size, shares.cell.size
+    starts = np.zeros(n + 1, np.int64)
+    new = Shares(starts, np.empty(room, np.int64), np.empty(room), shares.lexical)
+    return Sweep(counts, shares, new, np.zeros(1, np.int64))
+
+
+@jit_allocating
+def _leave_out(rules, lexicon, tally, weights, learning, i, sweep):
+    """Take a sentence out of the counts, and make the weights that it is inferred with."""
+    if learning:
+        add_share(tally, sweep.old, lexicon, i, -1.0)
+        weigh(tally, rules, lexicon, i, 1.0, weights)
+    sweep.old.lexical[lexicon.starts[i] : lexicon.starts[i + 1]] = 0.0
+
+
+@jit_allocating
+def _take_in(rules, lexicon, tally, i, sweep):
+    """Add what has been counted in a sentence."""
+    size, counts = sweep.size[0], sweep.counts
+    new = _with_room(sweep.new, size, size + rules.binary.size + rules.unary.size)
+    size = _list_counts(rules.binary, counts.binary, new, size)
+    size = _list_counts(rules.unary, counts.unary, new, size)
+    new.starts[i + 1] = size
+    add_share(tally, new, lexicon, i, 1.0)
+    sweep.size[0] = size
+    return Sweep(counts, sweep.old, new, sweep.size)
+
+
+@jit_allocating
+def _shares_of(sweep):
+    size, new = sweep.size[0], sweep.new
+    return Shares(new.starts, new.cell[:size].copy(), new.count[:size].copy(), new.lexical)
+
+
 @jit_allocating
 def sweep_sentences(rules, lexicon, brackets, tally, weights, learning, shares, log_z):
     """One sweep in the order given; counts are updated at once.
@@ -147,29 +200,26 @@ def sweep_sentences(rules, lexicon, brackets, tally, weights, learning, shares, 
     -------
     Shares
     """
-    n = np.int64(lexicon.length.size)
-    n_rules = rules.binary.size + rules.unary.size
-    counts = RuleCounts(np.zeros(rules.binary.size), np.zeros(rules.unary.size), shares.lexical)
-    chart = chart_for(rules, longest_of(lexicon, np.arange(n)))
-    room = shares.cell.size
-    new = Shares(
-        np.zeros(n + 1, np.int64), np.empty(room, np.int64), np.empty(room), shares.lexical
-    )
-    size = np.int64(0)
-    for i in range(n):
-        if learning:
-            add_share(tally, shares, lexicon, i, -1.0)
-            weigh(tally, rules, lexicon, i, 1.0, weights)
-        shares.lexical[lexicon.starts[i] : lexicon.starts[i + 1]] = 0.0
+    chart = chart_for(rules, longest_of(lexicon, np.arange(log_z.size)))
+    sweep = _begin_sweep(rules, lexicon, shares)
+    for i in range(log_z.size):
+        _leave_out(rules, lexicon, tally, weights, learning, i, sweep)
         log_z[i] = inside(rules, weights, lexicon, brackets, i, chart)
         if log_z[i] > -math.inf:
-            outside(rules, weights, lexicon, brackets, i, chart, counts)
-            new = _with_room(new, size, size + n_rules)
-            size = _list_counts(rules.binary, counts.binary, new, size)
-            size = _list_counts(rules.unary, counts.unary, new, size)
-        new.starts[i + 1] = size
-        add_share(tally, new, lexicon, i, 1.0)
-    return Shares(new.starts, new.cell[:size].copy(), new.count[:size].copy(), shares.lexical)
+            outside(rules, weights, lexicon, brackets, i, chart, sweep.counts)
+        sweep = _take_in(rules, lexicon, tally, i, sweep)
+    return _shares_of(sweep)
+
+
+@jit_allocating
+def sweep_tables(rules, lexicon, brackets, tally, weights, learning, shares, log_z, room):
+    """The same by tables, with a `DenseRoom`."""
+    sweep = _begin_sweep(rules, lexicon, shares)
+    for i in range(log_z.size):
+        _leave_out(rules, lexicon, tally, weights, learning, i, sweep)
+        log_z[i] = infer_by_tables(rules, weights, lexicon, brackets, i, room, sweep.counts)
+        sweep = _take_in(rules, lexicon, tally, i, sweep)
+    return _shares_of(sweep)
 
 
 @jit_allocating
@@ -182,4 +232,15 @@ def leave_out_scores(rules, lexicon, brackets, tally, shares, log_z):
         add_share(tally, shares, lexicon, i, -1.0)
         weigh(tally, rules, lexicon, i, 1.0, weights)
         log_z[i] = inside(rules, weights, lexicon, brackets, i, chart)
+        add_share(tally, shares, lexicon, i, 1.0)
+
+
+@jit_allocating
+def leave_out_scores_by_tables(rules, lexicon, brackets, tally, shares, log_z, room):
+    """The same by tables, with a `DenseRoom`."""
+    weights = weights_for(rules, lexicon)
+    for i in range(log_z.size):
+        add_share(tally, shares, lexicon, i, -1.0)
+        weigh(tally, rules, lexicon, i, 1.0, weights)
+        log_z[i] = inside_by_tables(rules, weights, lexicon, brackets, i, room)
         add_share(tally, shares, lexicon, i, 1.0)

@@ -173,8 +173,8 @@ class PredictionMixin:
         once = np.flatnonzero(np.bincount(corpus.tokens, minlength=layout.n_words) == 1)
         if not len(once):
             return None
-        word = np.repeat(np.arange(layout.n_words + 1), np.diff(layout.first))
-        here = np.isin(word, once) & (layout.cell >= 0)
+        text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
+        here = np.isin(text, once) & (layout.cell >= 0)
         total = np.bincount(layout.symbol[here], counts[layout.cell[here]], layout.n_lhs)
         return total[layout.lhs[cells]] / len(once)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_allocating
 from sklearn_cvb.kernels.tree_charts import chart_for, longest_of
+from sklearn_cvb.kernels.tree_dense_sentences import inside_by_tables
 from sklearn_cvb.kernels.tree_inside import inside
 from sklearn_cvb.kernels.tree_nodes import empty_trees, put, resized
 from sklearn_cvb.kernels.tree_sampling import sample_tree
@@ -64,6 +65,23 @@ def settle(tally, new, first, stop, trees, begin, end, temperature, rng):
 
 
 @jit_allocating
+def _leave_out(tally, trees, rules, lexicon, i, temperature, weights):
+    """Take a sentence's tree out of the counts, and make the weights of the proposal."""
+    count_nodes(tally, trees, trees.starts[i], trees.starts[i + 1], -1.0)
+    weigh(tally, rules, lexicon, i, 1.0 / temperature, weights)
+
+
+@jit_allocating
+def _decide(tally, new, first, stop, trees, i, temperature, rng):
+    """`settle`, with room for the old tree: the trees, their size, whether one is accepted."""
+    begin, end = trees.starts[i], trees.starts[i + 1]
+    if first + end - begin > new.begin.size:
+        new = resized(new, stop, 2 * (first + end - begin))
+    stop, better = settle(tally, new, first, stop, trees, begin, end, temperature, rng)
+    return new, stop, better
+
+
+@jit_allocating
 def sweep_hastings(rules, lexicon, brackets, tally, trees, temperature, rng):
     """Propose a tree for each sentence in turn and accept or reject it.
 
@@ -85,23 +103,35 @@ def sweep_hastings(rules, lexicon, brackets, tally, trees, temperature, rng):
     trees : Trees
     accepted, proposed : int
     """
-    n = np.int64(lexicon.length.size)
-    longest = longest_of(lexicon, np.arange(n))
+    longest = longest_of(lexicon, np.arange(lexicon.length.size))
     weights, chart = weights_for(rules, lexicon), chart_for(rules, longest)
     stack = np.empty((longest + 1, 3), np.int64)
-    new, size = empty_trees(n, trees.begin.size), np.int64(0)
+    new, size = empty_trees(trees.starts.size - 1, trees.begin.size), np.int64(0)
     accepted, proposed = 0, 0
-    for i in range(n):
-        begin, end = trees.starts[i], trees.starts[i + 1]
-        if end > begin:
-            count_nodes(tally, trees, begin, end, -1.0)
-            weigh(tally, rules, lexicon, i, 1.0 / temperature, weights)
+    for i in range(trees.starts.size - 1):
+        if trees.starts[i + 1] > trees.starts[i]:
+            _leave_out(tally, trees, rules, lexicon, i, temperature, weights)
             inside(rules, weights, lexicon, brackets, i, chart)
-            first = size
-            new, size = sample_tree(rules, weights, lexicon, i, chart, rng, stack, new, first)
-            if first + end - begin > new.begin.size:
-                new = resized(new, size, 2 * (first + end - begin))
-            size, better = settle(tally, new, first, size, trees, begin, end, temperature, rng)
+            new, stop = sample_tree(rules, weights, lexicon, i, chart, rng, stack, new, size)
+            new, size, better = _decide(tally, new, size, stop, trees, i, temperature, rng)
+            proposed += 1
+            accepted += better
+        new.starts[i + 1] = size
+    return resized(new, size, size), accepted, proposed
+
+
+@jit_allocating
+def sweep_hastings_by_tables(rules, lexicon, brackets, tally, trees, temperature, rng, room):
+    """The same by tables, with a `DenseRoom`."""
+    weights, chart, stack = weights_for(rules, lexicon), room.chart, room.stack
+    new, size = empty_trees(trees.starts.size - 1, trees.begin.size), np.int64(0)
+    accepted, proposed = 0, 0
+    for i in range(trees.starts.size - 1):
+        if trees.starts[i + 1] > trees.starts[i]:
+            _leave_out(tally, trees, rules, lexicon, i, temperature, weights)
+            inside_by_tables(rules, weights, lexicon, brackets, i, room)
+            new, stop = sample_tree(rules, weights, lexicon, i, chart, rng, stack, new, size)
+            new, size, better = _decide(tally, new, size, stop, trees, i, temperature, rng)
             proposed += 1
             accepted += better
         new.starts[i + 1] = size

@@ -9,13 +9,15 @@ from sklearn_cvb.kernels.tree import TreeWeights
 from sklearn_cvb.kernels.tree_decoding import viterbi_trees
 from sklearn_cvb.kernels.tree_forest_inside import forest_work_for, room_for_trees, trimmed
 from sklearn_cvb.pcfg.forest_sweeps import best_forest_trees, score_forest, sweep_forest
-from sklearn_cvb.pcfg.forms import cells_of_forest, expected_forest
+from sklearn_cvb.pcfg.forms import cells_of_forest, dense_room_of, expected_forest
 from sklearn_cvb.pcfg.leave_out import (
     Shares,
     Tally,
     add_share,
     leave_out_scores,
+    leave_out_scores_by_tables,
     sweep_sentences,
+    sweep_tables,
     weigh,
     weights_for,
 )
@@ -34,7 +36,7 @@ def first_shares(theta, problem):
     )
     zeros = np.zeros(len(layout.lhs))
     tally, weights = tally_of(problem, zeros, zeros), tree_weights(layout, lexicon, theta)
-    return sweep_sentences(*_kernel(problem), tally, weights, False, nothing, log_z), log_z
+    return _swept(problem, tally, weights, False, nothing, log_z), log_z
 
 
 def swept(shares, tally, problem):
@@ -46,7 +48,14 @@ def swept(shares, tally, problem):
         return shares, log_z
     shares = shares._replace(lexical=shares.lexical.copy())
     weights = weights_for(problem.layout.rules, problem.lexicon)
-    return sweep_sentences(*_kernel(problem), tally, weights, True, shares, log_z), log_z
+    return _swept(problem, tally, weights, True, shares, log_z), log_z
+
+
+def _swept(problem, *arguments):
+    """Shares after a sweep by tables or lists."""
+    if problem.dense is None:
+        return sweep_sentences(*_kernel(problem), *arguments)
+    return sweep_tables(*_kernel(problem), *arguments, dense_room_of(problem))
 
 
 def left_out_scores(shares, tally, problem):
@@ -54,8 +63,11 @@ def left_out_scores(shares, tally, problem):
     log_z = np.empty(problem.corpus.n_sequences)
     if problem.forest is not None:
         score_forest(problem.forest, tally, forest_work_for(problem.forest), shares, log_z)
-    else:
+    elif problem.dense is None:
         leave_out_scores(*_kernel(problem), tally, shares, log_z)
+    else:
+        room = dense_room_of(problem)
+        leave_out_scores_by_tables(*_kernel(problem), tally, shares, log_z, room)
     return log_z
 
 

@@ -14,9 +14,11 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit, jit_allocating
 from sklearn_cvb.kernels.tree import RuleCounts
 from sklearn_cvb.kernels.tree_charts import chart_for, fill_closure, longest_of
+from sklearn_cvb.kernels.tree_dense_sentences import infer_by_tables
 from sklearn_cvb.kernels.tree_forest_inside import forest_work_for, infer_sentence
 from sklearn_cvb.kernels.tree_inside import inside, outside
 from sklearn_cvb.pcfg.concentrations import Alpha
+from sklearn_cvb.pcfg.forms import dense_room_of
 from sklearn_cvb.pcfg.leave_out import weights_for
 from sklearn_cvb.pcfg.parameters import totals_of
 
@@ -121,6 +123,13 @@ def _weigh_rules(running, rules, weights):
         fill_closure(rules, weights.unary, weights.closure)
 
 
+@jit
+def _weigh_terminals(running, lexicon, i, weights):
+    """Weights of the terminals of a sentence, in place."""
+    for x in range(lexicon.starts[i], lexicon.starts[i + 1]):
+        weights.lexical[x] = _weight(running, lexicon.rule[x])
+
+
 @jit_allocating
 def sweep_steps(rules, lexicon, brackets, running, steps, log_z):
     """One sweep: batch after batch under the weights that all before have left.
@@ -150,12 +159,33 @@ def sweep_steps(rules, lexicon, brackets, running, steps, log_z):
         batch, n_explained = order[first : first + steps.batch_size], 0
         _weigh_rules(running, rules, weights)
         for i in batch:
-            for x in range(lexicon.starts[i], lexicon.starts[i + 1]):
-                weights.lexical[x] = _weight(running, lexicon.rule[x])
+            _weigh_terminals(running, lexicon, i, weights)
             log_z[i] = inside(rules, weights, lexicon, brackets, i, chart)
             if log_z[i] > -math.inf:
                 outside(rules, weights, lexicon, brackets, i, chart, counts)
                 n_explained += 1
+        if n_explained:
+            share = (n_steps + 2.0) ** -steps.power
+            _step(running, rules, lexicon, batch, counts, share, order.size / n_explained)
+            n_steps += 1
+    return n_steps
+
+
+@jit_allocating
+def sweep_steps_by_tables(rules, lexicon, brackets, running, steps, log_z, room):
+    """The same by tables, with a `DenseRoom`."""
+    order, n_steps = steps.order, np.int64(steps.n_before)
+    weights = weights_for(rules, lexicon)
+    counts = RuleCounts(
+        np.zeros(rules.binary.size), np.zeros(rules.unary.size), np.zeros(lexicon.rule.size)
+    )
+    for first in range(0, order.size, steps.batch_size):
+        batch, n_explained = order[first : first + steps.batch_size], 0
+        _weigh_rules(running, rules, weights)
+        for i in batch:
+            _weigh_terminals(running, lexicon, i, weights)
+            log_z[i] = infer_by_tables(rules, weights, lexicon, brackets, i, room, counts)
+            n_explained += log_z[i] > -math.inf
         if n_explained:
             share = (n_steps + 2.0) ** -steps.power
             _step(running, rules, lexicon, batch, counts, share, order.size / n_explained)
@@ -198,7 +228,10 @@ def swept_steps(problem, running, steps):
     forest, log_z = problem.forest, np.full(problem.corpus.n_sequences, -np.inf)
     if forest is None:
         kernel = (problem.layout.rules, problem.lexicon, problem.brackets)
-        return sweep_steps(*kernel, running, steps, log_z), log_z
+        if problem.dense is None:
+            return sweep_steps(*kernel, running, steps, log_z), log_z
+        room = dense_room_of(problem)
+        return sweep_steps_by_tables(*kernel, running, steps, log_z, room), log_z
     work, counts = forest_work_for(forest), np.empty(len(forest.cell))
     return sweep_forest_steps(forest, running, steps, work, counts, log_z), log_z
 

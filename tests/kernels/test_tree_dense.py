@@ -8,6 +8,11 @@ from tree_cases import CASES, CYCLES, arrays_of, cells_of, counts_for
 from sklearn_cvb.kernels.tree import brackets_of
 from sklearn_cvb.kernels.tree_charts import chart_for
 from sklearn_cvb.kernels.tree_dense import dense_inside, dense_rule_counts
+from sklearn_cvb.kernels.tree_dense_sentences import (
+    dense_room_for,
+    infer_by_tables,
+    sample_trees_by_tables,
+)
 from sklearn_cvb.kernels.tree_inside import expected_rule_counts, inside
 from sklearn_cvb.kernels.tree_tables import dense_rules_of, is_full, work_for
 
@@ -125,3 +130,30 @@ def test_small_grammars_with_few_rules_are_not_full():
     grammar, words, _ = CASES["long rules"]
     rules, _, lexicon = arrays_of(grammar, [words])
     assert not is_full(dense_rules_of(rules, lexicon))
+
+
+def test_unlikely_sentences_are_handed_to_lists():
+    # The only tree needs items that are dropped beside far heavier ones.
+    pairs = np.ndindex(2, 2, 2)
+    theta = [1.0, *[0.0] * 7, 1e-300, 1.0]
+    grammar = enumeration.Grammar(
+        2,
+        [(*rule, cell) for cell, rule in enumerate(pairs)],
+        [],
+        [(0, ("a",), 8), (1, ("a",), 9)],
+        theta,
+    )
+    rules, weights, lexicon = arrays_of(grammar, [("a", "a")])
+    room = dense_room_for(dense_rules_of(rules, lexicon), rules, lexicon)
+    counts = counts_for(rules, lexicon)
+    expected = 2 * np.log(1e-300)
+    found = infer_by_tables(rules, weights, lexicon, brackets_of(1), 0, room, counts)
+    assert found == pytest.approx(expected)
+    np.testing.assert_allclose(cells_of(grammar, rules, lexicon, counts), [1, *[0] * 7, 2, 0])
+    assert room.log_z[0] == -np.inf
+    log_z = np.empty(1)
+    trees = sample_trees_by_tables(
+        rules, weights, lexicon, brackets_of(1), room, np.random.default_rng(0), log_z
+    )
+    assert log_z[0] == pytest.approx(expected)
+    assert trees.rule.tolist() == [0, 8, 8]

@@ -12,6 +12,7 @@ CALLED = [
     "kernels.tree_charts.fill_closure",
     "kernels.tree_decoding.viterbi_trees",
     "kernels.tree_dense.dense_rule_counts",
+    "kernels.tree_dense_sentences.sample_trees_by_tables",
     "kernels.tree_forest._add_sentences",
     "kernels.tree_forest_inside.expected_forest_counts",
     "kernels.tree_forest_inside.sample_forest_trees",
@@ -25,10 +26,13 @@ CALLED = [
     "pcfg.forest_sweeps.sweep_forest_hastings",
     "pcfg.leave_out.add_share",
     "pcfg.leave_out.leave_out_scores",
+    "pcfg.leave_out.leave_out_scores_by_tables",
     "pcfg.leave_out.sweep_sentences",
+    "pcfg.leave_out.sweep_tables",
     "pcfg.leave_out.weigh",
     "pcfg.leave_out.weights_for",
     "pcfg.proposals.sweep_hastings",
+    "pcfg.proposals.sweep_hastings_by_tables",
 ]
 TEXTS = ["S -> S S | 'a' | 'b' 'a'", "S -> A | A S\nA -> A B | B | 'a'\nB -> A | 'b' | 'a' A 'b'"]
 
