@@ -18,7 +18,7 @@ from sklearn_cvb.kernels.tree_forest_inside import (
     sample_forest_trees,
     trimmed,
 )
-from sklearn_cvb.kernels.tree_inside import expected_rule_counts, log_likelihood
+from sklearn_cvb.kernels.tree_inside import expected_rule_counts
 from sklearn_cvb.kernels.tree_sampling import sample_trees
 from sklearn_cvb.kernels.tree_tables import dense_rules_of, is_full, work_for
 from sklearn_cvb.pcfg.parameters import cells_of, empty_rule_counts, tree_weights
@@ -89,14 +89,6 @@ def expected_forest(theta, problem, log_z):
     work = forest_work_for(forest)
     expected_forest_counts(forest, np.append(theta, 1.0), work, counts, log_z)
     return counts
-
-
-def log_likelihoods(theta, problem):
-    """log p(words) of all sentences in nats, -inf without a tree."""
-    layout, lexicon, log_z = problem.layout, problem.lexicon, np.empty(problem.corpus.n_sequences)
-    kernel = (layout.rules, tree_weights(layout, lexicon, theta), lexicon, problem.brackets)
-    log_likelihood(*kernel, problem.sentences, log_z)
-    return log_z
 
 
 def heaviest_trees(logs, problem):

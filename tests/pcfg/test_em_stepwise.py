@@ -60,10 +60,19 @@ def generator():
     return spawn_generators(check_random_state(0), 1)[0]
 
 
+@pytest.fixture(params=["forest", "lists"])
+def form(request, monkeypatch):
+    """Both forms of inference."""
+    if request.param == "lists":
+        monkeypatch.setattr("sklearn_cvb.pcfg.forms.MOST_EDGES", 0)
+    return request.param
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize(("batch_size", "power"), [(1, 0.7), (2, 0.6), (3, 1.0), (100, 0.7)])
-def test_running_counts_are_those_of_the_equations(alpha, batch_size, power):
+def test_running_counts_are_those_of_the_equations(alpha, batch_size, power, form):
     fitted = model(alpha=alpha, batch_size=batch_size, step_power=power).fit(X)
+    assert (fitted._problem(X, None).forest is None) == (form == "lists")
     tables = plain.frequencies(GRAMMAR, X)
     counts, met = stepwise(tables, START, alpha, batch_size, power, 3, generator())
     theta = plain.normalised(GRAMMAR, counts + alpha)
@@ -76,7 +85,7 @@ def test_running_counts_are_those_of_the_equations(alpha, batch_size, power):
     assert fitted.objective_ == pytest.approx(fitted.score_samples(X).sum() + prior, rel=1e-10)
 
 
-def test_known_brackets_restrict_the_counts():
+def test_known_brackets_restrict_the_counts(form):
     attached = [str(rule) for rule in GRAMMAR.to_nltk().productions()].index("VP -> VP PP")
     tables = plain.frequencies(GRAMMAR, X)
     tables[0] = tables[0][tables[0][:, attached] == 1]
@@ -86,7 +95,7 @@ def test_known_brackets_restrict_the_counts():
     assert not np.allclose(fitted.counts_.rule, model().fit(X).counts_.rule)
 
 
-def test_what_has_no_tree_makes_no_step():
+def test_what_has_no_tree_makes_no_step(form):
     whole = [*X[:2], ["they", "they"], *X[2:]]
     with pytest.warns(UserWarning, match=r"left out of the counts: \[2\]"):
         fitted = model(batch_size=2, alpha=0.1).fit(whole)
@@ -149,18 +158,17 @@ def test_one_sweep_learns_more_than_a_batch_and_ends_where_batches_do():
     assert long.fit(sentences).objective_ == pytest.approx(final, abs=0.5)
 
 
-def test_counts_survive_ever_smaller_units():
+def test_counts_survive_ever_smaller_units(form):
     fitted = EMPCFG(TEXT, init=START, max_iter=1)
     problem = fitted._problem(X, None)
     layout, n = problem.layout, len(X)
     counts = 1.0 + np.arange(len(START))
-    kernel = (layout.rules, problem.lexicon, problem.brackets)
     ends = []
     for unit in (1.0, 1e-199):
         running = running_of(layout, counts / unit, np.zeros_like(counts), START)
         running.unit[0] = unit
         steps = Steps(np.arange(n), 1, 0.7, 0)
-        assert sweep_steps(*kernel, running, steps, np.empty(n)) == n
+        assert sweep_steps(problem, running, steps, np.empty(n)) == n
         assert running.unit[0] > 1e-3 or unit == 1.0
         ends.append(running.cells * running.unit[0])
     assert ends[1] == pytest.approx(ends[0], rel=1e-12)
