@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import peers, trees
+from benchmarks import peers, tree_curves
 from benchmarks.memory import repeated
 from benchmarks.models import (
     DENSE,
@@ -168,14 +168,14 @@ def memory(settings):
     return Curve("With a dictionary, X apart", "tokens", "peak bytes a token", lines, "x")
 
 
-def sentence_length(settings):
+def grammar_length(settings):
     """Time a sentence against its length, under a grammar with all rules."""
-    return Curve(*trees.sentence_length(settings))
+    return Curve(*tree_curves.grammar_length(settings))
 
 
-def grammar_size(settings):
+def grammar_states(settings):
     """Time a sentence against the number of symbols, under a grammar with all rules."""
-    return Curve(*trees.grammar_size(settings))
+    return Curve(*tree_curves.grammar_states(settings))
 
 
 CURVES = {
@@ -187,8 +187,8 @@ CURVES = {
         ambiguity,
         threads,
         memory,
-        sentence_length,
-        grammar_size,
+        grammar_length,
+        grammar_states,
     )
 }
 
@@ -218,7 +218,7 @@ def draw(curve, path):
         axes.set_xticks(sorted({x for points in curve.lines.values() for x, _ in points}))
     if "y" in curve.logarithmic:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:,.0f}")
+        axes.yaxis.set_major_formatter(lambda y, _: f"{y:,.0f}" if y >= 1 else f"{y:g}")
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_ylim(bottom=0)

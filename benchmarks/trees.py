@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.measurement import Measurement
 from benchmarks.text import read
-from benchmarks.timing import interleaved, sample, warmed_up
+from benchmarks.timing import interleaved
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.tree import RuleCounts, TreeWeights, brackets_of, lexicon_of, rules_of
 from sklearn_cvb.kernels.tree_decoding import viterbi_trees
@@ -16,7 +16,7 @@ from sklearn_cvb.kernels.tree_tables import dense_rules_of, work_for
 # The grammar that NLTK is timed with: so many rules, and a sentence of so many words.
 _N_RULES, _QUICK_RULES, _LENGTH = 6500, 300, 10
 # The grammar of torch-struct's documentation: nonterminals, preterminals; words a sentence.
-_N_WIDE, _N_NARROW, _WORDS, _VOCABULARY, _SENTENCES = 30, 30, 20, 1000, 16
+N_WIDE, N_NARROW, WORDS, _VOCABULARY, _SENTENCES = 30, 30, 20, 1000, 16
 
 
 def induced(brackets, n_rules):
@@ -178,7 +178,7 @@ class FullGrammar:
 
 def arithmetic(settings):
     """Inside-outside's arithmetic a second, of what a large float64 matrix product gets."""
-    ours = FullGrammar(*((4, 6, 8) if settings.quick else (_N_WIDE, _N_NARROW, _WORDS)), _SENTENCES)
+    ours = FullGrammar(*((4, 6, 8) if settings.quick else (N_WIDE, N_NARROW, WORDS)), _SENTENCES)
     size = 256 if settings.quick else 1024
     product, n_operations = peers.matrix_product(size, size, size)
     pairs = interleaved(ours, product, settings.pairs, 0.02 if settings.quick else 0.2)
@@ -196,42 +196,10 @@ def arithmetic(settings):
 
 def against_torch(settings):
     """Inside-outside with all rules against torch-struct's, gradients included."""
-    ours = FullGrammar(_N_WIDE, _N_NARROW, _WORDS, 4 if settings.quick else _SENTENCES)
+    ours = FullGrammar(N_WIDE, N_NARROW, WORDS, 4 if settings.quick else _SENTENCES)
     peer = peers.torch_struct_gradients(ours)
     pairs = interleaved(ours, peer, settings.pairs, 0.02 if settings.quick else 0.2)
     n = len(ours.tokens)
     left, right = ([1e3 * x.cpu / n for x in side] for side in zip(*pairs, strict=True))
     ratios = [b / a for a, b in zip(left, right, strict=True)]
     return Measurement(left, right, ratios, "ms a sentence", "its numbers are float32")
-
-
-def milliseconds(run, n_sentences):
-    """Median of processor time a sentence."""
-    repeats = warmed_up(run, 0.05)
-    return 1e3 * np.median([sample(run, repeats).cpu for _ in range(3)]) / n_sentences
-
-
-def sentence_length(settings):
-    """Milliseconds a sentence against its length."""
-    sizes = (4, 8) if settings.quick else (5, 10, 20, 40, 80, 120, 200)
-    lines = {"30 + 30 symbols, tables": [], "30 + 30 symbols, lists": []}
-    for n in sizes:
-        problem = FullGrammar(_N_WIDE, _N_NARROW, n, max(1, min(16, 400 // n)))
-        n_sentences = len(problem.tokens)
-        lines["30 + 30 symbols, tables"].append((n, milliseconds(problem, n_sentences)))
-        if n <= 40:
-            problem = FullGrammar(_N_WIDE, _N_NARROW, n, 1)
-            lines["30 + 30 symbols, lists"].append((n, milliseconds(problem.by_lists, 1)))
-    return "All rules: inside, outside and counts", "words", "ms a sentence", lines
-
-
-def grammar_size(settings):
-    """Milliseconds a sentence of 20 words against the number of symbols, all wide."""
-    lines = {"tables": [], "lists": []}
-    for k in (2, 4) if settings.quick else (2, 4, 8, 16, 32, 64, 96):
-        problem = FullGrammar(k, k, _WORDS, max(1, min(16, 10_000 // k**2)))
-        lines["tables"].append((2 * k, milliseconds(problem, len(problem.tokens))))
-        if k <= 32:
-            problem = FullGrammar(k, k, _WORDS, 1)
-            lines["lists"].append((2 * k, milliseconds(problem.by_lists, 1)))
-    return "All rules: inside, outside and counts", "symbols K", "ms a sentence", lines

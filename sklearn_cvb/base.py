@@ -78,7 +78,9 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
                 return self._ranked(fit, problem)
 
             fits, interrupted = self._run(restart, rngs, problem)
-        self._keep(fits, problem)
+            fitted = self._fitted(fits, problem)
+            why = self._check_explained(fitted["unexplained_"], problem)
+        self._keep(fitted, why)
         if interrupted:
             raise KeyboardInterrupt
         if context is not None:
@@ -171,17 +173,32 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         """What restarts are ranked by."""
         return fit.history[-1]
 
-    def _keep(self, fits, problem):
+    def _check_explained(self, unexplained, problem):
+        """Raise ValueError if no sequence was learned from; else what a warning can add."""
+        if not len(unexplained):
+            return ""
+        why = self._why_unexplained(problem, unexplained)
+        if len(unexplained) == problem.corpus.n_sequences:
+            raise ValueError(
+                f"nothing to learn from: all {len(unexplained)} {self._unexplained_words}{why}"
+            )
+        return why
+
+    def _keep(self, fitted, why):
         """Set all fitted attributes."""
-        for name, value in self._fitted(fits, problem).items():
+        for name, value in fitted.items():
             setattr(self, name, value)
         if len(self.unexplained_):
             warnings.warn(
                 f"{len(self.unexplained_)} {self._unexplained_words} and were left "
-                f"out of the counts: {self.unexplained_[:5].tolist()}",
+                f"out of the counts: {self.unexplained_[:5].tolist()}{why}",
                 UserWarning,
                 stacklevel=5,
             )
+
+    def _why_unexplained(self, problem, unexplained):
+        """What a message can add about sequences that were left out."""
+        return ""
 
     def _fit_record(self, fits):
         """The best restart, and the attributes that tell how the fit went."""

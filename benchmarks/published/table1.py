@@ -15,6 +15,7 @@ from benchmarks.published.taggers import (
     SWEEPS,
     Plan,
     Search,
+    choose,
     choose_all,
     compare,
     fit_restarts,
@@ -40,6 +41,7 @@ USUAL = {"alpha": 1.0, "beta": 0.03}
 # What the part "choice" finds; every row uses it, so that any of them can be run alone.
 CHOSEN = {name: {} if name == "em" else USUAL for name in METHODS}
 CHOSEN["cvb-sequence"] = {"alpha": 0.3, "beta": 0.03}
+CHOSEN_BY_SIZE = ("vb", "cvb-token", "cvb-sequence")
 # The second order is run for comparison: fewer starts where a fit takes seconds.
 _FEW, _FEW_FROM = Plan(SWEEPS, 3), 3000
 
@@ -104,10 +106,28 @@ def brown(settings, weights=False):
     return {"text": described(text), "methods": methods}
 
 
+def choice_by_size(settings):
+    """alpha and beta of VB and both CVBs chosen anew at every size, and what they reach."""
+    plan, search = Plan(SWEEPS, 10), SEARCH._replace(folds=1)
+    names, sizes = CHOSEN_BY_SIZE, [int(name) for name in ROWS]
+    if settings.quick:
+        plan, search, sizes = Plan(20, 2), QUICK_SEARCH, [150, 300]
+    found = {}
+    for n in sizes:
+        text = first_sentences(settings, n)
+        found[str(n)] = {name: choose(name, text, search) for name in names}
+        for choice in found[str(n)].values():
+            choice.pop("held_out")
+        for name, values in found[str(n)].items():
+            values |= fit_restarts(name, text, plan, settings.n_jobs, **values)
+    return {"sizes": found}
+
+
 PARTS = (
     {"choice": choice}
     | {name: partial(row, name) for name in ROWS}
     | {
+        "choice by size": choice_by_size,
         "draws": draws,
         "parameter start": parameter_start,
         "brown": brown,
@@ -152,6 +172,7 @@ def tables(results):
     parts = [
         _accuracies(results, sizes),
         _concentrations(results),
+        _by_size(results),
         _others(results, others),
         _times(results, [*sizes, *(name for name in others if name == "brown")]),
     ]
@@ -193,6 +214,22 @@ def _concentrations(results):
     ]
     header = ["", *(METHODS[name].title for name in chosen)]
     return list_table(header, lines, "Chosen on the first 1,000 sentences, a quarter held out")
+
+
+def _by_size(results):
+    """Chosen anew for each size: the pair, and the accuracy."""
+    if "choice by size" not in results:
+        return ""
+    lines = []
+    for n, found in results["choice by size"]["sizes"].items():
+        cells = [
+            (f"{found[m]['alpha']:g}, {found[m]['beta']:g}", accuracy(found[m]))
+            for m in CHOSEN_BY_SIZE
+        ]
+        lines.append([f"{int(n):,}", *(part for cell in cells for part in cell)])
+    titles = [(METHODS[name].title, "") for name in CHOSEN_BY_SIZE]
+    header = ["sentences", *(part for title in titles for part in title)]
+    return list_table(header, lines, "alpha and beta chosen at each size, and the accuracy then")
 
 
 _OTHER_TITLES = {

@@ -376,8 +376,8 @@ class GibbsHMM(ChainsMixin, BaseHMM):
             chains = chains_of([fit.state.trace for fit in fits], self._n_burn_in())
         return super()._fitted(fits, problem) | {"chains_": chains}
 
-    def _keep(self, fits, problem):
-        super()._keep(fits, problem)
+    def _keep(self, fitted, why):
+        super()._keep(fitted, why)
         if self.acceptance_rate_ < _LOW_ACCEPTANCE:
             warnings.warn(
                 f"only {100 * self.acceptance_rate_:.2g} % of the proposals were accepted: long "

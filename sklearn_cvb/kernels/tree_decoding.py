@@ -159,9 +159,9 @@ def _fill(rules, weights, lexicon, brackets, i, chart, origins):
     return chart.inside[root] if root >= 0 else -math.inf
 
 
-@jit_allocating
+@jit
 def _trace(rules, lexicon, i, chart, origins, stack, trees, size):
-    """Write the best tree of a filled chart after `size` nodes; returns the trees and the size."""
+    """Write the best tree of a filled chart after `size` nodes; returns how many, -1: no room."""
     height = push(stack, 0, 0, np.int64(lexicon.length[i]), rules.start)
     while height > 0:
         height -= 1
@@ -169,7 +169,7 @@ def _trace(rules, lexicon, i, chart, origins, stack, trees, size):
         item = find(chart, span_at(begin, end), symbol)
         rule, split = origins.rule[item], origins.split[item]
         if size == trees.begin.size:
-            trees = resized(trees, size, 2 * size)
+            return -1
         node = begin, end, symbol
         if split == _TERMINAL:
             put(trees, size, node, lexicon.rule[rule], 0)
@@ -181,7 +181,7 @@ def _trace(rules, lexicon, i, chart, origins, stack, trees, size):
             height = push(stack, height, split, end, np.int64(rules.right[rule]))
             height = push(stack, height, begin, split, np.int64(rules.left[rule]))
         size += 1
-    return trees, size
+    return size
 
 
 @jit_allocating
@@ -213,6 +213,10 @@ def viterbi_trees(rules, log_weights, lexicon, brackets, sentences, log_p):
         i = sentences[x]
         log_p[x] = _fill(rules, log_weights, lexicon, brackets, i, chart, origins)
         if log_p[x] > -math.inf:
-            trees, size = _trace(rules, lexicon, i, chart, origins, stack, trees, size)
+            stop = _trace(rules, lexicon, i, chart, origins, stack, trees, size)
+            while stop < 0:
+                trees = resized(trees, size, 2 * trees.begin.size)
+                stop = _trace(rules, lexicon, i, chart, origins, stack, trees, size)
+            size = stop
         trees.starts[x + 1] = size
     return resized(trees, size, size)

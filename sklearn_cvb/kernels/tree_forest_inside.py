@@ -365,3 +365,13 @@ def best_forest_tree(forest, i, work, trees, size):
         height = _write_node(forest, i, x, work.best[x], work, height - 1, trees, size)
         size += 1
     return size
+
+
+@jit
+def best_forest_trees(forest, logs, work, trees):
+    """The heaviest tree of each sentence; `logs` (n_cells + 1,) are log weights, the last is 0."""
+    size = np.int64(0)
+    for i in range(trees.starts.size - 1):
+        gather(forest, i, logs, work)
+        size = best_forest_tree(forest, i, work, trees, size)
+        trees.starts[i + 1] = size

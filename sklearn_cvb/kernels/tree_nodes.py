@@ -23,13 +23,21 @@ def empty_trees(n_trees, n_nodes):
 def resized(trees, size, capacity):
     """The first `size` nodes of trees, and room for `capacity`."""
     new = empty_trees(trees.starts.size - 1, capacity)
-    new.starts[:] = trees.starts
-    new.begin[:size] = trees.begin[:size]
-    new.end[:size] = trees.end[:size]
-    new.symbol[:size] = trees.symbol[:size]
-    new.rule[:size] = trees.rule[:size]
-    new.n_children[:size] = trees.n_children[:size]
+    _copy(trees, size, new)
     return new
+
+
+@jit
+def _copy(trees, size, new):
+    """Copy the first `size` nodes, one by one: slices take numba longer to compile."""
+    for i in range(trees.starts.size):
+        new.starts[i] = trees.starts[i]
+    for x in range(size):
+        new.begin[x] = trees.begin[x]
+        new.end[x] = trees.end[x]
+        new.symbol[x] = trees.symbol[x]
+        new.rule[x] = trees.rule[x]
+        new.n_children[x] = trees.n_children[x]
 
 
 @jit

@@ -16,7 +16,7 @@ from sklearn_cvb.pcfg.forms import forms_of
 from sklearn_cvb.pcfg.grammar import Grammar, grammar_from
 from sklearn_cvb.pcfg.layout import Layout, layout_of, lexicon_for, words_of
 from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean, uniform_weights
-from sklearn_cvb.pcfg.prediction import PredictionMixin
+from sklearn_cvb.pcfg.prediction import PredictionMixin, words_without_rule
 from sklearn_cvb.pcfg.rules import UNKNOWN
 from sklearn_cvb.pcfg.trees import brackets_from
 from sklearn_cvb.validation import HasMethods, Interval, StrOptions
@@ -191,6 +191,10 @@ class BasePCFG(PredictionMixin, BaseModel):
     def _objective(self, fit, problem):
         """What restarts are ranked by."""
         return fit.history[-1]
+
+    def _why_unexplained(self, problem, unexplained):
+        """The words that no rule has."""
+        return words_without_rule(problem.layout, problem.corpus, unexplained)
 
     def _final_counts(self, state):
         """The counts a fit leaves."""

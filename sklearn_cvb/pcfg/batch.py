@@ -7,9 +7,8 @@ import numpy as np
 from sklearn_cvb import dirichlet
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
-from sklearn_cvb.pcfg.forms import expectation
+from sklearn_cvb.pcfg.forms import expectation, heaviest_trees
 from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.prediction import best_trees
 
 
 class BatchState(NamedTuple):
@@ -63,4 +62,4 @@ class BatchPCFG(BasePCFG):
     def _label_trees(self, state, problem):
         """Trees of the training sentences: Viterbi under the weights of the final counts."""
         logs = self._log_weights(problem.layout, state.counts, state.prior, state.weights)
-        return best_trees(problem.layout, problem.lexicon, logs, problem.brackets)[0]
+        return heaviest_trees(logs, problem)

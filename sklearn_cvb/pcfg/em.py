@@ -9,7 +9,7 @@ from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.batch import BatchPCFG
 from sklearn_cvb.pcfg.forms import expectation
 from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.stepwise import Steps, StepwiseState, order_of, running_of, swept_steps
+from sklearn_cvb.pcfg.stepwise import Steps, StepwiseState, order_of, running_of, sweep_steps
 from sklearn_cvb.validation import Interval, StrOptions
 
 
@@ -213,7 +213,8 @@ class EMPCFG(BatchPCFG):
         running = running_of(layout, state.counts, state.prior, state.weights)
         order = order_of(state, n_sentences)
         steps = Steps(order, self.batch_size, float(self.step_power), state.n_steps)
-        n_steps, log_z = swept_steps(problem, running, steps)
+        log_z = np.full(n_sentences, -np.inf)
+        n_steps = sweep_steps(problem, running, steps, log_z)
         counts = running.cells * running.unit[0]
         weights = posterior_mean(layout, counts, state.prior, state.weights)
         following = state._replace(

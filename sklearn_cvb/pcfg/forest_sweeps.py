@@ -111,7 +111,7 @@ def sweep_forest_hastings(forest, tally, trees, temperature, work, rng, new):
 
 
 @jit
-def best_forest_trees(forest, tally, work, counts, trees):
+def left_out_forest_trees(forest, tally, work, counts, trees):
     """The heaviest tree of each sentence under the posterior means given all other sentences."""
     size = np.int64(0)
     for i in range(trees.starts.size - 1):

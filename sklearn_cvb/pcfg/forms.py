@@ -11,6 +11,7 @@ from sklearn_cvb.kernels.tree_dense import dense_rule_counts
 from sklearn_cvb.kernels.tree_dense_sentences import dense_room_for, sample_trees_by_tables
 from sklearn_cvb.kernels.tree_forest import forest_of
 from sklearn_cvb.kernels.tree_forest_inside import (
+    best_forest_trees,
     expected_forest_counts,
     forest_work_for,
     room_for_trees,
@@ -21,6 +22,7 @@ from sklearn_cvb.kernels.tree_inside import expected_rule_counts
 from sklearn_cvb.kernels.tree_sampling import sample_trees
 from sklearn_cvb.kernels.tree_tables import dense_rules_of, is_full, work_for
 from sklearn_cvb.pcfg.parameters import cells_of, empty_rule_counts, tree_weights
+from sklearn_cvb.pcfg.prediction import best_trees
 
 # Tables pay where there are so many binary rules, as between eight symbols.
 FEWEST_RULES = 8**3
@@ -87,6 +89,16 @@ def expected_forest(theta, problem, log_z):
     work = forest_work_for(forest)
     expected_forest_counts(forest, np.append(theta, 1.0), work, counts, log_z)
     return counts
+
+
+def heaviest_trees(logs, problem):
+    """The tree of each sentence that is heaviest under log weights of rules."""
+    forest = problem.forest
+    if forest is None:
+        return best_trees(problem.layout, problem.lexicon, logs, problem.brackets)[0]
+    trees = room_for_trees(forest)
+    best_forest_trees(forest, np.append(logs, 0.0), forest_work_for(forest), trees)
+    return trimmed(trees)
 
 
 def drawn_trees(theta, problem, rng):

@@ -100,7 +100,7 @@ class PredictionMixin:
         weights = tree_weights(layout, lexicon, self._predicting_weights()[0])
         tables = span_tables(layout, weights, lexicon)
         unexplained = [i for i, table in enumerate(tables) if np.isnan(table).any()]
-        _warn_unexplained(unexplained, "their posteriors are NaN")
+        _warn_unexplained(layout, corpus, unexplained, "their posteriors are NaN")
         if corpus.width is None:
             return object_array(tables)
         width = corpus.width
@@ -203,7 +203,8 @@ class PredictionMixin:
         lexicon = lexicon_for(self._layout, corpus)
         trees, log_p = best_trees(self._layout, lexicon, self._predicting_weights()[1])
         unexplained = np.flatnonzero(np.isneginf(log_p))
-        _warn_unexplained(unexplained, "each gets the flat tree below the start symbol")
+        instead = "each gets the flat tree below the start symbol"
+        _warn_unexplained(self._layout, corpus, unexplained, instead)
         return trees
 
     def _log_likelihoods(self, X):
@@ -236,11 +237,24 @@ def best_trees(layout, lexicon, logs, brackets=None):
     return viterbi_trees(layout.rules, weights, lexicon, brackets, np.arange(n), log_p), log_p
 
 
-def _warn_unexplained(unexplained, instead):
+def words_without_rule(layout, corpus, sentences):
+    """What a message says of words in these sentences that no rule derives; empty without any."""
+    if len(layout.unknown_cells) or not corpus.unknown:
+        return ""
+    codes = [corpus.tokens[corpus.starts[i] : corpus.starts[i + 1]] for i in sentences]
+    codes = np.unique(np.concatenate([*codes, np.empty(0, np.intp)]))
+    n = layout.n_words
+    words = [corpus.unknown[code - n] for code in codes.tolist() if code >= n]
+    if not words:
+        return ""
+    return f"; no rule has the words {words[:5]} ({len(words)} in all)"
+
+
+def _warn_unexplained(layout, corpus, unexplained, instead):
     if len(unexplained):
         warnings.warn(
             f"no tree derives sentences {list(map(int, unexplained[:5]))} ({len(unexplained)} in "
-            f"all): {instead}",
+            f"all){words_without_rule(layout, corpus, unexplained)}: {instead}",
             UserWarning,
             stacklevel=4,
         )

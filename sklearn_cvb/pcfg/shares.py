@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_cvb.kernels.tree import TreeWeights
 from sklearn_cvb.kernels.tree_decoding import viterbi_trees
 from sklearn_cvb.kernels.tree_forest_inside import forest_work_for, room_for_trees, trimmed
-from sklearn_cvb.pcfg.forest_sweeps import best_forest_trees, score_forest, sweep_forest
+from sklearn_cvb.pcfg.forest_sweeps import left_out_forest_trees, score_forest, sweep_forest
 from sklearn_cvb.pcfg.forms import cells_of_forest, dense_room_of, expected_forest
 from sklearn_cvb.pcfg.leave_out import (
     Shares,
@@ -76,7 +76,7 @@ def left_out_trees(shares, tally, problem):
     rules, lexicon, forest = problem.layout.rules, problem.lexicon, problem.forest
     if forest is not None:
         trees = room_for_trees(forest)
-        best_forest_trees(forest, tally, forest_work_for(forest), shares, trees)
+        left_out_forest_trees(forest, tally, forest_work_for(forest), shares, trees)
         return trimmed(trees)
     weights, trees, log_p = weights_for(rules, lexicon), [], np.empty(1)
     for i in range(problem.corpus.n_sequences):

@@ -85,7 +85,7 @@ def _add(running, cell, count):
 
 @jit
 def _forget(running, share):
-    """Forget a share of all counts; returns what a batch's counts are to be multiplied by."""
+    """Forget a share of all counts."""
     running.unit[0] *= 1.0 - share
     if running.unit[0] < _SMALLEST_UNIT:
         for cell in range(running.cells.size):
@@ -93,13 +93,11 @@ def _forget(running, share):
         for symbol in range(running.totals.size):
             running.totals[symbol] *= running.unit[0]
         running.unit[0] = 1.0
-    return share / running.unit[0]
 
 
 @jit
-def _step(running, rules, lexicon, batch, counts, share, factor):
-    """Forget a share of all counts and add the batch's, times share and factor; clears those."""
-    factor *= _forget(running, share)
+def _add_batch(running, rules, lexicon, batch, counts, factor):
+    """Add the counts of a batch times a factor, and clear them."""
     for r in range(rules.binary.size):
         _add(running, rules.binary[r], factor * counts.binary[r])
         counts.binary[r] = 0.0
@@ -131,25 +129,8 @@ def _weigh_terminals(running, lexicon, i, weights):
 
 
 @jit_allocating
-def sweep_steps(rules, lexicon, brackets, running, steps, log_z):
-    """One sweep: batch after batch under the weights that all before have left.
-
-    Parameters
-    ----------
-    rules : Rules
-    lexicon : Lexicon
-    brackets : Brackets
-    running : Running
-        Changed in place.
-    steps : Steps
-    log_z : ndarray of shape (n_sentences,)
-        Receives log p(words) of the sentences in `steps.order`, under the weights of the moment.
-
-    Returns
-    -------
-    int
-        Number of steps, those before included.
-    """
+def _sweep_lists(rules, lexicon, brackets, running, steps, log_z):
+    """`sweep_steps` by lists of rules."""
     order, n_steps = steps.order, np.int64(steps.n_before)
     weights, chart = weights_for(rules, lexicon), chart_for(rules, longest_of(lexicon, order))
     counts = RuleCounts(
@@ -166,14 +147,16 @@ def sweep_steps(rules, lexicon, brackets, running, steps, log_z):
                 n_explained += 1
         if n_explained:
             share = (n_steps + 2.0) ** -steps.power
-            _step(running, rules, lexicon, batch, counts, share, order.size / n_explained)
+            _forget(running, share)
+            factor = share * order.size / n_explained / running.unit[0]
+            _add_batch(running, rules, lexicon, batch, counts, factor)
             n_steps += 1
     return n_steps
 
 
 @jit_allocating
-def sweep_steps_by_tables(rules, lexicon, brackets, running, steps, log_z, room):
-    """The same by tables, with a `DenseRoom`."""
+def _sweep_tables(rules, lexicon, brackets, running, steps, log_z, room):
+    """`sweep_steps` by tables, with a `DenseRoom`."""
     order, n_steps = steps.order, np.int64(steps.n_before)
     weights = weights_for(rules, lexicon)
     counts = RuleCounts(
@@ -188,26 +171,29 @@ def sweep_steps_by_tables(rules, lexicon, brackets, running, steps, log_z, room)
             n_explained += log_z[i] > -math.inf
         if n_explained:
             share = (n_steps + 2.0) ** -steps.power
-            _step(running, rules, lexicon, batch, counts, share, order.size / n_explained)
+            _forget(running, share)
+            factor = share * order.size / n_explained / running.unit[0]
+            _add_batch(running, rules, lexicon, batch, counts, factor)
             n_steps += 1
     return n_steps
 
 
 @jit
-def sweep_forest_steps(forest, running, steps, work, counts, log_z):
-    """The same over a forest; `counts` (n_rules,) receives those of each sentence's rules."""
+def _sweep_forest(forest, running, steps, work, counts, log_z):
+    """`sweep_steps` by all derivations."""
     order, n_steps = steps.order, np.int64(steps.n_before)
     for first in range(0, order.size, steps.batch_size):
         batch, n_explained = order[first : first + steps.batch_size], 0
         for i in batch:
-            first_rule = forest.rule_first[i]
-            for x in range(first_rule, forest.rule_first[i + 1]):
-                work.weight[x - first_rule] = _weight(running, forest.cell[x])
+            begin = forest.rule_first[i]
+            for x in range(begin, forest.rule_first[i + 1]):
+                work.weight[x - begin] = _weight(running, forest.cell[x])
             log_z[i] = infer_sentence(forest, i, work, counts)
             n_explained += log_z[i] > -math.inf
         if n_explained:
-            factor = _forget(running, (n_steps + 2.0) ** -steps.power)
-            factor *= order.size / n_explained
+            share = (n_steps + 2.0) ** -steps.power
+            _forget(running, share)
+            factor = share * order.size / n_explained / running.unit[0]
             for i in batch:
                 for x in range(forest.rule_first[i], forest.rule_first[i + 1]):
                     _add(running, forest.cell[x], factor * counts[x])
@@ -215,25 +201,30 @@ def sweep_forest_steps(forest, running, steps, work, counts, log_z):
     return n_steps
 
 
-def swept_steps(problem, running, steps):
-    """One sweep; changes the running counts.
+def sweep_steps(problem, running, steps, log_z):
+    """One sweep: batch after batch under the weights that all before have left.
+
+    Parameters
+    ----------
+    problem : Problem
+    running : Running
+        Changed in place.
+    steps : Steps
+    log_z : ndarray of shape (n_sentences,)
+        Receives log p(words) of the sentences in `steps.order`, under the weights of the moment.
 
     Returns
     -------
-    n_steps : int
+    int
         Number of steps, those before included.
-    log_z : ndarray of shape (n_sentences,)
-        log p(words) under the weights of the moment, -inf for sentences not in `steps.order`.
     """
-    forest, log_z = problem.forest, np.full(problem.corpus.n_sequences, -np.inf)
-    if forest is None:
-        kernel = (problem.layout.rules, problem.lexicon, problem.brackets)
-        if problem.dense is None:
-            return sweep_steps(*kernel, running, steps, log_z), log_z
-        room = dense_room_of(problem)
-        return sweep_steps_by_tables(*kernel, running, steps, log_z, room), log_z
-    work, counts = forest_work_for(forest), np.empty(len(forest.cell))
-    return sweep_forest_steps(forest, running, steps, work, counts, log_z), log_z
+    forest, kernel = problem.forest, (problem.layout.rules, problem.lexicon, problem.brackets)
+    if forest is not None:
+        work, counts = forest_work_for(forest), np.empty(len(forest.cell))
+        return _sweep_forest(forest, running, steps, work, counts, log_z)
+    if problem.dense is not None:
+        return _sweep_tables(*kernel, running, steps, log_z, dense_room_of(problem))
+    return _sweep_lists(*kernel, running, steps, log_z)
 
 
 def running_of(layout, counts, prior, kept):

@@ -360,6 +360,17 @@ def test_a_sentence_that_no_path_explains_in_fit():
     assert all(tag in LEGAL[w] for w, tag in zip(corpus[1], tagger.labels_[1], strict=True))
 
 
+def test_a_fit_in_which_no_path_explains_any_sentence():
+    first = _grammar()
+    tagger = EMHMMTagger(
+        LEGAL, handle_unknown="error", init=first, vocabulary=first.vocabulary_, max_iter=3
+    )
+    message = "nothing to learn from: all 2 sequences cannot be explained by any path"
+    fails(ValueError, message, tagger.fit, [["runs", "saw", "the"], ["saw", "the"]])
+    with pytest.raises(NotFittedError):
+        tagger.predict(X)
+
+
 def test_a_sentence_that_no_path_explains_in_predict():
     tagger = _grammar()
     sentences = [X[0], ["runs", "saw", "the"]]

@@ -137,6 +137,29 @@ def test_underivable_sentences_are_named_and_skipped(kind):
         assert np.isnan(model.predict_proba([["runs", "the"]])[0]).all()
 
 
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_fit_without_any_derivable_sentence_says_why(kind):
+    fails(
+        ValueError,
+        "nothing to learn from: all 2 sentences cannot be derived by the grammar; no rule has the "
+        "words ['fox', 'ox'] (2 in all)",
+        quick(kind, TEXT).fit,
+        [["fox", "runs"], ["ox", "runs"]],
+    )
+    fails(ValueError, "nothing to learn from: all 1", quick(kind, TEXT).fit, [["runs", "the"]])
+
+
+def test_messages_name_only_words_of_underivable_sentences():
+    model = quick(EMPCFG, TEXT).fit(X)
+    with pytest.warns(UserWarning, match=r"\[1\] \(1 in all\); no rule has the words \['ox'\] \(1"):
+        model.predict([X[0], ["ox", "runs"]])
+    with pytest.warns(UserWarning, match=r"\[0\] \(1 in all\): each gets"):
+        model.predict([["runs", "the"]])
+    odd = quick(EMPCFG, TEXT + "\nN -> '<unk>'").fit(X)
+    with pytest.warns(UserWarning, match=r"\[0\] \(1 in all\): each gets"):
+        odd.predict([["runs", "ox"]])
+
+
 def test_unknown_words():
     fails(
         ValueError,

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn_cvb import EMPCFG, Grammar
 from sklearn_cvb.fitting import spawn_generators
 from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.stepwise import Steps, running_of, swept_steps
+from sklearn_cvb.pcfg.stepwise import Steps, running_of, sweep_steps
 
 TEXT = """
 S -> NP VP | VP
@@ -168,7 +168,7 @@ def test_counts_survive_ever_smaller_units(form):
         running = running_of(layout, counts / unit, np.zeros_like(counts), START)
         running.unit[0] = unit
         steps = Steps(np.arange(n), 1, 0.7, 0)
-        assert swept_steps(problem, running, steps)[0] == n
+        assert sweep_steps(problem, running, steps, np.empty(n)) == n
         assert running.unit[0] > 1e-3 or unit == 1.0
         ends.append(running.cells * running.unit[0])
     assert ends[1] == pytest.approx(ends[0], rel=1e-12)

@@ -5,7 +5,7 @@ from statistics import fmean
 import pytest
 
 from benchmarks.published import table1
-from benchmarks.published.taggers import METHODS, Plan, fit_restarts
+from benchmarks.published.taggers import METHODS, Plan, choose, fit_restarts
 from benchmarks.published.text import Shared, first_sentences, random_sentences
 
 
@@ -89,3 +89,16 @@ def test_weights_in_the_dictionary_lift_every_method_on_brown(quick):
     plain, weighted = (_means(table1.PARTS[part](quick)) for part in ("brown", "brown weights"))
     assert all(weighted[name] > plain[name] + 10 for name in METHODS)
     assert min(weighted["cvb-token"], weighted["cvb-sequence"]) > 90
+
+
+def test_choice_by_size(quick):
+    found = table1.PARTS["choice by size"](quick)
+    assert list(found["sizes"]) == ["150", "300"]
+    text = first_sentences(quick, 300)
+    for name, fits in found["sizes"]["300"].items():
+        chosen = choose(name, text, table1.QUICK_SEARCH)
+        assert (fits["alpha"], fits["beta"]) == (chosen["alpha"], chosen["beta"])
+        again = fit_restarts(name, text, Plan(20, 2), alpha=fits["alpha"], beta=fits["beta"])
+        assert fits["accuracies"] == again["accuracies"]
+    table = table1.tables({"choice by size": found})
+    assert "   * - 300\n     - 1, " in table
