@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
 from sklearn_cvb.kernels.tree import RuleCounts, TreeWeights
 from sklearn_cvb.kernels.tree_charts import chart_for, fill_closure, longest_of
-from sklearn_cvb.kernels.tree_dense_sentences import infer_by_tables, inside_by_tables
+from sklearn_cvb.kernels.tree_dense_sentences import infer_by_tables
 from sklearn_cvb.kernels.tree_inside import inside, outside
 
 
@@ -212,13 +212,22 @@ def sweep_sentences(rules, lexicon, brackets, tally, weights, learning, shares, 
 
 
 @jit_allocating
-def sweep_tables(rules, lexicon, brackets, tally, weights, learning, shares, log_z, room):
-    """The same by tables, with a `DenseRoom`."""
+def sweep_tables(rules, lexicon, brackets, tally, weights, learning, shares, log_z, room, frozen):
+    """The same by tables, with a `DenseRoom`; or log p(x_i | all others), with frozen counts.
+
+    Frozen counts do not change, but `shares.lexical` does. One kernel, as it is long to compile.
+    """
     sweep = _begin_sweep(rules, lexicon, shares)
     for i in range(log_z.size):
-        _leave_out(rules, lexicon, tally, weights, learning, i, sweep)
+        if frozen:
+            add_share(tally, shares, lexicon, i, -1.0)
+            weigh(tally, rules, lexicon, i, 1.0, weights)
+            add_share(tally, shares, lexicon, i, 1.0)
+        else:
+            _leave_out(rules, lexicon, tally, weights, learning, i, sweep)
         log_z[i] = infer_by_tables(rules, weights, lexicon, brackets, i, room, sweep.counts)
-        sweep = _take_in(rules, lexicon, tally, i, sweep)
+        if not frozen:
+            sweep = _take_in(rules, lexicon, tally, i, sweep)
     return _shares_of(sweep)
 
 
@@ -232,15 +241,4 @@ def leave_out_scores(rules, lexicon, brackets, tally, shares, log_z):
         add_share(tally, shares, lexicon, i, -1.0)
         weigh(tally, rules, lexicon, i, 1.0, weights)
         log_z[i] = inside(rules, weights, lexicon, brackets, i, chart)
-        add_share(tally, shares, lexicon, i, 1.0)
-
-
-@jit_allocating
-def leave_out_scores_by_tables(rules, lexicon, brackets, tally, shares, log_z, room):
-    """The same by tables, with a `DenseRoom`."""
-    weights = weights_for(rules, lexicon)
-    for i in range(log_z.size):
-        add_share(tally, shares, lexicon, i, -1.0)
-        weigh(tally, rules, lexicon, i, 1.0, weights)
-        log_z[i] = inside_by_tables(rules, weights, lexicon, brackets, i, room)
         add_share(tally, shares, lexicon, i, 1.0)

@@ -15,7 +15,6 @@ from sklearn_cvb.pcfg.leave_out import (
     Tally,
     add_share,
     leave_out_scores,
-    leave_out_scores_by_tables,
     sweep_sentences,
     sweep_tables,
     weigh,
@@ -55,7 +54,7 @@ def _swept(problem, *arguments):
     """Shares after a sweep by tables or lists."""
     if problem.dense is None:
         return sweep_sentences(*_kernel(problem), *arguments)
-    return sweep_tables(*_kernel(problem), *arguments, dense_room_of(problem))
+    return sweep_tables(*_kernel(problem), *arguments, dense_room_of(problem), False)
 
 
 def left_out_scores(shares, tally, problem):
@@ -66,8 +65,11 @@ def left_out_scores(shares, tally, problem):
     elif problem.dense is None:
         leave_out_scores(*_kernel(problem), tally, shares, log_z)
     else:
+        shares = shares._replace(lexical=shares.lexical.copy())
+        weights = weights_for(problem.layout.rules, problem.lexicon)
         room = dense_room_of(problem)
-        leave_out_scores_by_tables(*_kernel(problem), tally, shares, log_z, room)
+        arguments = (tally, weights, True, shares, log_z, room, True)
+        sweep_tables(*_kernel(problem), *arguments)
     return log_z
 
 

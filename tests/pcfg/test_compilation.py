@@ -27,7 +27,6 @@ CALLED = [
     "pcfg.forest_sweeps.sweep_forest_hastings",
     "pcfg.leave_out.add_share",
     "pcfg.leave_out.leave_out_scores",
-    "pcfg.leave_out.leave_out_scores_by_tables",
     "pcfg.leave_out.sweep_sentences",
     "pcfg.leave_out.sweep_tables",
     "pcfg.leave_out.weigh",

@@ -1,0 +1,48 @@
+"""The documentation: what its pages name exists."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "doc"
+PAGES = sorted(path for path in FOLDER.rglob("*.rst") if "api" not in path.parts)
+MODULES = re.findall(r"^   (sklearn_cvb\S*)$", (FOLDER / "api.rst").read_text("utf-8"), re.M)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_listed_modules_say_what_is_public(name):
+    module = import_module(name)
+    assert set(module.__all__) <= set(vars(module))
+    assert all((getattr(module, public).__doc__ or "").strip() for public in module.__all__)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(FOLDER)))
+def test_pictures_and_tables_of_a_page_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    for name in re.findall(r"^\s*\.\. (?:figure|image|include):: (\S+)$", text, re.M):
+        assert (page.parent / name).is_file(), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(FOLDER)))
+def test_what_a_page_refers_to_exists(page):
+    text = page.read_text(encoding="utf-8")
+    for name in re.findall(r":(?:func|class|meth|mod):`~?(?:[^`<]*<)?([\w.]+)>?`", text):
+        parts = name.split(".")
+        if parts[0] != "sklearn_cvb":
+            continue
+        value = import_module("sklearn_cvb")
+        for i, part in enumerate(parts[1:], 2):
+            if not hasattr(value, part):
+                import_module(".".join(parts[:i]))
+            value = getattr(value, part)
+
+
+def test_every_published_experiment_has_a_page():
+    from benchmarks.published.__main__ import experiments
+
+    listed = re.findall(
+        r"^   (\w+)$", (FOLDER / "published" / "index.rst").read_text("utf-8"), re.M
+    )
+    assert sorted(listed) == sorted(experiments())
