@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -279,6 +280,8 @@ def test_interrupt_keeps_what_is_there(tmp_path, jobs):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell's background jobs ignore this signal, and so would their children.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     ) as process:
         before = ""
         while not re.search(r"^EM ", before, re.MULTILINE):
@@ -286,7 +289,10 @@ def test_interrupt_keeps_what_is_there(tmp_path, jobs):
             assert line, process.stderr.read()
             before += line
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=60)
+        try:
+            rest, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert errors == "interrupted\n"
     assert "accuracy by sweep" in rest
