@@ -48,7 +48,7 @@ def missed(results):
     """A sentence that names the rows that are not where they must be."""
     judged = [row for row in results["rows"] if row["must_reached"] is not None]
     titles = [row["title"] for row in judged if not row["must_reached"]]
-    n_goals = sum(row["goal_reached"] for row in judged)
+    n_goals = sum(bool(row["goal_reached"]) for row in judged)  # None: there is no goal
     start = (
         f"Of {len(judged)} targets {len(judged) - len(titles)} are reached, {n_goals} to the goal"
     )

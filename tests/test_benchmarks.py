@@ -194,6 +194,7 @@ def test_page_takes_the_figures_between_its_marks(tmp_path):
             record("em-dense", _measurement([11.0])),
             record("vb-dense", _measurement([1.0])),
             record("first-fit", _measurement([1.0])),
+            record("tree-arithmetic", _measurement([50.0])),
         ],
         "curves": {"states": {"title": "", "x_label": "", "y_label": "", "lines": {"a": [[1, 2]]}}},
         "left_out": [],
@@ -208,7 +209,7 @@ def test_page_takes_the_figures_between_its_marks(tmp_path):
     assert "old figures" not in text
     assert text.count("list-table") == 1
     assert "- measured on 2013-04-29" in text
-    missed = "Of 2 targets 1 are reached, 1 to the goal. Not reached: EM, K=45, against hmmlearn."
+    missed = "Of 3 targets 2 are reached, 1 to the goal. Not reached: EM, K=45, against hmmlearn."
     assert missed in text
     picture = tmp_path / "images" / "performance_states.png"
     assert picture.read_bytes().startswith(PNG_SIGNATURE)
