@@ -20,9 +20,9 @@ _FEWEST = 3
 
 
 def dense(settings):
-    """Two restarts of EM without a dictionary."""
+    """Two restarts of EM without a dictionary, the default 100 sweeps."""
     X = read(settings, "journal").X[:_SENTENCES]
-    return _two_against_one(DENSE["EM"](N_STATES), X, 2, 2 if settings.quick else 30, settings)
+    return _two_against_one(DENSE["EM"](N_STATES), X, 2, 2 if settings.quick else 100, settings)
 
 
 def one_restart(settings):

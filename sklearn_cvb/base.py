@@ -71,9 +71,12 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
 
             def restart(index, rng, record):
                 report = self._reporter(index, record, context, problem, X, y)
-                state = resumed if resumed is not None else self._start(problem, rng)
+                # No name here for the first state: its memory is free after the first sweep.
                 fit = sweep_until(
-                    state, lambda s: self._sweep(s, problem, rng), self._schedule(problem), report
+                    self._start(problem, rng) if resumed is None else resumed,
+                    lambda state: self._sweep(state, problem, rng),
+                    self._schedule(problem),
+                    report,
                 )
                 return self._ranked(fit, problem)
 

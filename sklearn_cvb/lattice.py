@@ -57,6 +57,15 @@ class Cells(NamedTuple):
         """Give every cell the value of its state in `totals` (n_states,)."""
         return np.tile(totals, self.n_rows) if self.is_full else totals[self.state]
 
+    def divided(self, values, totals):
+        """Divide every cell of `values` (n_cells,) by the value of its state, in place."""
+        if self.is_full:
+            table = values.reshape(self.n_rows, self.n_states)
+            table /= totals
+        else:
+            values /= totals[self.state]
+        return values
+
     def row_totals(self, values):
         """Sum `values` (n_cells,) by state."""
         if self.is_full:

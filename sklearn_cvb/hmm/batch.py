@@ -18,7 +18,11 @@ from sklearn_cvb.hmm.parameters import (
 )
 from sklearn_cvb.kernels.batched import (
     SIDE_BY_SIDE,
+    Messages,
+    Tables,
     add_tables,
+    clear_counts,
+    clear_messages,
     expected_counts_dense,
     fill_tables,
     messages_for,
@@ -48,10 +52,28 @@ _LARGEST_RUN = 512
 _LARGEST_BATCH = 8_000_000
 
 
+class Piece(NamedTuple):
+    """Sequences of a sweep that one thread infers side by side, and its buffers.
+
+    Attributes
+    ----------
+    members : ndarray
+        The sequences by falling length.
+    tables : Tables
+        Weights, which all pieces share, and counts of its own.
+    messages : Messages
+    """
+
+    members: np.ndarray
+    tables: Tables
+    messages: Messages
+
+
 class BatchState(NamedTuple):
     """What EM and VB carry between sweeps.
 
-    `counts` are the expected counts under `weights`, which came from the sweep's M-step.
+    `counts` are the expected counts under `weights`, which came from the sweep's M-step. `pieces`
+    are buffers for the next sweep, which nobody need keep.
     """
 
     counts: HMMCounts
@@ -60,10 +82,11 @@ class BatchState(NamedTuple):
     weights: Weights
     unexplained: np.ndarray
     n_sweeps: int
+    pieces: list | None = None
 
 
-def expectation(weights, problem, logs=None, n_jobs=1):
-    """E-step over all sequences, on up to `n_jobs` threads.
+def expectation(weights, problem, logs=None, n_jobs=1, pieces=None):
+    """E-step over all sequences, on up to `n_jobs` threads; `pieces` come from `pieces_for`.
 
     Returns
     -------
@@ -75,10 +98,14 @@ def expectation(weights, problem, logs=None, n_jobs=1):
         Indices of the others.
     """
     lattice, starts = problem.lattice, problem.corpus.starts
-    for attempt in (_expectation_of_runs, _expectation_side_by_side):
-        counts, total = attempt(weights, problem, n_jobs)
-        if not np.isnan(total):
-            return counts, total, np.empty(0, np.intp)
+    if problem.runs.any_certain:
+        counts, total = _expectation_of_runs(weights, problem, n_jobs)
+    elif pieces:
+        counts, total = _expectation_side_by_side(weights, problem, n_jobs, pieces)
+    else:
+        counts, total = None, np.nan
+    if not np.isnan(total):
+        return counts, total, np.empty(0, np.intp)
     log_z = np.empty(problem.corpus.n_sequences)
 
     def infer(begin, end):
@@ -96,10 +123,8 @@ def expectation(weights, problem, logs=None, n_jobs=1):
 
 
 def _expectation_of_runs(weights, problem, n_jobs):
-    """Counts and total log Z from the ambiguous runs; NaN if no token is certain."""
+    """Counts and total log Z from the ambiguous runs."""
     lattice, starts, runs = problem.lattice, problem.corpus.starts, problem.runs
-    if not runs.any_certain:
-        return None, np.nan
     n_states = problem.cells.n_states
     factors = Factors(*weights, np.ones(n_states), np.ones(n_states))
     longest, most = runs.longest, int(lattice.count.max())
@@ -125,38 +150,51 @@ def _runs_of(runs, begin, end):
     )
 
 
-def _expectation_side_by_side(weights, problem, n_jobs):
-    """Counts and total log Z by matrix products; NaN unless all states are allowed everywhere.
+def pieces_for(problem):
+    """Pieces of a sweep by matrix products; none unless all states are allowed everywhere.
 
     A single sequence is for the kernel that takes one at a time.
     """
     lattice, starts = problem.lattice, problem.corpus.starts
     n_states = problem.cells.n_states
+    if lattice.count.min() < n_states or len(starts) == 2:
+        return []
     lengths = np.diff(starts)
-    side, longest = min(SIDE_BY_SIDE, len(lengths)), lengths.max()
-    fits = side > 1 and longest * side * width_for(n_states) <= _LARGEST_BATCH
-    if lattice.count.min() < n_states or not fits:
-        return None, np.nan
+    if lengths.max() * min(SIDE_BY_SIDE, len(lengths)) * width_for(n_states) > _LARGEST_BATCH:
+        return []
     order = np.argsort(-lengths, kind="stable")
-    n_pieces = len(_pieces(problem))
-    first = tables_for(lattice, n_states)
-    fill_tables(weights, lattice, first)
-    tables = [first, *(tables_beside(first) for _ in range(1, n_pieces))]
-
-    def infer(index):
+    tables = tables_for(lattice, n_states)
+    n_pieces, pieces = len(_pieces(problem)), []
+    for index in range(n_pieces):
         # Every piece gets its share of long sequences.
         members = np.ascontiguousarray(order[index::n_pieces])
         side = min(SIDE_BY_SIDE, len(members))
         messages = messages_for(side, lengths[members[0]], n_states)
+        pieces.append(Piece(members, tables if index == 0 else tables_beside(tables), messages))
+    return pieces
+
+
+def _expectation_side_by_side(weights, problem, n_jobs, pieces):
+    """Counts and total log Z by matrix products."""
+    lattice, starts = problem.lattice, problem.corpus.starts
+    n_states = problem.cells.n_states
+    fill_tables(weights, lattice, pieces[0].tables)
+
+    def infer(piece):
+        clear_counts(piece.tables)
+        side = min(SIDE_BY_SIDE, len(piece.members))
         return expected_counts_dense(
-            lattice, starts, members, side, n_states, tables[index], messages
+            lattice, starts, piece.members, side, n_states, piece.tables, piece.messages
         )
 
-    total = sum(on_threads(infer, [(index,) for index in range(n_pieces)], n_jobs))
+    total = sum(on_threads(infer, [(piece,) for piece in pieces], n_jobs))
     counts = empty_counts(problem.cells)
-    if not np.isnan(total):
-        for table in tables:
-            add_tables(weights, lattice, table, counts)
+    if np.isnan(total):
+        for piece in pieces:
+            clear_messages(piece.messages)
+    else:
+        for piece in pieces:
+            add_tables(weights, lattice, piece.tables, counts)
     return counts, total
 
 
@@ -195,17 +233,20 @@ class BatchHMM(BaseHMM):
         """First counts: of a fitted model, of token posteriors, or of one E-step."""
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
-        weights = uniform_weights(problem.cells)
+        weights, pieces = None, None
         if hasattr(self.init, "predict_proba"):
             counts = starting.model_counts(problem, self.init, self.vocabulary_)
         else:
             start = self._starting_point(problem, prior, rng)
-            if start.posterior is not None:
+            weights = start.weights
+            if weights is None:
                 counts = starting.counts_from_marginals(problem, start.posterior)
             else:
-                weights = start.weights
-                counts, _, _ = expectation(weights, problem, n_jobs=self._n_threads())
-        return BatchState(counts, prior, concentrations, weights, np.empty(0, np.intp), 0)
+                pieces = pieces_for(problem)
+                counts, _, _ = expectation(weights, problem, None, self._n_threads(), pieces)
+        if weights is None:
+            weights = uniform_weights(problem.cells)
+        return BatchState(counts, prior, concentrations, weights, np.empty(0, np.intp), 0, pieces)
 
     def _sweep(self, state, problem, rng):
         """M-step, then E-step; the value is the objective of the weights just used."""
@@ -213,19 +254,28 @@ class BatchHMM(BaseHMM):
         concentrations = learn(
             state.concentrations, state.counts, cells, state.n_sweeps, dirichlet.ascend
         )
-        prior = self._priors(cells, concentrations)
+        prior = state.prior
+        if concentrations is not state.concentrations:
+            prior = self._priors(cells, concentrations)
         weights, penalty = self._maximise(state.counts, prior, cells, state.weights)
+        pieces = pieces_for(problem) if state.pieces is None else state.pieces
         counts, total, unexplained = expectation(
             weights,
             problem,
             lambda: self._log_weights(weights, state.counts, prior, cells),
             self._n_threads(),
+            pieces,
         )
         value = total - penalty + concentrations.log_density()
         following = BatchState(
-            counts, prior, concentrations, weights, unexplained, state.n_sweeps + 1
+            counts, prior, concentrations, weights, unexplained, state.n_sweeps + 1, pieces
         )
         return following, float(value)
+
+    def _ranked(self, fit, problem):
+        """The fit without the buffers of its sweeps."""
+        fit = super()._ranked(fit, problem)
+        return fit._replace(state=fit.state._replace(pieces=None))
 
     def _n_threads(self):
         """Threads for one restart: those that the other restarts leave."""

@@ -116,10 +116,15 @@ def posterior_mean(counts, prior, cells, kept=None):
         kept = uniform_weights(cells)
     emit = cells.row_totals(counts.emission) + prior.emission_total
     out = counts.transition.sum(axis=1) + prior.transition_total
+    emission = counts.emission + prior.emission
+    if np.all(emit > 0):
+        emission = cells.divided(emission, emit)
+    else:
+        emission = _divide(emission, cells.spread(emit), kept.emission)
     weights = Weights(
         _divide(counts.start + prior.start, counts.start.sum() + prior.start_total, kept.start),
         _divide(counts.transition + prior.transition, out[:, None], kept.transition),
-        _divide(counts.emission + prior.emission, cells.spread(emit), kept.emission),
+        emission,
     )
     return tied(weights, cells)
 

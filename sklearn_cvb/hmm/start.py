@@ -174,7 +174,7 @@ def parameter_start(problem, rng):
     weights = Weights(
         rng.dirichlet(np.ones(n)),
         rng.dirichlet(np.ones(n), size=n),
-        emission / totals[cells.state],
+        cells.divided(emission, totals),
     )
     return Start(None, weights)
 

@@ -160,13 +160,25 @@ def tables_beside(tables):
     return tables._replace(**{name: _aligned(*s) for name, s in zip(_COUNTS, shapes, strict=True)})
 
 
+def clear_counts(tables):
+    """Set all counts to 0."""
+    for name in _COUNTS:
+        getattr(tables, name).fill(0.0)
+
+
+def clear_messages(messages):
+    """Set all messages to 0: what one sweep leaves serves the next, but for what is not finite."""
+    for name in ("forward", "g", "backward"):
+        getattr(messages, name).fill(0.0)
+
+
 @jit
 def expected_counts_dense(lattice, starts, order, side, n_states, tables, messages):
     """E-step over sequences whose tokens may take every state, `side` of them at a time.
 
     `order` lists the sequences by falling length; `tables` come from `fill_tables` and receive the
-    counts (see `add_tables`), `messages` are fresh ones. Returns the total log Z of all sequences;
-    NaN where one leaves the range of float64 (then the counts are incomplete: use
+    counts (see `add_tables`), `messages` hold finite numbers. Returns the total log Z of all
+    sequences; NaN where one leaves the range of float64 (then the counts are incomplete: use
     `sklearn_cvb.kernels.chain.expected_counts`).
     """
     total = 0.0

@@ -7,6 +7,7 @@ import pytest
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.hmm import batch
+from sklearn_cvb.hmm.start import parameter_start
 from sklearn_cvb.kernels import chain
 from sklearn_cvb.kernels.batched import (
     SIDE_BY_SIDE,
@@ -180,3 +181,29 @@ def test_a_fit_is_the_same_from_both_kernels(n_states, monkeypatch):
     batched = model.fit(X).history_
     monkeypatch.setattr(batch, "_expectation_side_by_side", lambda *_: (None, np.nan))
     np.testing.assert_allclose(model.fit(X).history_, batched, rtol=1e-11)
+
+
+def test_a_sweep_that_failed_leaves_nothing_in_the_buffers():
+    X = [[0, 1, 2, 1], [2, 2, 1, 1, 0], [1, 0, 0]]
+    model = EMHMM(3, handle_unknown="error", random_state=0)
+    problem, rng = model._problem(X, None), np.random.default_rng(0)
+    weights = parameter_start(problem, rng).weights
+    broken = weights._replace(emission=np.full_like(weights.emission, np.nan))
+    pieces = batch.pieces_for(problem)
+    counts, total = batch._expectation_side_by_side(broken, problem, 1, pieces)
+    assert np.isnan(total)
+    counts, total, _ = batch.expectation(weights, problem, pieces=pieces)
+    expected, expected_total, _ = batch.expectation(
+        weights, problem, pieces=batch.pieces_for(problem)
+    )
+    assert total == expected_total
+    for table, other in zip(counts, expected, strict=True):
+        np.testing.assert_array_equal(table, other)
+
+
+def test_a_fit_does_not_keep_the_buffers_of_its_sweeps():
+    X = [[0, 1, 2, 1], [2, 2, 1, 1, 0], [1, 0, 0]]
+    model = EMHMM(3, max_iter=2, tol=0, warm_start=True, random_state=0).fit(X)
+    assert model._resume[1].state.pieces is None
+    further = EMHMM(3, max_iter=4, tol=0, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.fit(X).history_, further.history_[2:])
