@@ -50,7 +50,8 @@ class CVBState(NamedTuple):
     """What CVB carries between sweeps: posteriors, and the counts they sum to.
 
     `posterior` is in the units' layout and `pairs` holds their pair marginals; the token update
-    uses neither `pairs` nor `right`. `batches` is None where one unit is left out at a time.
+    uses neither `pairs` nor `right`. `batches` is None where one unit is left out at a time. `emit`
+    are the totals of the emission counts by state, or None if nobody has summed them.
     """
 
     counts: HMMCounts
@@ -65,6 +66,7 @@ class CVBState(NamedTuple):
     right: np.ndarray
     absence: Absence
     batches: Batches | None
+    emit: np.ndarray | None = None
 
     @property
     def batch_size(self):
@@ -399,7 +401,7 @@ class CVBHMM(BaseHMM):
 
 def _sweep_units(state, problem):
     """Algorithm 2; the value is the mean log normaliser per token."""
-    tables = tally_of(state.counts, state.prior, problem.cells)
+    tables = tally_of(state.counts, state.prior, problem.cells, state.emit)
     log_z = np.empty(len(state.units.begin))
     without_settled = sweep_units(
         tables,
@@ -417,12 +419,14 @@ def _sweep_units(state, problem):
     )
     if state.n_sweeps % _REBUILT:
         counts = counts_of(tables, state.prior)
+        emit = tables.emit - state.prior.emission_total
     else:
         counts = count_units(state.units, problem, state.posterior, state.pairs)
+        emit = None
     total = log_z.sum()
     if without_settled:
         total += settled_log_weight(problem.runs, state.prior.emission)
-    return state._replace(counts=counts), float(total / problem.corpus.n_observed)
+    return state._replace(counts=counts, emit=emit), float(total / problem.corpus.n_observed)
 
 
 def _sweep_tokens(state, problem, order):

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from sklearn_cvb.hmm.leave_out_runs import log_settled, update_by_runs
+from sklearn_cvb.hmm.leave_out_sums import put_back_sum, take_out_sum
 from sklearn_cvb.hmm.units import floor_of, shift_unit, store_block, tally_of, unit_work
 from sklearn_cvb.kernels.chain import (
     add_block,
@@ -239,6 +240,8 @@ def sweep_units(
     """
     carry = work.row
     log_start = _log_start_total(tables)
+    size = tables.transition.size
+    steps, least = tables.transition.reshape(size), floor.transition.reshape(size)
     whole = runs.sequence.size == units.begin.size + 1 and absence.start.size == 0
     for i in range(units.begin.size):
         begin, end = units.begin[i], units.end[i]
@@ -246,11 +249,24 @@ def sweep_units(
         by_runs = whole and not units.summed[i]
         if by_runs:
             log_z[i] = update_by_runs(
-                tables, floor, i, units, runs, lattice, posterior, pairs, work, by_state
+                tables,
+                floor,
+                steps,
+                least,
+                i,
+                units,
+                runs,
+                lattice,
+                posterior,
+                pairs,
+                work,
+                by_state,
             )
             if not math.isnan(log_z[i]):
                 log_z[i] -= log_start
                 continue
+        elif units.summed[i]:
+            take_out_sum(tables, floor, steps, least, i, units, lattice, posterior, pairs, by_state)
         else:
             shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0, work.block)
         start = work.ones if units.borrowed[i] else tables.start
@@ -269,14 +285,17 @@ def sweep_units(
             _carry_back(tables, i, units, lattice, work, in_log, right)
         if not is_last:
             _carry_forward(i, units, lattice, size, work, right, is_last, in_log, carry)
-        _store_pairs(tables, work.table, i, units, lattice, work, in_log, pairs)
         if absence.start.size:
             _track_absence(tables, work.table, i, units, lattice, work, in_log, absence)
+        if whole:
+            log_z[i] -= log_settled(tables, runs, lattice, begin, end)
+        if units.summed[i] and not in_log:
+            put_back_sum(tables, steps, i, units, lattice, posterior, pairs, work, by_state)
+            continue
+        _store_pairs(tables, work.table, i, units, lattice, work, in_log, pairs)
         entry = units.entry[i]
         for position in range(size):
             posterior[entry + position] = work.posterior[position]
-        if whole:
-            log_z[i] -= log_settled(tables, runs, lattice, begin, end)
         shift_unit(tables, floor, i, units, lattice, posterior, pairs, 1.0, work.block)
     return whole
 

@@ -8,9 +8,18 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.hmm.units import expand_block
 from sklearn_cvb.kernels.jit import jit, jit_token
-from sklearn_cvb.kernels.runs import Factors, Kept, run_backward, run_forward
+from sklearn_cvb.kernels.runs import (
+    LARGEST_PRODUCT,
+    SMALLEST_PRODUCT,
+    Factors,
+    Kept,
+    is_single,
+    run_backward,
+    run_forward,
+    single_backward,
+    single_forward,
+)
 
 # Rows of the buffer by state: two scales of `Factors`, and the posteriors of a sequence added up,
 # of all tokens, of its last token, and of those without an observation.
@@ -19,37 +28,46 @@ BY_STATE = 5
 
 
 @jit_token
-def update_by_runs(tables, floor, i, units, runs, lattice, posterior, pairs, work, by_state):
+def update_by_runs(
+    tables, floor, steps, least, i, units, runs, lattice, posterior, pairs, work, by_state
+):
     """Infer sequence i from all others and put its new counts into `tables`.
 
-    `by_state` is a buffer of shape (BY_STATE, K). Returns the log weight of the sequence without
-    its settled emissions (nats), or NaN: then its counts are taken out, and `forward_backward` has
-    to do the rest.
+    `steps` and `least` are the transitions of `tables` and `floor`, flat: reshaping them is a call
+    that costs more than a token. `by_state` is a buffer of shape (BY_STATE, K). Returns the log
+    weight of the sequence without its settled emissions (nats), or NaN: then its counts are taken
+    out, and `forward_backward` has to do the rest.
     """
     bounds = (units.begin[i], units.end[i])
     last_certain = lattice.count[bounds[1] - 1] == 1
-    _take_out(tables, floor, i, units, runs, lattice, posterior, pairs, work.block, by_state)
+    _take_out(
+        tables, floor, steps, least, i, units, runs, lattice, posterior, pairs, work.block, by_state
+    )
     factors = Factors(
         tables.start, tables.transition, tables.emission, by_state[_SCALE], by_state[_LAST_SCALE]
     )
-    log_z, product = _certain_weight(factors, i, bounds, runs, lattice)
+    log_z, product = _certain_weight(factors, steps, i, bounds, runs, lattice)
     first = runs.sequence[i]
     position, at = 0, 0
     for r in range(first, runs.sequence[i + 1]):
         span = (np.int64(runs.begin[r]), np.int64(runs.end[r]))
-        weight, log_scale, position, at = run_forward(
-            factors, lattice, span, bounds, work, position, at
-        )
-        if math.isnan(weight):
+        log_scale = 0.0
+        if is_single(lattice, span, bounds):
+            weight, position = single_forward(factors, lattice, span[0], work, position)
+        else:
+            weight, log_scale, position, at = run_forward(
+                factors, lattice, span, bounds, work, position, at
+            )
+        if not (SMALLEST_PRODUCT < weight < LARGEST_PRODUCT):
             _take_out_settled(tables, runs, lattice, bounds)
-            return weight
+            return math.nan
         work.scale[r - first] = 1.0 / weight
         log_z += log_scale
         product *= weight
         if not (1e-100 < product < 1e100):
             log_z += math.log(product)
             product = 1.0
-    by_state[_EVERY:] = 0.0
+    _clear(by_state)
     kept = Kept(posterior, pairs, by_state[_EVERY], by_state[_UNOBSERVED])
     entry, stored = units.entry[i + 1], units.pair[i + 1]
     t = bounds[1]
@@ -58,16 +76,30 @@ def update_by_runs(tables, floor, i, units, runs, lattice, posterior, pairs, wor
         entry -= t - span[1]
         t = span[0]
         inverse = work.scale[r - first]
+        if is_single(lattice, span, bounds):
+            position, entry = single_backward(
+                lattice, span[0], work, inverse, position, tables, kept, entry
+            )
+            continue
         position, at, entry, stored = run_backward(
             lattice, span, bounds, work, inverse, position, at, tables, True, kept, entry, stored
         )
-    _shift_certain(tables, floor, i, bounds, runs, lattice, by_state, 1.0)
+    _shift_certain(tables, floor, steps, least, i, bounds, runs, lattice, by_state, 1.0)
     if not last_certain:
         _last_posterior(lattice, bounds, posterior, units.entry[i + 1], by_state)
     for k in range(by_state.shape[1]):
         tables.emit[k] += by_state[_EVERY, k] - by_state[_UNOBSERVED, k]
         tables.out[k] += by_state[_EVERY, k] - by_state[_LAST, k]
     return log_z + math.log(product)
+
+
+@jit_token
+def _clear(by_state):
+    """Set the posteriors by state to 0."""
+    for k in range(by_state.shape[1]):
+        by_state[_EVERY, k] = 0.0
+        by_state[_LAST, k] = 0.0
+        by_state[_UNOBSERVED, k] = 0.0
 
 
 @jit_token
@@ -85,7 +117,7 @@ def _take(table, floor, row, to, amount):
 
 
 @jit_token
-def _shift_certain(tables, floor, i, bounds, runs, lattice, by_state, sign):
+def _shift_certain(tables, floor, steps, least, i, bounds, runs, lattice, by_state, sign):
     """Counts of the certain tokens of sequence i, except settled ones, and of their pairs."""
     for c in range(runs.token[i], runs.token[i + 1]):
         by_state[_EVERY, runs.state[np.uint64(c)]] += 1.0
@@ -95,11 +127,9 @@ def _shift_certain(tables, floor, i, bounds, runs, lattice, by_state, sign):
             tables.emission[cell] = max(tables.emission[cell] + sign, floor.emission[cell])
         else:
             by_state[_UNOBSERVED, state] += 1.0
-    table = tables.transition.reshape(tables.transition.size)
-    least = floor.transition.reshape(table.size)
     for c in range(runs.pair[i], runs.pair[i + 1]):
         step = runs.step[np.uint64(c)]
-        table[step] = max(table[step] + sign, least[step])
+        steps[step] = max(steps[step] + sign, least[step])
     if lattice.count[bounds[0]] == 1:
         state = lattice.state[lattice.first[bounds[0]]]
         tables.start[state] = max(tables.start[state] + sign, floor.start[state])
@@ -108,17 +138,24 @@ def _shift_certain(tables, floor, i, bounds, runs, lattice, by_state, sign):
 
 
 @jit_token
-def _take_out(tables, floor, i, units, runs, lattice, posterior, pairs, block, by_state):
+def _take_out(
+    tables, floor, steps, least, i, units, runs, lattice, posterior, pairs, block, by_state
+):
     """Take sequence i out of the tables and fill the scales from what is left."""
     bounds = (units.begin[i], units.end[i])
-    by_state[_EVERY:] = 0.0
-    _shift_certain(tables, floor, i, bounds, runs, lattice, by_state, -1.0)
+    _clear(by_state)
+    _shift_certain(tables, floor, steps, least, i, bounds, runs, lattice, by_state, -1.0)
     position, at = units.entry[i], units.pair[i]
     t = bounds[0]
     for r in range(runs.sequence[i], runs.sequence[i + 1]):
         span = (np.int64(runs.begin[r]), np.int64(runs.end[r]))
         position += span[0] - t
         t = span[1]
+        if is_single(lattice, span, bounds):
+            position = _take_out_single(
+                tables, floor, lattice, span[0], posterior, position, by_state
+            )
+            continue
         position, at = _take_out_run(
             tables, floor, lattice, span, bounds, posterior, position, pairs, at, block, by_state
         )
@@ -134,6 +171,53 @@ def _take_out(tables, floor, i, units, runs, lattice, posterior, pairs, block, b
 
 
 @jit_token
+def _take_pairs(
+    table, floor, lattice, left, n_left, right, n, posterior, position, pairs, at, rest
+):
+    """Take the pairs of two ambiguous tokens out of the transition counts.
+
+    The last row and column are what the posteriors leave; `rest` is a buffer for that row.
+    """
+    wide = n - 1
+    for b in range(n):
+        rest[np.uint64(b)] = posterior[np.uint64(position + b)]
+    last = np.uint64(lattice.state[np.uint64(right + wide)])
+    for a in range(n_left - 1):
+        row = np.uint64(lattice.state[np.uint64(left + a)])
+        remaining = posterior[np.uint64(position - n_left + a)]
+        for b in range(wide):
+            value = pairs[np.uint64(at + b)]
+            remaining -= value
+            rest[np.uint64(b)] -= value
+            _take(table, floor, row, np.uint64(lattice.state[np.uint64(right + b)]), value)
+        at += wide
+        remaining = max(remaining, 0.0)
+        rest[np.uint64(wide)] -= remaining
+        _take(table, floor, row, last, remaining)
+    row = np.uint64(lattice.state[np.uint64(left + n_left - 1)])
+    for b in range(n):
+        value = max(rest[np.uint64(b)], 0.0)
+        _take(table, floor, row, np.uint64(lattice.state[np.uint64(right + b)]), value)
+
+
+@jit_token
+def _take_out_single(tables, floor, lattice, t, posterior, position, by_state):
+    """Take the counts of a token between two certain ones out of the tables."""
+    base, n = np.int64(lattice.first[np.uint64(t)]), np.int64(lattice.count[np.uint64(t)])
+    before = np.uint64(lattice.state[np.uint64(lattice.first[np.uint64(t - 1)])])
+    after = np.uint64(lattice.state[np.uint64(lattice.first[np.uint64(t + 1)])])
+    for j in range(n):
+        slot = np.uint64(base + j)
+        state, cell = np.uint64(lattice.state[slot]), np.uint64(lattice.cell[slot])
+        q = posterior[np.uint64(position + j)]
+        by_state[_EVERY, state] += q
+        tables.emission[cell] = max(tables.emission[cell] - q, floor.least)
+        _take(tables.transition, floor.transition, before, state, q)
+        _take(tables.transition, floor.transition, state, after, q)
+    return position + n
+
+
+@jit_token
 def _take_out_run(
     tables, floor, lattice, span, bounds, posterior, position, pairs, at, block, by_state
 ):
@@ -141,36 +225,42 @@ def _take_out_run(
     base, n = 0, 0
     for t in range(span[0], span[1]):
         left, n_left = base, n
-        base, n = lattice.first[t], lattice.count[t]
+        base, n = np.int64(lattice.first[np.uint64(t)]), np.int64(lattice.count[np.uint64(t)])
+        is_end = t == span[1] - 1 and t < bounds[1] - 1
         for j in range(n):
-            state, cell = lattice.state[base + j], lattice.cell[base + j]
+            slot = np.uint64(base + j)
+            state, cell = np.uint64(lattice.state[slot]), lattice.cell[slot]
             q = posterior[np.uint64(position + j)]
             by_state[_EVERY, state] += q
             if cell < 0:
                 by_state[_UNOBSERVED, state] += q
             else:
-                value = tables.emission[cell] - q
-                # One bound for all cells first: most need not look up their own.
-                if value <= floor.highest:
-                    value = max(value, floor.emission[cell])
-                tables.emission[cell] = value
-            if t == span[1] - 1 and t < bounds[1] - 1:
-                after = lattice.state[lattice.first[t + 1]]
-                _take(tables.transition, floor.transition, state, after, q)
+                value = tables.emission[np.uint64(cell)] - q
+                tables.emission[np.uint64(cell)] = max(value, floor.least)
+            if is_end:
+                after = lattice.state[np.uint64(lattice.first[np.uint64(t + 1)])]
+                _take(tables.transition, floor.transition, state, np.uint64(after), q)
             if t == span[0]:
                 if t > bounds[0]:
-                    before = lattice.state[lattice.first[t - 1]]
-                    _take(tables.transition, floor.transition, before, state, q)
+                    before = lattice.state[np.uint64(lattice.first[np.uint64(t - 1)])]
+                    _take(tables.transition, floor.transition, np.uint64(before), state, q)
                 else:
                     tables.start[state] = max(tables.start[state] - q, floor.start[state])
         if t > span[0]:
-            expand_block(posterior, position - n_left, n_left, position, n, pairs, at, block)
-            for a in range(n_left):
-                row = lattice.state[left + a]
-                for b in range(n):
-                    to = lattice.state[base + b]
-                    amount = block[np.uint64(a * n + b)]
-                    _take(tables.transition, floor.transition, row, to, amount)
+            _take_pairs(
+                tables.transition,
+                floor.transition,
+                lattice,
+                left,
+                n_left,
+                base,
+                n,
+                posterior,
+                position,
+                pairs,
+                at,
+                block,
+            )
             at += (n_left - 1) * (n - 1)
         position += n
     return position, at
@@ -197,11 +287,10 @@ def log_settled(tables, runs, lattice, begin, end):
 
 
 @jit_token
-def _certain_weight(factors, i, bounds, runs, lattice):
+def _certain_weight(factors, steps, i, bounds, runs, lattice):
     """Weight of the certain tokens of sequence i, except settled emissions: a log and a factor."""
     log_z = 0.0
     product = 1.0
-    table = factors.transition.reshape(factors.transition.size)
     if lattice.count[bounds[0]] == 1:
         product = factors.start[lattice.state[lattice.first[bounds[0]]]]
     if lattice.count[bounds[1] - 1] == 1:
@@ -214,7 +303,7 @@ def _certain_weight(factors, i, bounds, runs, lattice):
             log_z += math.log(product)
             product = 1.0
     for c in range(runs.pair[i], runs.pair[i + 1]):
-        product *= table[runs.step[np.uint64(c)]]
+        product *= steps[runs.step[np.uint64(c)]]
         if not (1e-100 < product < 1e100):
             log_z += math.log(product)
             product = 1.0

@@ -42,14 +42,18 @@ class Tally(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """The least that each entry of a `Tally` can be; `highest` is the largest `emission` entry."""
+    """The least that each entry of a `Tally` can be, and the `least` of its emission cells.
+
+    Rounding must not make a cell with a tiny prior negative. For emissions the smallest prior is
+    bound enough: where a cell's own is larger, rounding is nothing beside it.
+    """
 
     start: np.ndarray
     transition: np.ndarray
     out: np.ndarray
     emission: np.ndarray
     emit: np.ndarray
-    highest: float
+    least: float
 
 
 class Absence(NamedTuple):
@@ -241,10 +245,7 @@ def _shift_token(tables, floor, lattice, t, is_first, posterior, position, sign)
         change = sign * posterior[position + j] if n > 1 else sign
         if cell >= 0:
             value = tables.emission[cell] + change
-            # One bound for all cells first: most need not look up their own.
-            if value <= floor.highest and sign < 0.0:
-                value = max(value, floor.emission[cell])
-            tables.emission[cell] = value
+            tables.emission[cell] = max(value, floor.least) if sign < 0.0 else value
             tables.emit[state] = max(tables.emit[state] + change, floor.emit[state])
         if is_first:
             tables.start[state] = max(tables.start[state] + change, floor.start[state])
@@ -323,10 +324,15 @@ def count_units(units, problem, posterior, pairs):
     return HMMCounts(tables.start, tables.transition, tables.emission)
 
 
-def tally_of(counts, prior, cells):
-    """Counts plus prior, with denominators (`prior` None: plain counts)."""
+def tally_of(counts, prior, cells, emit=None):
+    """Counts plus prior, with denominators (`prior` None: plain counts).
+
+    `emit` are the totals of the emission counts by state, if they are known.
+    """
     start, transition, emission = counts
-    out, emit = transition.sum(axis=1), cells.row_totals(emission)
+    out = transition.sum(axis=1)
+    if emit is None:
+        emit = cells.row_totals(emission)
     if prior is None:
         return Tally(start, transition, out, emission, emit)
     return Tally(
@@ -355,7 +361,7 @@ def floor_of(prior):
         prior.transition_total,
         prior.emission,
         prior.emission_total,
-        float(prior.emission.max()),
+        float(prior.emission.min()),
     )
 
 

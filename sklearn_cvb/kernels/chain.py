@@ -152,10 +152,19 @@ def advance_dense(transition, message, result):
 @jit_token_reduction
 def _column_product(transition, to, message, before):
     """Sum over all i of message[i] transition[i, to]; the message begins at `before`."""
-    total = 0.0
-    for i in range(transition.shape[0]):
+    n_states = transition.shape[0]
+    whole = n_states - n_states % 4
+    total, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    # A column is not a vector: four sums at a time, so that none waits for the one before.
+    for i in range(0, whole, 4):
+        here = np.uint64(before + i)
+        total += message[here] * transition[np.uint64(i), to]
+        s1 += message[here + np.uint64(1)] * transition[np.uint64(i + 1), to]
+        s2 += message[here + np.uint64(2)] * transition[np.uint64(i + 2), to]
+        s3 += message[here + np.uint64(3)] * transition[np.uint64(i + 3), to]
+    for i in range(whole, n_states):
         total += message[np.uint64(before + i)] * transition[np.uint64(i), to]
-    return total
+    return total + s1 + s2 + s3
 
 
 @jit_token

@@ -13,8 +13,8 @@ from sklearn_cvb.kernels.jit import jit, jit_token
 
 # Over so many tokens products of weights stay inside float64 without scaling.
 _SCALED = 8
-_SMALLEST_PRODUCT = 1e-100
-_LARGEST_PRODUCT = 1e100
+SMALLEST_PRODUCT = 1e-100
+LARGEST_PRODUCT = 1e100
 
 
 class Factors(NamedTuple):
@@ -82,14 +82,64 @@ def run_forward(factors, lattice, span, bounds, work, position, at):
                 weight += total * after
         if (t - span[0]) % _SCALED == _SCALED - 1 and t < span[1] - 1:
             total = _rescale(work, now, n, at, n_left * n)
-            if not (_SMALLEST_PRODUCT < total < _LARGEST_PRODUCT):
+            if not (SMALLEST_PRODUCT < total < LARGEST_PRODUCT):
                 return math.nan, 0.0, position, at
             log_scale += math.log(total)
         at += n_left * n
         position = now
-    if not (_SMALLEST_PRODUCT < weight < _LARGEST_PRODUCT):
+    if not (SMALLEST_PRODUCT < weight < LARGEST_PRODUCT):
         return math.nan, 0.0, position, at
     return weight, log_scale, position + n, at
+
+
+@jit_token
+def is_single(lattice, span, bounds):
+    """Whether a run is one observed token between two certain ones: about half of all are."""
+    inside = span[0] > bounds[0] and span[1] < bounds[1]
+    return inside and span[1] == span[0] + 1 and lattice.cell[lattice.first[span[0]]] >= 0
+
+
+@jit_token
+def single_forward(factors, lattice, t, work, position):
+    """Weights of the paths through token t, to ``work.forward`` from `position` on.
+
+    Returns their sum and the next free `position`.
+    """
+    base, n = np.int64(lattice.first[np.uint64(t)]), np.int64(lattice.count[np.uint64(t)])
+    before = np.uint64(_certain_state(lattice, np.uint64(t - 1)))
+    after = np.uint64(_certain_state(lattice, np.uint64(t + 1)))
+    weight = 0.0
+    for j in range(n):
+        slot = np.uint64(base + j)
+        state, cell = np.uint64(lattice.state[slot]), np.uint64(lattice.cell[slot])
+        value = factors.emission[cell] * factors.scale[state]
+        value *= factors.transition[before, state] * factors.transition[state, after]
+        work.forward[np.uint64(position + j)] = value
+        weight += value
+    return weight, position + n
+
+
+@jit_token
+def single_backward(lattice, t, work, inverse, position, counts, kept, entry):
+    """Add the expected counts of token t, whose weights end before `position`, and keep them.
+
+    `inverse` is 1 over their sum; posteriors go before `entry` of `kept`.
+    """
+    base, n = np.int64(lattice.first[np.uint64(t)]), np.int64(lattice.count[np.uint64(t)])
+    before = np.uint64(_certain_state(lattice, np.uint64(t - 1)))
+    after = np.uint64(_certain_state(lattice, np.uint64(t + 1)))
+    position -= n
+    entry -= n
+    for j in range(n):
+        slot = np.uint64(base + j)
+        state, cell = np.uint64(lattice.state[slot]), np.uint64(lattice.cell[slot])
+        q = work.forward[np.uint64(position + j)] * inverse
+        counts.emission[cell] += q
+        counts.transition[before, state] += q
+        counts.transition[state, after] += q
+        kept.posterior[np.uint64(entry + j)] = q
+        kept.total[state] += q
+    return position, entry
 
 
 @jit_token
@@ -266,7 +316,7 @@ def expected_counts_of_runs(factors, lattice, starts, runs, work, counts):
                     lattice, span, bounds, work, inverse, position, at, counts, False, nothing, 0, 0
                 )
                 product *= weight
-                if not (_SMALLEST_PRODUCT < product < _LARGEST_PRODUCT):
+                if not (SMALLEST_PRODUCT < product < LARGEST_PRODUCT):
                     total += math.log(product)
                     product = 1.0
             total += log_scale
