@@ -285,14 +285,16 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         concentrations = learn(
             state.concentrations, state.counts, cells, state.n_sweeps, dirichlet.fixed_point
         )
-        prior = self._priors(cells, concentrations)
+        prior = state.prior
+        if concentrations is not state.concentrations:
+            prior = self._priors(cells, concentrations)
         temperature = self._temperature(state.n_sweeps)
-        slots, counts, n_accepted, n_proposed = SWEEPS[self.update](
+        slots, path, counts, n_accepted, n_proposed = SWEEPS[self.update](
             state, problem, prior, temperature, rng
         )
         value = log_joint(counts, prior, cells)
         state = state._replace(
-            path=problem.lattice.state[slots],
+            path=path,
             slots=slots,
             counts=counts,
             prior=prior,

@@ -79,21 +79,22 @@ def _sweep_tokens(state, problem, prior, temperature, rng):
     path, slots = state.path.copy(), state.slots.copy()
     tables = tally_of(state.counts, prior, cells)
     sweep_gibbs(tables, lattice, state.scan, path, slots, temperature, rng)
-    return slots, counts_of(tables, lattice, starts, slots, prior, cells), 0, 0
+    return slots, path, counts_of(tables, lattice, starts, slots, prior, cells), 0, 0
 
 
 def _sweep_sequences(state, problem, prior, temperature, rng):
     """A proposal for every sequence."""
-    return sweep_by_sequence(problem, state.counts, prior, state.slots, temperature, rng)
+    slots, *rest = sweep_by_sequence(problem, state.counts, prior, state.slots, temperature, rng)
+    return slots, problem.lattice.state[slots], *rest
 
 
 def _sweep_parameters(state, problem, prior, temperature, rng):
     """Parameters given states, and states given parameters."""
     slots, counts = sweep_parameters(problem, state.counts, prior, state.slots, temperature, rng)
-    return slots, counts, 0, 0
+    return slots, problem.lattice.state[slots], counts, 0, 0
 
 
-# Each returns slots, counts, and how many proposals were accepted and made.
+# Each returns slots, their states, counts, and how many proposals were accepted and made.
 SWEEPS = {
     "token": _sweep_tokens,
     "sequence": _sweep_sequences,

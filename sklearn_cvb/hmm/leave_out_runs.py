@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.jit import few, jit, jit_token
 from sklearn_cvb.kernels.runs import (
     LARGEST_PRODUCT,
     SMALLEST_PRODUCT,
@@ -179,25 +179,31 @@ def _take_pairs(
     The last row and column are what the posteriors leave; `rest` is a buffer for that row.
     """
     wide = n - 1
-    for b in range(n):
+    b = 0
+    while b < few(n):
         rest[np.uint64(b)] = posterior[np.uint64(position + b)]
+        b += 1
     last = np.uint64(lattice.state[np.uint64(right + wide)])
     for a in range(n_left - 1):
         row = np.uint64(lattice.state[np.uint64(left + a)])
         remaining = posterior[np.uint64(position - n_left + a)]
-        for b in range(wide):
+        b = 0
+        while b < few(wide):
             value = pairs[np.uint64(at + b)]
             remaining -= value
             rest[np.uint64(b)] -= value
             _take(table, floor, row, np.uint64(lattice.state[np.uint64(right + b)]), value)
+            b += 1
         at += wide
         remaining = max(remaining, 0.0)
         rest[np.uint64(wide)] -= remaining
         _take(table, floor, row, last, remaining)
     row = np.uint64(lattice.state[np.uint64(left + n_left - 1)])
-    for b in range(n):
+    b = 0
+    while b < few(n):
         value = max(rest[np.uint64(b)], 0.0)
         _take(table, floor, row, np.uint64(lattice.state[np.uint64(right + b)]), value)
+        b += 1
 
 
 @jit_token

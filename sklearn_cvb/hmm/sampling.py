@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts
-from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.jit import few, jit, jit_token
 
 # Tokens that are grouped by their number of states: few enough to stay in the cache.
 _CHUNK = 8192
@@ -40,6 +40,8 @@ class Scan(NamedTuple):
     Attributes
     ----------
     token : ndarray of shape (n_visits,), int32
+    count : ndarray of shape (n_visits,), int32
+        Number of states of each.
     border : ndarray of shape (n_visits,), int8
         1 for the first token of a sequence, 2 for the last, 3 for the only one, 0 for others.
     blocks : ndarray of shape (n_blocks + 1,), int64
@@ -47,6 +49,7 @@ class Scan(NamedTuple):
     """
 
     token: np.ndarray
+    count: np.ndarray
     border: np.ndarray
     blocks: np.ndarray
 
@@ -72,7 +75,7 @@ def scan_for(lattice, starts):
     border[starts[1:] - 1] += 2
     block = np.cumsum(lattice.count[token], dtype=np.int64) // _BLOCK
     blocks = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(token)]])
-    return Scan(token.astype(np.int32), border[token], blocks)
+    return Scan(token.astype(np.int32), lattice.count[token], border[token], blocks)
 
 
 @jit
@@ -185,11 +188,12 @@ def _move(tables, cell, to_cell, own, to, before, after, border):
 @jit_token
 def _race(weights, handicaps, begin, n, picked):
     """Index below n of the largest weight times handicap; `picked` where all of them are 0."""
-    highest = 0.0
-    for j in range(n):
+    highest, j = 0.0, np.uintp(0)
+    while j < few(n):
         score = weights[j] * handicaps[begin + j]
         picked = j if score > highest else picked
         highest = score if score > highest else highest
+        j += np.uintp(1)
     return picked
 
 
@@ -245,7 +249,7 @@ def sweep_gibbs(tables, lattice, scan, path, slots, temperature, rng):
     races, chance = temperature != 1.0, np.empty(len(tables.out))
     for begin, end in pairwise(scan.blocks.tolist()):
         if races:
-            numbers = _handicaps(lattice.count[scan.token[begin:end]], temperature, rng)
+            numbers = _handicaps(scan.count[begin:end], temperature, rng)
         else:
             numbers = rng.random(end - begin)
         _resample(tables, lattice, scan, begin, end, path, slots, numbers, races, chance)

@@ -5,6 +5,8 @@ Passing arrays to a function costs numba more than the work on one token. So wha
 """
 
 import numba
+from llvmlite import ir
+from numba.extending import intrinsic
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
@@ -24,3 +26,18 @@ jit_token_reduction = numba.njit(
 
 # For functions that allocate arrays.
 jit_allocating = numba.njit(cache=True, fastmath={"contract"}, **_OPTIONS)
+
+
+@intrinsic
+def few(typing, n):
+    """n, which the compiler cannot foresee: ``while j < few(n)`` for loops of two or three turns.
+
+    It unrolls and vectorises ``for j in range(n)``, and then the ways in and out cost more than
+    the loop.
+    """
+
+    def write(context, builder, signature, arguments):
+        kind = ir.FunctionType(arguments[0].type, [arguments[0].type])
+        return builder.call(ir.InlineAsm(kind, "", "=r,0", side_effect=True), arguments)
+
+    return n(n), write

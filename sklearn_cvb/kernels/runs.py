@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.chain import add_outer, forward_backward
-from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.jit import few, jit, jit_token
 
 # Over so many tokens products of weights stay inside float64 without scaling.
 _SCALED = 8
@@ -65,10 +65,12 @@ def run_forward(factors, lattice, span, bounds, work, position, at):
             emission = entry_weight(factors, lattice, base + j, t == bounds[1] - 1)
             if t > span[0]:
                 total = 0.0
-                for i in range(n_left):
-                    step = factors.transition[lattice.state[left + i], to] * emission
+                i = 0
+                while i < few(n_left):
+                    step = factors.transition[lattice.state[np.uint64(left + i)], to] * emission
                     work.block[np.uint64(at + i * n + j)] = step
                     total += work.forward[np.uint64(position + i)] * step
+                    i += 1
             elif t > bounds[0]:
                 total = factors.transition[_certain_state(lattice, t - 1), to] * emission
             else:
@@ -210,12 +212,14 @@ def run_backward(
                 after = work.emission[here]
             else:
                 after = 0.0
-                for j in range(n_right):
+                j = 0
+                while j < few(n_right):
                     step = work.block[np.uint64(at + j)] * work.emission[np.uint64(following + j)]
                     after += step
-                    counts.transition[row, lattice.state[right + j]] += before * step
+                    counts.transition[row, lattice.state[np.uint64(right + j)]] += before * step
                     if keep and i < n - 1 and j < n_right - 1:
                         kept.pairs[np.uint64(stored + j)] = before * step
+                    j += 1
                 at += n_right
                 stored += n_right - 1
                 work.emission[here] = after
