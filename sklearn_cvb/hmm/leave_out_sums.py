@@ -6,7 +6,7 @@ after the other, and the transitions of a sequence are one table of the size of 
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain import add_outer
+from sklearn_cvb.kernels.chain import add_four_outer, add_outer
 from sklearn_cvb.kernels.jit import jit, jit_token, jit_token_reduction
 
 # Rows of the buffer by state: the posteriors of all tokens added up, and of those without an
@@ -138,6 +138,15 @@ def _put_sum(table, weights, pairs, at):
         table[np.uint64(step)] += value
 
 
+@jit_token
+def _are_open(lattice, begin, end, n_states):
+    """Whether tokens [begin, end) are five and may take every state."""
+    n = 0
+    for t in range(begin, end):
+        n += 1 if lattice.count[t] == n_states else 0
+    return n == 5
+
+
 @jit
 def put_back_sum(tables, steps, i, units, lattice, posterior, pairs, work, by_state):
     """Keep the posteriors and pairs of unit i, from its messages, and add them to the tables.
@@ -148,6 +157,7 @@ def put_back_sum(tables, steps, i, units, lattice, posterior, pairs, work, by_st
     work.table[:] = 0.0
     by_state[: _SILENT + 1] = 0.0
     position, before, entry = 0, 0, units.entry[i]
+    next_step = units.begin[i] + 1
     for t in range(units.begin[i], units.end[i]):
         base, n = lattice.first[t], lattice.count[t]
         _add_entries(by_state[_EVERY], lattice, t, work.posterior, position)
@@ -158,8 +168,13 @@ def put_back_sum(tables, steps, i, units, lattice, posterior, pairs, work, by_st
         if t == units.begin[i] and not units.borrowed[i]:
             for j in range(n):
                 tables.start[lattice.state[base + j]] += work.posterior[position + j]
-        if t > units.begin[i]:
-            add_outer(lattice, t, work, before, position, work.table)
+        if t >= next_step:
+            next_step = t + 1
+            if _are_open(lattice, t - 1, min(t + 4, units.end[i]), n_states):
+                add_four_outer(work, before, work.table)
+                next_step = t + 4
+            else:
+                add_outer(lattice, t, work, before, position, work.table)
         before = position
         position += n
     for j in range(position):

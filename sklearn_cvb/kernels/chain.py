@@ -22,6 +22,9 @@ _SMALLEST_SCALE = 1e-290
 _LARGEST_MESSAGE = 1e280
 _SUSPICIOUS_MESSAGE = 1e-200
 
+# Up to so many states a table of transitions stays in the nearest cache, wherever rows are read.
+_CACHED_STATES = 64
+
 
 class Lattice(NamedTuple):
     """Allowed states per token.
@@ -204,10 +207,32 @@ def _row_product(row, message, following):
     return total
 
 
+@jit_token_reduction
+def _four_row_products(r0, r1, r2, r3, message):
+    """Sums over all j of four rows times the message, which is read once for all of them."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for j in range(message.size):
+        here = np.uint64(j)
+        weight = message[here]
+        s0 += r0[here] * weight
+        s1 += r1[here] * weight
+        s2 += r2[here] * weight
+        s3 += r3[here] * weight
+    return s0, s1, s2, s3
+
+
 @jit_token
 def retreat_dense(transition, message, result):
     """result[i] = sum over j of transition[i, j] message[j], all states allowed on both sides."""
-    for i in range(result.size):
+    whole = result.size - result.size % 4 if result.size <= _CACHED_STATES else 0
+    for i in range(0, whole, 4):
+        r0, r1, r2, r3 = transition[i], transition[i + 1], transition[i + 2], transition[i + 3]
+        s0, s1, s2, s3 = _four_row_products(r0, r1, r2, r3, message)
+        result[i] = s0
+        result[i + 1] = s1
+        result[i + 2] = s2
+        result[i + 3] = s3
+    for i in range(whole, result.size):
         result[i] = _row_product(transition[i], message, 0)
 
 
@@ -400,6 +425,31 @@ def add_outer(lattice, t, work, before, position, total):
         for j in range(n_right):
             to = lattice.state[np.uint64(right + j)]
             row[to] += weight * work.emission[np.uint64(position + j)]
+
+
+@jit_token
+def add_four_outer(work, before, total):
+    """`add_outer` for the steps between five tokens that may take every state.
+
+    The first of them begins at `before` locally. The table is read and written once, not four
+    times.
+    """
+    n = total.shape[0]
+    following = before + n
+    for i in range(n):
+        here = np.uint64(before + i)
+        step = np.uint64(n)
+        w0, w1 = work.forward[here], work.forward[here + step]
+        w2, w3 = work.forward[here + step + step], work.forward[here + step + step + step]
+        row = total[i]
+        for j in range(n):
+            there = np.uint64(following + j)
+            row[np.uint64(j)] += (
+                w0 * work.emission[there]
+                + w1 * work.emission[there + step]
+                + w2 * work.emission[there + step + step]
+                + w3 * work.emission[there + step + step + step]
+            )
 
 
 @jit_token
