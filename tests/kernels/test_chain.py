@@ -146,7 +146,7 @@ def assert_plain(weights, lattice, starts, logs=None, atol=1e-11):
 # One step, dense and lattice.
 
 
-@pytest.mark.parametrize("n_states", [1, 2, 3, 4, 5, 8, 45])
+@pytest.mark.parametrize("n_states", [1, 2, 3, 4, 5, 8, 45, 64, 65])
 def test_one_step_is_a_matrix_product_in_both_forms(n_states):
     rng = np.random.default_rng(n_states)
     transition = rng.random((n_states, n_states))
