@@ -1,5 +1,8 @@
 """Bayesian sequence models for scikit-learn: EM, variational, collapsed variational, sampling."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from sklearn_cvb.corpus import split_by_lengths
 from sklearn_cvb.dictionary import tag_dictionary_from
 from sklearn_cvb.hmm.cvb import CVBHMM
@@ -11,13 +14,15 @@ from sklearn_cvb.hmm.gibbs_tagger import GibbsHMMTagger
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.hmm.vb import VBHMM
 from sklearn_cvb.hmm.vb_tagger import VBHMMTagger
-from sklearn_cvb.pcfg.cvb import CVBPCFG
-from sklearn_cvb.pcfg.em import EMPCFG
-from sklearn_cvb.pcfg.gibbs import GibbsPCFG
-from sklearn_cvb.pcfg.grammar import Grammar
-from sklearn_cvb.pcfg.hastings import HastingsPCFG
-from sklearn_cvb.pcfg.parameters import PCFGCounts
-from sklearn_cvb.pcfg.vb import VBPCFG
+
+if TYPE_CHECKING:
+    from sklearn_cvb.pcfg.cvb import CVBPCFG
+    from sklearn_cvb.pcfg.em import EMPCFG
+    from sklearn_cvb.pcfg.gibbs import GibbsPCFG
+    from sklearn_cvb.pcfg.grammar import Grammar
+    from sklearn_cvb.pcfg.hastings import HastingsPCFG
+    from sklearn_cvb.pcfg.parameters import PCFGCounts
+    from sklearn_cvb.pcfg.vb import VBPCFG
 
 __version__ = "0.1.0"
 
@@ -41,3 +46,26 @@ __all__ = [
     "split_by_lengths",
     "tag_dictionary_from",
 ]
+
+# Loaded when asked for: who learns taggers need not wait for the kernels of trees.
+_GRAMMARS = {
+    "CVBPCFG": "cvb",
+    "EMPCFG": "em",
+    "GibbsPCFG": "gibbs",
+    "Grammar": "grammar",
+    "HastingsPCFG": "hastings",
+    "PCFGCounts": "parameters",
+    "VBPCFG": "vb",
+}
+
+
+def __getattr__(name):
+    if name not in _GRAMMARS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"sklearn_cvb.pcfg.{_GRAMMARS[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -14,7 +14,7 @@ MODULES = re.findall(r"^   (sklearn_cvb\S*)$", (FOLDER / "api.rst").read_text("u
 @pytest.mark.parametrize("name", MODULES)
 def test_listed_modules_say_what_is_public(name):
     module = import_module(name)
-    assert set(module.__all__) <= set(vars(module))
+    assert set(module.__all__) <= set(dir(module))
     assert all((getattr(module, public).__doc__ or "").strip() for public in module.__all__)
 
 

@@ -1,0 +1,41 @@
+"""What importing the package loads, and what it offers."""
+
+import subprocess
+import sys
+
+import pytest
+
+import sklearn_cvb
+
+# In a process of its own: other tests have loaded everything.
+PROGRAM = """
+import sys
+import sklearn_cvb
+
+def of_trees():
+    return [name for name in sys.modules if ".pcfg" in name or ".kernels.tree" in name]
+
+assert not of_trees(), of_trees()
+assert set(sklearn_cvb.__all__) <= set(dir(sklearn_cvb))
+from sklearn_cvb import EMPCFG, Grammar
+assert of_trees()
+assert EMPCFG is sklearn_cvb.EMPCFG is sys.modules["sklearn_cvb.pcfg.em"].EMPCFG
+assert not hasattr(sklearn_cvb, "nothing")
+"""
+
+
+def test_grammars_are_loaded_when_asked_for():
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", sklearn_cvb.__all__)
+def test_public_names_are_there(name):
+    assert getattr(sklearn_cvb, name).__name__ == name
+
+
+def test_an_unknown_name_is_named():
+    with pytest.raises(AttributeError, match=r"module 'sklearn_cvb' has no attribute 'EMHNN'"):
+        sklearn_cvb.EMHNN  # noqa: B018
