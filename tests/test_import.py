@@ -31,6 +31,16 @@ def test_grammars_are_loaded_when_asked_for():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_collected_afterwards_as_before(collects):
+    switch = "enable" if collects else "disable"
+    program = f"import gc; gc.{switch}(); import sklearn_cvb; print(gc.isenabled())"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.split() == [str(collects)]
+
+
 @pytest.mark.parametrize("name", sklearn_cvb.__all__)
 def test_public_names_are_there(name):
     assert getattr(sklearn_cvb, name).__name__ == name
