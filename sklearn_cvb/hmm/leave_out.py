@@ -11,17 +11,10 @@ import numpy as np
 from sklearn_cvb.hmm.leave_out_runs import log_settled, update_by_runs
 from sklearn_cvb.hmm.leave_out_sums import put_back_sum, take_out_sum
 from sklearn_cvb.hmm.units import floor_of, shift_unit, store_block, tally_of, unit_work
-from sklearn_cvb.kernels.chain import (
-    add_block,
-    add_outer,
-    fill_emission,
-    forward_backward,
-    forward_pass,
-    pair_block,
-    retreat_lattice,
-)
+from sklearn_cvb.kernels.chain import fill_emission, forward_backward, forward_pass, retreat_lattice
 from sklearn_cvb.kernels.jit import jit, jit_token
 from sklearn_cvb.kernels.log_space import fill_logs, forward_backward_log, forward_pass_log
+from sklearn_cvb.kernels.pairs import add_block, add_outer, pair_block
 
 # Right messages are kept above this, so that dividing by them is safe.
 _SMALLEST_MESSAGE = 1e-100

@@ -6,8 +6,8 @@ after the other, and the transitions of a sequence are one table of the size of 
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain import add_four_outer, add_outer
 from sklearn_cvb.kernels.jit import jit, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.pairs import add_four_outer, add_outer
 
 # Rows of the buffer by state: the posteriors of all tokens added up, and of those without an
 # observation or with one that counts elsewhere.

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.pairs import add_outer
 
 # Below this scale, or above this backward message, mass may have been lost: use log space.
 _SMALLEST_SCALE = 1e-290
@@ -377,90 +378,6 @@ def forward_backward(start, transition, lattice, begin, end, size, work):
     for position in range(size):
         work.posterior[position] *= work.forward[position]
     return log_z
-
-
-@jit_token
-def pair_block(transition, lattice, t, work, before, position, in_log, block, offset):
-    """Pair marginals p(z_t-1, z_t | x) of one step, row by row in `block` from `offset`.
-
-    `before` and `position` are where the two tokens begin locally. With `in_log`, `transition`
-    holds logs and `work` comes from `forward_backward_log`.
-    """
-    left, n_left = lattice.first[t - 1], lattice.count[t - 1]
-    right, n_right = lattice.first[t], lattice.count[t]
-    for i in range(n_left):
-        row = lattice.state[left + i]
-        weight = work.forward[before + i]
-        at = offset + i * n_right
-        for j in range(n_right):
-            value = transition[row, lattice.state[right + j]]
-            if in_log:
-                block[at + j] = math.exp(weight + value + work.emission[position + j])
-            else:
-                block[at + j] = weight * value * work.emission[position + j]
-
-
-@jit_token
-def add_outer(lattice, t, work, before, position, total):
-    """total[i, j] += forward_t-1(i) g_t(j): pair marginals without their transition factor."""
-    left, n_left = lattice.first[t - 1], lattice.count[t - 1]
-    right, n_right = lattice.first[t], lattice.count[t]
-    if n_right == total.shape[0]:
-        for i in range(n_left):
-            weight = work.forward[np.uint64(before + i)]
-            row = total[lattice.state[np.uint64(left + i)]]
-            for j in range(n_right):
-                row[np.uint64(j)] += weight * work.emission[np.uint64(position + j)]
-        return
-    if n_left == total.shape[0]:
-        for j in range(n_right):
-            to = lattice.state[np.uint64(right + j)]
-            weight = work.emission[np.uint64(position + j)]
-            for i in range(n_left):
-                total[np.uint64(i), to] += work.forward[np.uint64(before + i)] * weight
-        return
-    for i in range(n_left):
-        row = total[lattice.state[np.uint64(left + i)]]
-        weight = work.forward[np.uint64(before + i)]
-        for j in range(n_right):
-            to = lattice.state[np.uint64(right + j)]
-            row[to] += weight * work.emission[np.uint64(position + j)]
-
-
-@jit_token
-def add_four_outer(work, before, total):
-    """`add_outer` for the steps between five tokens that may take every state.
-
-    The first of them begins at `before` locally. The table is read and written once, not four
-    times.
-    """
-    n = total.shape[0]
-    following = before + n
-    for i in range(n):
-        here = np.uint64(before + i)
-        step = np.uint64(n)
-        w0, w1 = work.forward[here], work.forward[here + step]
-        w2, w3 = work.forward[here + step + step], work.forward[here + step + step + step]
-        row = total[i]
-        for j in range(n):
-            there = np.uint64(following + j)
-            row[np.uint64(j)] += (
-                w0 * work.emission[there]
-                + w1 * work.emission[there + step]
-                + w2 * work.emission[there + step + step]
-                + w3 * work.emission[there + step + step + step]
-            )
-
-
-@jit_token
-def add_block(lattice, t, block, counts):
-    """Add the pair marginals of one step to transition counts."""
-    left, n_left = lattice.first[t - 1], lattice.count[t - 1]
-    right, n_right = lattice.first[t], lattice.count[t]
-    for i in range(n_left):
-        row = lattice.state[left + i]
-        for j in range(n_right):
-            counts[row, lattice.state[right + j]] += block[i * n_right + j]
 
 
 @jit

@@ -6,8 +6,9 @@ that the probability-space kernels hand back.
 
 import math
 
-from sklearn_cvb.kernels.chain import add_block, add_unary, fill_emission, pair_block
+from sklearn_cvb.kernels.chain import add_unary, fill_emission
 from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.pairs import add_block, pair_block
 
 
 @jit_token

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain import add_outer, forward_backward
+from sklearn_cvb.kernels.chain import forward_backward
 from sklearn_cvb.kernels.jit import few, jit, jit_token
+from sklearn_cvb.kernels.pairs import add_outer
 
 # Over so many tokens products of weights stay inside float64 without scaling.
 _SCALED = 8
