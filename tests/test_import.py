@@ -46,6 +46,7 @@ def test_public_names_are_there(name):
     assert getattr(sklearn_cvb, name).__name__ == name
 
 
-def test_an_unknown_name_is_named():
-    with pytest.raises(AttributeError, match=r"module 'sklearn_cvb' has no attribute 'EMHNN'"):
-        sklearn_cvb.EMHNN  # noqa: B018
+@pytest.mark.parametrize("name", ["EMHNN", "pcfg_"])
+def test_an_unknown_name_is_named(name):
+    with pytest.raises(AttributeError, match=f"module 'sklearn_cvb' has no attribute '{name}'"):
+        getattr(sklearn_cvb, name)

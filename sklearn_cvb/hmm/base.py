@@ -209,7 +209,17 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             and before.cells.n_states == problem.cells.n_states
             and same_topology(before.cells.topology, problem.cells.topology)
         )
-        return best.state if same else None
+        return self._with_parameters_of_now(best.state, problem) if same else None
+
+    def _with_parameters_of_now(self, state, problem):
+        """A state under the prior that is asked for now; what is learned goes on from its value."""
+        first = self._first_concentrations()
+        concentrations = first._replace(
+            alpha=state.concentrations.alpha if first.learn_alpha else first.alpha,
+            beta=state.concentrations.beta if first.learn_beta else first.beta,
+        )
+        prior = self._priors(problem.cells, concentrations)
+        return state._replace(concentrations=concentrations, prior=prior)
 
     def training_posteriors(self):
         """Posterior state probabilities of the training tokens after the last sweep.

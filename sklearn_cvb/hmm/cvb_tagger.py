@@ -78,7 +78,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         The known symbols; None for those seen in `fit`.
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
-        after Ctrl-C.
+        after Ctrl-C; under the prior asked for then.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     n_jobs : int or None, default=None

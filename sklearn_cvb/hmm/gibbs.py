@@ -101,7 +101,7 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         The known symbols; None for those seen in `fit`.
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
-        after Ctrl-C.
+        after Ctrl-C; with another prior a new chain begins.
     random_state : int, RandomState or None, default=None
         Seed of the starts and of the samples.
     n_jobs : int or None, default=None
@@ -304,6 +304,14 @@ class GibbsHMM(ChainsMixin, BaseHMM):
             n_proposed=state.n_proposed + n_proposed,
         )
         return self._remember(state, problem, value), value
+
+    def _with_parameters_of_now(self, state, problem):
+        """The state, or None under another prior: samples of two posteriors are not averaged."""
+        asked = super()._with_parameters_of_now(state, problem)
+        same = asked.concentrations == state.concentrations and all(
+            map(np.array_equal, asked.prior, state.prior)
+        )
+        return state if same else None
 
     def _remember(self, state, problem, value):
         """Add the sample, whose log joint probability is `value`, to the sums it belongs to."""

@@ -80,7 +80,7 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         The known symbols; None for those seen in `fit`.
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
-        after Ctrl-C.
+        after Ctrl-C; with another prior a new chain begins.
     random_state : int, RandomState or None, default=None
         Seed of the starts and of the samples.
     n_jobs : int or None, default=None

@@ -501,6 +501,46 @@ def test_a_warm_start_on_other_sequences_starts_afresh():
     assert np.array_equal(model.history_, fresh.history_)
 
 
+@pytest.mark.parametrize("kind", [kind for kind in CLASSES if "Gibbs" not in kind.__name__])
+def test_a_warm_start_goes_on_with_the_parameters_of_now(kind):
+    settings = {"alpha": 0.3, "beta": 0.2, "tol": 0, "warm_start": True}
+    model = quick(kind, **settings).fit(X)
+    model.set_params(alpha=2.0, beta=0.7, start_alpha=5.0).fit(X)
+    assert (model.alpha_, model.beta_) == (2.0, 0.7)
+    counts = model.counts_
+    expected = (counts.transition + 2.0) / (counts.transition + 2.0).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.transmat_, expected, rtol=1e-12)
+    expected = (counts.start + 5.0) / (counts.start + 5.0).sum()
+    np.testing.assert_allclose(model.startprob_, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [GibbsHMM, GibbsHMMTagger])
+@pytest.mark.parametrize("name", ["alpha", "beta", "start_alpha"])
+def test_a_chain_under_another_prior_is_a_new_chain(kind, name):
+    model = quick(kind, alpha=0.3, beta=0.2, warm_start=True).fit(X)
+    fresh = quick(kind, **({"alpha": 0.3, "beta": 0.2} | {name: 2.0})).fit(X)
+    assert np.array_equal(model.set_params(**{name: 2.0}).fit(X).history_, fresh.history_)
+
+
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM])
+def test_a_warm_start_with_another_prior_is_a_start_from_the_counts(kind):
+    first = quick(kind, alpha=0.3, tol=0, warm_start=True).fit(X)
+    frozen = quick(kind, alpha=0.3, tol=0).fit(X)
+    other = quick(kind, alpha=2.0, tol=0, init=frozen).fit(X)
+    np.testing.assert_allclose(first.set_params(alpha=2.0).fit(X).history_, other.history_)
+
+
+@pytest.mark.parametrize("kind", [VBHMM, CVBHMM, GibbsHMM])
+def test_a_warm_start_keeps_what_it_has_learned(kind):
+    settings = {"alpha": "auto", "tol": 0, "warm_start": True, "max_iter": 40}
+    model = quick(kind, **settings).fit(X)
+    learned = model.alpha_
+    assert learned != 0.1
+    # The next step of learning starts where the last one ended: one sweep moves it a little.
+    assert model.set_params(max_iter=1).fit(X).alpha_ != 0.1
+    assert abs(np.log(model.alpha_ / learned)) < 1.5
+
+
 # Row "not fitted".
 
 
