@@ -21,14 +21,10 @@ class Runs(NamedTuple):
     ----------
     begin, end : ndarray of shape (n_runs,), int32
         Tokens of each run.
-    sequence, token, pair, open : ndarray of shape (n_sequences + 1,), int64
-        Sequence i has the runs ``sequence[i] : sequence[i + 1]``, and so on for what follows.
-    state : ndarray of shape (n_certain,), int32
-        State of each certain token (offsets `token`).
-    step : ndarray of shape (n_pairs,), int32
-        Of two certain neighbours, the first one's state times K plus the other's (offsets `pair`).
-    open_cell, open_state : ndarray of shape (n_open,), int32
-        Certain tokens whose cell is not settled; -1 for unobserved ones (offsets `open`).
+    sequence : ndarray of shape (n_sequences + 1,), int64
+        Sequence i has the runs ``sequence[i] : sequence[i + 1]``.
+    any_certain : bool
+        Whether any token has a single allowed state.
     settled : ndarray of shape (n_cells,), bool
         Which cells are settled.
     settled_cell, settled_rest, settled_times : ndarray of shape (n_settled,)
@@ -41,13 +37,7 @@ class Runs(NamedTuple):
     begin: np.ndarray
     end: np.ndarray
     sequence: np.ndarray
-    token: np.ndarray
-    pair: np.ndarray
-    open: np.ndarray
-    state: np.ndarray
-    step: np.ndarray
-    open_cell: np.ndarray
-    open_state: np.ndarray
+    any_certain: bool
     settled: np.ndarray
     settled_cell: np.ndarray
     settled_rest: np.ndarray
@@ -60,11 +50,6 @@ class Runs(NamedTuple):
     def longest(self):
         """Most tokens of a run."""
         return int((self.end - self.begin).max(initial=1))
-
-    @property
-    def any_certain(self):
-        """Whether any token has a single allowed state."""
-        return len(self.state) > 0
 
 
 @jit
@@ -88,33 +73,19 @@ def _count_certain(lattice, starts, settled, start, transition, emission):
 
 
 @jit
-def _mark_runs(lattice, starts, runs):
-    """Fill the offsets and lists of `runs`, which are long enough; returns the lists' lengths."""
-    n, m, p, q = 0, 0, 0, 0
-    for i in range(starts.size):
-        runs.sequence[i], runs.token[i], runs.pair[i], runs.open[i] = n, m, p, q
-        if i == starts.size - 1:
-            break
+def _mark_runs(count, starts, begin, end, sequence):
+    """Fill where runs begin and end, and the first run of each sequence; returns their number."""
+    n = 0
+    for i in range(starts.size - 1):
+        sequence[i] = n
         for t in range(starts[i], starts[i + 1]):
-            inside = t > starts[i] and lattice.count[t - 1] > 1
-            if lattice.count[t] > 1:
-                if not inside:
-                    runs.begin[n] = t
+            if count[t] > 1:
+                if t == starts[i] or count[t - 1] == 1:
+                    begin[n] = t
                     n += 1
-                runs.end[n - 1] = t + 1
-                continue
-            slot = lattice.first[t]
-            state, cell = lattice.state[slot], lattice.cell[slot]
-            runs.state[m] = state
-            m += 1
-            if cell < 0 or not runs.settled[cell]:
-                runs.open_cell[q], runs.open_state[q] = cell, state
-                q += 1
-            if t > starts[i] and not inside:
-                before = lattice.state[lattice.first[t - 1]]
-                runs.step[p] = before * runs.start.size + state
-                p += 1
-    return n, m, p, q
+                end[n - 1] = t + 1
+    sequence[starts.size - 1] = n
+    return n
 
 
 def runs_of(lattice, starts, n_states, n_cells):
@@ -135,23 +106,17 @@ def runs_of(lattice, starts, n_states, n_cells):
     settled = np.ones(n_cells, bool)
     counts = np.zeros(n_states), np.zeros((n_states, n_states)), np.zeros(n_cells)
     _count_certain(lattice, starts, settled, *counts)
-    runs = Runs(
-        *(np.empty(most_runs, np.int32) for _ in range(2)),
-        *(np.empty(len(starts), np.int64) for _ in range(4)),
-        *(np.empty(n_certain, np.uint32) for _ in range(2)),
-        *(np.empty(n_certain, np.int32) for _ in range(2)),
+    begin, end = (np.empty(most_runs, np.int32) for _ in range(2))
+    sequence = np.empty(len(starts), np.int64)
+    n = _mark_runs(lattice.count, starts, begin, end, sequence)
+    return Runs(
+        begin[:n].copy(),
+        end[:n].copy(),
+        sequence,
+        bool(n_certain),
         settled,
         *_settled_counts(lattice, starts, n_certain, settled, counts[2]),
         *counts,
-    )
-    n, m, p, q = _mark_runs(lattice, starts, runs)
-    return runs._replace(
-        begin=runs.begin[:n].copy(),
-        end=runs.end[:n].copy(),
-        state=runs.state[:m],
-        step=runs.step[:p].copy(),
-        open_cell=runs.open_cell[:q].copy(),
-        open_state=runs.open_state[:q].copy(),
     )
 
 

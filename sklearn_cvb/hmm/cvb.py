@@ -30,6 +30,7 @@ from sklearn_cvb.hmm.units import (
     by_token,
     count_units,
     counts_of,
+    flat_steps,
     floor_of,
     full_absence,
     no_absence,
@@ -37,6 +38,7 @@ from sklearn_cvb.hmm.units import (
     unit_work,
 )
 from sklearn_cvb.kernels.decoding import best_states
+from sklearn_cvb.run_lists import lists_for
 from sklearn_cvb.runs import settled_log_weight
 from sklearn_cvb.validation import Interval, InvalidParameterError, Options, StrOptions
 
@@ -50,8 +52,9 @@ class CVBState(NamedTuple):
     """What CVB carries between sweeps: posteriors, and the counts they sum to.
 
     `posterior` is in the units' layout and `pairs` holds their pair marginals; the token update
-    uses neither `pairs` nor `right`. `batches` is None where one unit is left out at a time. `emit`
-    are the totals of the emission counts by state, or None if nobody has summed them.
+    uses neither `pairs` nor `right`. `batches` is None where one unit is left out at a time.
+    `left_out` tells what is: `update`, `block_length` and `batch_size`. `emit` are the totals of
+    the emission counts by state, or None if nobody has summed them.
     """
 
     counts: HMMCounts
@@ -66,12 +69,8 @@ class CVBState(NamedTuple):
     right: np.ndarray
     absence: Absence
     batches: Batches | None
+    left_out: tuple
     emit: np.ndarray | None = None
-
-    @property
-    def batch_size(self):
-        """How many sequences are left out together."""
-        return 1 if self.batches is None else int(self.batches.size)
 
 
 class CVBHMM(BaseHMM):
@@ -253,6 +252,11 @@ class CVBHMM(BaseHMM):
         self.verbose = verbose
 
     @property
+    def _left_out(self):
+        """What is left out at a time."""
+        return self.update, self.block_length, self.batch_size
+
+    @property
     def _default_start(self):
         return "word" if self.update == "token" else "parameter"
 
@@ -276,6 +280,12 @@ class CVBHMM(BaseHMM):
                 "update='token' infers tokens as if they were independent, which gives paths that "
                 "topology rules out a probability: use update='sequence'"
             )
+
+    def _problem(self, X, y):
+        problem = super()._problem(X, y)
+        if self.update == "token" or self.batch_size > 1:
+            return problem
+        return problem._replace(lists=lists_for(problem, kept=self.block_length is None))
 
     def _start(self, problem, rng):
         """First posteriors and their counts."""
@@ -308,6 +318,7 @@ class CVBHMM(BaseHMM):
             np.ones((len(units.begin) if units.borrowed.any() else 1, problem.cells.n_states)),
             no_absence(),
             batches,
+            self._left_out,
         )
 
     def _check_blocks(self, problem):
@@ -334,9 +345,7 @@ class CVBHMM(BaseHMM):
 
     def _resumable(self, problem):
         state = super()._resumable(problem)
-        if state is None or state.batch_size == self.batch_size:
-            return state
-        return None
+        return None if state is None or state.left_out != self._left_out else state
 
     def _sweep(self, state, problem, rng):
         concentrations = learn(
@@ -402,12 +411,16 @@ class CVBHMM(BaseHMM):
 def _sweep_units(state, problem):
     """Algorithm 2; the value is the mean log normaliser per token."""
     tables = tally_of(state.counts, state.prior, problem.cells, state.emit)
+    tables, steps = flat_steps(tables)
     log_z = np.empty(len(state.units.begin))
     without_settled = sweep_units(
         tables,
         floor_of(state.prior),
+        steps,
         state.units,
         problem.runs,
+        problem.lists,
+        np.empty(problem.lists.room[-1], np.uint32),
         problem.lattice,
         state.posterior,
         state.pairs,

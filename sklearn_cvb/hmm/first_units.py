@@ -13,7 +13,8 @@ from sklearn_cvb.kernels.jit import jit
 def first_units(problem, start, block_length):
     """Units with the posteriors of a start; weights give the pair marginals of one E-step."""
     if start.weights is not None and block_length is None:
-        units = units_for(problem.corpus.starts, problem.lattice.count, problem.cells)
+        starts, count = problem.corpus.starts, problem.lattice.count
+        units = units_for(starts, count, problem.cells, lists=problem.lists)
         posterior, pairs = np.empty(units.entry[-1]), np.empty(units.pair[-1])
         logs = log_weights(start.weights)
         work = unit_work(units, problem)
@@ -25,7 +26,8 @@ def first_units(problem, start, block_length):
 def product_units(problem, entries, block_length):
     """Units with the posteriors of independent tokens, and the products of neighbours."""
     lattice, n_states = problem.lattice, problem.cells.n_states
-    units = units_for(problem.corpus.starts, lattice.count, problem.cells, block_length)
+    starts, lists = problem.corpus.starts, problem.lists if block_length is None else None
+    units = units_for(starts, lattice.count, problem.cells, block_length, lists)
     posterior, pairs = by_unit(units, lattice.count, entries), np.empty(units.pair[-1])
     fill_products(units, lattice, posterior, pairs, n_states)
     _rule_out(problem.cells, pairs)

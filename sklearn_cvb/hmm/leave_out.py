@@ -10,7 +10,14 @@ import numpy as np
 
 from sklearn_cvb.hmm.leave_out_runs import log_settled, update_by_runs
 from sklearn_cvb.hmm.leave_out_sums import put_back_sum, take_out_sum
-from sklearn_cvb.hmm.units import floor_of, shift_unit, store_block, tally_of, unit_work
+from sklearn_cvb.hmm.units import (
+    floor_of,
+    n_stored,
+    shift_unit,
+    store_block,
+    tally_of,
+    unit_work,
+)
 from sklearn_cvb.kernels.chain import fill_emission, forward_backward, forward_pass, retreat_lattice
 from sklearn_cvb.kernels.jit import jit, jit_token
 from sklearn_cvb.kernels.log_space import fill_logs, forward_backward_log, forward_pass_log
@@ -153,13 +160,30 @@ def _store_pairs(tables, logs, i, units, lattice, work, in_log, pairs):
             add_block(lattice, t, work.block, summed)
         elif n_left > 1 and n_right > 1:
             pair_block(transition, lattice, t, work, before, now, in_log, work.block, 0)
-            store_block(work.block, 0, n_left, n_right, pairs, position)
-            position += (n_left - 1) * (n_right - 1)
+            if units.whole[i]:
+                for step in range(n_left * n_right):
+                    pairs[position + step] = work.block[step]
+                position += n_left * n_right
+            else:
+                store_block(work.block, 0, n_left, n_right, pairs, position)
+                position += (n_left - 1) * (n_right - 1)
         before = now
     if units.summed[i] and not in_log:
         factors = transition.reshape(size)
         for step in range(size):
             pairs[np.uint64(position + step)] *= factors[np.uint64(step)]
+
+
+@jit
+def _store_posterior(i, units, lattice, work, posterior):
+    """Store the posteriors of unit i."""
+    entry, position = units.entry[i], 0
+    for t in range(units.begin[i], units.end[i]):
+        n = n_stored(units.compact[i], lattice.count[t])
+        for j in range(n):
+            posterior[entry + j] = work.posterior[position + j]
+        entry += n
+        position += lattice.count[t]
 
 
 @jit
@@ -214,41 +238,54 @@ def infer_units(weights, log_weights, units, lattice, posterior, pairs, work):
             if log_z == -math.inf:
                 return False
         _store_pairs(weights, log_weights.transition, i, units, lattice, work, in_log, pairs)
-        entry = units.entry[i]
-        for position in range(size):
-            posterior[entry + position] = work.posterior[position]
+        _store_posterior(i, units, lattice, work, posterior)
     return True
 
 
 @jit
 def sweep_units(
-    tables, floor, units, runs, lattice, posterior, pairs, right, absence, work, by_state, log_z
+    tables,
+    floor,
+    steps,
+    units,
+    runs,
+    lists,
+    buffer,
+    lattice,
+    posterior,
+    pairs,
+    right,
+    absence,
+    work,
+    by_state,
+    log_z,
 ):
     """One sweep: take each unit's counts out, infer it from the rest, add its new counts.
 
-    `by_state` is a buffer (see `update_by_runs`). Changes `tables`, `posterior`, `pairs`, `right`
-    (messages to each window from the next one) and `absence` in place; fills `log_z` with the log
-    normaliser of each unit (nats). Returns whether the settled emissions (see `Runs`) are left out
-    of these, because their weights do not depend on any posterior.
+    `steps` comes from `flat_steps`; `buffer` and `by_state` are buffers (see `update_by_runs`).
+    Changes `tables`, `posterior`, `pairs`, `right` (messages to each window from the next one) and
+    `absence` in place; fills `log_z` with the log normaliser of each unit (nats). Returns whether
+    the settled emissions (see `Runs`) are left out of these, because their weights do not depend on
+    any posterior.
     """
     carry = work.row
     log_start = _log_start_total(tables)
     size = tables.transition.size
-    steps, least = tables.transition.reshape(size), floor.transition.reshape(size)
-    whole = runs.sequence.size == units.begin.size + 1 and absence.start.size == 0
+    flat, least = steps[:size], floor.transition.reshape(size)
+    by_runs = runs.sequence.size == units.begin.size + 1 and absence.start.size == 0
     for i in range(units.begin.size):
         begin, end = units.begin[i], units.end[i]
         is_last = _is_last(units, i)
-        by_runs = whole and not units.summed[i]
-        if by_runs:
+        if by_runs and not units.summed[i]:
             log_z[i] = update_by_runs(
                 tables,
                 floor,
                 steps,
-                least,
                 i,
                 units,
                 runs,
+                lists,
+                buffer,
                 lattice,
                 posterior,
                 pairs,
@@ -259,7 +296,7 @@ def sweep_units(
                 log_z[i] -= log_start
                 continue
         elif units.summed[i]:
-            take_out_sum(tables, floor, steps, least, i, units, lattice, posterior, pairs, by_state)
+            take_out_sum(tables, floor, flat, least, i, units, lattice, posterior, pairs, by_state)
         else:
             shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0, work.block)
         start = work.ones if units.borrowed[i] else tables.start
@@ -280,17 +317,15 @@ def sweep_units(
             _carry_forward(i, units, lattice, size, work, right, is_last, in_log, carry)
         if absence.start.size:
             _track_absence(tables, work.table, i, units, lattice, work, in_log, absence)
-        if whole:
+        if by_runs:
             log_z[i] -= log_settled(tables, runs, lattice, begin, end)
         if units.summed[i] and not in_log:
-            put_back_sum(tables, steps, i, units, lattice, posterior, pairs, work, by_state)
+            put_back_sum(tables, flat, i, units, lattice, posterior, pairs, work, by_state)
             continue
         _store_pairs(tables, work.table, i, units, lattice, work, in_log, pairs)
-        entry = units.entry[i]
-        for position in range(size):
-            posterior[entry + position] = work.posterior[position]
+        _store_posterior(i, units, lattice, work, posterior)
         shift_unit(tables, floor, i, units, lattice, posterior, pairs, 1.0, work.block)
-    return whole
+    return by_runs
 
 
 @jit

@@ -113,7 +113,14 @@ def batch_units(problem, batches):
         return units_for(starts, problem.lattice.count, problem.cells)
     none = np.zeros(len(starts) - 1, bool)
     return Units(
-        starts[:-1], starts[1:], none, ~none, starts * n_states, np.zeros(len(starts), np.int64)
+        starts[:-1],
+        starts[1:],
+        none,
+        ~none,
+        none,
+        none,
+        starts * n_states,
+        np.zeros(len(starts), np.int64),
     )
 
 
@@ -374,7 +381,7 @@ def count_batches(batches, units, problem, posterior, pairs):
     tables = Tally(*(table.copy() for table in zeros))
     work = unit_work(units, problem)
     _add_batches(
-        tables, Floor(*zeros, 0.0), batches, units, problem.lattice, posterior, pairs, work
+        tables, Floor(*zeros, 0.0, 0.0), batches, units, problem.lattice, posterior, pairs, work
     )
     return HMMCounts(tables.start, tables.transition, tables.emission)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts
 from sklearn_cvb.kernels.chain import work_of_size
-from sklearn_cvb.kernels.jit import jit, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.jit import few, jit, jit_token, jit_token_reduction
 
 
 class Units(NamedTuple):
@@ -20,13 +20,16 @@ class Units(NamedTuple):
     `entry` and `pair` are offsets, one more than units, of the unit's posteriors and stored pair
     marginals. A unit stores one block per pair of ambiguous neighbours, without its last row and
     column (their posteriors give these), or, where that is smaller, the (K, K) sum of all its pairs
-    (`summed`).
+    (`summed`). One whose list is kept (see `sklearn_cvb.run_lists`) stores them `whole`. Those that
+    are inferred by runs are `compact`: they store no posterior of certain tokens, which is 1.
     """
 
     begin: np.ndarray
     end: np.ndarray
     borrowed: np.ndarray
     summed: np.ndarray
+    whole: np.ndarray
+    compact: np.ndarray
     entry: np.ndarray
     pair: np.ndarray
 
@@ -42,10 +45,10 @@ class Tally(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """The least that each entry of a `Tally` can be, and the `least` of its emission cells.
+    """The least that each entry of a `Tally` can be, that any emission cell and any step can be.
 
-    Rounding must not make a cell with a tiny prior negative. For emissions the smallest prior is
-    bound enough: where a cell's own is larger, rounding is nothing beside it.
+    Rounding must not make a cell with a tiny prior negative. The smallest prior is bound enough for
+    that: where a cell's own is larger, rounding is nothing beside it.
     """
 
     start: np.ndarray
@@ -54,6 +57,7 @@ class Floor(NamedTuple):
     emission: np.ndarray
     emit: np.ndarray
     least: float
+    least_step: float
 
 
 class Absence(NamedTuple):
@@ -66,8 +70,10 @@ class Absence(NamedTuple):
     emit: np.ndarray
 
 
-def units_for(starts, count, cells, block_length=None):
+def units_for(starts, count, cells, block_length=None, lists=None):
     """Cut a corpus into sequences, or into windows of at most `block_length` tokens.
+
+    `lists` are those of the sequences, where these are inferred by runs.
 
     Under a topology all store the sum of their pairs: of blocks the last row and column are found
     by subtraction, and rounding would leave something where nothing is allowed.
@@ -83,76 +89,128 @@ def units_for(starts, count, cells, block_length=None):
     end = np.minimum(begin + size, starts[sequence + 1])
     borrowed = number > 0
     begin = begin - borrowed
-    entries, pairs = np.empty(total, np.int64), np.empty(total, np.int64)
-    _measure(begin, end, borrowed, count, entries, pairs)
+    entries, certain, pairs = (np.empty(total, np.int64) for _ in range(3))
+    whole = np.zeros(total, bool) if lists is None else lists.begin >= 0
+    _measure(begin, end, whole, count, entries, certain, pairs)
     summed = (pairs > n_states * n_states) | (restricted & (end - begin > 1))
     pairs[summed] = n_states * n_states
+    compact = ~summed if lists is not None else np.zeros(total, bool)
+    entries[compact] -= certain[compact]
     offsets = [np.concatenate([[0], np.cumsum(sizes)]) for sizes in (entries, pairs)]
-    return Units(begin, end, borrowed, summed, *offsets)
+    return Units(begin, end, borrowed, summed, whole, compact, *offsets)
 
 
 @jit
-def _measure(begin, end, borrowed, count, entries, pairs):
-    """Number of posteriors and of block entries of each unit."""
+def _measure(begin, end, whole, count, entries, certain, pairs):
+    """Number of posteriors, of certain tokens and of block entries of each unit."""
     for i in range(begin.size):
         entries[i] = 0
+        certain[i] = 0
         pairs[i] = 0
+        left_out = 0 if whole[i] else 1
         for t in range(begin[i], end[i]):
             entries[i] += count[t]
+            certain[i] += count[t] == 1
             if t > begin[i] and count[t] > 1 and count[t - 1] > 1:
-                pairs[i] += (count[t] - 1) * (count[t - 1] - 1)
+                pairs[i] += (count[t] - left_out) * (count[t - 1] - left_out)
 
 
 @jit_token
-def expand_block(posterior, before, n_left, position, n_right, pairs, at, block):
-    """Pair marginals of two tokens, row by row in `block`, from the stored ones.
+def n_stored(compact, n):
+    """How many posteriors of a token with n states are stored."""
+    return 0 if compact and n == 1 else n
+
+
+@jit_token
+def expand_block(posterior, before, n_left, position, n_right, pairs, at, block, offset):
+    """Pair marginals of two tokens, row by row in `block` from `offset`, from the stored ones.
 
     The posteriors of the two tokens begin at `before` and `position`, the stored marginals at `at`.
     """
     wide = n_right - 1
-    last = (n_left - 1) * n_right
-    for j in range(n_right):
+    last = offset + (n_left - 1) * n_right
+    j = 0
+    while j < few(n_right):
         block[np.uint64(last + j)] = posterior[np.uint64(position + j)]
-    for i in range(n_left - 1):
-        row = i * n_right
+        j += 1
+    row = offset
+    i = 0
+    while i < few(n_left - 1):
         rest = posterior[np.uint64(before + i)]
-        for j in range(wide):
+        j = 0
+        while j < few(wide):
             value = pairs[np.uint64(at + j)]
             block[np.uint64(row + j)] = value
             block[np.uint64(last + j)] -= value
             rest -= value
-        at += wide
+            j += 1
         rest = max(rest, 0.0)
         block[np.uint64(row + wide)] = rest
         block[np.uint64(last + wide)] -= rest
-    for j in range(n_right):
+        at += wide
+        row += n_right
+        i += 1
+    j = 0
+    while j < few(n_right):
         block[np.uint64(last + j)] = max(block[np.uint64(last + j)], 0.0)
+        j += 1
 
 
 @jit_token
 def store_block(block, begin, n_left, n_right, pairs, at):
     """Store pair marginals without their last row and column."""
-    for i in range(n_left - 1):
-        for j in range(n_right - 1):
-            pairs[at + i * (n_right - 1) + j] = block[begin + i * n_right + j]
+    i = 0
+    while i < few(n_left - 1):
+        j = 0
+        while j < few(n_right - 1):
+            pairs[np.uint64(at + j)] = block[np.uint64(begin + j)]
+            j += 1
+        at += n_right - 1
+        begin += n_right
+        i += 1
+
+
+@jit_token
+def _pair_marginals(whole, posterior, before, n_left, position, n_right, pairs, at, block):
+    """Pair marginals of two tokens, row by row in `block`; returns how many of them are stored."""
+    size = n_left * n_right
+    if n_left == 1 or n_right == 1:
+        ambiguous = before if n_left > 1 else position
+        for step in range(size):
+            block[step] = posterior[ambiguous + step] if size > 1 else 1.0
+        return 0
+    if whole:
+        for step in range(size):
+            block[step] = pairs[at + step]
+        return size
+    expand_block(posterior, before, n_left, position, n_right, pairs, at, block, 0)
+    return (n_left - 1) * (n_right - 1)
 
 
 def by_unit(units, count, posterior):
-    """Token posteriors in the units' layout, in which borrowed tokens appear twice."""
-    if not units.borrowed.any():
+    """Token posteriors in the units' layout, in which borrowed tokens appear twice.
+
+    Without these it takes less room, and the memory of `posterior` is used.
+    """
+    if _is_by_token(units):
         return posterior
-    result = np.empty(units.entry[-1])
+    result = np.empty(units.entry[-1]) if units.borrowed.any() else posterior
     _spread(units, count, posterior, result)
-    return result
+    return result[: units.entry[-1]]
 
 
 def by_token(units, count, posterior):
     """The units' posteriors in token layout, without the borrowed ones."""
-    if not units.borrowed.any():
+    if _is_by_token(units):
         return posterior
     result = np.empty(int(count.sum(dtype=np.int64)))
     _collect(units, count, posterior, result)
     return result
+
+
+def _is_by_token(units):
+    """Whether units store what their tokens have."""
+    return not (units.borrowed.any() or units.compact.any())
 
 
 @jit
@@ -164,9 +222,10 @@ def _spread(units, count, by_token, by_unit):
         for t in range(units.begin[i], units.end[i]):
             borrowed = units.borrowed[i] and t == units.begin[i]
             begin = source - count[t] if borrowed else source
-            for j in range(count[t]):
+            n = n_stored(units.compact[i], count[t])
+            for j in range(n):
                 by_unit[target + j] = by_token[begin + j]
-            target += count[t]
+            target += n
             if not borrowed:
                 source += count[t]
 
@@ -178,11 +237,12 @@ def _collect(units, count, by_unit, by_token):
     for i in range(units.begin.size):
         source = units.entry[i]
         for t in range(units.begin[i], units.end[i]):
+            n = n_stored(units.compact[i], count[t])
             if not (units.borrowed[i] and t == units.begin[i]):
                 for j in range(count[t]):
-                    by_token[target + j] = by_unit[source + j]
+                    by_token[target + j] = by_unit[source + j] if n else 1.0
                 target += count[t]
-            source += count[t]
+            source += n
 
 
 @jit
@@ -192,20 +252,21 @@ def fill_products(units, lattice, posterior, pairs, n_states):
         position = units.pair[i]
         if units.summed[i]:
             pairs[position : units.pair[i + 1]] = 0.0
+        left_out = 0 if units.whole[i] else 1
         before = units.entry[i]
         for t in range(units.begin[i] + 1, units.end[i]):
             left, n_left = lattice.first[t - 1], lattice.count[t - 1]
             right, n_right = lattice.first[t], lattice.count[t]
-            now = before + n_left
+            now = before + n_stored(units.compact[i], n_left)
             if units.summed[i]:
                 for a in range(n_left):
                     row = position + lattice.state[left + a] * n_states
                     for b in range(n_right):
                         value = posterior[before + a] * posterior[now + b]
                         pairs[row + lattice.state[right + b]] += value
-            else:
-                for a in range(n_left - 1):
-                    for b in range(n_right - 1):
+            elif n_left > 1 and n_right > 1:
+                for a in range(n_left - left_out):
+                    for b in range(n_right - left_out):
                         pairs[position] = posterior[before + a] * posterior[now + b]
                         position += 1
             before = now
@@ -227,11 +288,12 @@ def shift_unit(tables, floor, i, units, lattice, posterior, pairs, sign, block):
             _shift_token(tables, floor, lattice, t, t == begin, posterior, position, sign)
         if t > begin and not units.summed[i]:
             n_left = lattice.count[t - 1]
-            expand_block(posterior, before, n_left, position, n, pairs, at, block)
+            at += _pair_marginals(
+                units.whole[i], posterior, before, n_left, position, n, pairs, at, block
+            )
             _shift_pair(tables, floor, lattice, t, block, sign)
-            at += (n - 1) * (n_left - 1)
         before = position
-        position += n
+        position += n_stored(units.compact[i], n)
     if units.summed[i]:
         _shift_sum(tables, floor, pairs, at, sign)
 
@@ -301,7 +363,8 @@ def _shift_sum(tables, floor, pairs, at, sign):
 
 def unit_work(units, problem):
     """Buffers for the longest unit."""
-    entries, lengths = np.diff(units.entry), units.end - units.begin
+    lengths = units.end - units.begin
+    entries = np.diff(units.entry) + np.where(units.compact, lengths, 0)
     # A stored pair of ambiguous neighbours stands for at most four: 1 for 2 by 2.
     pairs = np.where(units.summed, 0, 4 * np.diff(units.pair))
     block = max(int(pairs.max()), int(problem.lattice.count.max()) ** 2)
@@ -320,7 +383,7 @@ def count_units(units, problem, posterior, pairs):
     zeros = tally_of(empty_counts(problem.cells), None, problem.cells)
     tables = Tally(*(table.copy() for table in zeros))
     block = np.empty(int(problem.lattice.count.max()) ** 2)
-    _add_units(tables, Floor(*zeros, 0.0), units, problem.lattice, posterior, pairs, block)
+    _add_units(tables, Floor(*zeros, 0.0, 0.0), units, problem.lattice, posterior, pairs, block)
     return HMMCounts(tables.start, tables.transition, tables.emission)
 
 
@@ -362,7 +425,16 @@ def floor_of(prior):
         prior.emission,
         prior.emission_total,
         float(prior.emission.min()),
+        float(min(prior.transition.min(), prior.start.min())),
     )
+
+
+def flat_steps(tables):
+    """Transition counts row by row and the start counts after them, and tables in that memory."""
+    n_states = tables.start.size
+    steps = np.concatenate([tables.transition.ravel(), tables.start])
+    transition = steps[: n_states * n_states].reshape(n_states, n_states)
+    return tables._replace(transition=transition, start=steps[n_states * n_states :]), steps
 
 
 def no_absence():

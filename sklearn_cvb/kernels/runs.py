@@ -13,7 +13,7 @@ from sklearn_cvb.kernels.jit import few, jit, jit_token
 from sklearn_cvb.kernels.pairs import add_outer
 
 # Over so many tokens products of weights stay inside float64 without scaling.
-_SCALED = 8
+SCALED = 8
 SMALLEST_PRODUCT = 1e-100
 LARGEST_PRODUCT = 1e100
 
@@ -83,7 +83,7 @@ def run_forward(factors, lattice, span, bounds, work, position, at):
                     after = factors.transition[to, _certain_state(lattice, t + 1)]
                 work.emission[np.uint64(now + j)] = after
                 weight += total * after
-        if (t - span[0]) % _SCALED == _SCALED - 1 and t < span[1] - 1:
+        if (t - span[0]) % SCALED == SCALED - 1 and t < span[1] - 1:
             total = _rescale(work, now, n, at, n_left * n)
             if not (SMALLEST_PRODUCT < total < LARGEST_PRODUCT):
                 return math.nan, 0.0, position, at
@@ -93,56 +93,6 @@ def run_forward(factors, lattice, span, bounds, work, position, at):
     if not (SMALLEST_PRODUCT < weight < LARGEST_PRODUCT):
         return math.nan, 0.0, position, at
     return weight, log_scale, position + n, at
-
-
-@jit_token
-def is_single(lattice, span, bounds):
-    """Whether a run is one observed token between two certain ones: about half of all are."""
-    inside = span[0] > bounds[0] and span[1] < bounds[1]
-    return inside and span[1] == span[0] + 1 and lattice.cell[lattice.first[span[0]]] >= 0
-
-
-@jit_token
-def single_forward(factors, lattice, t, work, position):
-    """Weights of the paths through token t, to ``work.forward`` from `position` on.
-
-    Returns their sum and the next free `position`.
-    """
-    base, n = np.int64(lattice.first[np.uint64(t)]), np.int64(lattice.count[np.uint64(t)])
-    before = np.uint64(_certain_state(lattice, np.uint64(t - 1)))
-    after = np.uint64(_certain_state(lattice, np.uint64(t + 1)))
-    weight = 0.0
-    for j in range(n):
-        slot = np.uint64(base + j)
-        state, cell = np.uint64(lattice.state[slot]), np.uint64(lattice.cell[slot])
-        value = factors.emission[cell] * factors.scale[state]
-        value *= factors.transition[before, state] * factors.transition[state, after]
-        work.forward[np.uint64(position + j)] = value
-        weight += value
-    return weight, position + n
-
-
-@jit_token
-def single_backward(lattice, t, work, inverse, position, counts, kept, entry):
-    """Add the expected counts of token t, whose weights end before `position`, and keep them.
-
-    `inverse` is 1 over their sum; posteriors go before `entry` of `kept`.
-    """
-    base, n = np.int64(lattice.first[np.uint64(t)]), np.int64(lattice.count[np.uint64(t)])
-    before = np.uint64(_certain_state(lattice, np.uint64(t - 1)))
-    after = np.uint64(_certain_state(lattice, np.uint64(t + 1)))
-    position -= n
-    entry -= n
-    for j in range(n):
-        slot = np.uint64(base + j)
-        state, cell = np.uint64(lattice.state[slot]), np.uint64(lattice.cell[slot])
-        q = work.forward[np.uint64(position + j)] * inverse
-        counts.emission[cell] += q
-        counts.transition[before, state] += q
-        counts.transition[state, after] += q
-        kept.posterior[np.uint64(entry + j)] = q
-        kept.total[state] += q
-    return position, entry
 
 
 @jit_token
@@ -165,34 +115,11 @@ def _rescale(work, position, n, at, size):
     return total
 
 
-class Kept(NamedTuple):
-    """Where posteriors are kept.
-
-    Attributes
-    ----------
-    posterior : ndarray
-        p(z_t | x) of each entry.
-    pairs : ndarray
-        Pair marginals of neighbours inside a run, without their last row and column.
-    total, unobserved : ndarray of shape (K,)
-        Posteriors added up by state: of all tokens, of those without an observation.
-    """
-
-    posterior: np.ndarray
-    pairs: np.ndarray
-    total: np.ndarray
-    unobserved: np.ndarray
-
-
 @jit_token
-def run_backward(
-    lattice, span, bounds, work, inverse, position, at, counts, keep, kept, entry, stored
-):
+def run_backward(lattice, span, bounds, work, inverse, position, at, counts):
     """Backward half of a run: adds its expected counts to `counts`.
 
-    `position` and `at` are what `run_forward` returned, `inverse` is 1 over the weight. With `keep`
-    (a constant: without it the rest compiles to nothing) posteriors and pair marginals go to
-    `kept`, ending before `entry` and `stored`. Returns where all four begin.
+    `position` and `at` are what `run_forward` returned, `inverse` is 1 over the weight.
     """
     base, n = 0, 0
     for t in range(span[1] - 1, span[0] - 1, -1):
@@ -200,10 +127,7 @@ def run_backward(
         base, n = lattice.first[t], lattice.count[t]
         following = position
         position -= n
-        entry -= n
         at -= n * n_right
-        if n_right:
-            stored -= (n - 1) * (n_right - 1)
         is_end = t == span[1] - 1
         for i in range(n):
             row, cell = lattice.state[base + i], lattice.cell[base + i]
@@ -218,11 +142,8 @@ def run_backward(
                     step = work.block[np.uint64(at + j)] * work.emission[np.uint64(following + j)]
                     after += step
                     counts.transition[row, lattice.state[np.uint64(right + j)]] += before * step
-                    if keep and i < n - 1 and j < n_right - 1:
-                        kept.pairs[np.uint64(stored + j)] = before * step
                     j += 1
                 at += n_right
-                stored += n_right - 1
                 work.emission[here] = after
             q = before * after
             if cell >= 0:
@@ -234,15 +155,7 @@ def run_backward(
                     counts.transition[_certain_state(lattice, t - 1), row] += q
                 else:
                     counts.start[row] += q
-            if keep:
-                kept.posterior[np.uint64(entry + i)] = q
-                kept.total[row] += q
-                if cell < 0:
-                    kept.unobserved[row] += q
         at -= n * n_right
-        if not is_end:
-            stored -= n * (n_right - 1)
-    return position, at, entry, stored
 
 
 @jit_token
@@ -302,7 +215,6 @@ def expected_counts_of_runs(factors, lattice, starts, runs, work, counts):
     float64 (then the counts are incomplete: use `sklearn_cvb.kernels.chain.expected_counts`).
     """
     work.table[:] = 0.0
-    nothing = Kept(work.posterior, work.block, work.row, work.row)
     total, product = 0.0, 1.0
     for i in range(starts.size - 1):
         bounds = (starts[i], starts[i + 1])
@@ -317,9 +229,7 @@ def expected_counts_of_runs(factors, lattice, starts, runs, work, counts):
                     return log_scale
             else:
                 inverse = 1.0 / weight
-                run_backward(
-                    lattice, span, bounds, work, inverse, position, at, counts, False, nothing, 0, 0
-                )
+                run_backward(lattice, span, bounds, work, inverse, position, at, counts)
                 product *= weight
                 if not (SMALLEST_PRODUCT < product < LARGEST_PRODUCT):
                     total += math.log(product)

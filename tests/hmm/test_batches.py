@@ -213,6 +213,18 @@ def test_a_warm_start_goes_on_with_the_same_batches():
 
 
 @pytest.mark.parametrize("other", [{"update": "token"}, {"block_length": 5}], ids=str)
+def test_a_warm_start_with_other_things_left_out_begins_anew(other):
+    """What is left out decides how posteriors are kept; there and back."""
+    settings = {"n_components": 3, "random_state": 0, "tol": 0, "max_iter": 4}
+    sequences, others = ({**settings, "warm_start": True, **way} for way in ({}, other))
+    for before, now in ((sequences, others), (others, sequences)):
+        anew = CVBHMM(**now).fit(_corpus())
+        model = CVBHMM(**before).fit(_corpus())
+        model.set_params(**{"update": "sequence", "block_length": None, **now}).fit(_corpus())
+        assert model.history_.tolist() == anew.history_.tolist()
+
+
+@pytest.mark.parametrize("other", [{"update": "token"}, {"block_length": 5}], ids=str)
 def test_other_things_left_out_are_refused(other):
     with pytest.raises(InvalidParameterError, match="batch_size=4 leaves out whole sequences"):
         CVBHMM(2, batch_size=4, **other).fit(_corpus())

@@ -1,15 +1,18 @@
 """Sequences left out by their ambiguous runs against the general way, and how pairs are stored."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from sklearn_cvb import CVBHMMTagger
+from sklearn_cvb import CVBHMMTagger, run_lists
 from sklearn_cvb.hmm.leave_out import sweep_units
 from sklearn_cvb.hmm.leave_out_runs import BY_STATE
 from sklearn_cvb.hmm.units import (
     count_units,
     counts_of,
     expand_block,
+    flat_steps,
     floor_of,
     full_absence,
     no_absence,
@@ -52,15 +55,18 @@ def labels(X, rng):
 def swept(problem, prior, state, by_runs):
     """One sweep from copies of a state: log Z, posteriors and tables."""
     tables = tally_of(state.counts, prior, problem.cells)
-    tables = type(tables)(*(table.copy() for table in tables))
+    tables, steps = flat_steps(type(tables)(*(table.copy() for table in tables)))
     posterior, pairs = state.posterior.copy(), state.pairs.copy()
     log_z = np.empty(problem.corpus.n_sequences)
     n_states = problem.cells.n_states
     without_settled = sweep_units(
         tables,
         floor_of(prior),
+        steps,
         state.units,
         problem.runs,
+        problem.lists,
+        np.empty(problem.lists.room[-1], np.uint32),
         problem.lattice,
         posterior,
         pairs,
@@ -78,8 +84,18 @@ def swept(problem, prior, state, by_runs):
     return total, posterior, pairs, tables
 
 
+def started(model, X, y, monkeypatch, kept):
+    """Problem and first state of a model that keeps its lists, or writes each when it needs it."""
+    monkeypatch.setattr(run_lists, "_MOST_BYTES_A_TOKEN", np.inf if kept else 0)
+    problem = model._problem(X, y)
+    state = model._start(problem, np.random.default_rng(0))
+    assert state.units.whole.any() == kept
+    return problem, state
+
+
+@pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("kind", ["plain", "missing", "labels", "tiny prior"])
-def test_runs_and_whole_sequences_agree(kind):
+def test_runs_and_whole_sequences_agree(kind, kept, monkeypatch):
     rng = np.random.default_rng(7)
     X = text(rng, missing=kind == "missing")
     y = labels(X, rng) if kind == "labels" else None
@@ -88,8 +104,10 @@ def test_runs_and_whole_sequences_agree(kind):
     if kind == "tiny prior":
         X = [*X, ["once", "x", "a", "y"], ["b", "another"]]
     model = CVBHMMTagger(LEGAL, alpha=0.5, beta=beta, random_state=0)
-    problem = model._problem(X, y)
-    state = model._start(problem, np.random.default_rng(0))
+    problem, state = started(model, X, y, monkeypatch, kept)
+    # Sequences with something missing have no list.
+    observed = [None not in sequence for sequence in X]
+    assert state.units.whole.tolist() == [kept and here for here in observed]
     prior = state.prior
     by_runs = swept(problem, prior, state, True)
     whole = swept(problem, prior, state, False)
@@ -104,6 +122,26 @@ def test_runs_and_whole_sequences_agree(kind):
         np.testing.assert_allclose(ours, theirs, atol=1e-10)
 
 
+def test_kept_and_unkept_lists_agree(monkeypatch):
+    """The posteriors are the same, whatever layout they are stored in."""
+    rng = np.random.default_rng(3)
+    X = text(rng, missing=True)
+    y = labels(X, rng)
+    results = []
+    for kept in (True, False):
+        model = CVBHMMTagger(LEGAL, alpha=0.5, random_state=0, max_iter=25, tol=0, warm_start=True)
+        monkeypatch.setattr(run_lists, "_MOST_BYTES_A_TOKEN", np.inf if kept else 0)
+        model.fit(X, y)
+        assert model._resume[1].state.units.whole.any() == kept
+        table = np.concatenate(model.training_posteriors())
+        np.testing.assert_allclose(table.sum(axis=1), 1.0, atol=1e-12)
+        start, transition, emission = model.counts_
+        emission = emission.toarray()
+        results.append([model.history_, table, model.loo_score_, start, transition, emission])
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
 def test_what_is_certain():
     X = [["a", "b", "x", "c"], ["x", "z", "a", "a"], ["b"]]
     model = CVBHMMTagger(LEGAL, handle_unknown="error")
@@ -111,20 +149,73 @@ def test_what_is_certain():
     assert runs.begin.tolist() == [2, 5]
     assert runs.end.tolist() == [3, 6]
     assert runs.sequence.tolist() == [0, 1, 2, 2]
-    assert runs.state.tolist() == [0, 1, 2, 0, 0, 0, 1]
-    assert runs.token.tolist() == [0, 3, 6, 7]
-    # Pairs of certain neighbours: a b, and a a.
-    assert runs.step.tolist() == [0 * 12 + 1, 0 * 12 + 0]
-    assert runs.pair.tolist() == [0, 1, 2, 2]
-    # The labelled x is certain, but other x are not: its cell is not settled.
-    assert runs.open.tolist() == [0, 0, 1, 1]
-    assert runs.open_state.tolist() == [0]
+    assert runs.any_certain
     # a: 1 left without sequence 1 (which holds 2), 2 left without sequence 0; b 1, twice; c 0.
     rows = zip(runs.settled_rest.tolist(), runs.settled_times.tolist(), strict=True)
     assert sorted(rows) == [(0, 1), (1, 2), (1, 2), (2, 1)]
     prior = np.full(len(runs.emission), 0.5)
     expected = np.log([0.5, 1.5, 1.5, 1.5, 1.5, 2.5]).sum()
     assert settled_log_weight(runs, prior) == pytest.approx(expected, rel=1e-12)
+
+
+def listed_slowly(problem, i):
+    """The parts of the list of sequence i, token by token."""
+    lattice, starts, n_states = problem.lattice, problem.corpus.starts, problem.cells.n_states
+    certain, fixed, shared, entry, border, inside, sizes = ([] for _ in range(7))
+    before, n_entries, run = [(n_states, None)], 0, None
+    for t in range(starts[i], starts[i + 1]):
+        slots = range(lattice.first[t], lattice.first[t] + lattice.count[t])
+        token = [(int(lattice.state[slot]), int(lattice.cell[slot])) for slot in slots]
+        steps = [row * n_states + to for row, _ in before for to, _ in token]
+        from_run = len(before) > 1
+        if len(token) == 1:
+            state, cell = token[0]
+            certain.append(state)
+            shared += [] if problem.runs.settled[cell] else [cell]
+            if from_run:
+                border += zip(range(n_entries - len(before), n_entries), steps, strict=True)
+            else:
+                fixed += steps
+        else:
+            entry += [(cell, state) for state, cell in token]
+            sizes.append([len(token), 0])
+            if from_run:
+                inside += steps
+            else:
+                border += zip(range(n_entries, n_entries + len(token)), steps, strict=True)
+                run = sizes[-1]
+            run[1] += 1
+            n_entries += len(token)
+        before = token
+    parts = certain, fixed, shared, entry, border, inside, sizes
+    return [np.array(part, int).ravel().tolist() for part in parts]
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_lists_hold_all_that_a_sequence_shares(labelled, monkeypatch):
+    monkeypatch.setattr(run_lists, "_MOST_BYTES_A_TOKEN", np.inf)
+    rng = np.random.default_rng(11)
+    X = text(rng)
+    problem = CVBHMMTagger(LEGAL)._problem(X, labels(X, rng) if labelled else None)
+    items, begin, room = problem.lists
+    for i, at in enumerate(begin):
+        expected = listed_slowly(problem, i)
+        sizes = items[at : at + run_lists.N_PARTS].tolist()
+        assert sizes == [len(part) for part in expected]
+        cuts = at + run_lists.N_PARTS + np.cumsum([0, *sizes])
+        assert [items[a:b].tolist() for a, b in pairwise(cuts)] == expected
+        assert all(size <= most for size, most in zip(sizes, np.diff(room), strict=True))
+    assert any(listed_slowly(problem, i)[run_lists.OPEN] for i in range(len(X))) == labelled
+
+
+def test_lists_are_kept_where_they_are_small():
+    """By the bytes of lists, posteriors and pairs; tokens of many tags make long lists."""
+    problem = CVBHMMTagger(LEGAL)._problem([["a", "x", "b", "c", "y", "a"] * 10] * 10, None)
+    assert (problem.lists.begin >= 0).all()
+    many = {"a": "A", **{word: list("ABCDEFGH") for word in "xyz"}}
+    problem = CVBHMMTagger(many)._problem([["a", "x", "y", "a", "z"]] * 10, None)
+    assert (problem.lists.begin == -1).all()
+    assert problem.lists.items.size == 0
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (3, 1), (2, 2), (2, 5), (6, 3)])
@@ -146,4 +237,4 @@ def _expand(joint, stored, block):
 @jit
 def _round_trip(joint, posterior, n_left, n_right, stored, block):
     store_block(joint, 0, n_left, n_right, stored, 0)
-    expand_block(posterior, 0, n_left, n_left, n_right, stored, 0, block)
+    expand_block(posterior, 0, n_left, n_left, n_right, stored, 0, block, 0)
