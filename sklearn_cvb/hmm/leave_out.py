@@ -271,7 +271,7 @@ def sweep_units(
     carry = work.row
     log_start = _log_start_total(tables)
     size = tables.transition.size
-    flat, least = steps[:size], floor.transition.reshape(size)
+    flat = steps[:size]
     by_runs = runs.sequence.size == units.begin.size + 1 and absence.start.size == 0
     for i in range(units.begin.size):
         begin, end = units.begin[i], units.end[i]
@@ -296,7 +296,7 @@ def sweep_units(
                 log_z[i] -= log_start
                 continue
         elif units.summed[i]:
-            take_out_sum(tables, floor, flat, least, i, units, lattice, posterior, pairs, by_state)
+            take_out_sum(tables, floor, flat, i, units, lattice, posterior, pairs, by_state)
         else:
             shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0, work.block)
         start = work.ones if units.borrowed[i] else tables.start

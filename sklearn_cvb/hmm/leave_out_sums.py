@@ -60,8 +60,7 @@ def _take_sum(table, least, pairs, at):
     """Take pairs from `at` on out of the flat table of transition counts."""
     for step in range(table.size):
         value = table[np.uint64(step)] - pairs[np.uint64(at + step)]
-        bound = least[np.uint64(step)]
-        table[np.uint64(step)] = value if value > bound else bound
+        table[np.uint64(step)] = value if value > least else least
 
 
 @jit_token_reduction
@@ -73,12 +72,20 @@ def _row_total(pairs, at, n):
     return total
 
 
+@jit_token
+def _subtract_last(by_state, lattice, t, posterior, entry_end):
+    """Leave the last token, which has no transition out of it, out of the total."""
+    base, n = lattice.first[t], lattice.count[t]
+    for j in range(n):
+        by_state[_EVERY, lattice.state[base + j]] -= posterior[entry_end - n + j]
+
+
 @jit
-def take_out_sum(tables, floor, steps, least, i, units, lattice, posterior, pairs, by_state):
+def take_out_sum(tables, floor, steps, i, units, lattice, posterior, pairs, by_state):
     """Take the counts of unit i out of the tables.
 
-    `steps` and `least` are the transitions of `tables` and `floor`, flat; `by_state` is a buffer of
-    at least two rows of K numbers.
+    `steps` are the transitions of `tables`, flat; `by_state` is a buffer of at least two rows of K
+    numbers.
     """
     n_states = tables.start.size
     by_state[: _SILENT + 1] = 0.0
@@ -95,21 +102,19 @@ def take_out_sum(tables, floor, steps, least, i, units, lattice, posterior, pair
                 k = lattice.state[base + j]
                 tables.start[k] = max(tables.start[k] - posterior[position + j], floor.start[k])
         position += n
-    _take_sum(steps, least, pairs, units.pair[i])
+    _take_sum(steps, floor.least_step, pairs, units.pair[i])
     for k in range(n_states):
         emit = tables.emit[k] - (by_state[_EVERY, k] - by_state[_SILENT, k])
         tables.emit[k] = max(emit, floor.emit[k])
-        # Not from the posteriors: under a topology those of a start may not agree with its pairs.
-        total = _row_total(pairs, units.pair[i] + k * n_states, n_states)
-        tables.out[k] = max(tables.out[k] - total, floor.out[k])
-
-
-@jit_token
-def _subtract_last(by_state, lattice, t, posterior, entry_end):
-    """Leave the last token, which has no transition out of it, out of the total."""
-    base, n = lattice.first[t], lattice.count[t]
-    for j in range(n):
-        by_state[_EVERY, lattice.state[base + j]] -= posterior[entry_end - n + j]
+    if floor.least_step > 0.0:
+        _subtract_last(by_state, lattice, units.end[i] - 1, posterior, units.entry[i + 1])
+        for k in range(n_states):
+            tables.out[k] = max(tables.out[k] - by_state[_EVERY, k], floor.out[k])
+    else:
+        # Under a topology the posteriors of a start may not agree with its pairs.
+        for k in range(n_states):
+            total = _row_total(pairs, units.pair[i] + k * n_states, n_states)
+            tables.out[k] = max(tables.out[k] - total, floor.out[k])
 
 
 @jit_token

@@ -45,10 +45,8 @@ def test_sums_and_the_general_way_agree(kind):
     moved = 0.0
     for i in range(len(units.begin)):
         ours, theirs = copies(tables), copies(tables)
-        steps, least = ours.transition.reshape(-1), floor.transition.reshape(-1)
-        take_out_sum(
-            ours, floor, steps, least, i, units, lattice, state.posterior, state.pairs, by_state
-        )
+        steps = ours.transition.reshape(-1)
+        take_out_sum(ours, floor, steps, i, units, lattice, state.posterior, state.pairs, by_state)
         shift_unit(theirs, floor, i, units, lattice, state.posterior, state.pairs, -1.0, work.block)
         for one, other, before in zip(ours, theirs, tables, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-11)
@@ -80,11 +78,8 @@ def test_rounding_leaves_no_cell_below_its_prior():
     tables, floor = tally_of(state.counts, state.prior, problem.cells), floor_of(state.prior)
     # Posteriors that are larger than all that has been counted.
     posterior, pairs = 100 * state.posterior, 100 * state.pairs
-    steps, least = tables.transition.reshape(-1), floor.transition.reshape(-1)
-    by_state = np.empty((2, problem.cells.n_states))
-    take_out_sum(
-        tables, floor, steps, least, 0, state.units, problem.lattice, posterior, pairs, by_state
-    )
+    steps, by_state = tables.transition.reshape(-1), np.empty((2, problem.cells.n_states))
+    take_out_sum(tables, floor, steps, 0, state.units, problem.lattice, posterior, pairs, by_state)
     for table, bound in zip(tables, floor[:5], strict=True):
         assert (table >= bound).all()
     assert (tables.out == floor.out).all()
