@@ -220,6 +220,12 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             "unexplained_": best.state.unexplained,
         }
 
+    def __setstate__(self, state):
+        # Arrays from a memory map may only be read: numba takes them for another type and would
+        # compile kernels anew, and a warm start changes them in place.
+        private = {name: _writable(value) for name, value in state.items() if name[0] == "_"}
+        super().__setstate__(state | private)
+
     # Reading X
 
     def _vocabulary_types(self, sequences):
@@ -311,3 +317,13 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"per must be 'token' or 'sequence', got {per!r}")
         log_z, n_observed = self._log_likelihoods(X)
         return float(np.exp(-log_z.sum() / (n_observed if per == "token" else len(log_z))))
+
+
+def _writable(value):
+    """A value whose arrays, also those in tuples, are copied where they may only be read."""
+    if isinstance(value, np.ndarray):
+        return value if value.flags.writeable else np.array(value)
+    if isinstance(value, tuple):
+        parts = map(_writable, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value

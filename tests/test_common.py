@@ -3,9 +3,12 @@
 import inspect
 import pickle
 import re
+import sys
 
+import joblib
 import numpy as np
 import pytest
+from numba.core.registry import CPUDispatcher
 from sklearn.base import clone
 from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
@@ -171,6 +174,35 @@ def test_warm_started_fit_goes_on_after_pickling(kind):
     assert np.array_equal(copy.history_, whole.history_[4:])
     for left, right in zip(parameters(copy), parameters(whole), strict=True):
         assert np.array_equal(left, right)
+
+
+def compiled():
+    """For how many sets of types each kernel is compiled."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("sklearn_cvb.")]
+    kernels = {id(value): value for module in modules for value in vars(module).values()}
+    return {
+        kernel.__qualname__: len(kernel.signatures)
+        for kernel in kernels.values()
+        if isinstance(kernel, CPUDispatcher)
+    }
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_memory_map_compiles_nothing_and_goes_on(kind, tmp_path):
+    """Arrays that may only be read are another type to numba, and no place for a warm start."""
+    model = quick(kind, warm_start=True, tol=0).fit(SENTENCES)
+    joblib.dump(model, tmp_path / "model")
+    copy = joblib.load(tmp_path / "model", mmap_mode="r")
+    assert not copy.history_.flags.writeable
+    results = []
+    for one in (model, copy):
+        before = compiled()
+        results.append([one.predict(SENTENCES), one.score_samples(SENTENCES)])
+        one.fit(SENTENCES)
+    assert compiled() == before
+    assert same(results[0][0], results[1][0])
+    assert np.array_equal(results[0][1], results[1][1])
+    assert_same_fit(model, copy)
 
 
 @pytest.mark.parametrize("kind", CLASSES)

@@ -235,7 +235,14 @@ class BasePCFG(PredictionMixin, BaseModel):
             and before.layout.grammar.rules == problem.layout.grammar.rules
             and all(map(np.array_equal, before.brackets, problem.brackets))
         )
-        return best.state if same else None
+        return self._with_parameters_of_now(best.state, problem) if same else None
+
+    def _with_parameters_of_now(self, state, problem):
+        """A state under the prior that is asked for now; what is learned goes on from its value."""
+        alpha = self._first_alpha(problem.layout)
+        if alpha.learned:
+            alpha = alpha._replace(cells=state.alpha.cells)
+        return state._replace(alpha=alpha, prior=alpha.cells)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -50,6 +50,12 @@ class SamplingPCFG(BasePCFG):
     def _schedule(self, problem):
         return super()._schedule(problem)._replace(tol=0.0)
 
+    def _with_parameters_of_now(self, state, problem):
+        """The state, or None under another prior: samples of two posteriors are not averaged."""
+        asked = super()._with_parameters_of_now(state, problem).alpha
+        same = np.array_equal(asked.cells, state.alpha.cells) and asked[1:] == state.alpha[1:]
+        return state if same else None
+
     def _start(self, problem, rng):
         """Trees drawn under the first weights."""
         alpha = self._first_alpha(problem.layout)

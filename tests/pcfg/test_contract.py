@@ -30,6 +30,48 @@ def fails(error, message, function, *arguments):
         function(*arguments)
 
 
+# Warm starts.
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_warm_start_goes_on(kind):
+    whole = quick(kind, TEXT, max_iter=8, tol=0, alpha=0.5).fit(X)
+    model = quick(kind, TEXT, max_iter=3, tol=0, alpha=0.5, warm_start=True).fit(X)
+    model.set_params(max_iter=5).fit(X)
+    if kind in (HastingsPCFG, GibbsPCFG):
+        # The chain goes on, with other random numbers.
+        assert len(model.history_) == 5
+    else:
+        assert model.history_.tolist() == whole.history_[3:].tolist()
+
+
+@pytest.mark.parametrize("kind", [EMPCFG, VBPCFG, CVBPCFG])
+def test_a_warm_start_goes_on_with_the_alpha_of_now(kind):
+    model = quick(kind, TEXT, alpha=0.3, tol=0, warm_start=True).fit(X)
+    model.set_params(alpha=2.0).fit(X)
+    assert model.alpha_ == 2.0
+    heads = np.array([lhs for lhs, _ in model.rules_.rules])
+    smoothed = model.counts_.rule + 2.0
+    expected = smoothed / np.array([smoothed[heads == head].sum() for head in heads])
+    np.testing.assert_allclose(model.rule_probabilities_, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [HastingsPCFG, GibbsPCFG])
+def test_a_chain_under_another_alpha_is_a_new_chain(kind):
+    model = quick(kind, TEXT, alpha=0.3, warm_start=True).fit(X)
+    fresh = quick(kind, TEXT, alpha=2.0).fit(X)
+    assert np.array_equal(model.set_params(alpha=2.0).fit(X).history_, fresh.history_)
+
+
+@pytest.mark.parametrize("kind", [VBPCFG, CVBPCFG, HastingsPCFG])
+def test_a_warm_start_keeps_a_learned_alpha(kind):
+    settings = {"alpha": "auto", "tol": 0, "warm_start": True, "max_iter": 40}
+    model = quick(kind, TEXT, **settings).fit(X)
+    learned = model.alpha_
+    model.set_params(max_iter=1).fit(X)
+    assert abs(np.log(model.alpha_ / learned)) < 1.5
+
+
 # Forms of X and of what comes out.
 
 
