@@ -285,7 +285,9 @@ class CVBHMM(BaseHMM):
         problem = super()._problem(X, y)
         if self.update == "token" or self.batch_size > 1:
             return problem
-        return problem._replace(lists=lists_for(problem, kept=self.block_length is None))
+        longest = np.diff(problem.corpus.starts).max()
+        is_cut = self.block_length is not None and self.block_length < longest
+        return problem._replace(lists=lists_for(problem, kept=not is_cut))
 
     def _start(self, problem, rng):
         """First posteriors and their counts."""

@@ -26,7 +26,7 @@ def first_units(problem, start, block_length):
 def product_units(problem, entries, block_length):
     """Units with the posteriors of independent tokens, and the products of neighbours."""
     lattice, n_states = problem.lattice, problem.cells.n_states
-    starts, lists = problem.corpus.starts, problem.lists if block_length is None else None
+    starts, lists = problem.corpus.starts, problem.lists
     units = units_for(starts, lattice.count, problem.cells, block_length, lists)
     posterior, pairs = by_unit(units, lattice.count, entries), np.empty(units.pair[-1])
     fill_products(units, lattice, posterior, pairs, n_states)

@@ -276,7 +276,7 @@ def sweep_units(
     for i in range(units.begin.size):
         begin, end = units.begin[i], units.end[i]
         is_last = _is_last(units, i)
-        if by_runs and not units.summed[i]:
+        if by_runs and units.compact[i]:
             log_z[i] = update_by_runs(
                 tables,
                 floor,

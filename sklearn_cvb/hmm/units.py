@@ -73,7 +73,7 @@ class Absence(NamedTuple):
 def units_for(starts, count, cells, block_length=None, lists=None):
     """Cut a corpus into sequences, or into windows of at most `block_length` tokens.
 
-    `lists` are those of the sequences, where these are inferred by runs.
+    `lists` are those of the sequences, which are inferred by runs where none is cut.
 
     Under a topology all store the sum of their pairs: of blocks the last row and column are found
     by subtraction, and rounding would leave something where nothing is allowed.
@@ -90,11 +90,12 @@ def units_for(starts, count, cells, block_length=None, lists=None):
     borrowed = number > 0
     begin = begin - borrowed
     entries, certain, pairs = (np.empty(total, np.int64) for _ in range(3))
-    whole = np.zeros(total, bool) if lists is None else lists.begin >= 0
+    by_runs = lists is not None and total == len(lengths)
+    whole = lists.begin >= 0 if by_runs else np.zeros(total, bool)
     _measure(begin, end, whole, count, entries, certain, pairs)
     summed = (pairs > n_states * n_states) | (restricted & (end - begin > 1))
     pairs[summed] = n_states * n_states
-    compact = ~summed if lists is not None else np.zeros(total, bool)
+    compact = ~summed if by_runs else np.zeros(total, bool)
     entries[compact] -= certain[compact]
     offsets = [np.concatenate([[0], np.cumsum(sizes)]) for sizes in (entries, pairs)]
     return Units(begin, end, borrowed, summed, whole, compact, *offsets)

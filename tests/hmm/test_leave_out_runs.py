@@ -142,6 +142,19 @@ def test_kept_and_unkept_lists_agree(monkeypatch):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_windows_that_cut_nothing_are_sequences(kept, monkeypatch):
+    monkeypatch.setattr(run_lists, "_MOST_BYTES_A_TOKEN", np.inf if kept else 0)
+    X = text(np.random.default_rng(5))
+    longest = max(map(len, X))
+    settings = {"alpha": 0.5, "init": "token", "random_state": 0, "max_iter": 5, "tol": 0}
+    whole = CVBHMMTagger(LEGAL, **settings).fit(X)
+    model = CVBHMMTagger(LEGAL, block_length=longest, **settings).fit(X)
+    assert model.history_.tolist() == whole.history_.tolist()
+    cut = CVBHMMTagger(LEGAL, block_length=longest - 1, **settings).fit(X)
+    assert cut.history_.tolist() != whole.history_.tolist()
+
+
 def test_what_is_certain():
     X = [["a", "b", "x", "c"], ["x", "z", "a", "a"], ["b"]]
     model = CVBHMMTagger(LEGAL, handle_unknown="error")
