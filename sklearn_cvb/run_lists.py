@@ -171,43 +171,38 @@ def lists_for(problem, kept=True):
     begin = np.full(len(starts) - 1, -1, np.int64)
     if not kept or problem.cells.topology is not None:
         return Lists(np.empty(0, np.uint32), begin, room)
+    none = np.empty(0, np.uint32)
     arguments = lattice, problem.runs.settled, starts, n_states, np.empty(room[-1], np.uint32), room
-    n_items, n_bytes = _measure_lists(*arguments, begin)
+    n_items, n_bytes = _lay_out_lists(*arguments, begin, none)
     if n_bytes > _MOST_BYTES_A_TOKEN * len(lattice.count):
         begin[:] = -1
-        return Lists(np.empty(0, np.uint32), begin, room)
+        return Lists(none, begin, room)
     items = np.empty(n_items, np.uint32)
-    _write_lists(*arguments, begin, items)
+    _lay_out_lists(*arguments, begin, items)
     return Lists(items, begin, room)
 
 
 @jit
-def _measure_lists(lattice, settled, starts, n_states, items, at, begin):
-    """Where each list begins; returns how many items there are, and bytes of all that is kept."""
+def _lay_out_lists(lattice, settled, starts, n_states, buffer, at, begin, items):
+    """Find where each list begins and, if there is room in `items`, write them there.
+
+    Returns how many items there are, and bytes of all that would be kept.
+    """
     n_items, n_bytes = 0, 0
     for i in range(begin.size):
-        ends = list_sequence(lattice, settled, starts[i], starts[i + 1], n_states, items, at)
+        ends = list_sequence(lattice, settled, starts[i], starts[i + 1], n_states, buffer, at)
         n_entries, n_inside = (ends[ENTRY] - at[ENTRY]) // 2, ends[INSIDE] - at[INSIDE]
-        if ends[0] < 0 or n_inside > n_states * n_states:
+        if ends[CERTAIN] < 0 or n_inside > n_states * n_states:
+            begin[i] = -1
             continue
         begin[i] = n_items
-        n_items += N_PARTS
+        here = n_items + N_PARTS
         for part in range(N_PARTS):
-            n_items += ends[part] - at[part]
-        n_bytes += 8 * (n_entries + n_inside)
-    return n_items, n_bytes + 4 * n_items
-
-
-@jit
-def _write_lists(lattice, settled, starts, n_states, buffer, at, begin, items):
-    """Write the lists that have a place."""
-    for i in range(begin.size):
-        if begin[i] < 0:
-            continue
-        ends = list_sequence(lattice, settled, starts[i], starts[i + 1], n_states, buffer, at)
-        here = begin[i] + N_PARTS
-        for part in range(N_PARTS):
-            items[begin[i] + part] = ends[part] - at[part]
-            for c in range(at[part], ends[part]):
-                items[here] = buffer[c]
-                here += 1
+            if items.size:
+                items[n_items + part] = ends[part] - at[part]
+                for c in range(at[part], ends[part]):
+                    items[here + c - at[part]] = buffer[c]
+            here += ends[part] - at[part]
+        n_bytes += 8 * (n_entries + n_inside) + 4 * (here - n_items)
+        n_items = here
+    return n_items, n_bytes
