@@ -130,25 +130,32 @@ def parts_of(items, at):
     return (begin, b0, b1, b2, b3, b4, b5), (b0, b1, b2, b3, b4, b5, b6)
 
 
-def _room_for(starts, count):
-    """Where the parts of the list of any sequence can begin in a buffer, and the buffer's size."""
-    length, (entries, inside) = int(np.diff(starts).max()), _most_entries(starts, count)
+def _room_for(starts, count, n_states, begin):
+    """Where the parts of a list can begin in a buffer, and the buffer's size.
+
+    Sequences whose pairs are better summed have no list: their `begin` becomes -1, others' 0.
+    """
+    length, entries, inside = _most_items(starts, count, n_states, begin)
     sizes = [length, length, length, 2 * entries, 4 * entries, inside, 2 * length]
     return tuple(np.cumsum([0, *sizes]).tolist())
 
 
 @jit
-def _most_entries(starts, count):
-    """Most entries of a sequence, and most products of numbers of states of neighbours."""
-    most_entries, most_inside = 0, 0
-    for i in range(starts.size - 1):
-        entries, inside = 0, 0
+def _most_items(starts, count, n_states, begin):
+    """Most tokens, entries and steps inside runs of a sequence with a list, see `_room_for`."""
+    most_tokens, most_entries, most_inside = 0, 0, 0
+    for i in range(begin.size):
+        entries, inside, stored = 0, 0, 0
         for t in range(starts[i], starts[i + 1]):
             entries += count[t]
-            if t > starts[i]:
+            if t > starts[i] and count[t - 1] > 1 and count[t] > 1:
                 inside += count[t - 1] * count[t]
-        most_entries, most_inside = max(most_entries, entries), max(most_inside, inside)
-    return most_entries, most_inside
+                stored += (count[t - 1] - 1) * (count[t] - 1)
+        begin[i] = -1 if stored > n_states * n_states else 0
+        if begin[i] == 0:
+            most_tokens = max(most_tokens, starts[i + 1] - starts[i])
+            most_entries, most_inside = max(most_entries, entries), max(most_inside, inside)
+    return most_tokens, most_entries, most_inside
 
 
 def lists_for(problem, kept=True):
@@ -167,11 +174,11 @@ def lists_for(problem, kept=True):
     Lists
     """
     lattice, starts, n_states = problem.lattice, problem.corpus.starts, problem.cells.n_states
-    room = _room_for(starts, lattice.count)
-    begin = np.full(len(starts) - 1, -1, np.int64)
+    begin, none = np.empty(len(starts) - 1, np.int64), np.empty(0, np.uint32)
+    room = _room_for(starts, lattice.count, n_states, begin)
     if not kept or problem.cells.topology is not None:
-        return Lists(np.empty(0, np.uint32), begin, room)
-    none = np.empty(0, np.uint32)
+        begin[:] = -1
+        return Lists(none, begin, room)
     arguments = lattice, problem.runs.settled, starts, n_states, np.empty(room[-1], np.uint32), room
     n_items, n_bytes = _lay_out_lists(*arguments, begin, none)
     if n_bytes > _MOST_BYTES_A_TOKEN * len(lattice.count):
@@ -186,10 +193,13 @@ def lists_for(problem, kept=True):
 def _lay_out_lists(lattice, settled, starts, n_states, buffer, at, begin, items):
     """Find where each list begins and, if there is room in `items`, write them there.
 
+    Sequences whose `begin` is negative have none.
     Returns how many items there are, and bytes of all that would be kept.
     """
     n_items, n_bytes = 0, 0
     for i in range(begin.size):
+        if begin[i] < 0:
+            continue
         ends = list_sequence(lattice, settled, starts[i], starts[i + 1], n_states, buffer, at)
         n_entries, n_inside = (ends[ENTRY] - at[ENTRY]) // 2, ends[INSIDE] - at[INSIDE]
         if ends[CERTAIN] < 0 or n_inside > n_states * n_states:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sklearn_cvb import CVBHMMTagger, run_lists
+from sklearn_cvb import CVBHMM, CVBHMMTagger, run_lists
 from sklearn_cvb.hmm.leave_out import sweep_units
 from sklearn_cvb.hmm.leave_out_runs import BY_STATE
 from sklearn_cvb.hmm.units import (
@@ -229,6 +229,16 @@ def test_lists_are_kept_where_they_are_small():
     problem = CVBHMMTagger(many)._problem([["a", "x", "y", "a", "z"]] * 10, None)
     assert (problem.lists.begin == -1).all()
     assert problem.lists.items.size == 0
+
+
+def test_sequences_whose_pairs_are_summed_need_no_room():
+    """Without a dictionary a list would have K^2 items for each token."""
+    problem = CVBHMM(20)._problem([list("abcdef") * 500, list("fedcba") * 300, ["a"]], None)
+    items, begin, room = problem.lists
+    assert begin.tolist() == [-1, -1, begin[2]]
+    # One token of 20 states: its entries, and as many steps into it as out of it.
+    assert room[-1] == 3 + 6 * 20 + 0 + 2
+    assert items.size <= room[-1] + run_lists.N_PARTS
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (3, 1), (2, 2), (2, 5), (6, 3)])
