@@ -11,7 +11,7 @@ from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.concentrations import Concentrations, learn, presence
 from sklearn_cvb.hmm.first_units import first_batches, first_units, product_units
-from sklearn_cvb.hmm.leave_out import leave_out_score, sweep_units
+from sklearn_cvb.hmm.leave_out import leave_out_score, update_units
 from sklearn_cvb.hmm.leave_out_batches import (
     Batches,
     batches_for,
@@ -20,26 +20,24 @@ from sklearn_cvb.hmm.leave_out_batches import (
     leave_batch_out_score,
     update_batches,
 )
-from sklearn_cvb.hmm.leave_out_runs import BY_STATE
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.hmm.parameters import Prior
 from sklearn_cvb.hmm.second_order import sweep_second_order
 from sklearn_cvb.hmm.token_update import sweep_tokens, track_absence
 from sklearn_cvb.hmm.units import (
     Absence,
+    Floor,
+    Tally,
     Units,
     by_token,
     count_units,
     counts_of,
-    flat_steps,
     floor_of,
     full_absence,
     no_absence,
     tally_of,
-    unit_work,
 )
 from sklearn_cvb.kernels.decoding import best_states
 from sklearn_cvb.run_lists import lists_for
-from sklearn_cvb.runs import settled_log_weight
 from sklearn_cvb.validation import Interval, InvalidParameterError, Options, StrOptions
 
 # One sequence that holds most of the tokens is scored in windows of this many.
@@ -51,14 +49,15 @@ _REBUILT = 20
 class CVBState(NamedTuple):
     """What CVB carries between sweeps: posteriors, and the counts they sum to.
 
-    `posterior` is in the units' layout and `pairs` holds their pair marginals; the token update
-    uses neither `pairs` nor `right`. `batches` is None where one unit is left out at a time.
-    `left_out` tells what is: `update`, `block_length` and `batch_size`. `emit` are the totals of
-    the emission counts by state, or None if nobody has summed them.
+    `tally` are the counts, with the prior added unless tokens are left out. Nothing in it is below
+    `floor`, the prior alone. `posterior` is in the units' layout and `pairs` holds their pair
+    marginals; the token update uses neither `pairs` nor `right`. `batches` is None where one unit
+    is left out at a time. `left_out` tells what is: `update`, `block_length` and `batch_size`.
     """
 
-    counts: HMMCounts
+    tally: Tally
     prior: Prior
+    floor: Floor
     concentrations: Concentrations
     weights: None
     unexplained: np.ndarray
@@ -70,7 +69,16 @@ class CVBState(NamedTuple):
     absence: Absence
     batches: Batches | None
     left_out: tuple
-    emit: np.ndarray | None = None
+
+    @property
+    def counts(self):
+        """The expected counts (HMMCounts)."""
+        return counts_of(self.tally, _added(self.left_out, self.prior))
+
+
+def _added(left_out, prior):
+    """The prior that the tally of a state holds: none if tokens are left out."""
+    return None if left_out[0] == "token" else prior
 
 
 class CVBHMM(BaseHMM):
@@ -308,8 +316,9 @@ class CVBHMM(BaseHMM):
                 units, posterior, pairs = first_units(problem, start, self.block_length)
             counts = count_units(units, problem, posterior, pairs)
         return CVBState(
-            counts,
+            tally_of(counts, _added(self._left_out, prior), problem.cells),
             prior,
+            floor_of(prior),
             concentrations,
             None,
             np.empty(0, np.intp),
@@ -349,30 +358,53 @@ class CVBHMM(BaseHMM):
         state = super()._resumable(problem)
         return None if state is None or state.left_out != self._left_out else state
 
-    def _sweep(self, state, problem, rng):
-        concentrations = learn(
-            state.concentrations,
-            state.counts,
-            problem.cells,
-            state.n_sweeps,
-            dirichlet.fixed_point,
-            lambda: presence(state.counts, state.absence, problem.cells),
-        )
-        state = state._replace(
+    def _with_parameters_of_now(self, state, problem):
+        asked = super()._with_parameters_of_now(state, problem)
+        return self._under(asked.concentrations, state, problem.cells)
+
+    def _under(self, concentrations, state, cells):
+        """A state under other concentrations."""
+        prior, tally = self._priors(cells, concentrations), state.tally
+        # Under the same prior not a digit changes: a fit goes on as if it had never stopped.
+        if not all(map(np.array_equal, prior, state.prior)):
+            tally = tally_of(state.counts, _added(state.left_out, prior), cells)
+        return state._replace(
+            tally=tally,
+            prior=prior,
+            floor=floor_of(prior),
             concentrations=concentrations,
-            prior=self._priors(problem.cells, concentrations)
-            if concentrations.learned
-            else state.prior,
-            n_sweeps=state.n_sweeps + 1,
-            absence=full_absence(problem.cells) if concentrations.learned else no_absence(),
         )
+
+    def _learned(self, state, cells):
+        """The state after one step of the concentrations that are learned.
+
+        The step needs to know which counts are absent: a fit that goes on and now learns what was
+        fixed before looks for that first.
+        """
+        if state.absence.start.size:
+            counts = state.counts
+            concentrations = learn(
+                state.concentrations,
+                counts,
+                cells,
+                state.n_sweeps,
+                dirichlet.fixed_point,
+                lambda: presence(counts, state.absence, cells),
+            )
+            state = self._under(concentrations, state, cells)
+        return state._replace(absence=full_absence(cells))
+
+    def _sweep(self, state, problem, rng):
+        if state.concentrations.learned:
+            state = self._learned(state, problem.cells)
+        else:
+            state = state._replace(absence=no_absence())
+        state = state._replace(n_sweeps=state.n_sweeps + 1)
         if self.update == "token":
             return _sweep_tokens(state, problem, self.order)
-        if state.batches is not None:
-            rebuilt = state.n_sweeps % _REBUILT == 0
-            counts, value = update_batches(state, problem, rebuilt)
-            return state._replace(counts=counts), value
-        return _sweep_units(state, problem)
+        update = update_units if state.batches is None else update_batches
+        tally, value = update(state, problem, state.n_sweeps % _REBUILT == 0)
+        return state._replace(tally=tally), value
 
     def _ranked(self, fit, problem):
         fit = super()._ranked(fit, problem)
@@ -410,51 +442,16 @@ class CVBHMM(BaseHMM):
         return {"loo_score_": best.objective}
 
 
-def _sweep_units(state, problem):
-    """Algorithm 2; the value is the mean log normaliser per token."""
-    tables = tally_of(state.counts, state.prior, problem.cells, state.emit)
-    tables, steps = flat_steps(tables)
-    log_z = np.empty(len(state.units.begin))
-    without_settled = sweep_units(
-        tables,
-        floor_of(state.prior),
-        steps,
-        state.units,
-        problem.runs,
-        problem.lists,
-        np.empty(problem.lists.room[-1], np.uint32),
-        problem.lattice,
-        state.posterior,
-        state.pairs,
-        state.right,
-        state.absence,
-        unit_work(state.units, problem),
-        np.empty((BY_STATE, problem.cells.n_states)),
-        log_z,
-    )
-    if state.n_sweeps % _REBUILT:
-        counts = counts_of(tables, state.prior)
-        emit = tables.emit - state.prior.emission_total
-    else:
-        counts = count_units(state.units, problem, state.posterior, state.pairs)
-        emit = None
-    total = log_z.sum()
-    if without_settled:
-        total += settled_log_weight(problem.runs, state.prior.emission)
-    return state._replace(counts=counts, emit=emit), float(total / problem.corpus.n_observed)
-
-
 def _sweep_tokens(state, problem, order):
     """Algorithm 1; the value is the mean log normaliser per token."""
     cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
-    tables = tally_of(HMMCounts(*(table.copy() for table in state.counts)), None, cells)
-    floor = floor_of(state.prior)
+    tables, prior = state.tally, state.floor
     if order == 2:
-        total = sweep_second_order(tables, floor, lattice, starts, state.posterior)
+        total = sweep_second_order(tables, prior, lattice, starts, state.posterior)
     else:
         near, (result, mass) = np.zeros((5, cells.n_states)), np.empty((2, cells.n_states))
-        total = sweep_tokens(tables, floor, lattice, starts, state.posterior, near, result, mass)
+        total = sweep_tokens(tables, prior, lattice, starts, state.posterior, near, result, mass)
     if state.absence.start.size:
         track_absence(lattice, starts, state.posterior, state.absence)
     counts = starting.counts_from_marginals(problem, state.posterior)
-    return state._replace(counts=counts), total / problem.corpus.n_observed
+    return state._replace(tally=tally_of(counts, None, cells)), total / problem.corpus.n_observed

@@ -8,9 +8,11 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.hmm.leave_out_runs import log_settled, update_by_runs
+from sklearn_cvb.hmm.leave_out_runs import BY_STATE, log_settled, update_by_runs
 from sklearn_cvb.hmm.leave_out_sums import put_back_sum, take_out_sum
 from sklearn_cvb.hmm.units import (
+    count_units,
+    flat_steps,
     floor_of,
     n_stored,
     shift_unit,
@@ -22,6 +24,7 @@ from sklearn_cvb.kernels.chain import fill_emission, forward_backward, forward_p
 from sklearn_cvb.kernels.jit import jit, jit_token
 from sklearn_cvb.kernels.log_space import fill_logs, forward_backward_log, forward_pass_log
 from sklearn_cvb.kernels.pairs import add_block, add_outer, pair_block
+from sklearn_cvb.runs import settled_log_weight
 
 # Right messages are kept above this, so that dividing by them is safe.
 _SMALLEST_MESSAGE = 1e-100
@@ -326,6 +329,51 @@ def sweep_units(
         _store_posterior(i, units, lattice, work, posterior)
         shift_unit(tables, floor, i, units, lattice, posterior, pairs, 1.0, work.block)
     return by_runs
+
+
+def update_units(state, problem, rebuilt):
+    """One sweep over all units; changes the state's posteriors, pairs and tally in place.
+
+    Parameters
+    ----------
+    state : CVBState
+    problem : Problem
+    rebuilt : bool
+        Whether to count all posteriors anew in the end.
+
+    Returns
+    -------
+    tally : Tally
+        What the new posteriors sum to, with the prior.
+    value : float
+        Mean log normaliser per observed token (nats).
+    """
+    tables, steps = flat_steps(state.tally)
+    log_z = np.empty(len(state.units.begin))
+    without_settled = sweep_units(
+        tables,
+        state.floor,
+        steps,
+        state.units,
+        problem.runs,
+        problem.lists,
+        np.empty(problem.lists.room[-1], np.uint32),
+        problem.lattice,
+        state.posterior,
+        state.pairs,
+        state.right,
+        state.absence,
+        unit_work(state.units, problem),
+        np.empty((BY_STATE, problem.cells.n_states)),
+        log_z,
+    )
+    if rebuilt:
+        counts = count_units(state.units, problem, state.posterior, state.pairs)
+        tables = tally_of(counts, state.prior, problem.cells)
+    total = log_z.sum()
+    if without_settled:
+        total += settled_log_weight(problem.runs, state.prior.emission)
+    return tables, float(total / problem.corpus.n_observed)
 
 
 @jit

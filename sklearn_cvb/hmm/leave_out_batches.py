@@ -17,8 +17,6 @@ from sklearn_cvb.hmm.units import (
     Floor,
     Tally,
     Units,
-    counts_of,
-    floor_of,
     shift_unit,
     tally_of,
     unit_work,
@@ -112,6 +110,7 @@ def batch_units(problem, batches):
     if not batches.side:
         return units_for(starts, problem.lattice.count, problem.cells)
     none = np.zeros(len(starts) - 1, bool)
+    longest = int(np.diff(starts).max())
     return Units(
         starts[:-1],
         starts[1:],
@@ -121,6 +120,7 @@ def batch_units(problem, batches):
         none,
         starts * n_states,
         np.zeros(len(starts), np.int64),
+        (longest * n_states, longest, n_states**2),
     )
 
 
@@ -387,7 +387,7 @@ def count_batches(batches, units, problem, posterior, pairs):
 
 
 def update_batches(state, problem, rebuilt):
-    """One sweep over all batches; changes the state's posteriors and pairs in place.
+    """One sweep over all batches; changes the state's posteriors, pairs and tally in place.
 
     Parameters
     ----------
@@ -398,15 +398,16 @@ def update_batches(state, problem, rebuilt):
 
     Returns
     -------
-    counts : HMMCounts
+    tally : Tally
+        What the new posteriors sum to, with the prior.
     value : float
         Mean log normaliser per observed token (nats).
     """
-    tables = tally_of(state.counts, state.prior, problem.cells)
+    tables = state.tally
     log_z = np.empty(len(state.batches.first) - 1)
     sweep_batches(
         tables,
-        floor_of(state.prior),
+        state.floor,
         state.batches,
         state.units,
         problem.lattice,
@@ -417,10 +418,10 @@ def update_batches(state, problem, rebuilt):
         buffers_for(problem, state.batches),
         log_z,
     )
-    counts = counts_of(tables, state.prior)
     if rebuilt:
         counts = count_batches(state.batches, state.units, problem, state.posterior, state.pairs)
-    return counts, float(log_z.sum() / problem.corpus.n_observed)
+        tables = tally_of(counts, state.prior, problem.cells)
+    return tables, float(log_z.sum() / problem.corpus.n_observed)
 
 
 def leave_batch_out_score(state, problem):
@@ -431,7 +432,7 @@ def leave_batch_out_score(state, problem):
     """
     total = _score_batches(
         tally_of(state.counts, state.prior, problem.cells),
-        floor_of(state.prior),
+        state.floor,
         state.batches,
         state.units,
         problem.lattice,

@@ -22,6 +22,7 @@ class Units(NamedTuple):
     column (their posteriors give these), or, where that is smaller, the (K, K) sum of all its pairs
     (`summed`). One whose list is kept (see `sklearn_cvb.run_lists`) stores them `whole`. Those that
     are inferred by runs are `compact`: they store no posterior of certain tokens, which is 1.
+    `most` are the most entries, tokens and pair marginals that a buffer for one unit has to hold.
     """
 
     begin: np.ndarray
@@ -32,6 +33,7 @@ class Units(NamedTuple):
     compact: np.ndarray
     entry: np.ndarray
     pair: np.ndarray
+    most: tuple
 
 
 class Tally(NamedTuple):
@@ -96,9 +98,12 @@ def units_for(starts, count, cells, block_length=None, lists=None):
     summed = (pairs > n_states * n_states) | (restricted & (end - begin > 1))
     pairs[summed] = n_states * n_states
     compact = ~summed if by_runs else np.zeros(total, bool)
+    # A stored pair of ambiguous neighbours stands for at most four: 1 for 2 by 2.
+    block = max(int(np.where(summed, 0, 4 * pairs).max()), int(count.max()) ** 2)
+    most = (int(entries.max()), int((end - begin).max()), block)
     entries[compact] -= certain[compact]
     offsets = [np.concatenate([[0], np.cumsum(sizes)]) for sizes in (entries, pairs)]
-    return Units(begin, end, borrowed, summed, whole, compact, *offsets)
+    return Units(begin, end, borrowed, summed, whole, compact, *offsets, most)
 
 
 @jit
@@ -363,13 +368,9 @@ def _shift_sum(tables, floor, pairs, at, sign):
 
 
 def unit_work(units, problem):
-    """Buffers for the longest unit."""
-    lengths = units.end - units.begin
-    entries = np.diff(units.entry) + np.where(units.compact, lengths, 0)
-    # A stored pair of ambiguous neighbours stands for at most four: 1 for 2 by 2.
-    pairs = np.where(units.summed, 0, 4 * np.diff(units.pair))
-    block = max(int(pairs.max()), int(problem.lattice.count.max()) ** 2)
-    return work_of_size(int(entries.max()), int(lengths.max()), problem.cells.n_states, block)
+    """Buffers for any unit."""
+    entries, length, block = units.most
+    return work_of_size(entries, length, problem.cells.n_states, block)
 
 
 @jit
@@ -388,15 +389,10 @@ def count_units(units, problem, posterior, pairs):
     return HMMCounts(tables.start, tables.transition, tables.emission)
 
 
-def tally_of(counts, prior, cells, emit=None):
-    """Counts plus prior, with denominators (`prior` None: plain counts).
-
-    `emit` are the totals of the emission counts by state, if they are known.
-    """
+def tally_of(counts, prior, cells):
+    """Counts plus prior, with denominators (`prior` None: plain counts)."""
     start, transition, emission = counts
-    out = transition.sum(axis=1)
-    if emit is None:
-        emit = cells.row_totals(emission)
+    out, emit = transition.sum(axis=1), cells.row_totals(emission)
     if prior is None:
         return Tally(start, transition, out, emission, emit)
     return Tally(
@@ -409,12 +405,12 @@ def tally_of(counts, prior, cells, emit=None):
 
 
 def counts_of(tables, prior):
-    """The counts in tables that had the prior added, in the tables' own memory."""
+    """The counts in tables that had the prior added (`prior` None: that had not)."""
     counts = HMMCounts(tables.start, tables.transition, tables.emission)
-    for table, added in zip(counts, (prior.start, prior.transition, prior.emission), strict=True):
-        np.subtract(table, added, out=table)
-        np.maximum(table, 0.0, out=table)
-    return counts
+    if prior is None:
+        return counts
+    added = (prior.start, prior.transition, prior.emission)
+    return HMMCounts(*(np.maximum(a - b, 0.0) for a, b in zip(counts, added, strict=True)))
 
 
 def floor_of(prior):

@@ -541,6 +541,15 @@ def test_a_warm_start_keeps_what_it_has_learned(kind):
     assert abs(np.log(model.alpha_ / learned)) < 1.5
 
 
+def test_a_fit_that_goes_on_can_begin_to_learn():
+    """After sweeps that did not look for what it takes to learn."""
+    settings = {"tol": 0, "warm_start": True, "max_iter": 25}
+    model = quick(CVBHMM, alpha=0.1, **settings).fit(X)
+    assert model.alpha_ == 0.1
+    assert model.set_params(alpha="auto").fit(X).alpha_ != 0.1
+    assert model.set_params(alpha=0.1).fit(X).alpha_ == 0.1
+
+
 # Row "not fitted".
 
 

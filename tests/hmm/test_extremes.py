@@ -155,9 +155,14 @@ def test_leaving_out_all_there_is_warns_with_both_remedies():
         "sequence 0 holds more than half of all tokens: .* use update='token', or block_length=100 "
         "to leave out 100 tokens at a time"
     )
-    with pytest.warns(UserWarning, match=message):
-        model = quick(CVBHMM, n_components=3, max_iter=30).fit([symbols])
-    assert one_to_one_accuracy([states], model.labels_) < 0.6
+    accuracies = []
+    for seed in range(5):
+        with pytest.warns(UserWarning, match=message):
+            model = CVBHMM(3, max_iter=30, random_state=seed).fit([symbols])
+        accuracies.append(one_to_one_accuracy([states], model.labels_))
+    # Only rounding tells states apart, so that starts end anywhere, but none where they should.
+    assert max(accuracies) < 0.9
+    assert np.mean(accuracies) < 0.75
 
 
 @pytest.mark.parametrize("remedy", [{"update": "token"}, {"block_length": 100}], ids=str)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_cvb import CVBPCFG, CVBHMMTagger, EMHMMTagger, Grammar
-from sklearn_cvb.hmm import cvb as chains
+from sklearn_cvb.hmm import leave_out as chains
 from sklearn_cvb.pcfg import shares as trees
 from sklearn_cvb.pcfg.rules import Rule, Words
 
