@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.hmm.leave_out_runs import BY_STATE, log_settled, update_by_runs
+from sklearn_cvb.hmm.leave_out_runs import log_settled, run_buffers, update_by_runs
 from sklearn_cvb.hmm.leave_out_sums import put_back_sum, take_out_sum
 from sklearn_cvb.hmm.units import (
     count_units,
@@ -253,19 +253,18 @@ def sweep_units(
     units,
     runs,
     lists,
-    buffer,
     lattice,
     posterior,
     pairs,
     right,
     absence,
     work,
-    by_state,
+    buffers,
     log_z,
 ):
     """One sweep: take each unit's counts out, infer it from the rest, add its new counts.
 
-    `steps` comes from `flat_steps`; `buffer` and `by_state` are buffers (see `update_by_runs`).
+    `steps` comes from `flat_steps`, and `buffers` are `RunBuffers`.
     Changes `tables`, `posterior`, `pairs`, `right` (messages to each window from the next one) and
     `absence` in place; fills `log_z` with the log normaliser of each unit (nats). Returns whether
     the settled emissions (see `Runs`) are left out of these, because their weights do not depend on
@@ -279,6 +278,7 @@ def sweep_units(
     for i in range(units.begin.size):
         begin, end = units.begin[i], units.end[i]
         is_last = _is_last(units, i)
+        by_rows = units.summed[i] and not units.compact[i]
         if by_runs and units.compact[i]:
             log_z[i] = update_by_runs(
                 tables,
@@ -288,18 +288,20 @@ def sweep_units(
                 units,
                 runs,
                 lists,
-                buffer,
                 lattice,
                 posterior,
                 pairs,
                 work,
-                by_state,
+                buffers.items,
+                buffers.by_state,
+                buffers.sums,
+                buffers.summed_steps,
             )
             if not math.isnan(log_z[i]):
                 log_z[i] -= log_start
                 continue
-        elif units.summed[i]:
-            take_out_sum(tables, floor, flat, i, units, lattice, posterior, pairs, by_state)
+        elif by_rows:
+            take_out_sum(tables, floor, flat, i, units, lattice, posterior, pairs, buffers.by_state)
         else:
             shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0, work.block)
         start = work.ones if units.borrowed[i] else tables.start
@@ -322,8 +324,8 @@ def sweep_units(
             _track_absence(tables, work.table, i, units, lattice, work, in_log, absence)
         if by_runs:
             log_z[i] -= log_settled(tables, runs, lattice, begin, end)
-        if units.summed[i] and not in_log:
-            put_back_sum(tables, flat, i, units, lattice, posterior, pairs, work, by_state)
+        if by_rows and not in_log:
+            put_back_sum(tables, flat, i, units, lattice, posterior, pairs, work, buffers.by_state)
             continue
         _store_pairs(tables, work.table, i, units, lattice, work, in_log, pairs)
         _store_posterior(i, units, lattice, work, posterior)
@@ -357,14 +359,13 @@ def update_units(state, problem, rebuilt):
         state.units,
         problem.runs,
         problem.lists,
-        np.empty(problem.lists.room[-1], np.uint32),
         problem.lattice,
         state.posterior,
         state.pairs,
         state.right,
         state.absence,
         unit_work(state.units, problem),
-        np.empty((BY_STATE, problem.cells.n_states)),
+        run_buffers(problem),
         log_z,
     )
     if rebuilt:

@@ -6,9 +6,24 @@ posteriors go back into the counts. What it shares with the tables comes from a 
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.hmm.leave_out_open import (
+    CERTAIN_ROW,
+    EVERY_ROW,
+    LAST_ROW,
+    LAST_SCALE_ROW,
+    N_ROWS,
+    SCALE_ROW,
+    add_pairs,
+    put_back_open,
+    shift_start,
+    take_out_open,
+    weigh_open,
+)
+from sklearn_cvb.hmm.leave_out_sums import put_sum, take_sum
 from sklearn_cvb.hmm.units import expand_block, shift_unit, store_block
 from sklearn_cvb.kernels.jit import jit, jit_token
 from sklearn_cvb.kernels.listed_runs import infer_runs
@@ -20,99 +35,185 @@ from sklearn_cvb.run_lists import (
     FIXED,
     INSIDE,
     N_PARTS,
-    OPEN,
-    TOKEN,
+    PLACE,
+    SHARED,
     list_sequence,
     parts_of,
 )
 
-# Rows of the buffer by state: the weight of a state, of the last token's state, and the posteriors
-# of a sequence added up, of all tokens, of its last token and of those that are certain.
-_SCALE, _LAST_SCALE, _EVERY, _LAST, _CERTAIN = range(5)
-BY_STATE = 5
+
+class RunBuffers(NamedTuple):
+    """Buffers for `update_by_runs`.
+
+    Attributes
+    ----------
+    items : ndarray, uint32
+        A list that is not kept.
+    by_state : ndarray of shape (N_ROWS, K)
+    sums, summed_steps : ndarray of shape (K, K) and (K * K,), or None
+        The sum of the pairs of a sequence, as a table and row by row in the same memory. None where
+        no sequence with a list keeps one: what only these need is not even compiled.
+    """
+
+    items: np.ndarray
+    by_state: np.ndarray
+    sums: np.ndarray | None
+    summed_steps: np.ndarray | None
+
+
+def run_buffers(problem):
+    """Buffers for the sequences of a problem."""
+    n_states, lists = problem.cells.n_states, problem.lists
+    items, by_state = np.empty(lists.room[-1], np.uint32), np.empty((N_ROWS, n_states))
+    if not lists.summed.any():
+        return RunBuffers(items, by_state, None, None)
+    sums = np.empty((n_states, n_states))
+    return RunBuffers(items, by_state, sums, sums.ravel())
 
 
 @jit_token
 def update_by_runs(
-    tables, floor, steps, i, units, runs, lists, buffer, lattice, posterior, pairs, work, by_state
+    tables,
+    floor,
+    steps,
+    i,
+    units,
+    runs,
+    lists,
+    lattice,
+    posterior,
+    pairs,
+    work,
+    items,
+    by_state,
+    sums,
+    summed_steps,
 ):
     """Infer sequence i from all others and put its new counts into `tables`.
 
     `steps` are the transition counts of `tables` row by row and its start counts after them, in the
-    same memory: reshaping them is a call that costs more than a token. `buffer` is for a list that
-    is not kept, and `by_state` is a buffer of shape (BY_STATE, K). Returns the log weight of the
-    sequence without its settled emissions (nats), or NaN: then its counts are taken out, and
-    `forward_backward` has to do the rest.
+    same memory: reshaping them is a call that costs more than a token. The last four arguments are
+    `RunBuffers`. Returns the log weight of the sequence without its settled emissions (nats), or
+    NaN: then its counts are taken out, and `forward_backward` has to do the rest.
     """
-    bounds = (units.begin[i], units.end[i])
+    bounds, pair = (units.begin[i], units.end[i]), units.pair[i]
     last = np.int64(lattice.first[bounds[1] - 1])
     n_last = np.int64(lattice.count[bounds[1] - 1])
-    entry = units.entry[i]
-    if units.whole[i]:
-        items, block, at = lists.items, pairs, units.pair[i]
+    entry, n_entries = units.entry[i], units.entry[i + 1] - units.entry[i]
+    is_kept, n_open = units.whole[i] or units.summed[i], np.int64(0)
+    block, at = work.block, np.int64(0)
+    if is_kept:
+        items = lists.items
         begins, ends = parts_of(items, lists.begin[i])
+        if units.whole[i]:
+            block, at = pairs, pair
+        else:
+            n_open = tables.start.size
     else:
-        items, block, at = buffer, work.block, np.int64(0)
         begins = lists.room[:N_PARTS]
-        ends = list_sequence(lattice, runs.settled, *bounds, tables.start.size, items, begins)
+        ends = list_sequence(
+            lattice, runs.settled, *bounds, tables.start.size, np.int64(0), items, begins
+        )
         if ends[CERTAIN] < 0:
             shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0, work.block)
             return math.nan
         _unpack(i, units, lattice, posterior, pairs, block)
     for k in range(by_state.shape[1]):
-        by_state[_CERTAIN, k] = 0.0
+        by_state[CERTAIN_ROW, k] = 0.0
     for c in range(begins[CERTAIN], ends[CERTAIN]):
-        by_state[_CERTAIN, items[np.uint64(c)]] += 1.0
-    _take_out(tables, floor, steps, items, begins, ends, posterior, entry, block, at, by_state)
-    _note_last(
-        lattice, last, n_last, posterior, entry + (ends[ENTRY] - begins[ENTRY]) // 2, by_state
-    )
+        by_state[CERTAIN_ROW, items[np.uint64(c)]] += 1.0
+    _begin_totals(by_state)
+    _take_out(tables, floor, items, begins, ends, n_open, posterior, entry, by_state, sums)
+    if sums is not None and n_open > 0:
+        take_out_open(tables, floor, items, begins, ends, posterior, entry, by_state)
+        take_sum(steps, summed_steps.size, floor.least_step, pairs, pair)
+        shift_start(lattice, bounds[0], tables, floor.start, posterior, entry, -1.0)
+        summed_steps[:] = 0.0
+    else:
+        _take_out_steps(steps, floor, items, begins, ends, posterior, entry, block, at)
+    _note_last(lattice, last, n_last, posterior, entry + n_entries, by_state)
     _scale_states(tables, floor, by_state)
-    n_entries = _weigh(tables, steps, items, begins, ends, block, at, work.emission, by_state)
+    weight = work.emission
+    _weigh(tables, steps, items, begins, ends, n_open, block, at, weight, by_state, sums)
+    if sums is not None and n_open > 0:
+        weigh_open(tables, steps, items, begins, ends, weight, by_state)
     if n_last > 1:
         for j in range(n_last):
-            ratio = by_state[_LAST_SCALE, lattice.state[last + j]]
-            ratio /= by_state[_SCALE, lattice.state[last + j]]
-            work.emission[n_entries - n_last + j] *= ratio
+            ratio = by_state[LAST_SCALE_ROW, lattice.state[last + j]]
+            ratio /= by_state[SCALE_ROW, lattice.state[last + j]]
+            weight[n_entries - n_last + j] *= ratio
     log_z, product = _certain_weight(tables, steps, items, begins, ends, by_state)
     if n_last == 1:
         # The weights above take the last token for one with a step out of it.
         state = lattice.state[last]
-        product *= by_state[_LAST_SCALE, state] / by_state[_SCALE, state]
+        product *= by_state[LAST_SCALE_ROW, state] / by_state[SCALE_ROW, state]
     log_runs, rest = infer_runs(
-        items, begins[TOKEN], ends[TOKEN], work.emission, posterior, entry, block, at
+        items,
+        begins,
+        ends,
+        n_open,
+        tables.transition,
+        weight,
+        posterior,
+        entry,
+        block,
+        at,
+        sums,
+        work.row,
     )
     if math.isnan(rest):
         _take_out_settled(tables, runs, lattice, bounds)
         return math.nan
-    _put_back(tables, steps, items, begins, ends, posterior, entry, block, at, by_state)
-    _note_last(lattice, last, n_last, posterior, units.entry[i + 1], by_state)
+    _begin_totals(by_state)
+    _put_back(tables, items, begins, ends, n_open, posterior, entry, by_state, sums)
+    if sums is not None and n_open > 0:
+        put_back_open(tables, items, begins, ends, posterior, entry, by_state)
+        put_sum(steps, summed_steps, pairs, pair)
+        shift_start(lattice, bounds[0], tables, floor.start, posterior, entry, 1.0)
+        n_first = np.int64(lattice.count[bounds[0]])
+        add_pairs(items, begins, ends, n_first, n_open, posterior, entry, block, steps, pairs, pair)
+    else:
+        _put_back_steps(steps, items, begins, ends, posterior, entry, block, at)
+    _note_last(lattice, last, n_last, posterior, entry + n_entries, by_state)
     for k in range(by_state.shape[1]):
-        tables.emit[k] += by_state[_EVERY, k]
-        tables.out[k] += by_state[_EVERY, k] - by_state[_LAST, k]
-    if not units.whole[i]:
+        tables.emit[k] += by_state[EVERY_ROW, k]
+        tables.out[k] += by_state[EVERY_ROW, k] - by_state[LAST_ROW, k]
+    if not is_kept:
         _pack(i, units, lattice, block, pairs)
     return log_z + log_runs + math.log(product) + math.log(rest)
 
 
 @jit_token
-def _take_out(tables, floor, steps, items, begins, ends, posterior, entry, block, at, by_state):
-    """Take a sequence out of all cells of its list, and add up its posteriors by state."""
+def _begin_totals(by_state):
+    """Begin to add up posteriors by state: those of certain tokens are known."""
     for k in range(by_state.shape[1]):
-        by_state[_EVERY, k] = by_state[_CERTAIN, k]
-        by_state[_LAST, k] = 0.0
+        by_state[EVERY_ROW, k] = by_state[CERTAIN_ROW, k]
+        by_state[LAST_ROW, k] = 0.0
+
+
+@jit_token
+def _take_out(tables, floor, items, begins, ends, n_open, posterior, entry, by_state, sums):
+    """Take the listed emissions of a sequence out of their cells; add up posteriors by state."""
+    for c in range(begins[SHARED], ends[SHARED]):
+        cell = items[np.uint64(c)]
+        tables.emission[cell] = max(tables.emission[cell] - 1.0, floor.least)
+    here, place = entry, begins[PLACE]
+    for c in range(begins[ENTRY], ends[ENTRY], 2):
+        if sums is not None and n_open > 0:
+            here = entry + np.int64(items[np.uint64(place)])
+            place += 1
+        cell, q = items[np.uint64(c)], posterior[np.uint64(here)]
+        tables.emission[cell] = max(tables.emission[cell] - q, floor.least)
+        by_state[EVERY_ROW, items[np.uint64(c + 1)]] += q
+        here += 1
+
+
+@jit_token
+def _take_out_steps(steps, floor, items, begins, ends, posterior, entry, block, at):
+    """Take a sequence out of all steps of its list."""
     for c in range(begins[FIXED], ends[FIXED]):
         step = items[np.uint64(c)]
         steps[step] = max(steps[step] - 1.0, floor.least_step)
-    for c in range(begins[OPEN], ends[OPEN]):
-        cell = items[np.uint64(c)]
-        tables.emission[cell] = max(tables.emission[cell] - 1.0, floor.least)
-    here = entry
-    for c in range(begins[ENTRY], ends[ENTRY], 2):
-        cell, q = items[np.uint64(c)], posterior[np.uint64(here)]
-        tables.emission[cell] = max(tables.emission[cell] - q, floor.least)
-        by_state[_EVERY, items[np.uint64(c + 1)]] += q
-        here += 1
     for c in range(begins[BORDER], ends[BORDER], 2):
         q = posterior[np.uint64(entry + np.int64(items[np.uint64(c)]))]
         step = items[np.uint64(c + 1)]
@@ -128,39 +229,41 @@ def _take_out(tables, floor, steps, items, begins, ends, posterior, entry, block
 def _note_last(lattice, last, n_last, posterior, end, by_state):
     """Note the posterior of the last token, which has no transition out of it."""
     if n_last == 1:
-        by_state[_LAST, lattice.state[last]] = 1.0
+        by_state[LAST_ROW, lattice.state[last]] = 1.0
     else:
         for j in range(n_last):
-            by_state[_LAST, lattice.state[last + j]] = posterior[end - n_last + j]
+            by_state[LAST_ROW, lattice.state[last + j]] = posterior[end - n_last + j]
 
 
 @jit_token
 def _scale_states(tables, floor, by_state):
     """Take a sequence out of the totals by state, and divide by what is left."""
     for k in range(by_state.shape[1]):
-        emit = max(tables.emit[k] - by_state[_EVERY, k], floor.emit[k])
-        out = max(tables.out[k] - (by_state[_EVERY, k] - by_state[_LAST, k]), floor.out[k])
+        emit = max(tables.emit[k] - by_state[EVERY_ROW, k], floor.emit[k])
+        out = max(tables.out[k] - (by_state[EVERY_ROW, k] - by_state[LAST_ROW, k]), floor.out[k])
         tables.emit[k] = emit
         tables.out[k] = out
-        by_state[_LAST_SCALE, k] = 1.0 / emit
-        by_state[_SCALE, k] = by_state[_LAST_SCALE, k] / out
+        by_state[LAST_SCALE_ROW, k] = 1.0 / emit
+        by_state[SCALE_ROW, k] = by_state[LAST_SCALE_ROW, k] / out
 
 
 @jit_token
-def _weigh(tables, steps, items, begins, ends, block, at, weight, by_state):
-    """Weights of all entries and of the steps inside runs; returns how many entries there are."""
-    n_entries = np.int64(0)
+def _weigh(tables, steps, items, begins, ends, n_open, block, at, weight, by_state, sums):
+    """Weights of all listed entries and of the steps inside runs."""
+    here, place = np.int64(0), begins[PLACE]
     for c in range(begins[ENTRY], ends[ENTRY], 2):
-        scale = by_state[_SCALE, items[np.uint64(c + 1)]]
-        weight[np.uint64(n_entries)] = tables.emission[items[np.uint64(c)]] * scale
-        n_entries += 1
+        if sums is not None and n_open > 0:
+            here = np.int64(items[np.uint64(place)])
+            place += 1
+        scale = by_state[SCALE_ROW, items[np.uint64(c + 1)]]
+        weight[np.uint64(here)] = tables.emission[items[np.uint64(c)]] * scale
+        here += 1
     for c in range(begins[BORDER], ends[BORDER], 2):
         weight[items[np.uint64(c)]] *= steps[items[np.uint64(c + 1)]]
     here = at
     for c in range(begins[INSIDE], ends[INSIDE]):
         block[np.uint64(here)] = steps[items[np.uint64(c)]]
         here += 1
-    return n_entries
 
 
 @jit_token
@@ -168,7 +271,7 @@ def _certain_weight(tables, steps, items, begins, ends, by_state):
     """Weight of the certain tokens of a sequence, except settled emissions: a log and a factor."""
     log_z, product = 0.0, 1.0
     for c in range(begins[CERTAIN], ends[CERTAIN]):
-        product *= by_state[_SCALE, items[np.uint64(c)]]
+        product *= by_state[SCALE_ROW, items[np.uint64(c)]]
         if not (SMALLEST_PRODUCT < product < LARGEST_PRODUCT):
             log_z += math.log(product)
             product = 1.0
@@ -177,27 +280,32 @@ def _certain_weight(tables, steps, items, begins, ends, by_state):
         if not (SMALLEST_PRODUCT < product < LARGEST_PRODUCT):
             log_z += math.log(product)
             product = 1.0
-    for c in range(begins[OPEN], ends[OPEN]):
+    for c in range(begins[SHARED], ends[SHARED]):
         log_z += math.log(tables.emission[items[np.uint64(c)]])
     return log_z, product
 
 
 @jit_token
-def _put_back(tables, steps, items, begins, ends, posterior, entry, block, at, by_state):
-    """Add a sequence to all cells of its list, and add up its posteriors by state."""
-    for k in range(by_state.shape[1]):
-        by_state[_EVERY, k] = by_state[_CERTAIN, k]
-        by_state[_LAST, k] = 0.0
-    for c in range(begins[FIXED], ends[FIXED]):
-        steps[items[np.uint64(c)]] += 1.0
-    for c in range(begins[OPEN], ends[OPEN]):
+def _put_back(tables, items, begins, ends, n_open, posterior, entry, by_state, sums):
+    """Add the listed emissions of a sequence to their cells; add up posteriors by state."""
+    for c in range(begins[SHARED], ends[SHARED]):
         tables.emission[items[np.uint64(c)]] += 1.0
-    here = entry
+    here, place = entry, begins[PLACE]
     for c in range(begins[ENTRY], ends[ENTRY], 2):
+        if sums is not None and n_open > 0:
+            here = entry + np.int64(items[np.uint64(place)])
+            place += 1
         q = posterior[np.uint64(here)]
         tables.emission[items[np.uint64(c)]] += q
-        by_state[_EVERY, items[np.uint64(c + 1)]] += q
+        by_state[EVERY_ROW, items[np.uint64(c + 1)]] += q
         here += 1
+
+
+@jit_token
+def _put_back_steps(steps, items, begins, ends, posterior, entry, block, at):
+    """Add a sequence to all steps of its list."""
+    for c in range(begins[FIXED], ends[FIXED]):
+        steps[items[np.uint64(c)]] += 1.0
     for c in range(begins[BORDER], ends[BORDER], 2):
         q = posterior[np.uint64(entry + np.int64(items[np.uint64(c)]))]
         steps[items[np.uint64(c + 1)]] += q

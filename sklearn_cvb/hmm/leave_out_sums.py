@@ -56,9 +56,9 @@ def _take_token(tables, floor, lattice, t, posterior, position):
 
 
 @jit_token
-def _take_sum(table, least, pairs, at):
+def take_sum(table, n_steps, least, pairs, at):
     """Take pairs from `at` on out of the flat table of transition counts."""
-    for step in range(table.size):
+    for step in range(n_steps):
         value = table[np.uint64(step)] - pairs[np.uint64(at + step)]
         table[np.uint64(step)] = value if value > least else least
 
@@ -102,7 +102,7 @@ def take_out_sum(tables, floor, steps, i, units, lattice, posterior, pairs, by_s
                 k = lattice.state[base + j]
                 tables.start[k] = max(tables.start[k] - posterior[position + j], floor.start[k])
         position += n
-    _take_sum(steps, floor.least_step, pairs, units.pair[i])
+    take_sum(steps, steps.size, floor.least_step, pairs, units.pair[i])
     for k in range(n_states):
         emit = tables.emit[k] - (by_state[_EVERY, k] - by_state[_SILENT, k])
         tables.emit[k] = max(emit, floor.emit[k])
@@ -132,12 +132,12 @@ def _put_token(tables, lattice, t, posterior, position):
 
 
 @jit_token
-def _put_sum(table, weights, pairs, at):
+def put_sum(table, weights, pairs, at):
     """Keep pairs from `at` on and add them to the flat table of transition counts.
 
     `weights` are the pairs without the counts they go to.
     """
-    for step in range(table.size):
+    for step in range(weights.size):
         value = weights[np.uint64(step)] * table[np.uint64(step)]
         pairs[np.uint64(at + step)] = value
         table[np.uint64(step)] += value
@@ -184,7 +184,7 @@ def put_back_sum(tables, steps, i, units, lattice, posterior, pairs, work, by_st
         position += n
     for j in range(position):
         posterior[np.uint64(entry + j)] = work.posterior[np.uint64(j)]
-    _put_sum(steps, work.table.reshape(steps.size), pairs, units.pair[i])
+    put_sum(steps, work.table.reshape(steps.size), pairs, units.pair[i])
     for k in range(n_states):
         tables.emit[k] += by_state[_EVERY, k] - by_state[_SILENT, k]
     _subtract_last(by_state, lattice, units.end[i] - 1, work.posterior, position)

@@ -19,9 +19,10 @@ class Units(NamedTuple):
 
     `entry` and `pair` are offsets, one more than units, of the unit's posteriors and stored pair
     marginals. A unit stores one block per pair of ambiguous neighbours, without its last row and
-    column (their posteriors give these), or, where that is smaller, the (K, K) sum of all its pairs
-    (`summed`). One whose list is kept (see `sklearn_cvb.run_lists`) stores them `whole`. Those that
-    are inferred by runs are `compact`: they store no posterior of certain tokens, which is 1.
+    column (their posteriors give these), or, where that is not much larger, the (K, K) sum of all
+    its pairs (`summed`). One whose list is kept (see `sklearn_cvb.run_lists`) stores them `whole`.
+    Those that are inferred by runs are `compact`: they store no posterior of certain tokens, which
+    is 1.
     `most` are the most entries, tokens and pair marginals that a buffer for one unit has to hold.
     """
 
@@ -93,11 +94,12 @@ def units_for(starts, count, cells, block_length=None, lists=None):
     begin = begin - borrowed
     entries, certain, pairs = (np.empty(total, np.int64) for _ in range(3))
     by_runs = lists is not None and total == len(lengths)
-    whole = lists.begin >= 0 if by_runs else np.zeros(total, bool)
+    by_list = lists.summed if by_runs else np.zeros(total, bool)
+    whole = (lists.begin >= 0) & ~by_list if by_runs else by_list
     _measure(begin, end, whole, count, entries, certain, pairs)
-    summed = (pairs > n_states * n_states) | (restricted & (end - begin > 1))
+    summed = by_list | (pairs > n_states * n_states) | (restricted & (end - begin > 1))
     pairs[summed] = n_states * n_states
-    compact = ~summed if by_runs else np.zeros(total, bool)
+    compact = by_list | ~summed if by_runs else by_list
     # A stored pair of ambiguous neighbours stands for at most four: 1 for 2 by 2.
     block = max(int(np.where(summed, 0, 4 * pairs).max()), int(count.max()) ** 2)
     most = (int(entries.max()), int((end - begin).max()), block)
@@ -267,8 +269,9 @@ def fill_products(units, lattice, posterior, pairs, n_states):
             if units.summed[i]:
                 for a in range(n_left):
                     row = position + lattice.state[left + a] * n_states
+                    weight = posterior[before + a] if n_left > 1 else 1.0
                     for b in range(n_right):
-                        value = posterior[before + a] * posterior[now + b]
+                        value = weight * (posterior[now + b] if n_right > 1 else 1.0)
                         pairs[row + lattice.state[right + b]] += value
             elif n_left > 1 and n_right > 1:
                 for a in range(n_left - left_out):

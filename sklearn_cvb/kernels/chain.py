@@ -154,7 +154,7 @@ def advance_dense(transition, message, result):
 
 
 @jit_token_reduction
-def _column_product(transition, to, message, before):
+def column_product(transition, to, message, before):
     """Sum over all i of message[i] transition[i, to]; the message begins at `before`."""
     n_states = transition.shape[0]
     whole = n_states - n_states % 4
@@ -191,7 +191,7 @@ def advance_lattice(transition, lattice, message, before, t, result, position):
         to = lattice.state[np.uint64(right + j)]
         total = 0.0
         if n_left == n_states:
-            total = _column_product(transition, to, message, before)
+            total = column_product(transition, to, message, before)
         else:
             for i in range(n_left):
                 step = transition[lattice.state[np.uint64(left + i)], to]

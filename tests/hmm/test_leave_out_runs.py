@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_cvb import CVBHMM, CVBHMMTagger, run_lists
 from sklearn_cvb.hmm.leave_out import sweep_units
-from sklearn_cvb.hmm.leave_out_runs import BY_STATE
+from sklearn_cvb.hmm.leave_out_runs import run_buffers
 from sklearn_cvb.hmm.units import (
     count_units,
     counts_of,
@@ -36,6 +36,12 @@ LEGAL = {
 }
 
 
+# Words that occur once.
+LEGAL |= {"u": ["A", "B"], "v": ["B", "C"]}
+# Words of no dictionary entry, which may take every tag.
+OPEN_WORDS = list("opq")
+
+
 def text(rng, n_sequences=12, missing=False):
     """Sequences of certain words, ambiguous words, and runs of more than eight of these."""
     words = list("abcxyz") + [None] * missing
@@ -45,10 +51,25 @@ def text(rng, n_sequences=12, missing=False):
     return X
 
 
+def open_text(rng, missing=False):
+    """Sequences with words that may take every tag, at most half of each; first, last, in a row."""
+    words = list("abcxyzopq") + [None] * missing
+    share = np.array([0.1] * 6 + [0.14] * 2 + [0.12] + [0.1] * missing)
+    X = []
+    while len(X) < 12:
+        sequence = list(rng.choice(words, size=rng.integers(4, 30), p=share / share.sum()))
+        if 0 < 2 * sum(word in OPEN_WORDS for word in sequence) <= len(sequence):
+            X.append(sequence)
+    X.append(list("oxpqaoybzozaqpx") + list("xyz") * 4)
+    X.append(list("axopqobcxyzoyaxo"))
+    X.append(list("xyzoxyzxyzpqxyzxxzo"))
+    return X + text(rng, 3, missing)
+
+
 def labels(X, rng):
     """One label in four: a certain token whose word may be ambiguous elsewhere."""
     tags = {word: [tag] if isinstance(tag, str) else tag for word, tag in LEGAL.items()}
-    tags[None] = ["A", "B", "C"]
+    tags |= {word: ["A", "B", "C"] for word in [None, *OPEN_WORDS]}
     return [[rng.choice(tags[w]) if rng.random() < 0.25 else None for w in s] for s in X]
 
 
@@ -66,7 +87,6 @@ def swept(problem, prior, state, by_runs):
         state.units,
         problem.runs,
         problem.lists,
-        np.empty(problem.lists.room[-1], np.uint32),
         problem.lattice,
         posterior,
         pairs,
@@ -74,7 +94,7 @@ def swept(problem, prior, state, by_runs):
         # Where the absence of counts is tracked, nothing is done by runs.
         no_absence() if by_runs else full_absence(problem.cells),
         unit_work(state.units, problem),
-        np.empty((BY_STATE, n_states)),
+        run_buffers(problem),
         log_z,
     )
     assert without_settled == by_runs
@@ -93,21 +113,8 @@ def started(model, X, y, monkeypatch, kept):
     return problem, state
 
 
-@pytest.mark.parametrize("kept", [True, False])
-@pytest.mark.parametrize("kind", ["plain", "missing", "labels", "tiny prior"])
-def test_runs_and_whole_sequences_agree(kind, kept, monkeypatch):
-    rng = np.random.default_rng(7)
-    X = text(rng, missing=kind == "missing")
-    y = labels(X, rng) if kind == "labels" else None
-    # Weights so small that float64 loses a run: then the sequence is inferred in logs.
-    beta = 1e-120 if kind == "tiny prior" else 0.1
-    if kind == "tiny prior":
-        X = [*X, ["once", "x", "a", "y"], ["b", "another"]]
-    model = CVBHMMTagger(LEGAL, alpha=0.5, beta=beta, random_state=0)
-    problem, state = started(model, X, y, monkeypatch, kept)
-    # Sequences with something missing have no list.
-    observed = [None not in sequence for sequence in X]
-    assert state.units.whole.tolist() == [kept and here for here in observed]
+def agree(problem, state):
+    """Assert that a sweep by runs and one by whole sequences agree."""
     prior = state.prior
     by_runs = swept(problem, prior, state, True)
     whole = swept(problem, prior, state, False)
@@ -120,6 +127,69 @@ def test_runs_and_whole_sequences_agree(kind, kept, monkeypatch):
     counts = count_units(state.units, problem, by_runs[1], by_runs[2])
     for ours, theirs in zip(counts_of(by_runs[3], prior), counts, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-10)
+
+
+@pytest.mark.parametrize("init", ["token", "parameter"])
+@pytest.mark.parametrize("kind", ["plain", "missing", "labels", "tiny prior"])
+def test_open_tokens_and_whole_sequences_agree(kind, init):
+    rng = np.random.default_rng(2)
+    X = open_text(rng, missing=kind == "missing")
+    y = labels(X, rng) if kind == "labels" else None
+    beta = 1e-120 if kind == "tiny prior" else 0.1
+    if kind == "tiny prior":
+        X = [*X, ["once", *"oxaypxyz"], ["b", "another", *"opqxyzxzyyyyx"]]
+    model = CVBHMMTagger(LEGAL, alpha=0.5, beta=beta, init=init, random_state=0)
+    problem = model._problem(X, y)
+    state = model._start(problem, np.random.default_rng(0))
+    open_tokens = [sum(word in OPEN_WORDS for word in sequence) for sequence in X]
+    listed = problem.lists.summed
+    # One with something missing has no list.
+    assert listed.sum() > (3 if kind == "missing" else 10)
+    assert not listed[np.array(open_tokens) == 0].any()
+    assert (state.units.summed & state.units.compact)[listed].all()
+    agree(problem, state)
+    # Also from where sweeps lead, with the counts in the tables that they were left in.
+    for _ in range(3):
+        state, _ = model._sweep(state, problem, None)
+    agree(problem, state)
+
+
+def test_sums_of_pairs_do_not_change_what_is_learned(monkeypatch):
+    """Whether a sequence keeps the sum of its pairs or each of them."""
+    rng = np.random.default_rng(4)
+    X = open_text(rng, missing=True)
+    y = labels(X, rng)
+    results = []
+    for most in (run_lists._SUMMED, 0):
+        monkeypatch.setattr(run_lists, "_SUMMED", most)
+        model = CVBHMMTagger(LEGAL, alpha=0.5, random_state=0, max_iter=25, tol=0, warm_start=True)
+        model.fit(X, y)
+        assert model._resume[0].lists.summed.any() == (most > 0)
+        table = np.concatenate(model.training_posteriors())
+        start, transition, emission = model.counts_
+        results.append([model.history_, table, model.loo_score_, start, transition, emission.data])
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kind", ["plain", "missing", "labels", "tiny prior"])
+def test_runs_and_whole_sequences_agree(kind, kept, monkeypatch):
+    rng = np.random.default_rng(7)
+    X = text(rng, missing=kind == "missing")
+    y = labels(X, rng) if kind == "labels" else None
+    # Weights so small that float64 loses a run: then the sequence is inferred in logs.
+    beta = 1e-120 if kind == "tiny prior" else 0.1
+    if kind == "tiny prior":
+        X = [*X, ["once", "x", "a", "y"], ["b", "another"]]
+        # Lost after eight tokens of a long run, where it is scaled.
+        X.append(list("auvxyzxyzxyzxa"))
+    model = CVBHMMTagger(LEGAL, alpha=0.5, beta=beta, random_state=0)
+    problem, state = started(model, X, y, monkeypatch, kept)
+    # Sequences with something missing have no list.
+    observed = [None not in sequence for sequence in X]
+    assert state.units.whole.tolist() == [kept and here for here in observed]
+    agree(problem, state)
 
 
 def test_kept_and_unkept_lists_agree(monkeypatch):
@@ -175,12 +245,33 @@ def listed_slowly(problem, i):
     """The parts of the list of sequence i, token by token."""
     lattice, starts, n_states = problem.lattice, problem.corpus.starts, problem.cells.n_states
     certain, fixed, shared, entry, border, inside, sizes = ([] for _ in range(7))
+    place, rows, into, out_of = ([] for _ in range(4))
     before, n_entries, run = [(n_states, None)], 0, None
+    n_open = n_states if problem.lists.summed[i] else 0
     for t in range(starts[i], starts[i + 1]):
         slots = range(lattice.first[t], lattice.first[t] + lattice.count[t])
         token = [(int(lattice.state[slot]), int(lattice.cell[slot])) for slot in slots]
         steps = [row * n_states + to for row, _ in before for to, _ in token]
         from_run = len(before) > 1
+        if n_open in (len(token), len(before)):
+            # What the part of the list for the other tokens would have.
+            if len(token) == 1:
+                out_of += [n_entries - n_open, token[0][0]]
+                certain.append(token[0][0])
+                shared += [] if problem.runs.settled[token[0][1]] else [token[0][1]]
+            else:
+                sizes.append([len(token), 0])
+                run = run if from_run else sizes[-1]
+                run[1] += 1
+                if len(token) == n_open:
+                    rows += [n_entries, token[0][1]]
+                    into += [] if from_run else [n_entries, steps[0]]
+                else:
+                    entry += [(cell, state) for state, cell in token]
+                    place += range(n_entries, n_entries + len(token))
+                n_entries += len(token)
+            before = token
+            continue
         if len(token) == 1:
             state, cell = token[0]
             certain.append(state)
@@ -191,6 +282,7 @@ def listed_slowly(problem, i):
                 fixed += steps
         else:
             entry += [(cell, state) for state, cell in token]
+            place += range(n_entries, n_entries + len(token)) if n_open else []
             sizes.append([len(token), 0])
             if from_run:
                 inside += steps
@@ -200,17 +292,19 @@ def listed_slowly(problem, i):
             run[1] += 1
             n_entries += len(token)
         before = token
-    parts = certain, fixed, shared, entry, border, inside, sizes
+    parts = certain, fixed, shared, entry, border, inside, sizes, place, rows, into, out_of
     return [np.array(part, int).ravel().tolist() for part in parts]
 
 
+@pytest.mark.parametrize("with_open", [True, False])
 @pytest.mark.parametrize("labelled", [True, False])
-def test_lists_hold_all_that_a_sequence_shares(labelled, monkeypatch):
+def test_lists_hold_all_that_a_sequence_shares(labelled, with_open, monkeypatch):
     monkeypatch.setattr(run_lists, "_MOST_BYTES_A_TOKEN", np.inf)
     rng = np.random.default_rng(11)
-    X = text(rng)
+    X = open_text(rng) if with_open else text(rng)
     problem = CVBHMMTagger(LEGAL)._problem(X, labels(X, rng) if labelled else None)
-    items, begin, room = problem.lists
+    items, begin, summed, room = problem.lists
+    assert summed.any() == with_open
     for i, at in enumerate(begin):
         expected = listed_slowly(problem, i)
         sizes = items[at : at + run_lists.N_PARTS].tolist()
@@ -218,7 +312,7 @@ def test_lists_hold_all_that_a_sequence_shares(labelled, monkeypatch):
         cuts = at + run_lists.N_PARTS + np.cumsum([0, *sizes])
         assert [items[a:b].tolist() for a, b in pairwise(cuts)] == expected
         assert all(size <= most for size, most in zip(sizes, np.diff(room), strict=True))
-    assert any(listed_slowly(problem, i)[run_lists.OPEN] for i in range(len(X))) == labelled
+    assert any(listed_slowly(problem, i)[run_lists.SHARED] for i in range(len(X))) == labelled
 
 
 def test_lists_are_kept_where_they_are_small():
@@ -234,10 +328,11 @@ def test_lists_are_kept_where_they_are_small():
 def test_sequences_whose_pairs_are_summed_need_no_room():
     """Without a dictionary a list would have K^2 items for each token."""
     problem = CVBHMM(20)._problem([list("abcdef") * 500, list("fedcba") * 300, ["a"]], None)
-    items, begin, room = problem.lists
+    items, begin, summed, room = problem.lists
+    assert not summed.any()
     assert begin.tolist() == [-1, -1, begin[2]]
     # One token of 20 states: its entries, and as many steps into it as out of it.
-    assert room[-1] == 3 + 6 * 20 + 0 + 2
+    assert room[-1] == 3 + 6 * 20 + 0 + 2 + 0
     assert items.size <= room[-1] + run_lists.N_PARTS
 
 
