@@ -108,6 +108,7 @@ def run_restarts(restart, generators, n_jobs):
         On Ctrl-C, with the last finished sweep of each restart.
     """
     latest = [None] * len(generators)
+    running = [threading.Lock() for _ in generators]
     stop = threading.Event()
 
     def run(index):
@@ -115,8 +116,10 @@ def run_restarts(restart, generators, n_jobs):
             latest[index] = fit
             return stop.is_set()
 
-        latest[index] = restart(index, generators[index], record)
-        return latest[index]
+        with running[index]:
+            if not stop.is_set():
+                latest[index] = restart(index, generators[index], record)
+            return latest[index]
 
     try:
         # Restarts are the threads: matrix products inside them stay on one, whatever the machine.
@@ -126,6 +129,10 @@ def run_restarts(restart, generators, n_jobs):
             )
     except KeyboardInterrupt:
         stop.set()
+        # Other threads still write to what their last sweep left: let them finish this one.
+        for restart_runs in running:
+            with restart_runs:
+                pass
         raise Interrupted([fit for fit in latest if fit is not None]) from None
 
 
