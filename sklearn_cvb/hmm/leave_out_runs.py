@@ -162,7 +162,7 @@ def update_by_runs(
         work.row,
     )
     if math.isnan(rest):
-        _take_out_settled(tables, runs, lattice, bounds)
+        _take_out_settled(tables, floor, runs, lattice, bounds)
         return math.nan
     _begin_totals(by_state)
     _put_back(tables, items, begins, ends, n_open, posterior, entry, by_state, sums)
@@ -347,12 +347,12 @@ def _pack(i, units, lattice, block, pairs):
 
 
 @jit
-def _take_out_settled(tables, runs, lattice, bounds):
+def _take_out_settled(tables, floor, runs, lattice, bounds):
     """Take the settled emissions of a sequence out of the tables."""
     for t in range(bounds[0], bounds[1]):
         cell = lattice.cell[lattice.first[t]]
         if lattice.count[t] == 1 and cell >= 0 and runs.settled[cell]:
-            tables.emission[cell] -= 1.0
+            tables.emission[cell] = max(tables.emission[cell] - 1.0, floor.least)
 
 
 @jit

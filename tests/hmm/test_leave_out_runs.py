@@ -182,8 +182,8 @@ def test_runs_and_whole_sequences_agree(kind, kept, monkeypatch):
     beta = 1e-120 if kind == "tiny prior" else 0.1
     if kind == "tiny prior":
         X = [*X, ["once", "x", "a", "y"], ["b", "another"]]
-        # Lost after eight tokens of a long run, where it is scaled.
-        X.append(list("auvxyzxyzxyzxa"))
+        # Lost after eight tokens of a long run, where it is scaled; d is a settled word.
+        X.append(list("auvxyzxyzxyzxad"))
     model = CVBHMMTagger(LEGAL, alpha=0.5, beta=beta, random_state=0)
     problem, state = started(model, X, y, monkeypatch, kept)
     # Sequences with something missing have no list.
