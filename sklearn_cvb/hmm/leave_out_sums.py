@@ -6,7 +6,8 @@ after the other, and the transitions of a sequence are one table of the size of 
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.chain import sum_row
+from sklearn_cvb.kernels.jit import jit, jit_token
 from sklearn_cvb.kernels.pairs import add_four_outer, add_outer
 
 # Rows of the buffer by state: the posteriors of all tokens added up, and of those without an
@@ -63,15 +64,6 @@ def take_sum(table, n_steps, least, pairs, at):
         table[np.uint64(step)] = value if value > least else least
 
 
-@jit_token_reduction
-def _row_total(pairs, at, n):
-    """Sum of n pairs from `at` on."""
-    total = 0.0
-    for b in range(n):
-        total += pairs[np.uint64(at + b)]
-    return total
-
-
 @jit_token
 def _subtract_last(by_state, lattice, t, posterior, entry_end):
     """Leave the last token, which has no transition out of it, out of the total."""
@@ -113,7 +105,7 @@ def take_out_sum(tables, floor, steps, i, units, lattice, posterior, pairs, by_s
     else:
         # Under a topology the posteriors of a start may not agree with its pairs.
         for k in range(n_states):
-            total = _row_total(pairs, units.pair[i] + k * n_states, n_states)
+            total = sum_row(pairs, units.pair[i] + k * n_states, n_states)
             tables.out[k] = max(tables.out[k] - total, floor.out[k])
 
 

@@ -200,6 +200,15 @@ def advance_lattice(transition, lattice, message, before, t, result, position):
 
 
 @jit_token_reduction
+def sum_row(values, begin, n):
+    """Sum of a row of n values from `begin` on."""
+    total = 0.0
+    for j in range(n):
+        total += values[np.uint64(begin + j)]
+    return total
+
+
+@jit_token_reduction
 def _row_product(row, message, following):
     """Sum over all j of row[j] message[j]; the message begins at `following`."""
     total = 0.0

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain import advance_dense, column_product, retreat_dense
+from sklearn_cvb.kernels.chain import advance_dense, column_product, retreat_dense, sum_row
 from sklearn_cvb.kernels.jit import few, jit_token, jit_token_reduction
 from sklearn_cvb.kernels.runs import LARGEST_PRODUCT, SCALED, SMALLEST_PRODUCT
 from sklearn_cvb.run_lists import ENTRY, TOKEN
@@ -198,15 +198,6 @@ def _advance_open(items, n_open, transition, posterior, left, n_left, entry, n, 
             posterior[np.uint64(entry + j)] = column_product(transition, to, posterior, left)
 
 
-@jit_token_reduction
-def _sum_open(values, begin, n):
-    """Sum of many values."""
-    total = 0.0
-    for j in range(n):
-        total += values[np.uint64(begin + j)]
-    return total
-
-
 @jit_token
 def _copy_scaled(source, begin, n, n_open, factor, target, at, sums):
     """Copy n values times a factor."""
@@ -224,7 +215,7 @@ def _copy_scaled(source, begin, n, n_open, factor, target, at, sums):
 def _sum(values, begin, n, n_open, sums):
     """Sum of n values."""
     if sums is not None and n == n_open:
-        return _sum_open(values, begin, n)
+        return sum_row(values, begin, n)
     total = 0.0
     j = 0
     while j < few(n):
