@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.kernels.chain import Lattice
+from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.kernels.jit import jit
 from sklearn_cvb.run_lists import Lists
 from sklearn_cvb.runs import Runs, runs_of

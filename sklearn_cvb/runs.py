@@ -1,7 +1,7 @@
 """Runs of ambiguous tokens, and what is known for certain between them.
 
 A token with one allowed state cuts a chain in independent pieces: given the states at its borders,
-a run can be inferred alone (`sklearn_cvb.kernels.runs`).
+a run can be inferred alone (`sklearn_cvb.kernels.chain.runs`).
 """
 
 from typing import NamedTuple

@@ -16,7 +16,16 @@ from sklearn_cvb.hmm.parameters import (
     log_weights,
     uniform_weights,
 )
-from sklearn_cvb.kernels.batched import (
+from sklearn_cvb.kernels.chain.decoding import smoothed, viterbi
+from sklearn_cvb.kernels.chain.forward_backward import (
+    Weights,
+    expected_counts,
+    work_for,
+    work_of_size,
+)
+from sklearn_cvb.kernels.chain.log_space import expected_counts_log
+from sklearn_cvb.kernels.chain.runs import Factors, expected_counts_of_runs
+from sklearn_cvb.kernels.chain.side_by_side import (
     SIDE_BY_SIDE,
     Messages,
     Tables,
@@ -30,10 +39,6 @@ from sklearn_cvb.kernels.batched import (
     tables_for,
     width_for,
 )
-from sklearn_cvb.kernels.chain import Weights, expected_counts, work_for, work_of_size
-from sklearn_cvb.kernels.decoding import smoothed, viterbi
-from sklearn_cvb.kernels.log_space import expected_counts_log
-from sklearn_cvb.kernels.runs import Factors, expected_counts_of_runs
 from sklearn_cvb.lattice import n_entries
 
 # Fewer tokens than this are not worth a thread.

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_cvb.hmm.parameters import empty_counts, log_weights, posterior_mean
 from sklearn_cvb.hmm.sampling import count_slots, slots_of
 from sklearn_cvb.hmm.summaries import mixture_intervals
-from sklearn_cvb.kernels import decoding
+from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
 
 

@@ -21,8 +21,6 @@ from sklearn_cvb.hmm.leave_out_batches import (
     update_batches,
 )
 from sklearn_cvb.hmm.parameters import Prior
-from sklearn_cvb.hmm.second_order import sweep_second_order
-from sklearn_cvb.hmm.token_update import sweep_tokens, track_absence
 from sklearn_cvb.hmm.units import (
     Absence,
     Floor,
@@ -36,7 +34,9 @@ from sklearn_cvb.hmm.units import (
     no_absence,
     tally_of,
 )
-from sklearn_cvb.kernels.decoding import best_states
+from sklearn_cvb.kernels.chain.decoding import best_states
+from sklearn_cvb.kernels.chain.leave_token_out import sweep_tokens, track_absence
+from sklearn_cvb.kernels.chain.leave_token_out_second_order import sweep_second_order
 from sklearn_cvb.run_lists import lists_for
 from sklearn_cvb.validation import Interval, InvalidParameterError, Options, StrOptions
 

@@ -24,8 +24,8 @@ from sklearn_cvb.hmm.sampling import (
     log_joint,
     scan_for,
 )
-from sklearn_cvb.kernels.chain import Weights
-from sklearn_cvb.kernels.decoding import best_states
+from sklearn_cvb.kernels.chain.decoding import best_states
+from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import n_entries
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
 

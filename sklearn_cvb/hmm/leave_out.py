@@ -20,10 +20,15 @@ from sklearn_cvb.hmm.units import (
     tally_of,
     unit_work,
 )
-from sklearn_cvb.kernels.chain import fill_emission, forward_backward, forward_pass, retreat_lattice
+from sklearn_cvb.kernels.chain.forward_backward import (
+    fill_emission,
+    forward_backward,
+    forward_pass,
+    retreat_lattice,
+)
+from sklearn_cvb.kernels.chain.log_space import fill_logs, forward_backward_log, forward_pass_log
+from sklearn_cvb.kernels.chain.pairs import add_block, add_outer, pair_block
 from sklearn_cvb.kernels.jit import jit, jit_token
-from sklearn_cvb.kernels.log_space import fill_logs, forward_backward_log, forward_pass_log
-from sklearn_cvb.kernels.pairs import add_block, add_outer, pair_block
 from sklearn_cvb.runs import settled_log_weight
 
 # Right messages are kept above this, so that dividing by them is safe.

@@ -2,7 +2,7 @@
 
 The counts of a batch are taken out, its sequences are inferred from what is left, each without the
 news of the others, and their new counts are put back. Where every token may take every state they
-go side by side (see `sklearn_cvb.kernels.batched`), and a batch keeps one sum of all its pair
+go side by side (see `sklearn_cvb.kernels.chain.side_by_side`), and a batch keeps one sum of all its pair
 marginals.
 """
 
@@ -22,7 +22,9 @@ from sklearn_cvb.hmm.units import (
     unit_work,
     units_for,
 )
-from sklearn_cvb.kernels.batched import (
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, forward_backward, forward_pass
+from sklearn_cvb.kernels.chain.log_space import forward_backward_log, forward_pass_log
+from sklearn_cvb.kernels.chain.side_by_side import (
     Messages,
     Tables,
     fill_rates,
@@ -32,9 +34,7 @@ from sklearn_cvb.kernels.batched import (
     tables_for_tokens,
     width_for,
 )
-from sklearn_cvb.kernels.chain import Lattice, forward_backward, forward_pass
 from sklearn_cvb.kernels.jit import jit, jit_token
-from sklearn_cvb.kernels.log_space import forward_backward_log, forward_pass_log
 
 # Sequences side by side: fewer than in EM, as each token has weights and posteriors of its own.
 _SIDE_BY_SIDE = 16

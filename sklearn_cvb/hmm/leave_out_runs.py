@@ -25,9 +25,9 @@ from sklearn_cvb.hmm.leave_out_open import (
 )
 from sklearn_cvb.hmm.leave_out_sums import put_sum, take_sum
 from sklearn_cvb.hmm.units import expand_block, shift_unit, store_block
+from sklearn_cvb.kernels.chain.listed_runs import infer_runs
+from sklearn_cvb.kernels.chain.runs import LARGEST_PRODUCT, SMALLEST_PRODUCT
 from sklearn_cvb.kernels.jit import jit, jit_token
-from sklearn_cvb.kernels.listed_runs import infer_runs
-from sklearn_cvb.kernels.runs import LARGEST_PRODUCT, SMALLEST_PRODUCT
 from sklearn_cvb.run_lists import (
     BORDER,
     CERTAIN,

@@ -6,9 +6,9 @@ after the other, and the transitions of a sequence are one table of the size of 
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain import sum_row
+from sklearn_cvb.kernels.chain.forward_backward import sum_row
+from sklearn_cvb.kernels.chain.pairs import add_four_outer, add_outer
 from sklearn_cvb.kernels.jit import jit, jit_token
-from sklearn_cvb.kernels.pairs import add_four_outer, add_outer
 
 # Rows of the buffer by state: the posteriors of all tokens added up, and of those without an
 # observation or with one that counts elsewhere.

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn_cvb.hmm.parameters import empty_counts
 from sklearn_cvb.hmm.run_sampling import draw_run, n_ambiguous, run_work, span_of
 from sklearn_cvb.hmm.sampling import count_slots
-from sklearn_cvb.kernels.chain import Weights
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.runs import Factors
 from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.kernels.runs import Factors
 
 # A row whose Gamma draws sum to less has lost digits, and is drawn anew in log space.
 _SMALLEST_TOTAL = 1e-250

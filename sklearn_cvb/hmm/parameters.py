@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from scipy.special import digamma
 
 from sklearn_cvb.dirichlet import exp_digamma
-from sklearn_cvb.kernels.chain import Weights
+from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_RATIO = 1e-280

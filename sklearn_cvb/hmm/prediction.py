@@ -15,7 +15,7 @@ from sklearn_cvb.hmm.parameters import (
     posterior_mean,
     word_major,
 )
-from sklearn_cvb.kernels import decoding
+from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.lattice import dense_posterior, lattice_for, n_entries
 
 

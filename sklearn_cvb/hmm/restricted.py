@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_cvb.hmm.parameters import log_weights, uniform_weights
-from sklearn_cvb.kernels.decoding import log_likelihood
+from sklearn_cvb.kernels.chain.decoding import log_likelihood
 from sklearn_cvb.lattice import problem_of
 
 

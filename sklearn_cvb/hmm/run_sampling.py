@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain import forward_pass, work_for
+from sklearn_cvb.kernels.chain.forward_backward import forward_pass, work_for
+from sklearn_cvb.kernels.chain.log_space import fill_logs, forward_pass_log
+from sklearn_cvb.kernels.chain.runs import entry_weight
 from sklearn_cvb.kernels.jit import jit, jit_token
-from sklearn_cvb.kernels.log_space import fill_logs, forward_pass_log
-from sklearn_cvb.kernels.runs import entry_weight
 
 # Below this the states that underflow on the way forward might matter after all: use log space.
 _SMALLEST_CHANCE = 1e-200

@@ -13,8 +13,8 @@ from sklearn_cvb.hmm.parameters import (
     posterior_mean,
     uniform_weights,
 )
-from sklearn_cvb.kernels.chain import Weights
-from sklearn_cvb.kernels.decoding import smoothed
+from sklearn_cvb.kernels.chain.decoding import smoothed
+from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.jit import jit
 from sklearn_cvb.lattice import entry_cells, entry_states, n_entries
 

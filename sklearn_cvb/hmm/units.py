@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts
-from sklearn_cvb.kernels.chain import work_of_size
+from sklearn_cvb.kernels.chain.forward_backward import work_of_size
 from sklearn_cvb.kernels.jit import few, jit, jit_token, jit_token_reduction
 
 

@@ -13,8 +13,8 @@ from sklearn_cvb.hmm.parameters import (
     exp_expected_log,
     expected_log,
 )
-from sklearn_cvb.kernels import decoding
-from sklearn_cvb.kernels.chain import Weights
+from sklearn_cvb.kernels.chain import decoding
+from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.divergence import expected_weights
 
 

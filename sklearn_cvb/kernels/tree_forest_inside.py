@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.kernels.chain.log_space import log_add
 from sklearn_cvb.kernels.jit import jit, jit_token
-from sklearn_cvb.kernels.log_space import log_add
 from sklearn_cvb.kernels.tree import Trees
 from sklearn_cvb.kernels.tree_nodes import empty_trees, put
 

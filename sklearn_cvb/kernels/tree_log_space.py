@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
+from sklearn_cvb.kernels.chain.log_space import log_add
 from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.kernels.log_space import log_add
 from sklearn_cvb.kernels.tree_charts import (
     FORBIDDEN,
     FREE,

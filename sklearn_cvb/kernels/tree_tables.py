@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.batched import _aligned
+from sklearn_cvb.kernels.chain.side_by_side import _aligned
 from sklearn_cvb.kernels.jit import jit
 from sklearn_cvb.kernels.tiles import LANES, ROWS
 from sklearn_cvb.kernels.tree import Rules

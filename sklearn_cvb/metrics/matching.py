@@ -8,7 +8,7 @@ from sklearn_cvb.corpus import as_array
 from sklearn_cvb.dictionary import Legal, tags_of
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.hmm.tagger import TaggerMixin
-from sklearn_cvb.kernels.chain import Weights
+from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 
 

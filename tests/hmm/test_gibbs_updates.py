@@ -13,7 +13,7 @@ from scipy.stats import kstest
 from sklearn_cvb import GibbsHMM
 from sklearn_cvb.hmm import sequence_sampling
 from sklearn_cvb.hmm.parameter_sampling import draw_weights
-from sklearn_cvb.kernels.chain import Weights
+from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 UPDATES = ("sequence", "parameter")
 N_SWEEPS, N_BURN_IN = 9_000, 500

@@ -7,7 +7,7 @@ from sklearn_cvb import CVBHMM, CVBHMMTagger
 from sklearn_cvb.hmm.leave_out import _fill_weights, _store_pairs
 from sklearn_cvb.hmm.leave_out_sums import put_back_sum, take_out_sum
 from sklearn_cvb.hmm.units import floor_of, shift_unit, tally_of, unit_work
-from sklearn_cvb.kernels.chain import forward_backward
+from sklearn_cvb.kernels.chain.forward_backward import forward_backward
 
 WORDS = list("abcdef")
 # Three words that may take every tag of six, one certain and two with two tags.

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn_cvb import EMHMM, VBHMM, EMHMMTagger, VBHMMTagger
 from sklearn_cvb.hmm import batch
 from sklearn_cvb.hmm.parameters import uniform_weights
-from sklearn_cvb.kernels.chain import Weights
+from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 N_WORDS, N_TAGS = 20, 6
 TAGS = [f"tag {k}" for k in range(N_TAGS)]

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from sklearn_cvb.hmm import sampling
 from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts, symmetric_prior
 from sklearn_cvb.hmm.units import tally_of
-from sklearn_cvb.kernels.chain import Lattice
+from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.lattice import cells_for
 
 _LEGAL = {0: [0], 1: [1, 3], 2: [0, 2, 3], 3: [0, 1, 2, 3], 4: [1, 2], 5: [3]}

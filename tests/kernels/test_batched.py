@@ -8,8 +8,9 @@ import pytest
 from sklearn_cvb import EMHMM
 from sklearn_cvb.hmm import batch
 from sklearn_cvb.hmm.start import parameter_start
-from sklearn_cvb.kernels import chain
-from sklearn_cvb.kernels.batched import (
+from sklearn_cvb.kernels.chain import forward_backward as chain
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.side_by_side import (
     SIDE_BY_SIDE,
     add_tables,
     expected_counts_dense,
@@ -18,7 +19,6 @@ from sklearn_cvb.kernels.batched import (
     tables_for,
     width_for,
 )
-from sklearn_cvb.kernels.chain import Lattice, Weights
 from sklearn_cvb.kernels.tiles import LANES, ROWS, add_outer_products, multiply
 from tests import brute
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sklearn_cvb.kernels import chain, decoding, log_space
-from sklearn_cvb.kernels.chain import Lattice, Weights
+from sklearn_cvb.kernels.chain import decoding, log_space
+from sklearn_cvb.kernels.chain import forward_backward as chain
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 
 LENGTHS = (7, 1, 12, 2, 30)
 

@@ -1,7 +1,7 @@
 """Forward-backward on many sequences at a time, for chains whose states are all allowed.
 
 Sequences of similar length go side by side, time-major: one step of all of them is one matrix
-product. Same quantities as `sklearn_cvb.kernels.chain`, in probability space. Tables are as wide
+product. Same quantities as `sklearn_cvb.kernels.chain.forward_backward`, in probability space. Tables are as wide
 as whole vectors of numbers; the states beyond the model's have no weight.
 """
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain import _LARGEST_MESSAGE, _SMALLEST_SCALE
+from sklearn_cvb.kernels.chain.forward_backward import _LARGEST_MESSAGE, _SMALLEST_SCALE
 from sklearn_cvb.kernels.jit import jit, jit_token_reduction
 from sklearn_cvb.kernels.tiles import LANES, ROWS, add_outer_products, fetch, multiply
 
@@ -55,7 +55,7 @@ class Messages(NamedTuple):
     Attributes
     ----------
     forward, g : ndarray of shape (longest * side + ROWS, S)
-        Forward messages and g, as in `sklearn_cvb.kernels.chain.backward_pass`.
+        Forward messages and g, as in `sklearn_cvb.kernels.chain.forward_backward.backward_pass`.
     backward : ndarray of shape (side + ROWS, S)
         Backward messages of one step.
     scale : ndarray of shape (longest * side,)
@@ -179,7 +179,7 @@ def expected_counts_dense(lattice, starts, order, side, n_states, tables, messag
     `order` lists the sequences by falling length; `tables` come from `fill_tables` and receive the
     counts (see `add_tables`), `messages` hold finite numbers. Returns the total log Z of all
     sequences; NaN where one leaves the range of float64 (then the counts are incomplete: use
-    `sklearn_cvb.kernels.chain.expected_counts`).
+    `sklearn_cvb.kernels.chain.forward_backward.expected_counts`).
     """
     total = 0.0
     for chunk in range(0, order.size, side):

@@ -1,6 +1,6 @@
 """Inference of one run of ambiguous tokens, given the certain ones at its borders.
 
-Same conventions as `sklearn_cvb.kernels.chain`; all in probability space.
+Same conventions as `sklearn_cvb.kernels.chain.forward_backward`; all in probability space.
 """
 
 import math
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain import forward_backward
+from sklearn_cvb.kernels.chain.forward_backward import forward_backward
+from sklearn_cvb.kernels.chain.pairs import add_outer
 from sklearn_cvb.kernels.jit import few, jit, jit_token
-from sklearn_cvb.kernels.pairs import add_outer
 
 # Over so many tokens products of weights stay inside float64 without scaling.
 SCALED = 8
@@ -212,7 +212,7 @@ def expected_counts_of_runs(factors, lattice, starts, runs, work, counts):
     """E-step over the ambiguous runs: add all expected counts to `counts`.
 
     Returns the total log Z of all sequences; NaN where a run or a certain event has no weight in
-    float64 (then the counts are incomplete: use `sklearn_cvb.kernels.chain.expected_counts`).
+    float64 (then the counts are incomplete: use `sklearn_cvb.kernels.chain.forward_backward.expected_counts`).
     """
     work.table[:] = 0.0
     total, product = 0.0, 1.0

@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.hmm.token_update import clear, replace, scatter
-from sklearn_cvb.kernels.chain import Lattice
+from sklearn_cvb.kernels.chain.forward_backward import Lattice
+from sklearn_cvb.kernels.chain.leave_token_out import clear, replace, scatter
 from sklearn_cvb.kernels.jit import jit, jit_token
 
 # What a difference of variances leaves below this share of them is rounding.

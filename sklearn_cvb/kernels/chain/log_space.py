@@ -1,14 +1,14 @@
 """The chain in log space, for weights whose products leave the range of float64.
 
-Same layout and conventions as `sklearn_cvb.kernels.chain`. Slow and safe: used for the sequences
+Same layout and conventions as `sklearn_cvb.kernels.chain.forward_backward`. Slow and safe: used for the sequences
 that the probability-space kernels hand back.
 """
 
 import math
 
-from sklearn_cvb.kernels.chain import add_unary, fill_emission
+from sklearn_cvb.kernels.chain.forward_backward import add_unary, fill_emission
+from sklearn_cvb.kernels.chain.pairs import add_block, pair_block
 from sklearn_cvb.kernels.jit import jit, jit_token
-from sklearn_cvb.kernels.pairs import add_block, pair_block
 
 
 @jit_token

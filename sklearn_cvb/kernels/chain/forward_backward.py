@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.kernels.chain.pairs import add_outer
 from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token, jit_token_reduction
-from sklearn_cvb.kernels.pairs import add_outer
 
 # Below this scale, or above this backward message, mass may have been lost: use log space.
 _SMALLEST_SCALE = 1e-290

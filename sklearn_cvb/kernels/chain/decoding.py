@@ -1,6 +1,6 @@
 """What is read off a chain once its weights are known: paths, marginals, likelihoods.
 
-Layout and conventions are those of `sklearn_cvb.kernels.chain`. Results for all tokens are written
+Layout and conventions are those of `sklearn_cvb.kernels.chain.forward_backward`. Results for all tokens are written
 to flat arrays: one entry per token (paths) or per allowed state of each token (marginals).
 """
 
@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain import (
+from sklearn_cvb.kernels.chain.forward_backward import (
     _SUSPICIOUS_MESSAGE,
     backward_pass,
     fill_emission,
@@ -16,8 +16,8 @@ from sklearn_cvb.kernels.chain import (
     forward_pass,
     work_for,
 )
+from sklearn_cvb.kernels.chain.log_space import forward_backward_log, forward_pass_log
 from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
-from sklearn_cvb.kernels.log_space import forward_backward_log, forward_pass_log
 
 # Vectors do not pay below.
 _FEW_STATES = 8

@@ -1,6 +1,6 @@
 """Forward-backward over the ambiguous runs of a sequence, from a list of their tokens.
 
-The same inference as in `sklearn_cvb.kernels.runs`, where everything it needs has been gathered
+The same inference as in `sklearn_cvb.kernels.chain.runs`, where everything it needs has been gathered
 before: nothing is looked up between tokens (eqs. 7 and 8 of Wang and Blunsom 2013).
 """
 
@@ -8,9 +8,14 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain import advance_dense, column_product, retreat_dense, sum_row
+from sklearn_cvb.kernels.chain.forward_backward import (
+    advance_dense,
+    column_product,
+    retreat_dense,
+    sum_row,
+)
+from sklearn_cvb.kernels.chain.runs import LARGEST_PRODUCT, SCALED, SMALLEST_PRODUCT
 from sklearn_cvb.kernels.jit import few, jit_token, jit_token_reduction
-from sklearn_cvb.kernels.runs import LARGEST_PRODUCT, SCALED, SMALLEST_PRODUCT
 from sklearn_cvb.run_lists import ENTRY, TOKEN
 
 

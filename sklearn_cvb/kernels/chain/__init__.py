@@ -1,0 +1,1 @@
+"""Inference for chains of hidden states."""
