@@ -8,7 +8,10 @@ import numba
 from llvmlite import ir
 from numba.extending import intrinsic
 
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+# No function is handed to C code, and those that only kernels call need no wrapper for Python: the
+# wrappers would be a sixth of what is compiled.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_INNER = {"no_cpython_wrapper": True, "forceinline": True}
 
 # Counting references to every array is as expensive: kernels that allocate nothing do without.
 _BORROWED = {"_nrt": False}
@@ -17,11 +20,11 @@ _BORROWED = {"_nrt": False}
 jit = numba.njit(cache=True, fastmath={"contract"}, **_OPTIONS, **_BORROWED)
 
 # Per token: always inlined, and never cached (numba cannot inline what comes from the cache).
-jit_token = numba.njit(fastmath={"contract"}, forceinline=True, **_OPTIONS, **_BORROWED)
+jit_token = numba.njit(fastmath={"contract"}, **_INNER, **_OPTIONS, **_BORROWED)
 
 # The same, with sums that may be split over vector lanes in an order fixed at compile time.
 jit_token_reduction = numba.njit(
-    fastmath={"contract", "reassoc"}, forceinline=True, **_OPTIONS, **_BORROWED
+    fastmath={"contract", "reassoc"}, **_INNER, **_OPTIONS, **_BORROWED
 )
 
 # For functions that allocate arrays.
