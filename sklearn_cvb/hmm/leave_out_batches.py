@@ -2,8 +2,8 @@
 
 The counts of a batch are taken out, its sequences are inferred from what is left, each without the
 news of the others, and their new counts are put back. Where every token may take every state they
-go side by side (see `sklearn_cvb.kernels.chain.side_by_side`), and a batch keeps one sum of all its pair
-marginals.
+go side by side (see `sklearn_cvb.kernels.chain.side_by_side`), and a batch keeps one sum of all
+its pair marginals.
 """
 
 import math

@@ -1,7 +1,10 @@
 """The one place that says how numba compiles: without the GIL, IEEE results, cached on disk.
 
-Passing arrays to a function costs numba more than the work on one token. So what is done per token
-(`jit_token`) is compiled into its callers; what is done per sequence (`jit`) is called, and cached.
+Compilation is most of a first fit. What costs is, in this order: functions with machine code of
+their own, arguments (each field of a NamedTuple is one), levels of calls (numba compiles a callee
+anew in every caller), and code that the data never run. So a kernel that Python calls (`jit`) has
+few levels below it: what is done per sequence is called (`jit_called`), what is done per token is
+copied into the caller (`jit_inline`), and what only some data need is a kernel of its own.
 """
 
 import numba
@@ -11,24 +14,36 @@ from numba.extending import intrinsic
 # No function is handed to C code, and those that only kernels call need no wrapper for Python: the
 # wrappers would be a sixth of what is compiled.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-_INNER = {"no_cpython_wrapper": True, "forceinline": True}
 
-# Counting references to every array is as expensive: kernels that allocate nothing do without.
+# Counting references to every array costs more than the work on a token: kernels that allocate
+# nothing do without.
 _BORROWED = {"_nrt": False}
 
 # Fused multiply-add rounds once instead of twice: the same result in every run.
-jit = numba.njit(cache=True, fastmath={"contract"}, **_OPTIONS, **_BORROWED)
+_FUSED = {"contract"}
 
-# Per token: always inlined, and never cached (numba cannot inline what comes from the cache).
-jit_token = numba.njit(fastmath={"contract"}, **_INNER, **_OPTIONS, **_BORROWED)
+# Kernels that Python calls.
+jit = numba.njit(cache=True, fastmath=_FUSED, **_OPTIONS, **_BORROWED)
 
-# The same, with sums that may be split over vector lanes in an order fixed at compile time.
+# Kernels that Python calls and that allocate arrays.
+jit_allocating = numba.njit(cache=True, fastmath=_FUSED, **_OPTIONS)
+
+# Called by kernels alone, once per sequence or less: passing arrays costs more than a token's work.
+jit_called = numba.njit(fastmath=_FUSED, no_cpython_wrapper=True, **_OPTIONS, **_BORROWED)
+
+# Copied into the caller before types are known: nothing is compiled for itself. Such a function has
+# one return, at its end, and leaves its arguments' names alone.
+jit_inline = numba.njit(fastmath=_FUSED, inline="always", **_OPTIONS, **_BORROWED)
+
+# The same on the level of machine code, for functions whose rules of rounding are their own or
+# that are used in many places of a caller.
+_INNER = {"no_cpython_wrapper": True, "forceinline": True}
+jit_token = numba.njit(fastmath=_FUSED, **_INNER, **_OPTIONS, **_BORROWED)
+
+# Sums that may be split over vector lanes, in an order fixed at compile time.
 jit_token_reduction = numba.njit(
     fastmath={"contract", "reassoc"}, **_INNER, **_OPTIONS, **_BORROWED
 )
-
-# For functions that allocate arrays.
-jit_allocating = numba.njit(cache=True, fastmath={"contract"}, **_OPTIONS)
 
 
 @intrinsic

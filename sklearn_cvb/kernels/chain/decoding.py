@@ -1,7 +1,8 @@
 """What is read off a chain once its weights are known: paths, marginals, likelihoods.
 
-Layout and conventions are those of `sklearn_cvb.kernels.chain.forward_backward`. Results for all tokens are written
-to flat arrays: one entry per token (paths) or per allowed state of each token (marginals).
+Layout and conventions are those of `sklearn_cvb.kernels.chain.forward_backward`. Results for all
+tokens are written to flat arrays: one entry per token (paths) or per allowed state of each token
+(marginals).
 """
 
 import math

@@ -1,7 +1,7 @@
 """Forward-backward over the ambiguous runs of a sequence, from a list of their tokens.
 
-The same inference as in `sklearn_cvb.kernels.chain.runs`, where everything it needs has been gathered
-before: nothing is looked up between tokens (eqs. 7 and 8 of Wang and Blunsom 2013).
+The same inference as in `sklearn_cvb.kernels.chain.runs`, where everything it needs has been
+gathered before: nothing is looked up between tokens (eqs. 7 and 8 of Wang and Blunsom 2013).
 """
 
 import math

@@ -1,7 +1,7 @@
 """The chain in log space, for weights whose products leave the range of float64.
 
-Same layout and conventions as `sklearn_cvb.kernels.chain.forward_backward`. Slow and safe: used for the sequences
-that the probability-space kernels hand back.
+Same layout and conventions as `sklearn_cvb.kernels.chain.forward_backward`. Slow and safe: used
+for the sequences that the probability-space kernels hand back.
 """
 
 import math

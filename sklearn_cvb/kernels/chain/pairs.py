@@ -1,6 +1,7 @@
 """Pair marginals p(z_t-1, z_t | x) of a chain, one step at a time, and their sums.
 
-Lattice, local layout and the messages in `work` are those of `sklearn_cvb.kernels.chain.forward_backward`.
+Lattice, local layout and the messages in `work` are those of
+`sklearn_cvb.kernels.chain.forward_backward`.
 """
 
 import math

@@ -212,7 +212,8 @@ def expected_counts_of_runs(factors, lattice, starts, runs, work, counts):
     """E-step over the ambiguous runs: add all expected counts to `counts`.
 
     Returns the total log Z of all sequences; NaN where a run or a certain event has no weight in
-    float64 (then the counts are incomplete: use `sklearn_cvb.kernels.chain.forward_backward.expected_counts`).
+    float64 (then the counts are incomplete: use `expected_counts` of
+    `sklearn_cvb.kernels.chain.forward_backward`).
     """
     work.table[:] = 0.0
     total, product = 0.0, 1.0

@@ -1,8 +1,8 @@
 """Forward-backward on many sequences at a time, for chains whose states are all allowed.
 
 Sequences of similar length go side by side, time-major: one step of all of them is one matrix
-product. Same quantities as `sklearn_cvb.kernels.chain.forward_backward`, in probability space. Tables are as wide
-as whole vectors of numbers; the states beyond the model's have no weight.
+product. Same quantities as `sklearn_cvb.kernels.chain.forward_backward`, in probability space.
+Tables are as wide as whole vectors of numbers; the states beyond the model's have no weight.
 """
 
 import math
