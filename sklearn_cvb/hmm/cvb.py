@@ -21,22 +21,12 @@ from sklearn_cvb.hmm.leave_out_batches import (
     update_batches,
 )
 from sklearn_cvb.hmm.parameters import Prior
-from sklearn_cvb.hmm.units import (
-    Absence,
-    Floor,
-    Tally,
-    Units,
-    by_token,
-    count_units,
-    counts_of,
-    floor_of,
-    full_absence,
-    no_absence,
-    tally_of,
-)
+from sklearn_cvb.hmm.tallies import floor_of, tally_of, without_prior
+from sklearn_cvb.hmm.units import Absence, Units, by_token, count_units, full_absence, no_absence
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.leave_token_out import sweep_tokens, track_absence
 from sklearn_cvb.kernels.chain.leave_token_out_second_order import sweep_second_order
+from sklearn_cvb.kernels.chain.tally import Floor, Tally
 from sklearn_cvb.run_lists import lists_for
 from sklearn_cvb.validation import Interval, InvalidParameterError, Options, StrOptions
 
@@ -73,7 +63,7 @@ class CVBState(NamedTuple):
     @property
     def counts(self):
         """The expected counts (HMMCounts)."""
-        return counts_of(self.tally, _added(self.left_out, self.prior))
+        return without_prior(self.tally, _added(self.left_out, self.prior))
 
 
 def _added(left_out, prior):

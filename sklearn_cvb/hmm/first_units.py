@@ -6,7 +6,8 @@ from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.leave_out import infer_units
 from sklearn_cvb.hmm.leave_out_batches import batch_units, buffers_for, infer_batches
 from sklearn_cvb.hmm.parameters import log_weights
-from sklearn_cvb.hmm.units import Tally, by_unit, fill_products, no_absence, unit_work, units_for
+from sklearn_cvb.hmm.units import by_unit, fill_products, no_absence, unit_work, units_for
+from sklearn_cvb.kernels.chain.tally import Tally
 from sklearn_cvb.kernels.jit import jit
 
 

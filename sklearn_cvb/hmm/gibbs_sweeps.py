@@ -21,7 +21,7 @@ from sklearn_cvb.hmm.sampling import (
 )
 from sklearn_cvb.hmm.sequence_sampling import sweep_by_sequence
 from sklearn_cvb.hmm.start import counts_from_marginals
-from sklearn_cvb.hmm.units import tally_of
+from sklearn_cvb.hmm.tallies import tally_of
 from sklearn_cvb.kernels.chain.decoding import sample_paths
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 

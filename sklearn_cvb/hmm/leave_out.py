@@ -10,14 +10,13 @@ import numpy as np
 
 from sklearn_cvb.hmm.leave_out_runs import log_settled, run_buffers, update_by_runs
 from sklearn_cvb.hmm.leave_out_sums import put_back_sum, take_out_sum
+from sklearn_cvb.hmm.tallies import floor_of, tally_of
 from sklearn_cvb.hmm.units import (
     count_units,
     flat_steps,
-    floor_of,
     n_stored,
     shift_unit,
     store_block,
-    tally_of,
     unit_work,
 )
 from sklearn_cvb.kernels.chain.forward_backward import (

@@ -13,15 +13,8 @@ import numpy as np
 
 from sklearn_cvb.hmm.leave_out import _fill_log_weights, _store_pairs, _track_absence
 from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts
-from sklearn_cvb.hmm.units import (
-    Floor,
-    Tally,
-    Units,
-    shift_unit,
-    tally_of,
-    unit_work,
-    units_for,
-)
+from sklearn_cvb.hmm.tallies import tally_of
+from sklearn_cvb.hmm.units import Units, shift_unit, unit_work, units_for
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, forward_backward, forward_pass
 from sklearn_cvb.kernels.chain.log_space import forward_backward_log, forward_pass_log
 from sklearn_cvb.kernels.chain.side_by_side import (
@@ -34,6 +27,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     tables_for_tokens,
     width_for,
 )
+from sklearn_cvb.kernels.chain.tally import Floor, Tally
 from sklearn_cvb.kernels.jit import jit, jit_token
 
 # Sequences side by side: fewer than in EM, as each token has weights and posteriors of its own.

@@ -19,8 +19,9 @@ import numpy as np
 
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.hmm.run_sampling import draw_run, n_ambiguous, run_work, span_of
-from sklearn_cvb.hmm.units import Tally, tally_of
+from sklearn_cvb.hmm.tallies import tally_of
 from sklearn_cvb.kernels.chain.runs import Factors
+from sklearn_cvb.kernels.chain.tally import Tally
 from sklearn_cvb.kernels.jit import jit, jit_token
 
 # Products of weights are turned into logs before they leave this range.

@@ -10,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts
+from sklearn_cvb.hmm.tallies import tally_of
 from sklearn_cvb.kernels.chain.forward_backward import work_of_size
+from sklearn_cvb.kernels.chain.tally import Floor, Tally
 from sklearn_cvb.kernels.jit import few, jit, jit_token, jit_token_reduction
 
 
@@ -35,32 +37,6 @@ class Units(NamedTuple):
     entry: np.ndarray
     pair: np.ndarray
     most: tuple
-
-
-class Tally(NamedTuple):
-    """Counts with the prior added: cells of all tables and the denominators of their rows."""
-
-    start: np.ndarray
-    transition: np.ndarray
-    out: np.ndarray
-    emission: np.ndarray
-    emit: np.ndarray
-
-
-class Floor(NamedTuple):
-    """The least that each entry of a `Tally` can be, that any emission cell and any step can be.
-
-    Rounding must not make a cell with a tiny prior negative. The smallest prior is bound enough for
-    that: where a cell's own is larger, rounding is nothing beside it.
-    """
-
-    start: np.ndarray
-    transition: np.ndarray
-    out: np.ndarray
-    emission: np.ndarray
-    emit: np.ndarray
-    least: float
-    least_step: float
 
 
 class Absence(NamedTuple):
@@ -390,43 +366,6 @@ def count_units(units, problem, posterior, pairs):
     block = np.empty(int(problem.lattice.count.max()) ** 2)
     _add_units(tables, Floor(*zeros, 0.0, 0.0), units, problem.lattice, posterior, pairs, block)
     return HMMCounts(tables.start, tables.transition, tables.emission)
-
-
-def tally_of(counts, prior, cells):
-    """Counts plus prior, with denominators (`prior` None: plain counts)."""
-    start, transition, emission = counts
-    out, emit = transition.sum(axis=1), cells.row_totals(emission)
-    if prior is None:
-        return Tally(start, transition, out, emission, emit)
-    return Tally(
-        start + prior.start,
-        transition + prior.transition,
-        out + prior.transition_total,
-        emission + prior.emission,
-        emit + prior.emission_total,
-    )
-
-
-def counts_of(tables, prior):
-    """The counts in tables that had the prior added (`prior` None: that had not)."""
-    counts = HMMCounts(tables.start, tables.transition, tables.emission)
-    if prior is None:
-        return counts
-    added = (prior.start, prior.transition, prior.emission)
-    return HMMCounts(*(np.maximum(a - b, 0.0) for a, b in zip(counts, added, strict=True)))
-
-
-def floor_of(prior):
-    """The tables of a prior alone: what no count may fall below."""
-    return Floor(
-        prior.start,
-        prior.transition,
-        prior.transition_total,
-        prior.emission,
-        prior.emission_total,
-        float(prior.emission.min()),
-        float(min(prior.transition.min(), prior.start.min())),
-    )
 
 
 def flat_steps(tables):

@@ -6,7 +6,8 @@ import pytest
 from sklearn_cvb import CVBHMM, CVBHMMTagger
 from sklearn_cvb.hmm.leave_out import _fill_weights, _store_pairs
 from sklearn_cvb.hmm.leave_out_sums import put_back_sum, take_out_sum
-from sklearn_cvb.hmm.units import floor_of, shift_unit, tally_of, unit_work
+from sklearn_cvb.hmm.tallies import floor_of, tally_of
+from sklearn_cvb.hmm.units import shift_unit, unit_work
 from sklearn_cvb.kernels.chain.forward_backward import forward_backward
 
 WORDS = list("abcdef")

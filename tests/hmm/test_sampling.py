@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 from sklearn_cvb.hmm import sampling
 from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts, symmetric_prior
-from sklearn_cvb.hmm.units import tally_of
+from sklearn_cvb.hmm.tallies import tally_of
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.lattice import cells_for
 
