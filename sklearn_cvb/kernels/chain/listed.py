@@ -26,9 +26,9 @@ from sklearn_cvb.kernels.jit import few, jit, jit_inline
 CERTAIN, FIXED, SHARED, ENTRY, BORDER, INSIDE, TOKEN, LAST, UNSEEN, SILENT = range(10)
 N_PARTS = 10
 
-# Rows of the buffer by state: 1 / emit, 1 / (emit * out), and posteriors added up over all tokens,
-# over the last one, and over those without an observation.
-_EMITTED, _WEIGHT, _EVERY, _LAST, _UNSEEN = range(5)
+# Rows of the buffer by state: 1 / emit, 1 / (emit * out), and posteriors added up over certain
+# tokens, over all tokens, and over the last one.
+_EMITTED, _WEIGHT, _CERTAIN, _EVERY, _LAST = range(5)
 N_ROWS = 5
 
 
@@ -77,49 +77,23 @@ def _part(items, at, part):
 
 
 @jit_inline
-def _total_states(items, spot, posterior, by_state):
-    """Add up posteriors by state: of all tokens, of the last one, of those without observation."""
-    at, entry, n_entries = spot[0], spot[1], spot[3]
+def _count_certain(items, at, by_state):
+    """Count the certain tokens by state."""
     for k in range(by_state.shape[1]):
-        by_state[_EVERY, k] = 0.0
-        by_state[_LAST, k] = 0.0
-        by_state[_UNSEEN, k] = 0.0
+        by_state[_CERTAIN, k] = 0.0
     begin, end = _part(items, at, CERTAIN)
     for c in range(begin, end):
-        by_state[_EVERY, items[np.uint64(c)]] += 1.0
-    begin, end = _part(items, at, ENTRY)
-    here = entry
-    for c in range(begin, end, 2):
-        by_state[_EVERY, items[np.uint64(c + 1)]] += posterior[np.uint64(here)]
-        here += 1
-    begin, end = _part(items, at, LAST)
-    n_last = end - begin
-    here = entry + n_entries - n_last
-    for c in range(begin, end):
-        q = posterior[np.uint64(here)] if n_last > 1 else 1.0
-        by_state[_LAST, items[np.uint64(c)]] = q
-        here += 1
-    begin, end = _part(items, at, UNSEEN)
-    for c in range(begin, end, 2):
-        q = posterior[np.uint64(entry + np.int64(items[np.uint64(c)]))]
-        by_state[_UNSEEN, items[np.uint64(c + 1)]] += q
-    begin, end = _part(items, at, SILENT)
-    for c in range(begin, end):
-        by_state[_UNSEEN, items[np.uint64(c)]] += 1.0
+        by_state[_CERTAIN, items[np.uint64(c)]] += 1.0
 
 
 @jit_inline
-def _shift(items, spot, shared, posterior, pairs, by_state, sign):
-    """Take the counts of a unit out (sign -1) or put them back (1)."""
-    at, entry, pair = spot[0], spot[1], spot[2]
-    _total_states(items, spot, posterior, by_state)
+def _shift_emissions(items, spot, shared, posterior, by_state, sign):
+    """Shift the cells of emissions, and add up posteriors by state."""
+    at, entry = spot[0], spot[1]
+    emission, least = shared.emission, shared.least
     for k in range(by_state.shape[1]):
-        emitted = by_state[_EVERY, k] - by_state[_UNSEEN, k]
-        left = by_state[_EVERY, k] - by_state[_LAST, k]
-        shared.emit[k] = max(shared.emit[k] + sign * emitted, shared.least_emit[k])
-        shared.out[k] = max(shared.out[k] + sign * left, shared.least_out[k])
-    emission, steps = shared.emission, shared.steps
-    least, least_step = shared.least, shared.least_step
+        by_state[_EVERY, k] = by_state[_CERTAIN, k]
+        by_state[_LAST, k] = 0.0
     begin, end = _part(items, at, SHARED)
     for c in range(begin, end):
         cell = items[np.uint64(c)]
@@ -127,9 +101,44 @@ def _shift(items, spot, shared, posterior, pairs, by_state, sign):
     begin, end = _part(items, at, ENTRY)
     here = entry
     for c in range(begin, end, 2):
-        cell = items[np.uint64(c)]
-        emission[cell] = max(emission[cell] + sign * posterior[np.uint64(here)], least)
+        cell, q = items[np.uint64(c)], posterior[np.uint64(here)]
+        emission[cell] = max(emission[cell] + sign * q, least)
+        by_state[_EVERY, items[np.uint64(c + 1)]] += q
         here += 1
+
+
+@jit_inline
+def _shift_totals(items, spot, shared, posterior, by_state, sign):
+    """Shift the totals of emissions, and of transitions, which the last token has none of."""
+    at, entry, n_entries = spot[0], spot[1], spot[3]
+    begin, end = _part(items, at, LAST)
+    n_last = end - begin
+    here = entry + n_entries - n_last
+    for c in range(begin, end):
+        by_state[_LAST, items[np.uint64(c)]] = posterior[np.uint64(here)] if n_last > 1 else 1.0
+        here += 1
+    # Tokens without observation emit nothing.
+    begin, end = _part(items, at, UNSEEN)
+    for c in range(begin, end, 2):
+        q = posterior[np.uint64(entry + np.int64(items[np.uint64(c)]))]
+        shared.emit[items[np.uint64(c + 1)]] -= sign * q
+    begin, end = _part(items, at, SILENT)
+    for c in range(begin, end):
+        shared.emit[items[np.uint64(c)]] -= sign
+    for k in range(by_state.shape[1]):
+        every = by_state[_EVERY, k]
+        left = every - by_state[_LAST, k]
+        shared.emit[k] = max(shared.emit[k] + sign * every, shared.least_emit[k])
+        shared.out[k] = max(shared.out[k] + sign * left, shared.least_out[k])
+
+
+@jit_inline
+def _shift(items, spot, shared, posterior, pairs, by_state, sign):
+    """Take the counts of a unit out (sign -1) or put them back (1)."""
+    at, entry, pair = spot[0], spot[1], spot[2]
+    _shift_emissions(items, spot, shared, posterior, by_state, sign)
+    _shift_totals(items, spot, shared, posterior, by_state, sign)
+    steps, least_step = shared.steps, shared.least_step
     begin, end = _part(items, at, FIXED)
     for c in range(begin, end):
         step = items[np.uint64(c)]
@@ -373,6 +382,7 @@ def pass_over_lists(steps, span, shared, lists, stored, buffers):
         entry, pair = lists.entry[i], lists.pair[i]
         spot = (lists.begin[i], entry, pair, lists.entry[i + 1] - entry)
         posterior, pairs = stored.posterior, stored.pairs
+        _count_certain(items, spot[0], by_state)
         if steps & TAKE_OUT:
             _shift(items, spot, shared, posterior, pairs, by_state, -1.0)
         if steps & INFER:

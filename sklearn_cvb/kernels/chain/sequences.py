@@ -161,19 +161,21 @@ def _shift_blocks(i, shared, sequences, posterior, pairs, by_state, sign):
         right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
         following = position + (n_left if n_left > 1 else 0)
         for a in range(n_left):
-            row = lattice.state[np.uint64(left + a)]
-            for b in range(n_right):
-                q = 1.0
-                if n_left > 1 and n_right > 1:
-                    q = pairs[np.uint64(at + a * n_right + b)]
-                elif n_left > 1:
-                    q = posterior[np.uint64(position + a)]
-                elif n_right > 1:
+            row = shared.transition[lattice.state[np.uint64(left + a)]]
+            if n_left > 1 and n_right > 1:
+                for b in range(n_right):
+                    to = lattice.state[np.uint64(right + b)]
+                    row[to] = max(row[to] + sign * pairs[np.uint64(at + b)], least_step)
+                at += n_right
+            elif n_right > 1:
+                for b in range(n_right):
+                    to = lattice.state[np.uint64(right + b)]
                     q = posterior[np.uint64(following + b)]
-                to = lattice.state[np.uint64(right + b)]
-                value = shared.transition[row, to] + sign * q
-                shared.transition[row, to] = max(value, least_step)
-        at += n_left * n_right if n_left > 1 and n_right > 1 else 0
+                    row[to] = max(row[to] + sign * q, least_step)
+            else:
+                to = lattice.state[np.uint64(right)]
+                q = posterior[np.uint64(position + a)] if n_left > 1 else 1.0
+                row[to] = max(row[to] + sign * q, least_step)
         position = following
     for k in range(shared.out.size):
         value = shared.out[k] + sign * by_state[_EVERY, k]
@@ -289,6 +291,13 @@ def keep_posterior(i, sequences, found, posterior):
 
 
 @jit_token
+def _add_scaled(row, weight, values, at):
+    """row += weight * values[at:]: one row at a time is a vector loop, more may overlap."""
+    for j in range(row.size):
+        row[j] += weight * values[np.uint64(at + j)]
+
+
+@jit_token
 def multiply_absence(lattice, t, work, before, position, transition, absent):
     """absent[i, j] *= 1 - q(z_t-1 = i, z_t = j) for the states allowed at t - 1 and t."""
     left, n_left = np.int64(lattice.first[t - 1]), np.int64(lattice.count[t - 1])
@@ -319,7 +328,11 @@ def _keep_pairs(i, shared, sequences, pairs, absent, work):
         n_left, n_right = np.int64(lattice.count[t - 1]), np.int64(lattice.count[t])
         now = before + n_left
         if is_summed:
-            add_outer(lattice, t, work, before, now, work.table)
+            if n_left == n_states and n_right == n_states:
+                for i in range(n_states):
+                    _add_scaled(work.table[i], work.forward[before + i], work.emission, now)
+            else:
+                add_outer(lattice, t, work, before, now, work.table)
             if absent is not None:
                 multiply_absence(lattice, t, work, before, now, shared.transition, absent)
         elif n_left > 1 and n_right > 1:
