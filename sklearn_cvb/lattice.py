@@ -7,7 +7,6 @@ import numpy as np
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.run_lists import Lists
 from sklearn_cvb.runs import Runs, runs_of
 from sklearn_cvb.topology import Topology
 
@@ -93,8 +92,6 @@ class Problem(NamedTuple):
         For each token of `corpus` its place among the given ones; None where all are there.
     left_out : Problem or None
         The given sequences that no path can explain.
-    lists : Lists or None
-        Lists of the sequences for an algorithm that uses them.
     """
 
     corpus: Corpus
@@ -105,7 +102,6 @@ class Problem(NamedTuple):
     sequences: np.ndarray | None = None
     places: np.ndarray | None = None
     left_out: "Problem | None" = None
-    lists: Lists | None = None
 
     def among_given(self, values, of_left_out):
         """Values of all given tokens, from those of the corpus and those left out."""
