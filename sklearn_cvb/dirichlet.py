@@ -14,6 +14,9 @@ from sklearn_cvb.kernels.jit import jit, jit_token
 # The concentration never leaves this range; at its ends digamma differences lose all digits.
 _SMALLEST, _LARGEST = 1e-10, 1e10
 
+# From so many cells on, those with equal counts share the work.
+_MANY = 1000
+
 
 @jit_token
 def exp_digamma_scalar(x):
@@ -163,6 +166,17 @@ def log_evidence(counts, prior_cells, count_totals, prior_totals):
         np.sum(gammaln(counts + prior_cells) - gammaln(prior_cells))
         - np.sum(gammaln(count_totals + prior_totals) - gammaln(prior_totals))
     )
+
+
+def log_rising(counts, prior):
+    """Sum of log Gamma(C + u) - log Gamma(u) over whole counts C with prior u."""
+    if len(counts) > _MANY and prior.min() == prior.max():
+        # Most of many cells have one of a few small counts.
+        times = np.bincount(counts.astype(np.intp))
+        counts = np.flatnonzero(times)
+        return float(times[counts] @ (gammaln(counts + prior[0]) - gammaln(prior[0])))
+    used = counts > 0
+    return float(np.sum(gammaln(counts[used] + prior[used]) - gammaln(prior[used])))
 
 
 def log_gamma_prior(value, shape, rate):
