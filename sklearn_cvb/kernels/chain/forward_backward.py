@@ -16,12 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.chain.pairs import add_outer
-from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.jit import jit, jit_token, jit_token_reduction
 
 # Below this scale, or above this backward message, mass may have been lost: use log space.
 _SMALLEST_SCALE = 1e-290
 _LARGEST_MESSAGE = 1e280
-_SUSPICIOUS_MESSAGE = 1e-200
 
 # Up to so many states a table of transitions stays in the nearest cache, wherever rows are read.
 _CACHED_STATES = 64
@@ -89,23 +88,46 @@ class Work(NamedTuple):
     scales: np.ndarray
 
 
-@jit_allocating
-def work_for(begins, ends, count, n_states):
-    """Allocate buffers that fit the longest of the given stretches of tokens."""
-    entries = 1
-    length = 1
-    for i in range(begins.size):
-        size = 0
-        for t in range(begins[i], ends[i]):
-            size += count[t]
-        entries = max(entries, size)
-        length = max(length, ends[i] - begins[i])
+class Passes(NamedTuple):
+    """Buffers of the two passes over one sequence.
+
+    Attributes
+    ----------
+    emission, forward, posterior : ndarray of shape (n_entries,)
+        Local entries, see `forward_backward`.
+    scale : ndarray of shape (length,)
+        Scales of the forward pass.
+    """
+
+    emission: np.ndarray
+    forward: np.ndarray
+    posterior: np.ndarray
+    scale: np.ndarray
+
+
+def sequence_entries(count: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Number of (token, state) entries of each sequence."""
+    before = np.concatenate([[0], np.cumsum(count[starts[0] : starts[-1]], dtype=np.int64)])
+    return np.diff(before[starts - starts[0]])
+
+
+def passes_for(starts: np.ndarray, count: np.ndarray) -> Passes:
+    """Buffers that fit the longest of the sequences."""
+    entries = int(sequence_entries(count, starts).max(initial=1))
+    length = int(np.diff(starts).max(initial=1))
+    return Passes(np.empty(entries), np.empty(entries), np.empty(entries), np.empty(length))
+
+
+def work_for(begins: np.ndarray, ends: np.ndarray, count: np.ndarray, n_states: int) -> Work:
+    """Buffers that fit the longest of the given stretches of tokens."""
+    before = np.concatenate([[0], np.cumsum(count, dtype=np.int64)])
+    entries = int((before[ends] - before[begins]).max(initial=1))
+    length = int((ends - begins).max(initial=1))
     return work_of_size(entries, length, n_states, n_states * n_states)
 
 
-@jit_allocating
-def work_of_size(entries, length, n_states, block):
-    """Allocate buffers for so many entries, tokens and entries of pair marginals."""
+def work_of_size(entries: int, length: int, n_states: int, block: int) -> Work:
+    """Buffers for so many entries, tokens and entries of pair marginals."""
     return Work(
         np.empty(entries),
         np.empty(entries),

@@ -97,6 +97,26 @@ def forward_backward_log(start, transition, lattice, begin, end, size, work):
 
 
 @jit
+def marginals_log(log_weights, lattice, begin, end, smooth, passes, target):
+    """`sklearn_cvb.kernels.chain.decoding.marginals` of one sequence, in log space.
+
+    Fills `target`, the entries of the sequence, unless it is empty. Returns log p(x), -inf where no
+    path explains the sequence: `target` is left as it is.
+    """
+    size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, passes.emission)
+    log_z = forward_backward_log(
+        log_weights.start, log_weights.transition, lattice, begin, end, size, passes
+    )
+    if log_z > -math.inf and target.size:
+        for position in range(size):
+            if smooth:
+                target[position] = passes.posterior[position]
+            else:
+                target[position] = math.exp(passes.forward[position])
+    return log_z
+
+
+@jit
 def expected_counts_log(log_weights, lattice, starts, work, counts, log_z):
     """E-step in log space for the sequences whose `log_z` is NaN; -inf where impossible."""
     for i in range(starts.size - 1):
