@@ -11,7 +11,6 @@ import numpy as np
 
 from sklearn_cvb.kernels.chain.forward_backward import (
     Lattice,
-    Passes,
     Weights,
     backward_pass,
     fill_emission,

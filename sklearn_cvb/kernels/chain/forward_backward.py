@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.chain.pairs import add_outer
-from sklearn_cvb.kernels.jit import jit, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
 
 # Below this scale, or above this backward message, mass may have been lost: use log space.
 _SMALLEST_SCALE = 1e-290
@@ -142,7 +142,7 @@ def work_of_size(entries: int, length: int, n_states: int, block: int) -> Work:
     )
 
 
-@jit
+@jit_inline
 def fill_emission(weights, lattice, begin, end, unobserved, target):
     """Copy the emission weights of one sequence to `target`; return the number of entries."""
     position = 0
@@ -155,7 +155,7 @@ def fill_emission(weights, lattice, begin, end, unobserved, target):
     return position
 
 
-@jit_token
+@jit_inline
 def advance_dense(transition, message, result):
     """result[j] = sum over i of message[i] transition[i, j], all states allowed on both sides."""
     n_states = transition.shape[0]
@@ -193,7 +193,7 @@ def column_product(transition, to, message, before):
     return total + s1 + s2 + s3
 
 
-@jit_token
+@jit_inline
 def advance_lattice(transition, lattice, message, before, t, result, position):
     """Same as `advance_dense` for the states allowed at tokens t - 1 and t."""
     n_states = transition.shape[0]
@@ -208,17 +208,17 @@ def advance_lattice(transition, lattice, message, before, t, result, position):
             row = transition[lattice.state[np.uint64(left + i)]]
             for j in range(n_states):
                 result[np.uint64(position + j)] += weight * row[np.uint64(j)]
-        return
-    for j in range(n_right):
-        to = lattice.state[np.uint64(right + j)]
-        total = 0.0
-        if n_left == n_states:
-            total = column_product(transition, to, message, before)
-        else:
-            for i in range(n_left):
-                step = transition[lattice.state[np.uint64(left + i)], to]
-                total += message[np.uint64(before + i)] * step
-        result[np.uint64(position + j)] = total
+    else:
+        for j in range(n_right):
+            to = lattice.state[np.uint64(right + j)]
+            total = 0.0
+            if n_left == n_states:
+                total = column_product(transition, to, message, before)
+            else:
+                for i in range(n_left):
+                    step = transition[lattice.state[np.uint64(left + i)], to]
+                    total += message[np.uint64(before + i)] * step
+            result[np.uint64(position + j)] = total
 
 
 @jit_token_reduction
@@ -253,7 +253,7 @@ def _four_row_products(r0, r1, r2, r3, message):
     return s0, s1, s2, s3
 
 
-@jit_token
+@jit_inline
 def retreat_dense(transition, message, result):
     """result[i] = sum over j of transition[i, j] message[j], all states allowed on both sides."""
     whole = result.size - result.size % 4 if result.size <= _CACHED_STATES else 0
@@ -268,7 +268,7 @@ def retreat_dense(transition, message, result):
         result[i] = _row_product(transition[i], message, 0)
 
 
-@jit_token
+@jit_inline
 def retreat_lattice(transition, lattice, message, following, t, result, position):
     """Same as `retreat_dense` for the states allowed at tokens t and t + 1."""
     n_states = transition.shape[0]
@@ -283,17 +283,17 @@ def retreat_lattice(transition, lattice, message, following, t, result, position
             weight = message[np.uint64(following + j)]
             for i in range(n_states):
                 result[np.uint64(position + i)] += transition[np.uint64(i), to] * weight
-        return
-    for i in range(n_left):
-        row = transition[lattice.state[np.uint64(left + i)]]
-        total = 0.0
-        if n_right == n_states:
-            total = _row_product(row, message, following)
-        else:
-            for j in range(n_right):
-                to = lattice.state[np.uint64(right + j)]
-                total += row[to] * message[np.uint64(following + j)]
-        result[np.uint64(position + i)] = total
+    else:
+        for i in range(n_left):
+            row = transition[lattice.state[np.uint64(left + i)]]
+            total = 0.0
+            if n_right == n_states:
+                total = _row_product(row, message, following)
+            else:
+                for j in range(n_right):
+                    to = lattice.state[np.uint64(right + j)]
+                    total += row[to] * message[np.uint64(following + j)]
+            result[np.uint64(position + i)] = total
 
 
 @jit_token_reduction
@@ -318,7 +318,7 @@ def _weigh_back(message, emission, position, n, inverse):
     return total
 
 
-@jit
+@jit_called
 def forward_pass(start, transition, lattice, begin, end, emission, message, scale):
     """Scaled forward messages (probability space).
 
@@ -358,7 +358,7 @@ def forward_pass(start, transition, lattice, begin, end, emission, message, scal
     return log_z + math.log(product)
 
 
-@jit
+@jit_called
 def backward_pass(transition, lattice, begin, end, size, emission, message, scale):
     """Scaled backward messages (probability space).
 
@@ -411,7 +411,7 @@ def forward_backward(start, transition, lattice, begin, end, size, work):
     return log_z
 
 
-@jit
+@jit_inline
 def add_unary(lattice, begin, end, posterior, start, emission):
     """Add one sequence's posteriors to the start and emission counts."""
     first = lattice.first[begin]
