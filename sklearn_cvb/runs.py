@@ -46,11 +46,6 @@ class Runs(NamedTuple):
     transition: np.ndarray
     emission: np.ndarray
 
-    @property
-    def longest(self):
-        """Most tokens of a run."""
-        return int((self.end - self.begin).max(initial=1))
-
 
 def runs_of(lattice: Lattice, starts: np.ndarray, n_states: int, n_cells: int) -> Runs:
     """Find the ambiguous runs of a corpus and what is certain.
@@ -65,25 +60,28 @@ def runs_of(lattice: Lattice, starts: np.ndarray, n_states: int, n_cells: int) -
     -------
     Runs
     """
-    certain = lattice.count == 1
-    # The token before or after is another's where a sequence begins or ends.
-    first, last = np.zeros((2, len(certain)), bool)
-    first[starts[:-1]] = last[starts[1:] - 1] = True
-    begin = np.flatnonzero(~certain & (first | np.append(True, certain[:-1])))
-    end = np.flatnonzero(~certain & (last | np.append(certain[1:], True))) + 1
+    start, transition, emission = certain_counts(lattice, starts, n_states, n_cells)
     settled = _settled(lattice, n_cells)
-    start, transition, emission = _certain_counts(lattice, certain, first, n_states, n_cells)
     return Runs(
-        begin.astype(np.int32),
-        end.astype(np.int32),
-        np.searchsorted(begin, starts),
-        bool(certain.any()),
+        *spans_of(lattice, starts),
+        bool((lattice.count == 1).any()),
         settled,
-        *_settled_counts(lattice, starts, certain, settled, emission),
+        *_settled_counts(lattice, starts, settled, emission),
         start,
         transition,
         emission,
     )
+
+
+def spans_of(lattice: Lattice, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where runs begin and end, and the first run of each sequence (see `Runs`)."""
+    ambiguous = lattice.count > 1
+    # The token before or after is another's where a sequence begins or ends.
+    first, last = np.zeros((2, len(ambiguous)), bool)
+    first[starts[:-1]] = last[starts[1:] - 1] = True
+    begin = np.flatnonzero(ambiguous & (first | np.append(True, ~ambiguous[:-1])))
+    end = np.flatnonzero(ambiguous & (last | np.append(~ambiguous[1:], True))) + 1
+    return begin.astype(np.int32), end.astype(np.int32), np.searchsorted(begin, starts)
 
 
 def _settled(lattice, n_cells):
@@ -100,24 +98,27 @@ def _settled(lattice, n_cells):
     return settled
 
 
-def _certain_counts(lattice, certain, first, n_states, n_cells):
+def certain_counts(
+    lattice: Lattice, starts: np.ndarray, n_states: int, n_cells: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts of start states, transitions and emissions in which all tokens are certain."""
+    certain, first = lattice.count == 1, np.zeros(len(lattice.count), bool)
+    first[starts[:-1]] = True
     slot = lattice.first[certain]
     state, cell = lattice.state[slot].astype(np.int64), lattice.cell[slot]
     start = np.bincount(state[first[certain]], minlength=n_states)
-    # A pair is two tokens that are neighbours and so stand side by side among the certain ones.
-    right = (certain[1:] & certain[:-1] & ~first[1:])[certain[1:]]
-    right = right if not certain[0] else np.append(False, right)
-    to = np.flatnonzero(right)
+    # Two neighbours that both are certain stand side by side among the certain tokens, too.
+    follows = np.append(False, certain[:-1]) & ~first
+    to = np.flatnonzero(follows[certain])
     pairs = np.bincount(state[to - 1] * n_states + state[to], minlength=n_states**2)
     emission = np.bincount(cell[cell >= 0], minlength=n_cells)
     return start.astype(float), pairs.reshape(n_states, -1).astype(float), emission.astype(float)
 
 
-def _settled_counts(lattice, starts, certain, settled, emission):
+def _settled_counts(lattice, starts, settled, emission):
     """Settled cells, their counts without a sequence, and how many tokens need them."""
     n_cells = len(settled)
-    tokens = np.flatnonzero(certain)
+    tokens = np.flatnonzero(lattice.count == 1)
     cell = lattice.cell[lattice.first[tokens]].astype(np.int64)
     kept = cell >= 0
     kept[kept] = settled[cell[kept]]

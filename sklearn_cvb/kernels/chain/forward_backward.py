@@ -428,27 +428,25 @@ def add_unary(lattice, begin, end, posterior, start, emission):
 
 
 @jit
-def expected_counts(weights, lattice, starts, work, counts, log_z):
-    """E-step: add the expected counts of all sequences to `counts`, fill `log_z`.
+def expected_counts(weights, lattice, starts, members, passes, counts, log_z):
+    """E-step over the sequences `members`: add to `counts`, fill their `log_z`.
 
-    Probability space. A sequence whose `log_z` comes back as NaN adds nothing and wants
-    `expected_counts_log`.
+    ``counts.transition`` receives the sums over t of forward_t-1(i) g_t(j) (see `backward_pass`):
+    times transition[i, j] they are expected counts. A sequence that float64 may lose adds nothing;
+    its log Z is NaN.
     """
-    work.table[:] = 0.0
-    for i in range(starts.size - 1):
+    for m in range(members.size):
+        i = members[m]
         begin, end = starts[i], starts[i + 1]
-        size = fill_emission(weights.emission, lattice, begin, end, 1.0, work.emission)
+        size = fill_emission(weights.emission, lattice, begin, end, 1.0, passes.emission)
         log_z[i] = forward_backward(
-            weights.start, weights.transition, lattice, begin, end, size, work
+            weights.start, weights.transition, lattice, begin, end, size, passes
         )
         if math.isnan(log_z[i]):
             continue
-        add_unary(lattice, begin, end, work.posterior, counts.start, counts.emission)
+        add_unary(lattice, begin, end, passes.posterior, counts.start, counts.emission)
         before = 0
         for t in range(begin + 1, end):
             position = before + lattice.count[t - 1]
-            add_outer(lattice, t, work, before, position, work.table)
+            add_outer(lattice, t, passes, before, position, counts.transition)
             before = position
-    for i in range(work.table.shape[0]):
-        for j in range(work.table.shape[1]):
-            counts.transition[i, j] += work.table[i, j] * weights.transition[i, j]
