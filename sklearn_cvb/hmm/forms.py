@@ -358,7 +358,7 @@ def _count_certain(weights, cells, form, problem):
         held = times > 0
         if not (table[held] > 0).all():
             return _Share(form.certain, 0.0, _without_weight(weights, form))
-        total += float(times[held] @ np.log(table[held]))
+        total += float(np.sum(times[held] * np.log(table[held])))
     return _Share(HMMCounts(*map(np.copy, form.certain)), total)
 
 

@@ -1,5 +1,6 @@
 """Where a fit starts: posteriors of the training tokens, or weights for a first E-step."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +23,10 @@ from sklearn_cvb.lattice import entry_cells, entry_states, n_entries
 _UNAMBIGUOUS_COUNT = 0.1
 # How unevenly the word start spreads a word over states.
 _WORD_CONCENTRATION = 0.1
-# So many tokens at a time: what is laid out for them takes little memory.
-_BLOCK = 2**16
+# So many entries at a time: what is laid out for them takes little memory.
+_BLOCK = 2**18
+# With more of all entries than this in use a product is faster in tables.
+_DENSE = 0.15
 
 
 class Start(NamedTuple):
@@ -49,16 +52,23 @@ def neighbour_products(lattice, starts, posterior, n_states):
     total, position = np.zeros((n_states, n_states)), 0
     first = np.zeros(len(lattice.count), bool)
     first[starts[:-1]] = True
-    for begin in range(0, len(first), _BLOCK):
+    step = max(1, _BLOCK // n_states)
+    for begin in range(0, len(first), step):
         # A block ends with the token that the next one begins with.
-        count = lattice.count[begin : begin + _BLOCK + 1]
-        bounds = np.concatenate([[0], np.cumsum(count)])
-        tokens = lattice._replace(first=lattice.first[begin : begin + _BLOCK + 1], count=count)
-        entries = posterior[position : position + bounds[-1]]
-        table = csr_array((entries, entry_states(tokens), bounds), shape=(len(count), n_states))
-        inside = np.flatnonzero(~first[begin + 1 : begin + _BLOCK + 1])
-        total += (table[inside].T @ table[inside + 1]).toarray()
-        position += bounds[min(_BLOCK, len(count))]
+        block = slice(begin, begin + step + 1)
+        tokens = lattice._replace(first=lattice.first[block], count=lattice.count[block])
+        bounds = np.concatenate([[0], np.cumsum(tokens.count)])
+        entries, states = posterior[position : position + bounds[-1]], entry_states(tokens)
+        # No token is before the first one of a sequence.
+        right = np.where(np.repeat(first[block], tokens.count), 0.0, entries)
+        shape, cut = (len(bounds) - 2, n_states), bounds[1]
+        before = csr_array((entries[: bounds[-2]], states[: bounds[-2]], bounds[:-1]), shape=shape)
+        after = csr_array((right[cut:], states[cut:], bounds[1:] - cut), shape=shape)
+        if len(entries) > _DENSE * math.prod(shape):
+            total += before.toarray().T @ after.toarray()
+        else:
+            total += before.T @ after
+        position += bounds[min(step, len(tokens.count))]
     return total
 
 
