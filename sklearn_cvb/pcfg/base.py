@@ -8,9 +8,9 @@ import numpy as np
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.kernels.tree import Brackets, Lexicon
-from sklearn_cvb.kernels.tree_forest import Forest
-from sklearn_cvb.kernels.tree_tables import DenseRules
+from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon
+from sklearn_cvb.kernels.tree.forests import Forest
+from sklearn_cvb.kernels.tree.tables import DenseRules
 from sklearn_cvb.pcfg.concentrations import check_alpha, first_alpha
 from sklearn_cvb.pcfg.forms import forms_of
 from sklearn_cvb.pcfg.grammar import Grammar, grammar_from

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.kernels.tree.leave_out import Shares
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
-from sklearn_cvb.pcfg.leave_out import Shares
 from sklearn_cvb.pcfg.shares import (
     counts_of,
     first_shares,

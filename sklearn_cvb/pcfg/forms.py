@@ -7,10 +7,7 @@ for what is too large to be listed.
 
 import numpy as np
 
-from sklearn_cvb.kernels.tree_dense import dense_rule_counts
-from sklearn_cvb.kernels.tree_dense_sentences import dense_room_for, sample_trees_by_tables
-from sklearn_cvb.kernels.tree_forest import forest_of
-from sklearn_cvb.kernels.tree_forest_inside import (
+from sklearn_cvb.kernels.tree.forest_inference import (
     best_forest_trees,
     expected_forest_counts,
     forest_work_for,
@@ -18,9 +15,12 @@ from sklearn_cvb.kernels.tree_forest_inside import (
     sample_forest_trees,
     trimmed,
 )
-from sklearn_cvb.kernels.tree_inside import expected_rule_counts
-from sklearn_cvb.kernels.tree_sampling import sample_trees
-from sklearn_cvb.kernels.tree_tables import dense_rules_of, is_full, work_for
+from sklearn_cvb.kernels.tree.forests import forest_of
+from sklearn_cvb.kernels.tree.lists import expected_rule_counts
+from sklearn_cvb.kernels.tree.sampling import sample_trees
+from sklearn_cvb.kernels.tree.table_products import dense_rule_counts
+from sklearn_cvb.kernels.tree.table_sentences import dense_room_for, sample_trees_by_tables
+from sklearn_cvb.kernels.tree.tables import dense_rules_of, is_full, work_for
 from sklearn_cvb.pcfg.parameters import cells_of, empty_rule_counts, tree_weights
 from sklearn_cvb.pcfg.prediction import best_trees
 

@@ -5,10 +5,10 @@ from numbers import Real
 
 import numpy as np
 
-from sklearn_cvb.kernels.tree_forest_inside import forest_work_for, room_for_trees, trimmed
-from sklearn_cvb.pcfg.forest_sweeps import sweep_forest_hastings
+from sklearn_cvb.kernels.tree.forest_inference import forest_work_for, room_for_trees, trimmed
+from sklearn_cvb.kernels.tree.forest_sweeps import sweep_forest_hastings
+from sklearn_cvb.kernels.tree.hastings import sweep_hastings, sweep_hastings_by_tables
 from sklearn_cvb.pcfg.forms import dense_room_of
-from sklearn_cvb.pcfg.proposals import sweep_hastings, sweep_hastings_by_tables
 from sklearn_cvb.pcfg.samplers import SamplingPCFG
 from sklearn_cvb.pcfg.shares import tally_of
 from sklearn_cvb.validation import InvalidParameterError

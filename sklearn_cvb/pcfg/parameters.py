@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import digamma
 
 from sklearn_cvb.dirichlet import exp_digamma
-from sklearn_cvb.kernels.tree import RuleCounts, TreeWeights
-from sklearn_cvb.kernels.tree_charts import fill_closure
+from sklearn_cvb.kernels.tree.arrays import RuleCounts, TreeWeights
+from sklearn_cvb.kernels.tree.charts import fill_closure
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_RATIO = 1e-280

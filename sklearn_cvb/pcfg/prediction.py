@@ -8,9 +8,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.kernels.tree import brackets_of
-from sklearn_cvb.kernels.tree_decoding import viterbi_trees
-from sklearn_cvb.kernels.tree_inside import log_likelihood
+from sklearn_cvb.kernels.tree.arrays import brackets_of
+from sklearn_cvb.kernels.tree.decoding import viterbi_trees
+from sklearn_cvb.kernels.tree.lists import log_likelihood
 from sklearn_cvb.pcfg.layout import lexicon_for
 from sklearn_cvb.pcfg.parameters import log_tree_weights, posterior_mean, tree_weights
 from sklearn_cvb.pcfg.sampling import object_array, sample_trees

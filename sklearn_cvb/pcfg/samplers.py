@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.kernels.tree import Trees
+from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
 from sklearn_cvb.pcfg.forms import drawn_trees

@@ -5,12 +5,11 @@ A share is a `Shares`, or with a forest one expected count for each of the sente
 
 import numpy as np
 
-from sklearn_cvb.kernels.tree import TreeWeights
-from sklearn_cvb.kernels.tree_decoding import viterbi_trees
-from sklearn_cvb.kernels.tree_forest_inside import forest_work_for, room_for_trees, trimmed
-from sklearn_cvb.pcfg.forest_sweeps import left_out_forest_trees, score_forest, sweep_forest
-from sklearn_cvb.pcfg.forms import cells_of_forest, dense_room_of, expected_forest
-from sklearn_cvb.pcfg.leave_out import (
+from sklearn_cvb.kernels.tree.arrays import TreeWeights
+from sklearn_cvb.kernels.tree.decoding import viterbi_trees
+from sklearn_cvb.kernels.tree.forest_inference import forest_work_for, room_for_trees, trimmed
+from sklearn_cvb.kernels.tree.forest_sweeps import left_out_forest_trees, score_forest, sweep_forest
+from sklearn_cvb.kernels.tree.leave_out import (
     Shares,
     Tally,
     add_share,
@@ -20,6 +19,7 @@ from sklearn_cvb.pcfg.leave_out import (
     weigh,
     weights_for,
 )
+from sklearn_cvb.pcfg.forms import cells_of_forest, dense_room_of, expected_forest
 from sklearn_cvb.pcfg.parameters import log_weights, totals_of, tree_weights
 from sklearn_cvb.pcfg.trees import joined
 

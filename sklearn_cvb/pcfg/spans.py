@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from sklearn_cvb.kernels.tree import brackets_of
-from sklearn_cvb.kernels.tree_best import k_best_trees
-from sklearn_cvb.kernels.tree_inside import span_posteriors
+from sklearn_cvb.kernels.tree.arrays import brackets_of
+from sklearn_cvb.kernels.tree.k_best import k_best_trees
+from sklearn_cvb.kernels.tree.lists import span_posteriors
 from sklearn_cvb.pcfg.trees import to_nltk
 
 

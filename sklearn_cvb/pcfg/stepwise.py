@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_allocating
-from sklearn_cvb.kernels.tree import RuleCounts
-from sklearn_cvb.kernels.tree_charts import chart_for, fill_closure, longest_of
-from sklearn_cvb.kernels.tree_dense_sentences import infer_by_tables
-from sklearn_cvb.kernels.tree_forest_inside import forest_work_for, infer_sentence
-from sklearn_cvb.kernels.tree_inside import inside, outside
+from sklearn_cvb.kernels.tree.arrays import RuleCounts
+from sklearn_cvb.kernels.tree.charts import chart_for, fill_closure, longest_of
+from sklearn_cvb.kernels.tree.forest_inference import forest_work_for, infer_sentence
+from sklearn_cvb.kernels.tree.leave_out import weights_for
+from sklearn_cvb.kernels.tree.lists import inside, outside
+from sklearn_cvb.kernels.tree.table_sentences import infer_by_tables
 from sklearn_cvb.pcfg.concentrations import Alpha
 from sklearn_cvb.pcfg.forms import dense_room_of
-from sklearn_cvb.pcfg.leave_out import weights_for
 from sklearn_cvb.pcfg.parameters import totals_of
 
 # Below this the common divisor is multiplied out.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_cvb.kernels.tree import Trees, brackets_of
+from sklearn_cvb.kernels.tree.arrays import Trees, brackets_of
 
 _FORM = (
     "y holds one nltk.Tree, bracketed string or list of spans (begin, end) or (begin, end, label) "

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
-from sklearn_cvb.kernels.tree_charts import (
+from sklearn_cvb.kernels.tree.charts import (
     FORBIDDEN,
     FREE,
     allow,
@@ -21,7 +21,7 @@ from sklearn_cvb.kernels.tree_charts import (
     restrict,
     span_at,
 )
-from sklearn_cvb.kernels.tree_nodes import empty_trees, push, put, resized
+from sklearn_cvb.kernels.tree.nodes import empty_trees, push, put, resized
 
 # What stands in place of a split.
 _UNARY, _TERMINAL = -1, -2

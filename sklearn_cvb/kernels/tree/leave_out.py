@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
-from sklearn_cvb.kernels.tree import RuleCounts, TreeWeights
-from sklearn_cvb.kernels.tree_charts import chart_for, fill_closure, longest_of
-from sklearn_cvb.kernels.tree_dense_sentences import infer_by_tables
-from sklearn_cvb.kernels.tree_inside import inside, outside
+from sklearn_cvb.kernels.tree.arrays import RuleCounts, TreeWeights
+from sklearn_cvb.kernels.tree.charts import chart_for, fill_closure, longest_of
+from sklearn_cvb.kernels.tree.lists import inside, outside
+from sklearn_cvb.kernels.tree.table_sentences import infer_by_tables
 
 
 class Tally(NamedTuple):

@@ -1,7 +1,7 @@
 """Inside and outside weights of the spans of a sentence, and the expected counts of rules.
 
 Only rules whose parts derive something are looked at. Charts are those of
-`sklearn_cvb.kernels.tree_charts`. Equations of Wang and Blunsom (2013), section 2.2; expected
+`sklearn_cvb.kernels.tree.charts`. Equations of Wang and Blunsom (2013), section 2.2; expected
 counts with unary chains by their geometric series: outside times weight times inside, both closed.
 """
 
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
-from sklearn_cvb.kernels.tree import RuleCounts
-from sklearn_cvb.kernels.tree_charts import (
+from sklearn_cvb.kernels.tree.arrays import RuleCounts
+from sklearn_cvb.kernels.tree.charts import (
     FORBIDDEN,
     FREE,
     NOTHING,
@@ -29,7 +29,7 @@ from sklearn_cvb.kernels.tree_charts import (
     scatter,
     span_at,
 )
-from sklearn_cvb.kernels.tree_log_space import inside_log, outside_log
+from sklearn_cvb.kernels.tree.lists_log import inside_log, outside_log
 
 _LOG_2 = math.log(2.0)
 

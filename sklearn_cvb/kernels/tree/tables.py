@@ -12,7 +12,7 @@ import numpy as np
 from sklearn_cvb.kernels.chain.side_by_side import _aligned
 from sklearn_cvb.kernels.jit import jit
 from sklearn_cvb.kernels.tiles import LANES, ROWS
-from sklearn_cvb.kernels.tree import Rules
+from sklearn_cvb.kernels.tree.arrays import Rules
 
 # Spans whose rows are products at a time: a few tiles, so that they stay in the cache.
 CHUNK = 4 * ROWS
@@ -84,7 +84,7 @@ class DenseCharts(NamedTuple):
     inside, outside : ndarray of shape (n_spans, n_symbols)
         Scaled weights.
     exponent, gate : ndarray of shape (n_spans,), int64
-        As in `sklearn_cvb.kernels.tree_charts.Chart`.
+        As in `sklearn_cvb.kernels.tree.charts.Chart`.
     entry : ndarray of shape (n_spans,), int64
         First lexicon entry of each span, or of those after it.
     place, allowed, labels, block : ndarray

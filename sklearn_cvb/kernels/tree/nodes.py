@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_allocating
-from sklearn_cvb.kernels.tree import Trees
+from sklearn_cvb.kernels.tree.arrays import Trees
 
 
 @jit_allocating

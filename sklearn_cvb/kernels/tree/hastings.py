@@ -9,12 +9,12 @@ import math
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_allocating
-from sklearn_cvb.kernels.tree_charts import chart_for, longest_of
-from sklearn_cvb.kernels.tree_dense_sentences import inside_by_tables
-from sklearn_cvb.kernels.tree_inside import inside
-from sklearn_cvb.kernels.tree_nodes import empty_trees, put, resized
-from sklearn_cvb.kernels.tree_sampling import sample_tree
-from sklearn_cvb.pcfg.leave_out import add_count, rule_mean, weigh, weights_for
+from sklearn_cvb.kernels.tree.charts import chart_for, longest_of
+from sklearn_cvb.kernels.tree.leave_out import add_count, rule_mean, weigh, weights_for
+from sklearn_cvb.kernels.tree.lists import inside
+from sklearn_cvb.kernels.tree.nodes import empty_trees, put, resized
+from sklearn_cvb.kernels.tree.sampling import sample_tree
+from sklearn_cvb.kernels.tree.table_sentences import inside_by_tables
 
 
 @jit

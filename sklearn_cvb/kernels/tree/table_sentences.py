@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_allocating
-from sklearn_cvb.kernels.tree_charts import Chart, chart_for
-from sklearn_cvb.kernels.tree_dense import dense_inside, dense_rule_counts
-from sklearn_cvb.kernels.tree_inside import inside, outside
-from sklearn_cvb.kernels.tree_nodes import empty_trees, resized
-from sklearn_cvb.kernels.tree_sampling import sample_tree
-from sklearn_cvb.kernels.tree_tables import DenseRules, DenseWork, work_for
+from sklearn_cvb.kernels.tree.charts import Chart, chart_for
+from sklearn_cvb.kernels.tree.lists import inside, outside
+from sklearn_cvb.kernels.tree.nodes import empty_trees, resized
+from sklearn_cvb.kernels.tree.sampling import sample_tree
+from sklearn_cvb.kernels.tree.table_products import dense_inside, dense_rule_counts
+from sklearn_cvb.kernels.tree.tables import DenseRules, DenseWork, work_for
 
 
 class DenseRoom(NamedTuple):

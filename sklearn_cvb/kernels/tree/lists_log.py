@@ -1,6 +1,6 @@
 """Inside and outside weights in log space, for weights so unequal that a tree's items were dropped.
 
-Same charts, spans and results as `sklearn_cvb.kernels.tree_inside`, which falls back on this where
+Same charts, spans and results as `sklearn_cvb.kernels.tree.lists`, which falls back on this where
 it finds no tree. Slow and safe; weights come as they are, and chains of unary rules are summed
 within cycles before logs are taken.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.chain.log_space import log_add
 from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.kernels.tree_charts import (
+from sklearn_cvb.kernels.tree.charts import (
     FORBIDDEN,
     FREE,
     allow,

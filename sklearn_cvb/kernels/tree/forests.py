@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.kernels.tree_charts import FORBIDDEN, FREE, allow, restrict, span_at
+from sklearn_cvb.kernels.tree.charts import FORBIDDEN, FREE, allow, restrict, span_at
 
 
 class Forest(NamedTuple):

@@ -1,6 +1,6 @@
 """Sweeps over the sentences of a forest: the same updates as those by lists of rules.
 
-See `sklearn_cvb.pcfg.leave_out` for CVB and `sklearn_cvb.pcfg.proposals` for Hastings. A sentence
+See `sklearn_cvb.kernels.tree.leave_out` for CVB and `sklearn_cvb.kernels.tree.hastings` for Hastings. A sentence
 costs what its own rules cost, whatever the size of the grammar.
 """
 
@@ -9,14 +9,14 @@ import math
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.kernels.tree_forest_inside import (
+from sklearn_cvb.kernels.tree.forest_inference import (
     best_forest_tree,
     forest_inside,
     infer_sentence,
     sample_forest_tree,
 )
-from sklearn_cvb.pcfg.leave_out import add_count, rule_mean
-from sklearn_cvb.pcfg.proposals import count_nodes, settle
+from sklearn_cvb.kernels.tree.hastings import count_nodes, settle
+from sklearn_cvb.kernels.tree.leave_out import add_count, rule_mean
 
 
 @jit

@@ -4,8 +4,8 @@ For a span the products of its parts' inside weights are summed over splits, for
 symbols: a row. One matrix product takes the rows of all spans of a width, in all sentences at hand,
 to their parents: n^3 K^2 + n^2 K^3 operations. Symbols that derive single words only ("narrow")
 keep to the borders of a span, so pairs of them are left out of all spans but those of two words.
-Same quantities and scales as `sklearn_cvb.kernels.tree_inside`, symbols and pairs numbered as in
-`sklearn_cvb.kernels.tree_tables`.
+Same quantities and scales as `sklearn_cvb.kernels.tree.lists`, symbols and pairs numbered as in
+`sklearn_cvb.kernels.tree.tables`.
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_token, jit_token_reduction
 from sklearn_cvb.kernels.tiles import add_outer_products, multiply
-from sklearn_cvb.kernels.tree_charts import (
+from sklearn_cvb.kernels.tree.charts import (
     FORBIDDEN,
     FREE,
     NOTHING,
@@ -26,8 +26,8 @@ from sklearn_cvb.kernels.tree_charts import (
     restrict,
     span_at,
 )
-from sklearn_cvb.kernels.tree_inside import add_terminal
-from sklearn_cvb.kernels.tree_tables import CHUNK, fill_tables, read_counts
+from sklearn_cvb.kernels.tree.lists import add_terminal
+from sklearn_cvb.kernels.tree.tables import CHUNK, fill_tables, read_counts
 
 _LOG_2 = math.log(2.0)
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from sklearn_cvb.kernels.chain.log_space import log_add
 from sklearn_cvb.kernels.jit import jit, jit_token
-from sklearn_cvb.kernels.tree import Trees
-from sklearn_cvb.kernels.tree_nodes import empty_trees, put
+from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.kernels.tree.nodes import empty_trees, put
 
 _LOG_2 = math.log(2.0)
 # Weights of sentences within this range have lost nothing that counts.
@@ -345,7 +345,7 @@ def best_forest_tree(forest, i, work, trees, size):
     """Write the heaviest tree of a sentence after the first `size` nodes; returns the new size.
 
     Weights in `work` are logs. Trees that tie, but for rounding, are chosen from as in
-    `sklearn_cvb.kernels.tree_decoding`.
+    `sklearn_cvb.kernels.tree.decoding`.
     """
     work.inside[0] = 0.0
     for x in range(forest.node_first[i + 1] - forest.node_first[i], 0, -1):

@@ -49,7 +49,7 @@ class Chart(NamedTuple):
     block : ndarray
         Two square tables for a component of unary rules.
     in_log : ndarray of shape (1,), bool
-        Whether `inside` holds logs, see `sklearn_cvb.kernels.tree_log_space`.
+        Whether `inside` holds logs, see `sklearn_cvb.kernels.tree.lists_log`.
     """
 
     first: np.ndarray

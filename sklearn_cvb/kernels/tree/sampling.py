@@ -9,9 +9,9 @@ import math
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_allocating
-from sklearn_cvb.kernels.tree_charts import chart_for, erase, find, longest_of, scatter, span_at
-from sklearn_cvb.kernels.tree_inside import inside, split_scale
-from sklearn_cvb.kernels.tree_nodes import empty_trees, push, put, resized
+from sklearn_cvb.kernels.tree.charts import chart_for, erase, find, longest_of, scatter, span_at
+from sklearn_cvb.kernels.tree.lists import inside, split_scale
+from sklearn_cvb.kernels.tree.nodes import empty_trees, push, put, resized
 
 # What stands in place of a split.
 _UNARY, _TERMINAL = -1, -2
