@@ -4,7 +4,7 @@ import numpy as np
 from tree_enumeration import Grammar
 
 from sklearn_cvb.kernels.tree.arrays import RuleCounts, TreeWeights, lexicon_of, rules_of
-from sklearn_cvb.kernels.tree.charts import fill_closure
+from sklearn_cvb.kernels.tree.spans import fill_closure
 
 
 def arrays_of(grammar, sentences):

@@ -9,7 +9,7 @@ from pathlib import Path
 # What Python calls; the parts they are made of are compiled into them.
 CALLED = [
     "kernels.tree.k_best.k_best_trees",
-    "kernels.tree.charts.fill_closure",
+    "kernels.tree.spans.fill_closure",
     "kernels.tree.decoding.viterbi_trees",
     "kernels.tree.table_products.dense_rule_counts",
     "kernels.tree.table_sentences.sample_trees_by_tables",

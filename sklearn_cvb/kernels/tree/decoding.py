@@ -10,213 +10,251 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
-from sklearn_cvb.kernels.tree.charts import (
-    FORBIDDEN,
-    FREE,
-    allow,
-    chart_for,
-    find,
-    longest_of,
-    restrict,
-    span_at,
-)
-from sklearn_cvb.kernels.tree.nodes import empty_trees, push, put, resized
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
+from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.kernels.tree.charts import find
+from sklearn_cvb.kernels.tree.listed import Listed
+from sklearn_cvb.kernels.tree.lists import has_terminal
+from sklearn_cvb.kernels.tree.nodes import empty_trees, push, put, with_room
+from sklearn_cvb.kernels.tree.spans import FORBIDDEN, FREE, allow, restrict, span_at
 
 # What stands in place of a split.
-_UNARY, _TERMINAL = -1, -2
+UNARY, TERMINAL = -1, -2
 
 
-class Origins(NamedTuple):
-    """How the best derivation of each item begins.
+class BestChart(NamedTuple):
+    """For each span of a sentence the symbols that derive it, and how they do so best.
 
     Attributes
     ----------
-    rule : ndarray of shape (n_items,), int64
-        Number of the binary or unary rule, or of the lexicon's entry.
-    split : ndarray of shape (n_items,), int32
-        Where the right part begins; `_UNARY` or `_TERMINAL`.
-    rule_row, split_row : ndarray of shape (n_symbols,)
-        The same for the current span.
+    first : ndarray of shape (n_spans + 1,), int64
+        Where the items of each span begin.
+    symbol : ndarray of shape (n_items,), int32
+    score : ndarray of shape (n_items,)
+        Log weight of the best derivation.
+    origin : ndarray of shape (n_items, 2), int64
+        Number of the binary or unary rule, or of the lexicon's entry; where the right part begins,
+        or `UNARY` or `TERMINAL`.
+    gate : ndarray of shape (n_spans,), int64
+        What each span may be, from `restrict`.
+    rows : ndarray of shape (longest, n_symbols)
+        Scores of the spans that end where the current one does, a row for each begin.
+    origin_row : ndarray of shape (n_symbols, 2), int64
+        Origins of the current span.
+    allowed : ndarray of shape (n_symbols,), bool
+        Symbols that a span may have.
+    stack : ndarray of shape (longest + 1, 3), int64
+        Nodes of a tree that are still to be written.
     """
 
-    rule: np.ndarray
-    split: np.ndarray
-    rule_row: np.ndarray
-    split_row: np.ndarray
+    first: np.ndarray
+    symbol: np.ndarray
+    score: np.ndarray
+    origin: np.ndarray
+    gate: np.ndarray
+    rows: np.ndarray
+    origin_row: np.ndarray
+    allowed: np.ndarray
+    stack: np.ndarray
 
 
-@jit_allocating
-def _origins_for(rules, chart):
-    return Origins(
-        np.empty(chart.symbol.size, np.int64),
-        np.empty(chart.symbol.size, np.int32),
-        np.empty(rules.n_symbols, np.int64),
-        np.empty(rules.n_symbols, np.int32),
+def best_chart_for(listed: Listed) -> BestChart:
+    """Buffers for the longest sentence."""
+    n = len(listed.binary.left_first) - 1
+    longest = int(listed.terminals.length.max(initial=1))
+    size = longest * (longest + 1) // 2
+    return BestChart(
+        np.zeros(size + 1, np.int64),
+        np.empty(size * n, np.int32),
+        np.empty(size * n),
+        np.empty((size * n, 2), np.int64),
+        np.empty(size, np.int64),
+        np.empty((longest, n)),
+        np.empty((n, 2), np.int64),
+        np.empty(n, np.bool_),
+        np.empty((longest + 1, 3), np.int64),
     )
 
 
-@jit_token
-def _try_rules(rules, binary, symbol, value, right_row, split, row, origins):
-    """Take the rules with one left part where they are better than all so far."""
-    for r in range(rules.left_first[symbol], rules.left_first[symbol + 1]):
-        here = np.uint64(r)
-        other = right_row[np.uint64(rules.right[here])]
-        if other > -math.inf:
-            parent = np.uint64(rules.parent[here])
-            score = value + binary[here] + other
-            if score > row[parent]:
-                row[parent] = score
-                origins.rule_row[parent] = r
-                origins.split_row[parent] = split
-
-
-@jit
-def _try_splits(rules, weights, chart, b, k, row, origins):
+@jit_called
+def _try_splits(binary, chart, b, k):
+    """Take the binary rules of a span where they are better than all so far."""
+    row = chart.rows[b]
     for j in range(b + 1, k):
         left, right = span_at(b, j), span_at(j, k)
         if chart.first[right] == chart.first[right + 1]:
             continue
         right_row = chart.rows[j]
         for item in range(chart.first[left], chart.first[left + 1]):
-            value = chart.inside[np.uint64(item)]
+            value = chart.score[np.uint64(item)]
             symbol = chart.symbol[np.uint64(item)]
-            _try_rules(rules, weights.binary, symbol, value, right_row, j, row, origins)
+            for r in range(binary.left_first[symbol], binary.left_first[symbol + 1]):
+                here = np.uint64(r)
+                other = right_row[np.uint64(binary.right[here])]
+                if other > -math.inf:
+                    parent = np.uint64(binary.parent[here])
+                    score = value + binary.weight[here] + other
+                    if score > row[parent]:
+                        row[parent] = score
+                        chart.origin_row[parent, 0] = r
+                        chart.origin_row[parent, 1] = j
 
 
-@jit
-def _try_unary(rules, weights, u, row, allowed, free, origins):
+@jit_inline
+def _try_unary(unary, u, row, free, chart):
     """Take a unary rule if it is better; returns whether it is."""
-    upper = rules.upper[u]
-    score = weights.unary[u] + row[rules.lower[u]]
-    if score > row[upper] and (free or allowed[upper]):
+    upper = unary.upper[u]
+    score = unary.weight[u] + row[unary.lower[u]]
+    better = score > row[upper] and (free or chart.allowed[upper])
+    if better:
         row[upper] = score
-        origins.rule_row[upper] = u
-        origins.split_row[upper] = _UNARY
-        return True
-    return False
+        chart.origin_row[upper, 0] = u
+        chart.origin_row[upper, 1] = UNARY
+    return better
 
 
-@jit
-def _climb(rules, weights, row, allowed, free, origins):
+@jit_called
+def _climb(unary, row, free, chart):
     """Take the unary rules of a span, the lowest symbols first; no best chain has a cycle."""
-    for c in range(rules.internal_first.size):
-        for u in range(rules.unary_first[c], rules.internal_first[c]):
-            _try_unary(rules, weights, u, row, allowed, free, origins)
-        for _ in range(rules.member_first[c + 1] - rules.member_first[c]):
-            better = False
-            for u in range(rules.internal_first[c], rules.unary_first[c + 1]):
-                better |= _try_unary(rules, weights, u, row, allowed, free, origins)
-            if not better:
-                break
+    if unary is not None:
+        for c in range(unary.internal_first.size):
+            for u in range(unary.first[c], unary.internal_first[c]):
+                _try_unary(unary, u, row, free, chart)
+            for _ in range(unary.member_first[c + 1] - unary.member_first[c]):
+                any_better = False
+                for u in range(unary.internal_first[c], unary.first[c + 1]):
+                    any_better |= _try_unary(unary, u, row, free, chart)
+                if not any_better:
+                    break
 
 
-@jit
-def _list_scores(chart, s, row, origins):
-    """List the items of a span."""
-    item = chart.first[s]
-    for x in range(row.size):
-        if row[x] > -math.inf:
-            chart.symbol[item] = x
-            chart.inside[item] = row[x]
-            origins.rule[item] = origins.rule_row[x]
-            origins.split[item] = origins.split_row[x]
-            item += 1
-    chart.first[s + 1] = item
-
-
-@jit
-def _fill(rules, weights, lexicon, brackets, i, chart, origins):
+@jit_called
+def _fill(listed, i, chart):
     """Best scores of all spans of a sentence; returns that of the whole, -inf without a tree."""
-    n = np.int64(lexicon.length[i])
-    restrict(brackets, i, n, chart.gate)
-    entry, stop = lexicon.starts[i], lexicon.starts[i + 1]
+    terminals, n = listed.terminals, np.int64(listed.terminals.length[i])
+    restrict(listed.brackets, i, n, chart.gate)
+    entry = terminals.starts[i]
     for k in range(1, n + 1):
         for b in range(k - 1, -1, -1):
             s = span_at(b, k)
-            row = chart.rows[b]
+            row, gate = chart.rows[b], chart.gate[s]
             row[:] = -math.inf
-            open_span = chart.gate[s] != FORBIDDEN
-            if open_span:
-                _try_splits(rules, weights, chart, b, k, row, origins)
-            while entry < stop and lexicon.end[entry] == k and lexicon.begin[entry] == b:
-                symbol = lexicon.symbol[entry]
-                if open_span and weights.lexical[entry] > row[symbol]:
-                    row[symbol] = weights.lexical[entry]
-                    origins.rule_row[symbol] = entry
-                    origins.split_row[symbol] = _TERMINAL
+            if gate != FORBIDDEN:
+                _try_splits(listed.binary, chart, b, k)
+            while has_terminal(terminals, i, entry, b, k):
+                symbol = terminals.symbol[entry]
+                if gate != FORBIDDEN and terminals.weight[entry] > row[symbol]:
+                    row[symbol] = terminals.weight[entry]
+                    chart.origin_row[symbol, 0] = entry
+                    chart.origin_row[symbol, 1] = TERMINAL
                 entry += 1
-            free = chart.gate[s] <= FREE
-            if not free:
-                allow(brackets, i, b, k, chart.gate[s], chart.allowed)
+            if gate > FREE:
+                allow(listed.brackets, i, b, k, gate, chart.allowed)
                 for x in range(row.size):
                     if not chart.allowed[x]:
                         row[x] = -math.inf
-            if rules.upper.size > 0 and open_span:
-                _climb(rules, weights, row, chart.allowed, free, origins)
-            _list_scores(chart, s, row, origins)
-    root = find(chart, span_at(0, n), rules.start)
-    return chart.inside[root] if root >= 0 else -math.inf
+            if gate != FORBIDDEN:
+                _climb(listed.unary, row, gate == FREE, chart)
+            item = chart.first[s]
+            for x in range(row.size):
+                if row[x] > -math.inf:
+                    chart.symbol[item] = x
+                    chart.score[item] = row[x]
+                    chart.origin[item, 0] = chart.origin_row[x, 0]
+                    chart.origin[item, 1] = chart.origin_row[x, 1]
+                    item += 1
+            chart.first[s + 1] = item
+    root = find(chart.first, chart.symbol, span_at(0, n), listed.binary.start)
+    return chart.score[root] if root >= 0 else -math.inf
+
+
+@jit_called
+def write_unary(unary, u, begin, end, symbol, stack, height, trees, at):
+    """Write a node with a unary rule; what is below goes to the stack."""
+    if unary is not None:
+        put(trees, at, begin, end, symbol, unary.cell[u], 1)
+        push(stack, height, begin, end, unary.lower[u])
+
+
+@jit_called
+def write_node(listed, node, rule, split, stack, height, trees, at):
+    """Write a node (begin, end, symbol) with a rule; what is below goes to the stack.
+
+    Returns the new height of the stack, ndarray (room, 3), int64.
+    """
+    begin, end, symbol = node
+    if split == TERMINAL:
+        put(trees, at, begin, end, symbol, listed.terminals.cell[rule], 0)
+        return height
+    if split == UNARY:
+        write_unary(listed.unary, rule, begin, end, symbol, stack, height, trees, at)
+        return height + 1
+    binary = listed.binary
+    put(trees, at, begin, end, symbol, binary.cell[rule], 2)
+    push(stack, height, split, end, binary.right[rule])
+    push(stack, height + 1, begin, split, binary.left[rule])
+    return height + 2
+
+
+@jit_called
+def _trace(listed, i, chart, trees, size):
+    """Write the best tree of a filled chart after `size` nodes; returns how many, -1: no room."""
+    push(chart.stack, 0, 0, listed.terminals.length[i], listed.binary.start)
+    height = 1
+    while height > 0 and size < trees.begin.size:
+        height -= 1
+        begin, end = chart.stack[height, 0], chart.stack[height, 1]
+        symbol = chart.stack[height, 2]
+        item = find(chart.first, chart.symbol, span_at(begin, end), symbol)
+        rule, split = chart.origin[item, 0], chart.origin[item, 1]
+        node = begin, end, symbol
+        height = write_node(listed, node, rule, split, chart.stack, height, trees, size)
+        size += 1
+    return size if height == 0 else -1
 
 
 @jit
-def _trace(rules, lexicon, i, chart, origins, stack, trees, size):
-    """Write the best tree of a filled chart after `size` nodes; returns how many, -1: no room."""
-    height = push(stack, 0, 0, np.int64(lexicon.length[i]), rules.start)
-    while height > 0:
-        height -= 1
-        begin, end, symbol = stack[height, 0], stack[height, 1], stack[height, 2]
-        item = find(chart, span_at(begin, end), symbol)
-        rule, split = origins.rule[item], origins.split[item]
-        if size == trees.begin.size:
-            return -1
-        node = begin, end, symbol
-        if split == _TERMINAL:
-            put(trees, size, node, lexicon.rule[rule], 0)
-        elif split == _UNARY:
-            put(trees, size, node, rules.unary[rule], 1)
-            height = push(stack, height, begin, end, np.int64(rules.lower[rule]))
-        else:
-            put(trees, size, node, rules.binary[rule], 2)
-            height = push(stack, height, split, end, np.int64(rules.right[rule]))
-            height = push(stack, height, begin, split, np.int64(rules.left[rule]))
-        size += 1
-    return size
+def _best_trees(listed, sentences, x, chart, trees, log_p):
+    """`best_listed_trees` from sentence `x` on while there is room; returns which is the next."""
+    while x < sentences.size:
+        log_p[x] = _fill(listed, sentences[x], chart)
+        size = trees.starts[x]
+        if log_p[x] > -math.inf:
+            size = _trace(listed, sentences[x], chart, trees, size)
+            if size < 0:
+                break
+        x += 1
+        trees.starts[x] = size
+    return x
 
 
-@jit_allocating
-def viterbi_trees(rules, log_weights, lexicon, brackets, sentences, log_p):
+def best_listed_trees(
+    listed: Listed, sentences: np.ndarray, chart: BestChart | None = None
+) -> tuple[Trees, np.ndarray]:
     """The heaviest derivation of some sentences.
 
     Parameters
     ----------
-    rules : Rules
-    log_weights : TreeWeights
-        Logs of weights; the closure is not read.
-    lexicon : Lexicon
-    brackets : Brackets
+    listed : Listed
+        With logs of weights; the closure is not read.
     sentences : ndarray, int64
         Numbers of the sentences.
-    log_p : ndarray of shape (len(sentences),)
-        Receives the log weight of each tree in nats, -inf without one.
+    chart : BestChart or None, default=None
+        Buffers.
 
     Returns
     -------
-    Trees
+    trees : Trees
+    log_p : ndarray of shape (len(sentences),)
+        The log weight of each tree in nats, -inf without one.
     """
-    longest = longest_of(lexicon, sentences)
-    chart = chart_for(rules, longest)
-    origins = _origins_for(rules, chart)
-    stack = np.empty((longest + 1, 3), np.int64)
-    trees, size = empty_trees(sentences.size, 4 * longest), 0
-    for x in range(sentences.size):
-        i = sentences[x]
-        log_p[x] = _fill(rules, log_weights, lexicon, brackets, i, chart, origins)
-        if log_p[x] > -math.inf:
-            stop = _trace(rules, lexicon, i, chart, origins, stack, trees, size)
-            while stop < 0:
-                trees = resized(trees, size, 2 * trees.begin.size)
-                stop = _trace(rules, lexicon, i, chart, origins, stack, trees, size)
-            size = stop
-        trees.starts[x + 1] = size
-    return resized(trees, size, size)
+    chart = best_chart_for(listed) if chart is None else chart
+    log_p = np.empty(len(sentences))
+    n_nodes = 2 * int(listed.terminals.length[sentences].sum())
+    trees, x = empty_trees(len(sentences), n_nodes), 0
+    while x < len(sentences):
+        x = _best_trees(listed, sentences, x, chart, trees, log_p)
+        if x < len(sentences):
+            trees = with_room(trees, 0)
+    size = trees.starts[-1]
+    return Trees(trees.starts, *(field[:size] for field in trees[1:])), log_p

@@ -11,20 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_allocating
-from sklearn_cvb.kernels.tree.charts import (
-    FORBIDDEN,
-    FREE,
-    allow,
-    chart_for,
-    find,
-    restrict,
-    span_at,
-)
-from sklearn_cvb.kernels.tree.nodes import empty_trees, put, resized
-
-# What stands in place of a split.
-_UNARY, _TERMINAL = -1, -2
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
+from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.kernels.tree.charts import find, item_at
+from sklearn_cvb.kernels.tree.decoding import TERMINAL, UNARY, best_chart_for
+from sklearn_cvb.kernels.tree.listed import Listed
+from sklearn_cvb.kernels.tree.lists import has_terminal
+from sklearn_cvb.kernels.tree.nodes import trees_of
+from sklearn_cvb.kernels.tree.spans import FORBIDDEN, FREE, allow, restrict, span_at
 
 
 class Ranked(NamedTuple):
@@ -35,7 +29,7 @@ class Ranked(NamedTuple):
     score : ndarray of shape (n, k)
         Log weights, descending.
     origin : ndarray of shape (n, k, 4), int64
-        Number of the rule or lexicon entry; the split, `_UNARY` or `_TERMINAL`; ranks of the left
+        Number of the rule or lexicon entry; the split, `UNARY` or `TERMINAL`; ranks of the left
         and right part.
     size : ndarray of shape (n,), int64
         How many derivations there are, at most k.
@@ -46,12 +40,31 @@ class Ranked(NamedTuple):
     size: np.ndarray
 
 
-@jit_allocating
 def _ranked(n, k):
+    """Room for k derivations of each item."""
     return Ranked(np.empty((n, k)), np.empty((n, k, 4), np.int64), np.zeros(n, np.int64))
 
 
-@jit
+class RankedRows(NamedTuple):
+    """Buffers for the derivations over one span.
+
+    Attributes
+    ----------
+    row, base : Ranked
+        Of each symbol: all derivations, and those without a unary rule of the component on top.
+    next_rank : ndarray of shape (n_unary,), int64
+        Which derivation of its lower symbol comes next, for each unary rule.
+    next_base : ndarray of shape (n_symbols,), int64
+        Which derivation of `base` comes next.
+    """
+
+    row: Ranked
+    base: Ranked
+    next_rank: np.ndarray
+    next_base: np.ndarray
+
+
+@jit_inline
 def _copy(source, x, target, y):
     """Copy the derivations of one item."""
     target.size[y] = source.size[x]
@@ -61,7 +74,7 @@ def _copy(source, x, target, y):
             target.origin[y, rank, field] = source.origin[x, rank, field]
 
 
-@jit
+@jit_called
 def _insert(ranked, x, score, origin):
     """Put a derivation in its place, after those that tie; False if it is not among the k."""
     k = ranked.score.shape[1]
@@ -83,87 +96,96 @@ def _insert(ranked, x, score, origin):
     return True
 
 
-@jit
-def _try_pairs(items, parent, left, right, weight, rule, split, row):
-    """Try all pairs of ranks of two items that may be among the k."""
+@jit_called
+def _try_pairs(items, rule, left, right, split, row):
+    """Try all pairs of ranks of two items that may be among the k.
+
+    `rule` is its parent, number and log weight.
+    """
+    parent, r, weight = rule
     k = row.score.shape[1]
     for a in range(items.size[left]):
         for b in range(min(items.size[right], k // (a + 1))):
             score = weight + items.score[left, a] + items.score[right, b]
-            if not _insert(row, parent, score, (rule, split, a, b)):
+            if not _insert(row, parent, score, (r, split, a, b)):
                 break
 
 
-@jit
-def _try_splits(rules, weights, chart, items, b, k, row):
+@jit_called
+def _try_splits(binary, chart, items, b, k, row):
+    """Take the binary rules of a span."""
+    place = chart.origin_row[:, 0]
     for j in range(b + 1, k):
         left, right = span_at(b, j), span_at(j, k)
         for item in range(chart.first[right], chart.first[right + 1]):
-            chart.place[chart.symbol[item]] = item
+            place[chart.symbol[item]] = item
             chart.allowed[chart.symbol[item]] = True
         for item in range(chart.first[left], chart.first[left + 1]):
             symbol = chart.symbol[item]
-            for r in range(rules.left_first[symbol], rules.left_first[symbol + 1]):
-                if chart.allowed[rules.right[r]]:
-                    other = chart.place[rules.right[r]]
-                    weight = weights.binary[r]
-                    _try_pairs(items, np.int64(rules.parent[r]), item, other, weight, r, j, row)
+            for r in range(binary.left_first[symbol], binary.left_first[symbol + 1]):
+                if chart.allowed[binary.right[r]]:
+                    other = place[binary.right[r]]
+                    rule = np.int64(binary.parent[r]), np.int64(r), binary.weight[r]
+                    _try_pairs(items, rule, item, other, j, row)
         for item in range(chart.first[right], chart.first[right + 1]):
             chart.allowed[chart.symbol[item]] = False
 
 
-@jit
-def _climb_component(rules, weights, c, row, base, labels, next_rank, next_base):
-    """Merge the unary rules of a component with its own derivations, the heaviest first.
+@jit_called
+def _next_derivation(unary, c, rows, labels):
+    """The heaviest derivation that a component has not taken yet.
 
-    `next_rank` says for each rule which derivation of its lower symbol is next, `next_base` for
-    each symbol which of those without a unary rule on top.
+    Returns its log weight, -inf if there is none; the unary rule, whose upper symbol has it; and
+    whether it is one of `base`, without the rule.
     """
-    first, stop = rules.unary_first[c], rules.unary_first[c + 1]
+    row, base = rows.row, rows.base
     k = row.score.shape[1]
-    for u in range(first, stop):
-        upper = np.int64(rules.upper[u])
-        next_rank[u] = 0
-        next_base[upper] = 0
-        _copy(row, upper, base, upper)
-    for u in range(first, stop):
-        row.size[rules.upper[u]] = 0
-    while True:
-        best, chosen, from_base = -math.inf, -1, False
-        for u in range(first, stop):
-            upper, lower = rules.upper[u], rules.lower[u]
-            if row.size[upper] == k or not labels[upper]:
-                continue
-            if next_base[upper] < base.size[upper]:
-                score = base.score[upper, next_base[upper]]
-                if score > best or (score == best and not from_base):
-                    best, chosen, from_base = score, u, True
-            if next_rank[u] < row.size[lower]:
-                score = weights.unary[u] + row.score[lower, next_rank[u]]
-                if score > best:
-                    best, chosen, from_base = score, u, False
-        if chosen < 0:
-            return
-        upper = np.int64(rules.upper[chosen])
-        if from_base:
-            origin = base.origin[upper, next_base[upper]]
-            _insert(row, upper, best, (origin[0], origin[1], origin[2], origin[3]))
-            next_base[upper] += 1
-        else:
-            _insert(row, upper, best, (np.int64(chosen), _UNARY, next_rank[chosen], 0))
-            next_rank[chosen] += 1
+    best, chosen, from_base = -math.inf, np.int64(-1), False
+    for u in range(unary.first[c], unary.first[c + 1]):
+        upper, lower = unary.upper[u], unary.lower[u]
+        if row.size[upper] == k or not labels[upper]:
+            continue
+        if rows.next_base[upper] < base.size[upper]:
+            score = base.score[upper, rows.next_base[upper]]
+            if score > best or (score == best and not from_base):
+                best, chosen, from_base = score, np.int64(u), True
+        if rows.next_rank[u] < row.size[lower]:
+            score = unary.weight[u] + row.score[lower, rows.next_rank[u]]
+            if score > best:
+                best, chosen, from_base = score, np.int64(u), False
+    return best, chosen, from_base
 
 
-@jit
-def _forget(row, allowed):
-    """Remove the derivations of symbols that are not allowed."""
-    for x in range(row.size.size):
-        if not allowed[x]:
-            row.size[x] = 0
+@jit_called
+def _climb(unary, rows, labels):
+    """Merge unary rules with the other derivations of a span, the heaviest first."""
+    if unary is not None:
+        row, base = rows.row, rows.base
+        for c in range(unary.internal_first.size):
+            for u in range(unary.first[c], unary.first[c + 1]):
+                upper = np.int64(unary.upper[u])
+                rows.next_rank[u] = 0
+                rows.next_base[upper] = 0
+                _copy(row, upper, base, upper)
+            for u in range(unary.first[c], unary.first[c + 1]):
+                row.size[unary.upper[u]] = 0
+            best, chosen, from_base = _next_derivation(unary, c, rows, labels)
+            while chosen >= 0:
+                upper = np.int64(unary.upper[chosen])
+                if from_base:
+                    origin = base.origin[upper, rows.next_base[upper]]
+                    _insert(row, upper, best, (origin[0], origin[1], origin[2], origin[3]))
+                    rows.next_base[upper] += 1
+                else:
+                    origin_of_rule = (chosen, np.int64(UNARY), rows.next_rank[chosen], np.int64(0))
+                    _insert(row, upper, best, origin_of_rule)
+                    rows.next_rank[chosen] += 1
+                best, chosen, from_base = _next_derivation(unary, c, rows, labels)
 
 
-@jit
+@jit_called
 def _list_items(chart, items, s, row):
+    """List the symbols of a span and their derivations."""
     item = chart.first[s]
     for x in range(row.size.size):
         if row.size[x] > 0:
@@ -173,88 +195,70 @@ def _list_items(chart, items, s, row):
     chart.first[s + 1] = item
 
 
-@jit_allocating
-def _fill(rules, weights, lexicon, brackets, i, chart, items):
-    """The derivations of all items of a sentence."""
-    n, k_best = np.int64(lexicon.length[i]), items.score.shape[1]
-    row, base = _ranked(rules.n_symbols, k_best), _ranked(rules.n_symbols, k_best)
-    next_rank = np.empty(rules.upper.size, np.int64)
-    next_base = np.empty(rules.n_symbols, np.int64)
-    labels = np.ones(rules.n_symbols, np.bool_)
+@jit
+def _fill(listed, i, chart, items, rows, labels):
+    """The derivations of all items of a sentence; `labels` (n_symbols,), bool, is a buffer."""
+    terminals, n = listed.terminals, np.int64(listed.terminals.length[i])
+    row, entry = rows.row, listed.terminals.starts[i]
     chart.allowed[:] = False
-    restrict(brackets, i, n, chart.gate)
-    entry, stop = lexicon.starts[i], lexicon.starts[i + 1]
+    restrict(listed.brackets, i, n, chart.gate)
     for k in range(1, n + 1):
         for b in range(k - 1, -1, -1):
             s = span_at(b, k)
+            gate = chart.gate[s]
             row.size[:] = 0
-            open_span = chart.gate[s] != FORBIDDEN
-            if open_span:
-                _try_splits(rules, weights, chart, items, b, k, row)
-            while entry < stop and lexicon.end[entry] == k and lexicon.begin[entry] == b:
-                if open_span:
-                    origin = (entry, _TERMINAL, 0, 0)
-                    _insert(row, np.int64(lexicon.symbol[entry]), weights.lexical[entry], origin)
+            if gate != FORBIDDEN:
+                _try_splits(listed.binary, chart, items, b, k, row)
+            while has_terminal(terminals, i, entry, b, k):
+                if gate != FORBIDDEN:
+                    origin = (entry, np.int64(TERMINAL), np.int64(0), np.int64(0))
+                    symbol = np.int64(terminals.symbol[entry])
+                    _insert(row, symbol, terminals.weight[entry], origin)
                 entry += 1
             labels[:] = True
-            if chart.gate[s] > FREE:
-                allow(brackets, i, b, k, chart.gate[s], labels)
-                _forget(row, labels)
-            for c in range(rules.internal_first.size):
-                _climb_component(rules, weights, c, row, base, labels, next_rank, next_base)
+            if gate > FREE:
+                allow(listed.brackets, i, b, k, gate, labels)
+                for x in range(labels.size):
+                    if not labels[x]:
+                        row.size[x] = 0
+            _climb(listed.unary, rows, labels)
             _list_items(chart, items, s, row)
+    return find(chart.first, chart.symbol, span_at(0, n), listed.binary.start)
 
 
-@jit
-def _push(stack, height, item, rank, begin, end):
-    """Add a derivation to those still to be written; returns how many they are."""
-    stack[height, 0] = item
-    stack[height, 1] = rank
-    stack[height, 2] = begin
-    stack[height, 3] = end
-    return height + 1
+def _below(listed, chart, node, origin):
+    """The cell of a node's rule, and the nodes below it (item, rank, begin, end)."""
+    begin, end = node[2:]
+    rule, split, left_rank, right_rank = origin
+    if split == TERMINAL:
+        return listed.terminals.cell[rule], []
+    if split == UNARY:
+        item = item_at(chart, begin, end, listed.unary.lower[rule])
+        return listed.unary.cell[rule], [(item, left_rank, begin, end)]
+    left = item_at(chart, begin, split, listed.binary.left[rule])
+    right = item_at(chart, split, end, listed.binary.right[rule])
+    parts = [(left, left_rank, begin, split), (right, right_rank, split, end)]
+    return listed.binary.cell[rule], parts
 
 
-@jit_allocating
-def _trace(rules, lexicon, chart, items, root, rank, stack, trees, size):
-    """Write the derivation of a rank after `size` nodes; returns the trees and the size."""
-    height = _push(stack, 0, root, rank, 0, stack.shape[0] - 1)
-    while height > 0:
-        height -= 1
-        item, rank = stack[height, 0], stack[height, 1]
-        begin, end = stack[height, 2], stack[height, 3]
-        origin = items.origin[item, rank]
-        rule, split = origin[0], origin[1]
-        if size == trees.begin.size:
-            trees = resized(trees, size, 2 * size)
-        node = begin, end, np.int64(chart.symbol[item])
-        if split == _TERMINAL:
-            put(trees, size, node, lexicon.rule[rule], 0)
-        elif split == _UNARY:
-            put(trees, size, node, rules.unary[rule], 1)
-            below = find(chart, span_at(begin, end), np.int64(rules.lower[rule]))
-            height = _push(stack, height, below, origin[2], begin, end)
-        else:
-            put(trees, size, node, rules.binary[rule], 2)
-            right = find(chart, span_at(split, end), np.int64(rules.right[rule]))
-            left = find(chart, span_at(begin, split), np.int64(rules.left[rule]))
-            height = _push(stack, height, right, origin[3], split, end)
-            height = _push(stack, height, left, origin[2], begin, split)
-        size += 1
-    return trees, size
+def _trace(listed, chart, items, root, n):
+    """The nodes (begin, end, symbol, cell, number of children) of a derivation, in pre-order."""
+    nodes, stack = [], [(*root, 0, n)]
+    while stack:
+        node = stack.pop()
+        cell, parts = _below(listed, chart, node, items.origin[node[:2]].tolist())
+        nodes.append((node[2], node[3], chart.symbol[node[0]], cell, len(parts)))
+        stack.extend(reversed(parts))
+    return nodes
 
 
-@jit_allocating
-def k_best_trees(rules, log_weights, lexicon, brackets, i, k):
+def k_best_trees(listed: Listed, i: int, k: int) -> tuple[Trees, np.ndarray]:
     """The k heaviest derivations of sentence `i`, in descending order.
 
     Parameters
     ----------
-    rules : Rules
-    log_weights : TreeWeights
-        Logs of weights, at most 0; the closure is not read.
-    lexicon : Lexicon
-    brackets : Brackets
+    listed : Listed
+        With logs of weights, at most 0; the closure is not read.
     i, k : int
 
     Returns
@@ -264,17 +268,17 @@ def k_best_trees(rules, log_weights, lexicon, brackets, i, k):
     log_p : ndarray of shape (n_trees,)
         Their log weights in nats.
     """
-    n = np.int64(lexicon.length[i])
-    chart = chart_for(rules, n)
-    items = _ranked(chart.symbol.size, k)
-    _fill(rules, log_weights, lexicon, brackets, i, chart, items)
-    root = find(chart, span_at(0, n), rules.start)
-    n_trees = items.size[root] if root >= 0 else 0
-    stack = np.empty((n + 1, 4), np.int64)
-    log_p = np.empty(n_trees)
-    trees, size = empty_trees(n_trees, 4 * n), 0
-    for rank in range(n_trees):
-        log_p[rank] = items.score[root, rank]
-        trees, size = _trace(rules, lexicon, chart, items, root, rank, stack, trees, size)
-        trees.starts[rank + 1] = size
-    return resized(trees, size, size), log_p
+    n, n_symbols = int(listed.terminals.length[i]), len(listed.binary.left_first) - 1
+    n_unary = 0 if listed.unary is None else len(listed.unary.upper)
+    chart = best_chart_for(listed)
+    items = _ranked(n * (n + 1) // 2 * n_symbols, k)
+    rows = RankedRows(
+        _ranked(n_symbols, k),
+        _ranked(n_symbols, k),
+        np.empty(n_unary, np.int64),
+        np.empty(n_symbols, np.int64),
+    )
+    root = _fill(listed, i, chart, items, rows, np.empty(n_symbols, np.bool_))
+    n_trees = int(items.size[root]) if root >= 0 else 0
+    found = [_trace(listed, chart, items, (root, rank), n) for rank in range(n_trees)]
+    return trees_of(found), items.score[root, :n_trees].copy()

@@ -1,7 +1,7 @@
 """Inside and outside weights in log space, for weights so unequal that a tree's items were dropped.
 
-Same charts, spans and results as `sklearn_cvb.kernels.tree.lists`, which falls back on this where
-it finds no tree. Slow and safe; weights come as they are, and chains of unary rules are summed
+Same charts, spans and results as `sklearn_cvb.kernels.tree.lists`, one sentence at a time. Slow and
+safe, and compiled only where needed. Weights come as they are, and chains of unary rules are summed
 within cycles before logs are taken.
 """
 
@@ -10,77 +10,83 @@ import math
 import numpy as np
 
 from sklearn_cvb.kernels.chain.log_space import log_add
-from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.kernels.tree.charts import (
-    FORBIDDEN,
-    FREE,
-    allow,
-    fill_block,
-    find,
-    span_at,
-)
+from sklearn_cvb.kernels.jit import jit, jit_called
+from sklearn_cvb.kernels.tree.charts import find
+from sklearn_cvb.kernels.tree.decoding import TERMINAL, UNARY
+from sklearn_cvb.kernels.tree.lists import has_terminal
+from sklearn_cvb.kernels.tree.spans import FORBIDDEN, FREE, allow, restrict, span_at
+from sklearn_cvb.kernels.tree.unary_rules import summed_chains
 
 
-@jit
-def _through_cycles_log(rules, weights, c, row, allowed, free, place, block, upward):
+@jit_called
+def _through_cycles(unary, c, row, free, work, upward):
     """Add the summed chains within a component to the logs of its members."""
-    begin, n = rules.member_first[c], rules.member_first[c + 1] - rules.member_first[c]
-    table, at, line = weights.closure, rules.block_first[c], n * n
-    if not free:
-        table, at = block, 0
-        fill_block(rules, weights.unary, c, allowed, place, block, 0)
+    begin, n = unary.member_first[c], unary.member_first[c + 1] - unary.member_first[c]
+    table, at = summed_chains(unary, c, free, work)
+    line = n * n
     for x in range(n):
-        block[line + x] = row[rules.member[begin + x]]
+        work.block[line + x] = row[unary.member[begin + x]]
     for x in range(n):
         total = -math.inf
         for y in range(n):
             cell = x * n + y if upward else y * n + x
-            total = log_add(total, math.log(table[at + cell]) + block[line + y])
-        symbol = rules.member[begin + x]
-        row[symbol] = total if free or allowed[symbol] else -math.inf
+            total = log_add(total, math.log(table[at + cell]) + work.block[line + y])
+        symbol = unary.member[begin + x]
+        row[symbol] = total if free or work.allowed[symbol] else -math.inf
 
 
-@jit
-def _climb_log(rules, weights, row, allowed, free, place, block):
+@jit_called
+def _climb(unary, row, free, work):
     """Add the unary rules to the inside weights of a span, the lowest symbols first."""
-    for c in range(rules.internal_first.size):
-        for u in range(rules.unary_first[c], rules.internal_first[c]):
-            upper = rules.upper[u]
-            if free or allowed[upper]:
-                step = math.log(weights.unary[u]) + row[rules.lower[u]]
-                row[upper] = log_add(row[upper], step)
-        if rules.member_first[c + 1] > rules.member_first[c]:
-            _through_cycles_log(rules, weights, c, row, allowed, free, place, block, True)
+    if unary is not None:
+        for c in range(unary.internal_first.size):
+            for u in range(unary.first[c], unary.internal_first[c]):
+                upper = unary.upper[u]
+                if free or work.allowed[upper]:
+                    step = math.log(unary.weight[u]) + row[unary.lower[u]]
+                    row[upper] = log_add(row[upper], step)
+            if unary.member_first[c + 1] > unary.member_first[c]:
+                _through_cycles(unary, c, row, free, work, True)
 
 
-@jit
-def _descend_log(rules, weights, row, allowed, free, place, block):
-    """Add the unary rules to the outside weights of a span, the highest symbols first."""
-    for c in range(rules.internal_first.size - 1, -1, -1):
-        if rules.member_first[c + 1] > rules.member_first[c]:
-            _through_cycles_log(rules, weights, c, row, allowed, free, place, block, False)
-        for u in range(rules.unary_first[c], rules.internal_first[c]):
-            lower = rules.lower[u]
-            if allowed[rules.upper[u]]:
-                step = math.log(weights.unary[u]) + row[rules.upper[u]]
-                row[lower] = log_add(row[lower], step)
+@jit_called
+def _descend(unary, row, inside_row, free, work):
+    """Add the unary rules to the outside weights of a span and count them."""
+    if unary is not None:
+        for x in range(row.size):
+            work.allowed[x] = inside_row[x] > -math.inf
+        for c in range(unary.internal_first.size - 1, -1, -1):
+            if unary.member_first[c + 1] > unary.member_first[c]:
+                _through_cycles(unary, c, row, free, work, False)
+            for u in range(unary.first[c], unary.internal_first[c]):
+                lower = unary.lower[u]
+                if work.allowed[unary.upper[u]]:
+                    step = math.log(unary.weight[u]) + row[unary.upper[u]]
+                    row[lower] = log_add(row[lower], step)
+        for u in range(unary.upper.size):
+            upper, lower = unary.upper[u], unary.lower[u]
+            if work.allowed[upper]:
+                value = math.log(unary.weight[u]) + row[upper] + inside_row[lower]
+                unary.count[u] += math.exp(value)
 
 
-@jit
-def _add_splits_log(rules, weights, chart, b, k, row):
+@jit_called
+def _add_splits(binary, chart, b, k, row):
+    """Logs of the inside weights of a span by binary rules."""
     for j in range(b + 1, k):
         left, right_row = span_at(b, j), chart.rows[j]
         for item in range(chart.first[left], chart.first[left + 1]):
             symbol = chart.symbol[item]
-            for r in range(rules.left_first[symbol], rules.left_first[symbol + 1]):
-                other = right_row[rules.right[r]]
+            for r in range(binary.left_first[symbol], binary.left_first[symbol + 1]):
+                other = right_row[binary.right[r]]
                 if other > -math.inf:
-                    value = math.log(weights.binary[r]) + chart.inside[item] + other
-                    row[rules.parent[r]] = log_add(row[rules.parent[r]], value)
+                    value = math.log(binary.weight[r]) + chart.inside[item] + other
+                    row[binary.parent[r]] = log_add(row[binary.parent[r]], value)
 
 
-@jit
-def _list_logs(chart, s, row):
+@jit_called
+def _list_items(chart, s, row):
+    """List the items of span `s`."""
     item = chart.first[s]
     for x in range(row.size):
         if row[x] > -math.inf:
@@ -92,98 +98,88 @@ def _list_logs(chart, s, row):
 
 
 @jit
-def inside_log(rules, weights, lexicon, brackets, i, chart):
-    """Logs of the inside weights of all spans of sentence `i`, whose gates are set.
+def log_inside(listed, i, chart):
+    """Logs of the inside weights of all spans of sentence `i`.
 
-    Returns log p(words) in nats, -inf if the sentence has no tree.
+    Fills the chart's `first`, `symbol`, `inside` (with logs) and `gate`. Returns log p(words) in
+    nats, -inf if the sentence has no tree.
     """
-    n = np.int64(lexicon.length[i])
-    entry, stop = lexicon.starts[i], lexicon.starts[i + 1]
+    terminals, n = listed.terminals, np.int64(listed.terminals.length[i])
+    restrict(listed.brackets, i, n, chart.gate)
+    entry = terminals.starts[i]
     for k in range(1, n + 1):
         for b in range(k - 1, -1, -1):
             s = span_at(b, k)
-            row = chart.rows[b]
+            row, gate = chart.rows[b], chart.gate[s]
             row[:] = -math.inf
-            open_span = chart.gate[s] != FORBIDDEN
-            if open_span:
-                _add_splits_log(rules, weights, chart, b, k, row)
-            while entry < stop and lexicon.end[entry] == k and lexicon.begin[entry] == b:
-                if open_span:
-                    symbol = lexicon.symbol[entry]
-                    row[symbol] = log_add(row[symbol], math.log(weights.lexical[entry]))
+            if gate != FORBIDDEN:
+                _add_splits(listed.binary, chart, b, k, row)
+            while has_terminal(terminals, i, entry, b, k):
+                if gate != FORBIDDEN:
+                    symbol = terminals.symbol[entry]
+                    row[symbol] = log_add(row[symbol], math.log(terminals.weight[entry]))
                 entry += 1
-            free = chart.gate[s] <= FREE
-            if not free:
-                allow(brackets, i, b, k, chart.gate[s], chart.allowed)
+            if gate > FREE:
+                allow(listed.brackets, i, b, k, gate, chart.chains.allowed)
                 for x in range(row.size):
-                    if not chart.allowed[x]:
+                    if not chart.chains.allowed[x]:
                         row[x] = -math.inf
-            if rules.upper.size > 0 and open_span:
-                _climb_log(rules, weights, row, chart.allowed, free, chart.place, chart.block)
-            _list_logs(chart, s, row)
-    root = find(chart, span_at(0, n), rules.start)
+            if gate != FORBIDDEN:
+                _climb(listed.unary, row, gate == FREE, chart.chains)
+            _list_items(chart, s, row)
+    root = find(chart.first, chart.symbol, span_at(0, n), listed.binary.start)
     return chart.inside[root] if root >= 0 else -math.inf
 
 
-@jit
-def _span_outside_log(rules, weights, chart, b, k, counts):
-    """Close the outside weights of a span and count its unary rules."""
-    s = span_at(b, k)
-    row, inside_row = chart.outside_rows[b], chart.rows[b]
-    for item in range(chart.first[s], chart.first[s + 1]):
-        symbol = chart.symbol[item]
-        row[symbol] = log_add(row[symbol], chart.outside[item])
-        chart.top[item] = math.exp(row[symbol] + chart.inside[item])
-    if rules.upper.size > 0:
-        for x in range(row.size):
-            chart.allowed[x] = inside_row[x] > -math.inf
-        free = chart.gate[s] == FREE
-        _descend_log(rules, weights, row, chart.allowed, free, chart.place, chart.block)
-        for u in range(rules.upper.size):
-            upper, lower = rules.upper[u], rules.lower[u]
-            if chart.allowed[upper]:
-                value = math.log(weights.unary[u]) + row[upper] + inside_row[lower]
-                counts.unary[u] += math.exp(value)
-    for item in range(chart.first[s], chart.first[s + 1]):
-        chart.outside[item] = row[chart.symbol[item]]
-
-
-@jit
-def _split_outside_log(rules, weights, chart, b, j, k, counts):
+@jit_called
+def _split_outside(binary, chart, b, j, k):
     """Outside weights of both parts of a split, and the counts of the rules that make it."""
     left = span_at(b, j)
     for item in range(chart.first[span_at(b, k)], chart.first[span_at(b, k) + 1]):
         parent, above = chart.symbol[item], chart.outside[item]
         if above == -math.inf:
             continue
-        for at in range(rules.parent_first[parent], rules.parent_first[parent + 1]):
-            r = rules.by_parent[at]
-            other = chart.rows[j, rules.right[r]]
+        for at in range(binary.parent_first[parent], binary.parent_first[parent + 1]):
+            r = binary.by_parent[at]
+            other = chart.rows[j, binary.right[r]]
             if other == -math.inf:
                 continue
-            one = find(chart, left, np.int64(rules.left[r]))
+            one = find(chart.first, chart.symbol, left, np.int64(binary.left[r]))
             if one >= 0:
-                value = math.log(weights.binary[r]) + above
+                value = math.log(binary.weight[r]) + above
                 chart.outside[one] = log_add(chart.outside[one], value + other)
-                here = chart.outside_rows[j, rules.right[r]]
+                here = chart.outside_rows[j, binary.right[r]]
                 here = log_add(here, value + chart.inside[one])
-                chart.outside_rows[j, rules.right[r]] = here
-                counts.binary[r] += math.exp(value + other + chart.inside[one])
+                chart.outside_rows[j, binary.right[r]] = here
+                binary.count[r] += math.exp(value + other + chart.inside[one])
+
+
+@jit_called
+def _span_outside(unary, chart, b, k):
+    """Close the outside weights of a span and count its unary rules."""
+    s = span_at(b, k)
+    row = chart.outside_rows[b]
+    for item in range(chart.first[s], chart.first[s + 1]):
+        symbol = chart.symbol[item]
+        row[symbol] = log_add(row[symbol], chart.outside[item])
+        chart.top[item] = math.exp(row[symbol] + chart.inside[item])
+    _descend(unary, row, chart.rows[b], chart.gate[s] == FREE, chart.chains)
+    for item in range(chart.first[s], chart.first[s + 1]):
+        chart.outside[item] = row[chart.symbol[item]]
 
 
 @jit
-def outside_log(rules, weights, lexicon, i, chart, counts):
-    """Add the expected counts of sentence `i` to `counts`, after `inside_log` found a tree.
+def log_outside(listed, i, chart):
+    """Add the expected counts of sentence `i` to `listed`, after `log_inside` found a tree.
 
     In the end the chart's `outside` are posterior expected counts and its `inside` are 1.
     """
-    n = np.int64(lexicon.length[i])
+    terminals, n = listed.terminals, np.int64(listed.terminals.length[i])
     whole = span_at(0, n)
-    for item in range(chart.first[whole + 1]):
-        chart.outside[item] = -math.inf
-    root = find(chart, whole, rules.start)
+    chart.outside[: chart.first[whole + 1]] = -math.inf
+    root = find(chart.first, chart.symbol, whole, listed.binary.start)
     chart.outside[root] = -chart.inside[root]
-    first, entry = lexicon.starts[i], lexicon.starts[i + 1] - 1
+    entry = terminals.starts[i + 1] - 1
     for k in range(n, 0, -1):
         for b in range(k):
             chart.rows[b][:] = -math.inf
@@ -192,15 +188,83 @@ def outside_log(rules, weights, lexicon, i, chart, counts):
             for item in range(chart.first[s], chart.first[s + 1]):
                 chart.rows[b, chart.symbol[item]] = chart.inside[item]
         for b in range(k):
-            _span_outside_log(rules, weights, chart, b, k, counts)
-            while entry >= first and lexicon.end[entry] == k and lexicon.begin[entry] == b:
-                symbol = lexicon.symbol[entry]
+            _span_outside(listed.unary, chart, b, k)
+            while has_terminal(terminals, i, entry, b, k):
+                symbol = terminals.symbol[entry]
                 if chart.rows[b, symbol] > -math.inf:
-                    value = math.log(weights.lexical[entry]) + chart.outside_rows[b, symbol]
-                    counts.lexical[entry] += math.exp(value)
+                    value = math.log(terminals.weight[entry]) + chart.outside_rows[b, symbol]
+                    terminals.count[entry] += math.exp(value)
                 entry -= 1
             for j in range(b + 1, k):
-                _split_outside_log(rules, weights, chart, b, j, k, counts)
+                _split_outside(listed.binary, chart, b, j, k)
     for item in range(chart.first[whole + 1]):
         chart.outside[item] = math.exp(chart.inside[item] + chart.outside[item])
         chart.inside[item] = 1.0
+
+
+@jit_called
+def _draw_unary(unary, chart, s, symbol, level):
+    """Go through the unary rules of a node until `level` is used up; the last where all are."""
+    rule, whole = np.int64(-1), chart.inside[find(chart.first, chart.symbol, s, symbol)]
+    if unary is not None:
+        for u in range(unary.upper.size):
+            if unary.upper[u] == symbol:
+                item = find(chart.first, chart.symbol, s, np.int64(unary.lower[u]))
+                if item >= 0 and unary.weight[u] > 0.0:
+                    rule = np.int64(u)
+                    level -= unary.weight[u] * math.exp(chart.inside[item] - whole)
+                    if level < 0.0:
+                        break
+    return rule, level
+
+
+@jit_called
+def _draw_binary(binary, chart, node, level):
+    """The same for the binary rules of a node (begin, end, symbol): rule, split, level."""
+    begin, end, symbol = node
+    first, symbols = chart.first, chart.symbol
+    whole = chart.inside[find(first, symbols, span_at(begin, end), symbol)]
+    rule, split = np.int64(-1), np.int64(0)
+    for j in range(begin + 1, end):
+        for at in range(binary.parent_first[symbol], binary.parent_first[symbol + 1]):
+            r = binary.by_parent[at]
+            left = find(first, symbols, span_at(begin, j), np.int64(binary.left[r]))
+            right = find(first, symbols, span_at(j, end), np.int64(binary.right[r]))
+            if left >= 0 and right >= 0 and binary.weight[r] > 0.0:
+                rule, split = np.int64(r), np.int64(j)
+                value = math.log(binary.weight[r]) + chart.inside[left] + chart.inside[right]
+                level -= math.exp(value - whole)
+                if level < 0.0:
+                    return rule, split, level
+    return rule, split, level
+
+
+@jit
+def draw_log_rule(listed, i, chart, node, rng):
+    """Draw the rule applied at a node (begin, end, symbol), after `log_inside`.
+
+    Returns its number, and the split, or `UNARY` or `TERMINAL` in place of it.
+    """
+    begin, end, symbol = node
+    s = span_at(begin, end)
+    rule, split, level = _draw_binary(listed.binary, chart, node, rng.random())
+    if level < 0.0:
+        return rule, split
+    # Rounding may leave a little of the level: then the last of all choices is taken.
+    other, level = _draw_unary(listed.unary, chart, s, symbol, level)
+    if other >= 0:
+        rule, split = other, np.int64(UNARY)
+    if level < 0.0:
+        return rule, split
+    terminals, whole = listed.terminals, chart.inside[find(chart.first, chart.symbol, s, symbol)]
+    for entry in range(terminals.starts[i], terminals.starts[i + 1]):
+        if (
+            has_terminal(terminals, i, entry, begin, end)
+            and terminals.symbol[entry] == symbol
+            and terminals.weight[entry] > 0.0
+        ):
+            rule, split = np.int64(entry), np.int64(TERMINAL)
+            level -= math.exp(math.log(terminals.weight[entry]) - whole)
+            if level < 0.0:
+                break
+    return rule, split

@@ -1,13 +1,12 @@
-"""Trees written node by node: buffers that grow, and the nodes that are still to be derived."""
+"""Trees written node by node, into buffers that Python makes and enlarges."""
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_allocating
+from sklearn_cvb.kernels.jit import jit_inline
 from sklearn_cvb.kernels.tree.arrays import Trees
 
 
-@jit_allocating
-def empty_trees(n_trees, n_nodes):
+def empty_trees(n_trees: int, n_nodes: int) -> Trees:
     """Trees without nodes, and room for so many."""
     return Trees(
         np.zeros(n_trees + 1, np.int64),
@@ -19,41 +18,49 @@ def empty_trees(n_trees, n_nodes):
     )
 
 
-@jit_allocating
-def resized(trees, size, capacity):
-    """The first `size` nodes of trees, and room for `capacity`."""
-    new = empty_trees(trees.starts.size - 1, capacity)
-    _copy(trees, size, new)
-    return new
+def with_room(trees: Trees, n_nodes: int) -> Trees:
+    """The same trees, and room for at least so many nodes: those there are, or twice as many."""
+    larger = empty_trees(len(trees.starts) - 1, max(n_nodes, 2 * len(trees.rule)))
+    larger.starts[:] = trees.starts
+    for new, old in zip(larger[1:], trees[1:], strict=True):
+        new[: len(old)] = old
+    return larger
 
 
-@jit
-def _copy(trees, size, new):
-    """Copy the first `size` nodes, one by one: slices take numba longer to compile."""
-    for i in range(trees.starts.size):
-        new.starts[i] = trees.starts[i]
-    for x in range(size):
-        new.begin[x] = trees.begin[x]
-        new.end[x] = trees.end[x]
-        new.symbol[x] = trees.symbol[x]
-        new.rule[x] = trees.rule[x]
-        new.n_children[x] = trees.n_children[x]
+def trimmed(trees: Trees) -> Trees:
+    """Trees without the room that is left."""
+    size = trees.starts[-1]
+    return Trees(trees.starts, *(field[:size].copy() for field in trees[1:]))
 
 
-@jit
-def put(trees, at, node, rule, n_children):
-    """Write a node (begin, end, symbol) and the rule applied there."""
-    trees.begin[at] = node[0]
-    trees.end[at] = node[1]
-    trees.symbol[at] = node[2]
+def append(trees: Trees, first: int, nodes: list[tuple]) -> None:
+    """Write nodes (begin, end, symbol, cell, number of children) after the first so many."""
+    for field, values in zip(trees[1:], zip(*nodes, strict=True), strict=True):
+        field[first : first + len(nodes)] = values
+
+
+def trees_of(found: list[list[tuple]]) -> Trees:
+    """Trees out of lists of nodes (begin, end, symbol, cell, number of children)."""
+    trees = empty_trees(len(found), sum(map(len, found)))
+    trees.starts[1:] = np.cumsum([len(nodes) for nodes in found])
+    for first, nodes in zip(trees.starts.tolist(), found, strict=False):
+        append(trees, first, nodes)
+    return trees
+
+
+@jit_inline
+def put(trees, at, begin, end, symbol, rule, n_children):
+    """Write a node over words[begin:end] and the rule applied there."""
+    trees.begin[at] = begin
+    trees.end[at] = end
+    trees.symbol[at] = symbol
     trees.rule[at] = rule
     trees.n_children[at] = n_children
 
 
-@jit
+@jit_inline
 def push(stack, height, begin, end, symbol):
-    """Add a node to those still to be derived; returns how many they are."""
+    """Write a node to place `height` of those still to be derived, ndarray (room, 3), int64."""
     stack[height, 0] = begin
     stack[height, 1] = end
     stack[height, 2] = symbol
-    return height + 1

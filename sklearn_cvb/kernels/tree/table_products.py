@@ -12,27 +12,26 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
 from sklearn_cvb.kernels.tiles import add_outer_products, multiply
-from sklearn_cvb.kernels.tree.charts import (
+from sklearn_cvb.kernels.tree.lists import add_terminal, has_terminal, largest_exponent
+from sklearn_cvb.kernels.tree.spans import (
     FORBIDDEN,
     FREE,
     NOTHING,
     allow,
-    climb,
-    descend,
     power,
     rescale,
     restrict,
     span_at,
 )
-from sklearn_cvb.kernels.tree.lists import add_terminal
 from sklearn_cvb.kernels.tree.tables import CHUNK, fill_tables, read_counts
+from sklearn_cvb.kernels.tree.unary_rules import climb, descend
 
 _LOG_2 = math.log(2.0)
 
 
-@jit_token
+@jit_inline
 def _add_pairs(left, right, scale, n_left, n_right, at, row):
     """Add the products of two rows of inside weights to a row of pairs from `at`."""
     for x in range(n_left):
@@ -43,11 +42,11 @@ def _add_pairs(left, right, scale, n_left, n_right, at, row):
 
 
 @jit_token_reduction
-def _take_pairs(above, at, scale, n_left, n_right, left, right, left_outside, right_outside):
+def _take_pairs(above, scale, n_left, n_right, left, right, left_outside, right_outside):
     """Add what is above the pairs of two parts to their outside weights."""
     for x in range(n_left):
         value = scale * left[np.uint64(x)]
-        first = at + x * n_right
+        first = x * n_right
         total = 0.0
         for y in range(n_right):
             here = above[np.uint64(first + y)]
@@ -56,19 +55,19 @@ def _take_pairs(above, at, scale, n_left, n_right, left, right, left_outside, ri
         left_outside[np.uint64(x)] += scale * total
 
 
-@jit
-def _begin_sentences(lexicon, brackets, sentences, begin, charts):
+@jit_called
+def _begin_sentences(listed, sentences, begin, charts):
     """Take sentences from `begin` on in hand; returns how many."""
     size, n_spans = 0, 0
     while size < charts.sentence.size and begin + size < sentences.size:
         i = sentences[begin + size]
-        n = np.int64(lexicon.length[i])
+        n = np.int64(listed.terminals.length[i])
         if n_spans + n * (n + 1) // 2 > charts.exponent.size:
             break
         charts.sentence[size] = begin + size
         charts.first[size] = n_spans
-        restrict(brackets, i, n, charts.gate[n_spans:])
-        entry = lexicon.starts[i]
+        restrict(listed.brackets, i, n, charts.gate[n_spans:])
+        entry = listed.terminals.starts[i]
         for k in range(1, n + 1):
             for b in range(k - 1, -1, -1):
                 s = n_spans + span_at(b, k)
@@ -76,23 +75,19 @@ def _begin_sentences(lexicon, brackets, sentences, begin, charts):
                 charts.exponent[s] = NOTHING
                 charts.inside[s, :] = 0.0
                 charts.outside[s, :] = 0.0
-                while (
-                    entry < lexicon.starts[i + 1]
-                    and lexicon.end[entry] == k
-                    and lexicon.begin[entry] == b
-                ):
+                while has_terminal(listed.terminals, i, entry, b, k):
                     entry += 1
         n_spans += n * (n + 1) // 2
         size += 1
     return size
 
 
-@jit
-def _list_spans(lexicon, sentences, charts, size, width):
+@jit_called
+def _list_spans(lengths, sentences, charts, size, width):
     """List the spans of a width that no bracket forbids; returns how many."""
     n_listed = 0
     for x in range(size):
-        for b in range(lexicon.length[sentences[charts.sentence[x]]] - width + 1):
+        for b in range(lengths[sentences[charts.sentence[x]]] - width + 1):
             if charts.gate[charts.first[x] + span_at(b, b + width)] != FORBIDDEN:
                 charts.listed[n_listed, 0] = x
                 charts.listed[n_listed, 1] = b
@@ -100,21 +95,11 @@ def _list_spans(lexicon, sentences, charts, size, width):
     return n_listed
 
 
-@jit
-def _largest_exponent(charts, first, b, k):
-    """The largest exponent of a way to split a span in two derivable parts."""
-    largest = NOTHING
-    for j in range(b + 1, k):
-        one, other = first + span_at(b, j), first + span_at(j, k)
-        largest = max(largest, charts.exponent[one] + charts.exponent[other])
-    return largest
-
-
-@jit
-def _fill_pairs(dense, charts, first, b, k, exponent, row, narrow_row):
-    """Sum the products of a span's parts over splits, in units of 2 ** exponent."""
+@jit_called
+def _fill_pairs(dense, charts, first, b, k, row, narrow_row):
+    """Sum the products of a span's parts over splits, in units of its power of two."""
     n_wide, n_narrow = dense.n_wide, dense.n_narrow
-    n_parts = n_wide + n_narrow
+    n_parts, exponent = n_wide + n_narrow, charts.exponent[first + span_at(b, k)]
     row[:] = 0.0
     narrow_row[:] = 0.0
     if exponent <= NOTHING // 2:
@@ -132,11 +117,11 @@ def _fill_pairs(dense, charts, first, b, k, exponent, row, narrow_row):
             _add_pairs(left[n_wide:], right[n_wide:], scale, n_narrow, n_narrow, 0, narrow_row)
 
 
-@jit
-def _take_splits(dense, charts, first, b, k, exponent, above, narrow_above):
+@jit_called
+def _take_splits(dense, charts, first, b, k, above, narrow_above):
     """Outside weights of a span's parts from what is above their pairs."""
     n_wide, n_narrow = dense.n_wide, dense.n_narrow
-    n_parts = n_wide + n_narrow
+    n_parts, exponent = n_wide + n_narrow, charts.exponent[first + span_at(b, k)]
     for j in range(b + 1, k):
         one, other = first + span_at(b, j), first + span_at(j, k)
         scale = power(charts.exponent[one] + charts.exponent[other] - exponent)
@@ -145,199 +130,138 @@ def _take_splits(dense, charts, first, b, k, exponent, above, narrow_above):
         left, right = charts.inside[one], charts.inside[other]
         to_left, to_right = charts.outside[one], charts.outside[other]
         n_left = n_parts if j == b + 1 else n_wide
-        _take_pairs(above, 0, scale, n_left, n_wide, left, right, to_left, to_right)
+        _take_pairs(above, scale, n_left, n_wide, left, right, to_left, to_right)
         right, to_right = right[n_wide:], to_right[n_wide:]
         if j == k - 1:
-            at = n_parts * n_wide
-            _take_pairs(above, at, scale, n_wide, n_narrow, left, right, to_left, to_right)
+            beside = above[n_parts * n_wide :]
+            _take_pairs(beside, scale, n_wide, n_narrow, left, right, to_left, to_right)
         if k - b == 2:
             left, to_left = left[n_wide:], to_left[n_wide:]
-            _take_pairs(narrow_above, 0, scale, n_narrow, n_narrow, left, right, to_left, to_right)
+            _take_pairs(narrow_above, scale, n_narrow, n_narrow, left, right, to_left, to_right)
 
 
-@jit
-def _finish_inside(dense, weights, lexicon, brackets, i, charts, s, b, k, exponent):
+@jit_called
+def _finish_inside(tables, listed, i, first, b, k):
     """Terminals, brackets and unary rules of a span; its binary rules are in its row."""
-    row = charts.inside[s]
-    if exponent <= NOTHING // 2:
-        exponent = 0
+    charts, place, s = tables.charts, tables.dense.place, first + span_at(b, k)
+    row, gate = charts.inside[s], charts.gate[s]
+    exponent = charts.exponent[s] if charts.exponent[s] > NOTHING // 2 else np.int64(0)
     entry = charts.entry[s]
-    while entry < lexicon.starts[i + 1] and lexicon.end[entry] == k and lexicon.begin[entry] == b:
-        symbol = dense.place[lexicon.symbol[entry]]
-        exponent = add_terminal(row, symbol, weights.lexical[entry], exponent)
+    while has_terminal(listed.terminals, i, entry, b, k):
+        symbol = place[listed.terminals.symbol[entry]]
+        exponent = add_terminal(row, symbol, listed.terminals.weight[entry], exponent)
         entry += 1
-    free = charts.gate[s] <= FREE
-    if not free:
-        allow(brackets, i, b, k, charts.gate[s], charts.labels)
+    if gate > FREE:
+        allow(listed.brackets, i, b, k, gate, charts.labels)
         for x in range(row.size):
-            charts.allowed[dense.place[x]] = charts.labels[x]
+            charts.chains.allowed[place[x]] = charts.labels[x]
         for x in range(row.size):
-            if not charts.allowed[x]:
+            if not charts.chains.allowed[x]:
                 row[x] = 0.0
-    if dense.rules.upper.size > 0:
-        climb(dense.rules, weights, row, charts.allowed, free, charts.place, charts.block)
+    climb(tables.unary, row, gate <= FREE, charts.chains)
     charts.exponent[s] = rescale(row, exponent)
 
 
-@jit
-def _finish_outside(dense, weights, lexicon, i, charts, s, b, k, counts):
+@jit_called
+def _finish_outside(tables, terminals, i, first, b, k):
     """Unary rules and terminals of a span: outside weights and counts."""
-    row, inside_row, rules = charts.outside[s], charts.inside[s], dense.rules
+    charts, s = tables.charts, first + span_at(b, k)
+    row, inside_row = charts.outside[s], charts.inside[s]
     for x in range(row.size):
-        charts.allowed[x] = inside_row[x] > 0.0
-        if not charts.allowed[x]:
+        if not inside_row[x] > 0.0:
             row[x] = 0.0
-    if rules.upper.size > 0:
-        free = charts.gate[s] == FREE
-        descend(rules, weights, row, charts.allowed, free, charts.place, charts.block)
-        for u in range(rules.upper.size):
-            if charts.allowed[rules.upper[u]]:
-                both = row[rules.upper[u]] * inside_row[rules.lower[u]]
-                counts.unary[u] += weights.unary[u] * both
+    descend(tables.unary, row, inside_row, charts.gate[s] == FREE, charts.chains)
     entry = charts.entry[s]
-    while entry < lexicon.starts[i + 1] and lexicon.end[entry] == k and lexicon.begin[entry] == b:
-        symbol = dense.place[lexicon.symbol[entry]]
-        if charts.allowed[symbol]:
-            weight = math.ldexp(weights.lexical[entry], -charts.exponent[s])
-            counts.lexical[entry] += weight * row[symbol]
+    while has_terminal(terminals, i, entry, b, k):
+        symbol = tables.dense.place[terminals.symbol[entry]]
+        if inside_row[symbol] > 0.0:
+            weight = math.ldexp(terminals.weight[entry], -charts.exponent[s])
+            terminals.count[entry] += weight * row[symbol]
         entry += 1
 
 
-@jit
-def _inside(dense, weights, lexicon, brackets, sentences, work, size, longest):
-    """Inside weights of the sentences at hand, width by width."""
-    others, narrow, charts = work
-    for width in range(1, longest + 1):
-        n_listed = _list_spans(lexicon, sentences, charts, size, width)
-        for begin in range(0, n_listed, CHUNK):
-            n_rows = min(CHUNK, n_listed - begin)
-            if width > 1:
-                for x in range(n_rows):
-                    first, b = (
-                        charts.first[charts.listed[begin + x, 0]],
-                        charts.listed[begin + x, 1],
-                    )
-                    exponent = _largest_exponent(charts, first, b, b + width)
-                    charts.exponent[first + span_at(b, b + width)] = exponent
-                    _fill_pairs(
-                        dense,
-                        charts,
-                        first,
-                        b,
-                        b + width,
-                        exponent,
-                        others.pairs[x],
-                        narrow.pairs[x],
-                    )
-                multiply(others.pairs, others.up, n_rows, others.up.shape[0], others.parents)
-                if width == 2:
-                    multiply(narrow.pairs, narrow.up, n_rows, narrow.up.shape[0], narrow.parents)
-            for x in range(n_rows):
-                sentence, b = charts.listed[begin + x, 0], charts.listed[begin + x, 1]
-                s = charts.first[sentence] + span_at(b, b + width)
-                if width > 1:
-                    for p in range(dense.parent.size):
-                        value = others.parents[x, p]
-                        if width == 2:
-                            value += narrow.parents[x, p]
-                        charts.inside[s, dense.parent[p]] = value
-                _finish_inside(
-                    dense,
-                    weights,
-                    lexicon,
-                    brackets,
-                    sentences[charts.sentence[sentence]],
-                    charts,
-                    s,
-                    b,
-                    b + width,
-                    charts.exponent[s],
-                )
+@jit_called
+def _inside_chunk(tables, begin, n_rows, width):
+    """Binary rules of some of the listed spans: inside weights of their parents."""
+    dense, others, narrow, charts = tables.dense, tables.others, tables.narrow, tables.charts
+    for x in range(n_rows):
+        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        s = first + span_at(b, b + width)
+        charts.exponent[s] = largest_exponent(charts.exponent, first, b, b + width)
+        _fill_pairs(dense, charts, first, b, b + width, others.pairs[x], narrow.pairs[x])
+    multiply(others.pairs, others.up, n_rows, others.up.shape[0], others.parents)
+    if width == 2:
+        multiply(narrow.pairs, narrow.up, n_rows, narrow.up.shape[0], narrow.parents)
+    for x in range(n_rows):
+        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        s = first + span_at(b, b + width)
+        for p in range(dense.parent.size):
+            value = others.parents[x, p]
+            if width == 2:
+                value += narrow.parents[x, p]
+            charts.inside[s, dense.parent[p]] = value
 
 
-@jit
-def _outside(dense, weights, lexicon, sentences, work, size, longest, counts):
-    """Outside weights and counts of the sentences at hand, width by width."""
-    others, narrow, charts = work
-    for width in range(longest, 0, -1):
-        n_listed = _list_spans(lexicon, sentences, charts, size, width)
+@jit_called
+def _outside_chunk(tables, begin, n_rows, width):
+    """Binary rules of some of the listed spans: outside weights of their parts, and counts."""
+    dense, others, narrow, charts = tables.dense, tables.others, tables.narrow, tables.charts
+    for x in range(n_rows):
+        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        _fill_pairs(dense, charts, first, b, b + width, others.pairs[x], narrow.pairs[x])
+        for p in range(dense.parent.size):
+            others.parents[x, p] = charts.outside[first + span_at(b, b + width), dense.parent[p]]
+    add_outer_products(others.parents, others.pairs, n_rows, others.counts)
+    multiply(others.parents, others.down, n_rows, others.down.shape[0], others.above)
+    if width == 2:
+        add_outer_products(others.parents, narrow.pairs, n_rows, narrow.counts)
+        multiply(others.parents, narrow.down, n_rows, narrow.down.shape[0], narrow.above)
+    for x in range(n_rows):
+        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        if charts.exponent[first + span_at(b, b + width)] > NOTHING:
+            _take_splits(dense, charts, first, b, b + width, others.above[x], narrow.above[x])
+
+
+@jit_called
+def _fill_charts(tables, listed, sentences, size, widths, upward):
+    """Inside or outside weights and counts of the sentences at hand, width by width."""
+    charts = tables.charts
+    for step in range(widths):
+        width = step + 1 if upward else widths - step
+        n_listed = _list_spans(listed.terminals.length, sentences, charts, size, width)
         for begin in range(0, n_listed, CHUNK):
             n_rows = min(CHUNK, n_listed - begin)
+            if upward and width > 1:
+                _inside_chunk(tables, begin, n_rows, width)
             for x in range(n_rows):
                 sentence, b = charts.listed[begin + x, 0], charts.listed[begin + x, 1]
                 first, i = charts.first[sentence], sentences[charts.sentence[sentence]]
-                s = first + span_at(b, b + width)
-                _finish_outside(dense, weights, lexicon, i, charts, s, b, b + width, counts)
-                if width > 1:
-                    exponent = charts.exponent[s]
-                    _fill_pairs(
-                        dense,
-                        charts,
-                        first,
-                        b,
-                        b + width,
-                        exponent,
-                        others.pairs[x],
-                        narrow.pairs[x],
-                    )
-                    for p in range(dense.parent.size):
-                        others.parents[x, p] = charts.outside[s, dense.parent[p]]
-            if width == 1:
-                continue
-            add_outer_products(others.parents, others.pairs, n_rows, others.counts)
-            multiply(others.parents, others.down, n_rows, others.down.shape[0], others.above)
-            if width == 2:
-                add_outer_products(others.parents, narrow.pairs, n_rows, narrow.counts)
-                multiply(others.parents, narrow.down, n_rows, narrow.down.shape[0], narrow.above)
-            for x in range(n_rows):
-                first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
-                exponent = charts.exponent[first + span_at(b, b + width)]
-                if exponent > NOTHING:
-                    _take_splits(
-                        dense,
-                        charts,
-                        first,
-                        b,
-                        b + width,
-                        exponent,
-                        others.above[x],
-                        narrow.above[x],
-                    )
+                if upward:
+                    _finish_inside(tables, listed, i, first, b, b + width)
+                else:
+                    _finish_outside(tables, listed.terminals, i, first, b, b + width)
+            if not upward and width > 1:
+                _outside_chunk(tables, begin, n_rows, width)
 
 
-@jit
+@jit_called
 def _log_weight(charts, s, symbol):
-    """Log of the inside weight of a symbol over a span, -inf for 0."""
+    """Log of the inside weight of a symbol over a span, NaN for 0."""
     value = charts.inside[s, symbol]
-    return math.log(value) + charts.exponent[s] * _LOG_2 if value > 0.0 else -math.inf
+    return math.log(value) + charts.exponent[s] * _LOG_2 if value > 0.0 else math.nan
 
 
-@jit
-def dense_inside(dense, weights, lexicon, brackets, sentences, work, chart):
-    """Fill the chart of one sentence by tables, as `tree_inside.inside` does, for `sample_tree`.
+@jit_called
+def inside_by_tables(tables, listed, sentence, chart):
+    """Fill the chart of one sentence by tables, as `lists.inside` does.
 
-    Parameters
-    ----------
-    dense : DenseRules
-    weights : TreeWeights
-        With its closure filled.
-    lexicon : Lexicon
-    brackets : Brackets
-    sentences : ndarray of shape (1,), int64
-        Number of the sentence.
-    work : DenseWork
-    chart : Chart
-
-    Returns
-    -------
-    float
-        log p(words) in nats; -inf without a tree, or where `tree_inside.inside` must decide.
+    `sentence` (1,), int64, holds its number. Returns log p(words) in nats, NaN where no tree is
+    found.
     """
-    charts, n = work.charts, np.int64(lexicon.length[sentences[0]])
-    fill_tables(dense, weights.binary, work.others, work.narrow)
-    _begin_sentences(lexicon, brackets, sentences, 0, charts)
-    _inside(dense, weights, lexicon, brackets, sentences, work, 1, n)
-    chart.in_log[0] = False
+    dense, charts, n = tables.dense, tables.charts, np.int64(listed.terminals.length[sentence[0]])
+    fill_tables(dense, listed.binary.weight, tables.others, tables.narrow)
+    _begin_sentences(listed, sentence, 0, charts)
+    _fill_charts(tables, listed, sentence, 1, n, True)
     item = 0
     for s in range(n * (n + 1) // 2):
         chart.first[s] = item
@@ -349,44 +273,43 @@ def dense_inside(dense, weights, lexicon, brackets, sentences, work, chart):
                 chart.inside[item] = value
                 item += 1
     chart.first[n * (n + 1) // 2] = item
-    return _log_weight(charts, span_at(0, n), dense.place[dense.rules.start])
+    return _log_weight(charts, span_at(0, n), dense.start)
 
 
-@jit
-def dense_rule_counts(dense, weights, lexicon, brackets, sentences, work, counts, log_z):
-    """E-step: `tree_inside.expected_rule_counts` by tables; the same numbers but for rounding.
+@jit_called
+def count_by_tables(tables, listed, sentences, log_z):
+    """E-step: `lists.expected_listed_counts` by tables; the same numbers but for rounding.
 
     Parameters
     ----------
-    dense : DenseRules
-    weights : TreeWeights
-        With its closure filled.
-    lexicon : Lexicon
-    brackets : Brackets
+    tables : Tables
+    listed : Listed
+        With weights, the closure included; its counts are added to.
     sentences : ndarray, int64
         Numbers of the sentences; those of similar length are best next to each other.
-    work : DenseWork
-        Buffers for the longest of them.
-    counts : RuleCounts
-        Is added to.
     log_z : ndarray of shape (len(sentences),)
-        Receives log p(words) in nats; -inf for a sentence without a tree, which adds nothing.
+        Receives log p(words) in nats; NaN for a sentence without a tree, which adds nothing.
     """
-    charts = work.charts
-    fill_tables(dense, weights.binary, work.others, work.narrow)
-    start, begin = dense.place[dense.rules.start], 0
+    dense, charts, begin = tables.dense, tables.charts, 0
+    fill_tables(dense, listed.binary.weight, tables.others, tables.narrow)
     while begin < sentences.size:
-        size = _begin_sentences(lexicon, brackets, sentences, begin, charts)
+        size = _begin_sentences(listed, sentences, begin, charts)
         longest = np.int64(0)
         for x in range(size):
-            longest = max(longest, np.int64(lexicon.length[sentences[begin + x]]))
-        _inside(dense, weights, lexicon, brackets, sentences, work, size, longest)
+            longest = max(longest, np.int64(listed.terminals.length[sentences[begin + x]]))
+        _fill_charts(tables, listed, sentences, size, longest, True)
         for x in range(size):
-            n = np.int64(lexicon.length[sentences[begin + x]])
+            n = np.int64(listed.terminals.length[sentences[begin + x]])
             whole = charts.first[x] + span_at(0, n)
-            log_z[begin + x] = _log_weight(charts, whole, start)
-            if log_z[begin + x] > -math.inf:
-                charts.outside[whole, start] = 1.0 / charts.inside[whole, start]
-        _outside(dense, weights, lexicon, sentences, work, size, longest, counts)
+            log_z[begin + x] = _log_weight(charts, whole, dense.start)
+            if charts.inside[whole, dense.start] > 0.0:
+                charts.outside[whole, dense.start] = 1.0 / charts.inside[whole, dense.start]
+        _fill_charts(tables, listed, sentences, size, longest, False)
         begin += size
-    read_counts(dense, weights.binary, work.others, work.narrow, counts.binary)
+    read_counts(dense, listed.binary.weight, tables.others, tables.narrow, listed.binary.count)
+
+
+@jit
+def expected_counts_by_tables(tables, listed, sentences, log_z):
+    """`count_by_tables` for Python."""
+    count_by_tables(tables, listed, sentences, log_z)

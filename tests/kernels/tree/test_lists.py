@@ -21,7 +21,7 @@ from tree_cases import (
 )
 
 from sklearn_cvb.kernels.tree.arrays import Rules, brackets_of, lexicon_of, rules_of
-from sklearn_cvb.kernels.tree.charts import chart_for, fill_closure, restrict
+from sklearn_cvb.kernels.tree.spans import chart_for, fill_closure, restrict
 from sklearn_cvb.kernels.tree.decoding import viterbi_trees
 from sklearn_cvb.kernels.tree.k_best import k_best_trees
 from sklearn_cvb.kernels.tree.lists import expected_rule_counts, log_likelihood, span_posteriors

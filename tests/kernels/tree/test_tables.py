@@ -6,7 +6,7 @@ import tree_enumeration as enumeration
 from tree_cases import CASES, CYCLES, arrays_of, cells_of, counts_for
 
 from sklearn_cvb.kernels.tree.arrays import brackets_of
-from sklearn_cvb.kernels.tree.charts import chart_for
+from sklearn_cvb.kernels.tree.spans import chart_for
 from sklearn_cvb.kernels.tree.lists import expected_rule_counts, inside
 from sklearn_cvb.kernels.tree.table_products import dense_inside, dense_rule_counts
 from sklearn_cvb.kernels.tree.table_sentences import (
