@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain.side_by_side import _aligned
-from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.kernels.tiles import LANES, ROWS
-from sklearn_cvb.kernels.tree import Rules
+from sklearn_cvb.kernels.jit import jit_called
+from sklearn_cvb.kernels.tiles import LANES, ROWS, aligned
+from sklearn_cvb.kernels.tree.arrays import Lexicon, Rules
+from sklearn_cvb.kernels.tree.charts import Chart
+from sklearn_cvb.kernels.tree.listed import Listed
+from sklearn_cvb.kernels.tree.unary_rules import ChainWork, UnaryRules, chain_work_for
 
 # Spans whose rows are products at a time: a few tiles, so that they stay in the cache.
 CHUNK = 4 * ROWS
@@ -25,21 +27,21 @@ class DenseRules(NamedTuple):
 
     Attributes
     ----------
-    rules : Rules
-        With the symbols of its unary rules renumbered.
+    start : int
+        New number of the symbol that derives whole sentences.
     place : ndarray of shape (n_symbols,), int64
         New number of each symbol.
     n_wide, n_narrow : int
         Number of wide and of narrow parts: the first symbols.
     parent : ndarray of shape (n_parents,), int64
-        Symbols with binary rules.
+        Symbols with binary rules, by their new numbers.
     row, column : ndarray of shape (n_binary,), int64
         Place of each binary rule in the tables; columns from `n_pairs` on are narrow pairs.
     n_pairs : int
         Columns of the table of all other pairs.
     """
 
-    rules: Rules
+    start: int
     place: np.ndarray
     n_wide: int
     n_narrow: int
@@ -84,11 +86,12 @@ class DenseCharts(NamedTuple):
     inside, outside : ndarray of shape (n_spans, n_symbols)
         Scaled weights.
     exponent, gate : ndarray of shape (n_spans,), int64
-        As in `sklearn_cvb.kernels.tree_charts.Chart`.
+        As in `sklearn_cvb.kernels.tree.charts.Chart`.
     entry : ndarray of shape (n_spans,), int64
         First lexicon entry of each span, or of those after it.
-    place, allowed, labels, block : ndarray
-        Buffers as there; `labels` are in the grammar's own numbers.
+    labels : ndarray of shape (n_symbols,), bool
+        Symbols that a span may have, in the grammar's own numbers.
+    chains : ChainWork
     """
 
     sentence: np.ndarray
@@ -99,17 +102,44 @@ class DenseCharts(NamedTuple):
     exponent: np.ndarray
     gate: np.ndarray
     entry: np.ndarray
-    place: np.ndarray
-    allowed: np.ndarray
     labels: np.ndarray
-    block: np.ndarray
+    chains: ChainWork
+
+
+class Tables(NamedTuple):
+    """All that sentences are inferred from by tables, see `tables_for`.
+
+    Attributes
+    ----------
+    dense : DenseRules
+    others, narrow : DenseTables
+        Of pairs of narrow parts, and of all others.
+    charts : DenseCharts
+    unary : UnaryRules or None
+        With symbols by their new numbers; weights and counts are those of the lists.
+    chart : Chart or None
+        To draw trees from, see `inside_by_tables`.
+    one : ndarray of shape (1,), int64
+        Number of the sentence at hand, where they come one after the other.
+    log_z : ndarray of shape (1,)
+        Its log normaliser.
+    """
+
+    dense: DenseRules
+    others: DenseTables
+    narrow: DenseTables
+    charts: DenseCharts
+    unary: UnaryRules | None
+    chart: Chart | None
+    one: np.ndarray
+    log_z: np.ndarray
 
 
 def _up_to_vectors(n):
     return -(-max(int(n), 1) // LANES) * LANES
 
 
-def dense_rules_of(rules, lexicon):
+def dense_rules_of(rules: Rules, lexicon: Lexicon) -> DenseRules:
     """Arrange rules for tables.
 
     Parameters
@@ -140,11 +170,8 @@ def dense_rules_of(rules, lexicon):
     narrow = n_pairs + (left - n_wide) * n_narrow + right - n_wide
     column = np.where(right < n_wide, left * n_wide + right, beside)
     column = np.where((left >= n_wide) & (right >= n_wide), narrow, column)
-    renumbered = {
-        name: place[getattr(rules, name)].astype(np.int32) for name in ("upper", "lower", "member")
-    }
     return DenseRules(
-        rules._replace(**renumbered),
+        int(place[rules.start]),
         place,
         n_wide,
         n_narrow,
@@ -155,7 +182,7 @@ def dense_rules_of(rules, lexicon):
     )
 
 
-def is_full(dense):
+def is_full(dense: DenseRules) -> bool:
     """Whether most pairs of parts have rules, so that tables pay."""
     return 2 * dense.row.size >= dense.parent.size * (
         dense.n_pairs + dense.n_narrow * dense.n_narrow
@@ -165,38 +192,24 @@ def is_full(dense):
 def _tables(n_parents, n_columns):
     n_rows, width = _up_to_vectors(n_parents), _up_to_vectors(n_columns)
     return DenseTables(
-        _aligned(width, n_rows),
-        _aligned(n_rows, width),
-        _aligned(n_rows, width),
-        _aligned(CHUNK, width),
-        _aligned(CHUNK, width),
-        _aligned(CHUNK, n_rows),
+        aligned(width, n_rows),
+        aligned(n_rows, width),
+        aligned(n_rows, width),
+        aligned(CHUNK, width),
+        aligned(CHUNK, width),
+        aligned(CHUNK, n_rows),
     )
 
 
-class DenseWork(NamedTuple):
-    """Tables of narrow pairs and of all others, and charts."""
-
-    others: DenseTables
-    narrow: DenseTables
-    charts: DenseCharts
-
-
-def work_for(dense, longest):
-    """Buffers for sentences of up to `longest` words.
-
-    Parameters
-    ----------
-    dense : DenseRules
-    longest : int
-
-    Returns
-    -------
-    DenseWork
-    """
-    n = dense.rules.n_symbols
-    n_spans = max(_SPANS_AT_HAND, longest * (longest + 1) // 2)
-    widest = int(np.max(np.diff(dense.rules.member_first), initial=1))
+def tables_for(dense: DenseRules, listed: Listed, chart: Chart | None = None) -> Tables:
+    """Tables and buffers for the longest sentence of `listed`, whose weights they share."""
+    n, longest = len(dense.place), int(listed.terminals.length.max(initial=1))
+    n_spans, n_parents = max(_SPANS_AT_HAND, longest * (longest + 1) // 2), dense.parent.size
+    unary = listed.unary
+    if unary is not None:
+        names = ("upper", "lower", "member")
+        new = {name: dense.place[getattr(unary, name)].astype(np.int32) for name in names}
+        unary = unary._replace(**new)
     charts = DenseCharts(
         np.empty(_SIDE_BY_SIDE, np.int64),
         np.empty(_SIDE_BY_SIDE, np.int64),
@@ -206,38 +219,36 @@ def work_for(dense, longest):
         np.empty(n_spans, np.int64),
         np.empty(n_spans, np.int64),
         np.empty(n_spans, np.int64),
-        np.empty(n, np.int64),
         np.ones(n, np.bool_),
-        np.ones(n, np.bool_),
-        np.empty(2 * widest * widest),
+        chain_work_for(n, unary),
     )
-    n_parents = dense.parent.size
-    return DenseWork(
-        _tables(n_parents, dense.n_pairs), _tables(n_parents, dense.n_narrow**2), charts
-    )
+    others = _tables(n_parents, dense.n_pairs)
+    narrow = _tables(n_parents, dense.n_narrow**2)
+    one, log_z = np.zeros(1, np.int64), np.zeros(1)
+    return Tables(dense, others, narrow, charts, unary, chart, one, log_z)
 
 
-@jit
-def fill_tables(dense, binary, others, narrow):
-    """Write the weights of binary rules to the tables, and their counts to 0."""
+@jit_called
+def fill_tables(dense, weight, others, narrow):
+    """Write the weights of binary rules (n_binary,) to the tables, and their counts to 0."""
     others.counts[:] = 0.0
     narrow.counts[:] = 0.0
-    for r in range(binary.size):
+    for r in range(weight.size):
         row, column = dense.row[r], dense.column[r]
         if column < dense.n_pairs:
-            others.up[column, row] = binary[r]
-            others.down[row, column] = binary[r]
+            others.up[column, row] = weight[r]
+            others.down[row, column] = weight[r]
         else:
-            narrow.up[column - dense.n_pairs, row] = binary[r]
-            narrow.down[row, column - dense.n_pairs] = binary[r]
+            narrow.up[column - dense.n_pairs, row] = weight[r]
+            narrow.down[row, column - dense.n_pairs] = weight[r]
 
 
-@jit
-def read_counts(dense, binary, others, narrow, counts):
-    """Add the expected counts of binary rules."""
-    for r in range(binary.size):
+@jit_called
+def read_counts(dense, weight, others, narrow, count):
+    """Add the expected counts of binary rules to `count` (n_binary,)."""
+    for r in range(weight.size):
         row, column = dense.row[r], dense.column[r]
         if column < dense.n_pairs:
-            counts[r] += binary[r] * others.counts[row, column]
+            count[r] += weight[r] * others.counts[row, column]
         else:
-            counts[r] += binary[r] * narrow.counts[row, column - dense.n_pairs]
+            count[r] += weight[r] * narrow.counts[row, column - dense.n_pairs]

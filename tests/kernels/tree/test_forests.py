@@ -6,10 +6,9 @@ import tree_enumeration as enumeration
 from scipy.stats import chisquare
 from tree_cases import CASES, CHAINS, LONG_RULES, arrays_of, cells_of, counts_for, trees_of
 
-from sklearn_cvb.kernels.tree import TreeWeights, brackets_of
-from sklearn_cvb.kernels.tree_decoding import viterbi_trees
-from sklearn_cvb.kernels.tree_forest import forest_of
-from sklearn_cvb.kernels.tree_forest_inside import (
+from sklearn_cvb.kernels.tree.arrays import TreeWeights, brackets_of
+from sklearn_cvb.kernels.tree.decoding import viterbi_trees
+from sklearn_cvb.kernels.tree.forest_inference import (
     best_forest_tree,
     expected_forest_counts,
     forest_work_for,
@@ -18,8 +17,9 @@ from sklearn_cvb.kernels.tree_forest_inside import (
     sample_forest_trees,
     trimmed,
 )
-from sklearn_cvb.kernels.tree_inside import expected_rule_counts
-from sklearn_cvb.kernels.tree_sampling import sample_trees
+from sklearn_cvb.kernels.tree.forests import forest_of
+from sklearn_cvb.kernels.tree.lists import expected_rule_counts
+from sklearn_cvb.kernels.tree.sampling import sample_trees
 
 WITHOUT_CYCLES = [name for name in CASES if "cycles" not in name]
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.kernels.tree_charts import FORBIDDEN, FREE, allow, restrict, span_at
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
+from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Rules
+from sklearn_cvb.kernels.tree.spans import FORBIDDEN, FREE, allow, restrict, span_at
 
 
 class Forest(NamedTuple):
@@ -62,6 +63,8 @@ class _Items(NamedTuple):
         First entry of the lexicon that belongs to each span, or to those after it.
     gate : ndarray of shape (n_spans,), int64
     allowed : ndarray of shape (n_symbols,), bool
+    order : ndarray of shape (n_symbols,), int64
+        Symbols, those above others by unary rules later.
     """
 
     first: np.ndarray
@@ -71,13 +74,17 @@ class _Items(NamedTuple):
     entry: np.ndarray
     gate: np.ndarray
     allowed: np.ndarray
+    order: np.ndarray
 
 
 _WANTED = -1
 
 
 def _items_for(rules, longest):
+    """Buffers for sentences of up to `longest` words."""
     n, size = rules.n_symbols, longest * (longest + 1) // 2
+    below = np.full(n, -1)
+    below[rules.upper] = np.arange(len(rules.upper))
     return _Items(
         np.zeros(size + 1, np.int64),
         np.empty(size * n, np.int32),
@@ -86,11 +93,22 @@ def _items_for(rules, longest):
         np.empty(size, np.int64),
         np.empty(size, np.int64),
         np.ones(n, np.bool_),
+        np.argsort(below, kind="stable"),
     )
 
 
-@jit
-def _derive(rules, lexicon, brackets, i, order, items):
+@jit_inline
+def _derive_split(rules, items, left, right_row, row):
+    """Mark the parents of all pairs of symbols of two parts."""
+    for item in range(items.first[left], items.first[left + 1]):
+        symbol = items.symbol[item]
+        for r in range(rules.left_first[symbol], rules.left_first[symbol + 1]):
+            if right_row[rules.right[r]]:
+                row[rules.parent[r]] = 1
+
+
+@jit_called
+def _derive(rules, lexicon, brackets, i, items):
     """List the symbols that derive each span; those above others by unary rules come later."""
     n = np.int64(lexicon.length[i])
     restrict(brackets, i, n, items.gate)
@@ -118,23 +136,13 @@ def _derive(rules, lexicon, brackets, i, order, items):
             for u in range(rules.upper.size):
                 if row[rules.lower[u]] and (gate == FREE or items.allowed[rules.upper[u]]):
                     row[rules.upper[u]] = 1
-            for x in order:
+            for x in items.order:
                 if row[x]:
                     items.symbol[item] = x
                     items.number[item + 1] = 0
                     item += 1
                     row[x] = item
             items.first[s + 1] = item
-
-
-@jit
-def _derive_split(rules, items, left, right_row, row):
-    """Mark the parents of all pairs of symbols of two parts."""
-    for item in range(items.first[left], items.first[left + 1]):
-        symbol = items.symbol[item]
-        for r in range(rules.left_first[symbol], rules.left_first[symbol + 1]):
-            if right_row[rules.right[r]]:
-                row[rules.parent[r]] = 1
 
 
 class _Buffers(NamedTuple):
@@ -149,6 +157,8 @@ class _Buffers(NamedTuple):
     rule : ndarray of shape (room, 2), int64
         Key and number of words.
     sizes : ndarray of shape (3,), int64
+    ends : ndarray of shape (n_sentences + 1, 3), int64
+        The sizes after each sentence.
     rule_at : ndarray of shape (n_keys,), int64
         1 + the place of each rule among those of the sentence, 0 if it has none. The keys of rules
         without a cell come after the cells: one for all of two symbols, and one for each number of
@@ -159,31 +169,35 @@ class _Buffers(NamedTuple):
     edge: np.ndarray
     rule: np.ndarray
     sizes: np.ndarray
+    ends: np.ndarray
     rule_at: np.ndarray
 
 
-@jit
+@jit_inline
 def _add_edge(buffers, first_rule, key, n_words, left, right, number):
     """Append an edge; its rule is new to the sentence, or one met before. What is below is wanted.
 
     Returns False without room.
     """
     sizes = buffers.sizes
-    if sizes[1] == len(buffers.edge) or sizes[2] == len(buffers.rule):
-        return False
-    if buffers.rule_at[key] == 0:
-        buffers.rule[sizes[2], 0], buffers.rule[sizes[2], 1] = key, n_words
-        sizes[2] += 1
-        buffers.rule_at[key] = sizes[2] - first_rule
-    row = buffers.edge[sizes[1]]
-    row[0], row[1], row[2] = buffers.rule_at[key] - 1, left, right
-    sizes[1] += 1
-    number[left], number[right] = _WANTED, _WANTED
-    return True
+    there_is_room = sizes[1] < len(buffers.edge) and sizes[2] < len(buffers.rule)
+    if there_is_room:
+        if buffers.rule_at[key] == 0:
+            buffers.rule[sizes[2], 0] = key
+            buffers.rule[sizes[2], 1] = n_words
+            sizes[2] += 1
+            buffers.rule_at[key] = sizes[2] - first_rule
+        buffers.edge[sizes[1], 0] = buffers.rule_at[key] - 1
+        buffers.edge[sizes[1], 1] = left
+        buffers.edge[sizes[1], 2] = right
+        sizes[1] += 1
+        number[left] = _WANTED
+        number[right] = _WANTED
+    return there_is_room
 
 
-@jit
-def _add_node(rules, lexicon, stop, items, node, n_cells, first_rule, buffers):
+@jit_inline
+def _add_node(rules, lexicon, i, items, node, n_cells, first_rule, buffers):
     """Append the edges of a node; False without room."""
     b, k, symbol = node
     s, room = span_at(b, k), True
@@ -196,41 +210,39 @@ def _add_node(rules, lexicon, stop, items, node, n_cells, first_rule, buffers):
                 key = rules.binary[r] if rules.binary[r] >= 0 else n_cells
                 room &= _add_edge(buffers, first_rule, key, 0, left, right, items.number)
     for u in range(rules.upper.size):
-        left = np.int64(items.place[s, rules.lower[u]])
-        if rules.upper[u] == symbol and left > 0:
-            room &= _add_edge(buffers, first_rule, rules.unary[u], 0, left, 0, items.number)
+        lower = np.int64(items.place[s, rules.lower[u]])
+        if rules.upper[u] == symbol and lower > 0:
+            room &= _add_edge(buffers, first_rule, rules.unary[u], 0, lower, 0, items.number)
     entry = items.entry[s]
-    while entry < stop and lexicon.end[entry] == k and lexicon.begin[entry] == b:
+    while entry < lexicon.starts[i + 1] and lexicon.end[entry] == k and lexicon.begin[entry] == b:
         if lexicon.symbol[entry] == symbol:
-            key = lexicon.rule[entry] if lexicon.rule[entry] >= 0 else n_cells + k - b
-            room &= _add_edge(buffers, first_rule, key, k - b, 0, 0, items.number)
+            text = lexicon.rule[entry] if lexicon.rule[entry] >= 0 else n_cells + k - b
+            room &= _add_edge(buffers, first_rule, text, k - b, 0, 0, items.number)
         entry += 1
     return room
 
 
-@jit
+@jit_called
 def _add_sentence(rules, lexicon, i, items, n_cells, buffers):
     """Append the nodes and edges of a sentence whose items are listed; False without room."""
     n, sizes, number = np.int64(lexicon.length[i]), buffers.sizes, items.number
     first_node, first_edge, first_rule = sizes[0], sizes[1], sizes[2]
-    root, room, stop = items.place[span_at(0, n), rules.start], True, lexicon.starts[i + 1]
+    root, room = items.place[span_at(0, n), rules.start], True
     if root > 0:
         number[root] = _WANTED
     for k in range(n if root > 0 else 0, 0, -1):
         for b in range(k):
             s = span_at(b, k)
             for item in range(items.first[s + 1], items.first[s], -1):
+                room = room and (number[item] != _WANTED or sizes[0] < len(buffers.node))
                 if number[item] != _WANTED or not room:
-                    continue
-                if sizes[0] == len(buffers.node):
-                    room = False
                     continue
                 row, symbol = buffers.node[sizes[0]], np.int64(items.symbol[item - 1])
                 row[0], row[1], row[2], row[3] = b, k, symbol, sizes[1] - first_edge
                 sizes[0] += 1
                 number[item] = sizes[0] - first_node
                 node = b, k, symbol
-                room = _add_node(rules, lexicon, stop, items, node, n_cells, first_rule, buffers)
+                room = _add_node(rules, lexicon, i, items, node, n_cells, first_rule, buffers)
     number[0] = 0
     for e in range(first_edge, sizes[1]):
         row = buffers.edge[e]
@@ -243,19 +255,21 @@ def _add_sentence(rules, lexicon, i, items, n_cells, buffers):
 
 
 @jit
-def _add_sentences(rules, lexicon, brackets, order, items, n_cells, i, buffers, ends):
+def _add_sentences(rules, lexicon, brackets, items, n_cells, i, buffers):
     """Append sentences from `i` on while there is room; returns which is the next."""
     while i < lexicon.length.size:
-        _derive(rules, lexicon, brackets, i, order, items)
+        _derive(rules, lexicon, brackets, i, items)
         if not _add_sentence(rules, lexicon, i, items, n_cells, buffers):
             break
         i += 1
         for x in range(3):
-            ends[i, x] = buffers.sizes[x]
+            buffers.ends[i, x] = buffers.sizes[x]
     return i
 
 
-def forest_of(rules, lexicon, brackets, n_cells, most):
+def forest_of(
+    rules: Rules, lexicon: Lexicon, brackets: Brackets, n_cells: int, most: int
+) -> Forest | None:
     """List the derivations of all sentences.
 
     Parameters
@@ -274,32 +288,35 @@ def forest_of(rules, lexicon, brackets, n_cells, most):
     Forest or None
         None where there are more.
     """
-    n, longest = len(lexicon.length), int(lexicon.length.max())
+    n, longest = len(lexicon.length), int(lexicon.length.max(initial=1))
     if longest * (longest + 1) // 2 * rules.n_symbols > most:
         return None
-    below = np.full(rules.n_symbols, -1)
-    below[rules.upper] = np.arange(len(rules.upper))
-    order = np.argsort(below, kind="stable")
     buffers = _Buffers(
         np.empty((4096, 4), np.int32),
         np.empty((4096, 3), np.uint32),
         np.empty((4096, 2), np.int64),
         np.zeros(3, np.int64),
+        np.zeros((n + 1, 3), np.int64),
         np.zeros(n_cells + longest + 1, np.int64),
     )
-    items, ends, i = _items_for(rules, longest), np.zeros((n + 1, 3), np.int64), 0
+    items, i = _items_for(rules, longest), 0
     while True:
-        i = _add_sentences(rules, lexicon, brackets, order, items, n_cells, i, buffers, ends)
+        i = _add_sentences(rules, lexicon, brackets, items, n_cells, i, buffers)
         if i == n:
-            break
+            return _packed(buffers, n_cells)
         if len(buffers.edge) > most:
             return None
         buffers = buffers._replace(
             **{name: _doubled(getattr(buffers, name)) for name in ("node", "edge", "rule")}
         )
+
+
+def _packed(buffers, n_cells):
+    """The forest without the room that is left."""
     node, edge, rule = (
         table[:size] for table, size in zip(buffers[:3], buffers.sizes, strict=True)
     )
+    ends = buffers.ends
     first = np.append(node[:, 3] + np.repeat(ends[:-1, 1], np.diff(ends[:, 0])), len(edge))
     return Forest(
         np.ascontiguousarray(ends[:, 0]),
