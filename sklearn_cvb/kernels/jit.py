@@ -4,6 +4,9 @@ Passing arrays to a function costs numba more than the work on one token. So wha
 (`jit_token`) is compiled into its callers; what is done per sequence (`jit`) is called, and cached.
 """
 
+import functools
+import warnings
+
 import numba
 from llvmlite import ir
 from numba.extending import intrinsic
@@ -13,8 +16,39 @@ _OPTIONS = {"nogil": True, "error_model": "numpy"}
 # Counting references to every array is as expensive: kernels that allocate nothing do without.
 _BORROWED = {"_nrt": False}
 
+
+
+def kept_on_disk(**options):
+    """A decorator that compiles, and keeps the result on disk where a folder can be written.
+
+    Numba raises RuntimeError at the decorated function where it finds no such folder. Without one
+    everything works and is compiled anew in every process; a warning says so, once.
+    """
+    keep, lose = numba.njit(cache=True, **options), numba.njit(**options)
+
+    def decorate(function):
+        try:
+            return keep(function)
+        except RuntimeError:
+            kernel = lose(function)  # raises again if the folder was not the reason
+            _warn_of_no_folder()
+            return kernel
+
+    return decorate
+
+
+@functools.cache
+def _warn_of_no_folder():
+    warnings.warn(
+        "no folder for compiled code can be written: every new process compiles again, for "
+        "seconds; name a folder in the environment variable NUMBA_CACHE_DIR",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
 # Fused multiply-add rounds once instead of twice: the same result in every run.
-jit = numba.njit(cache=True, fastmath={"contract"}, **_OPTIONS, **_BORROWED)
+jit = kept_on_disk(fastmath={"contract"}, **_OPTIONS, **_BORROWED)
 
 # Per token: always inlined, and never cached (numba cannot inline what comes from the cache).
 jit_token = numba.njit(fastmath={"contract"}, forceinline=True, **_OPTIONS, **_BORROWED)
@@ -25,7 +59,7 @@ jit_token_reduction = numba.njit(
 )
 
 # For functions that allocate arrays.
-jit_allocating = numba.njit(cache=True, fastmath={"contract"}, **_OPTIONS)
+jit_allocating = kept_on_disk(fastmath={"contract"}, **_OPTIONS)
 
 
 @intrinsic
