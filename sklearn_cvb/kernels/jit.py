@@ -17,7 +17,6 @@ _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _BORROWED = {"_nrt": False}
 
 
-
 def kept_on_disk(**options):
     """A decorator that compiles, and keeps the result on disk where a folder can be written.
 
