@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sklearn_cvb.compilation import announced
 from sklearn_cvb.demo.display import Row, compare, display_for, missing_packages
 from sklearn_cvb.demo.experiment import (
     ALGORITHMS,
@@ -22,6 +23,8 @@ from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import ambiguity, split_text
 
 _EXAMPLE_LENGTHS = range(8, 21)
+# What all algorithms compile, together.
+_COMPILED_SECONDS = 60
 
 
 def main(arguments=None):
@@ -55,7 +58,7 @@ def _run(parser, options, settings):
     _introduce(display, text, held_out, settings, published)
     rows, notes, interrupted = {}, {}, False
     try:
-        with display:
+        with display, announced(display.say, _COMPILED_SECONDS):
             for name in options.algorithms:
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always", UserWarning)

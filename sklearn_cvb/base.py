@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
+from sklearn_cvb.compilation import announced_fit
 from sklearn_cvb.fitting import (
     Interrupted,
     Schedule,
@@ -60,7 +61,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         -------
         self
         """
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), announced_fit(self, self.verbose):
             problem = self._problem(X, y)
             resumed = self._resumable(problem)
             n_restarts = self.n_init if resumed is None and self._starts_differ() else 1

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 import sklearn_cvb
+from sklearn_cvb.compilation import SECONDS
 
 PROGRAM = """
 import sklearn_cvb
 from sklearn_cvb import EMHMM, EMPCFG
 print(sklearn_cvb.__file__)
-model = EMHMM(1, alpha=1.0, beta=1.0, max_iter=1, handle_unknown="error")
+model = EMHMM(1, alpha=1.0, beta=1.0, max_iter=1, handle_unknown="error", verbose=1)
 print(model.fit([["a", "b", "a"]]).emissionprob_.tolist())
 """
 
@@ -46,7 +47,7 @@ def run_without_folder(tmp_path_factory):
 
 def test_import_and_fit_work(run_without_folder):
     assert run_without_folder.returncode == 0, run_without_folder.stderr
-    path, probabilities = run_without_folder.stdout.splitlines()
+    path, _, probabilities = run_without_folder.stdout.splitlines()
     assert Path(path).parents[1].name.startswith("read_only")
     assert probabilities == "[[0.6, 0.4]]"
 
@@ -57,3 +58,9 @@ def test_one_warning_names_the_remedy(run_without_folder):
     assert len(warned) == 1, lines
     assert "RuntimeWarning: no folder for compiled code can be written" in warned[0]
     assert "NUMBA_CACHE_DIR" in warned[0]
+
+
+def test_the_fit_says_that_it_compiles(run_without_folder):
+    lines = run_without_folder.stderr.splitlines()
+    said = [line for line in lines if line.startswith("compiling, once")]
+    assert said == [f"compiling, once: up to about {SECONDS['EMHMM']} s"]
