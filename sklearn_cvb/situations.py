@@ -123,10 +123,10 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
     """Those of a hidden Markov model or tagger."""
     X = _words(_X)
     name = f"{algorithm}HMM{'Tagger' if is_tagger else ''}"
-    base = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
+    base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
     if algorithm == "Gibbs":
         base |= {"temperatures": None, "thin": 1}
-    usual = {"tag_dictionary": _DICTIONARY} if is_tagger else {"n_components": 3}
+    usual: dict[str, Any] = {"tag_dictionary": _DICTIONARY} if is_tagger else {"n_components": 3}
 
     def situation(X: list[list[Any]] = X, y: Any = None, **settings: Any) -> Situation:
         return Situation(name, base | settings, X, y, [["they", _UNKNOWN, "duck", "saw"]])
@@ -154,7 +154,7 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
         found["windows partial"] = situation(tag_dictionary=_partial(), block_length=_WINDOW)
         found["batches partial"] = situation(tag_dictionary=_partial(), batch_size=2)
         found["token partial"] = situation(tag_dictionary=_partial(), update="token")
-    shape = {"update": "sequence"} if algorithm == "Gibbs" else {}
+    shape: dict[str, Any] = {"update": "sequence"} if algorithm == "Gibbs" else {}
     found["topology"] = situation(n_components=3, topology="left-right", **shape)
     found["mixture"] = situation(n_components=3, topology="independent")
     return found

@@ -6,6 +6,8 @@ Passing arrays to a function costs numba more than the work on one token. So wha
 
 import functools
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numba
 from llvmlite import ir
@@ -17,7 +19,7 @@ _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _BORROWED = {"_nrt": False}
 
 
-def kept_on_disk(**options):
+def kept_on_disk(**options: Any) -> Callable[[Callable], Any]:
     """A decorator that compiles, and keeps the result on disk where a folder can be written.
 
     Numba raises RuntimeError at the decorated function where it finds no such folder. Without one
@@ -25,7 +27,7 @@ def kept_on_disk(**options):
     """
     keep, lose = numba.njit(cache=True, **options), numba.njit(**options)
 
-    def decorate(function):
+    def decorate(function: Callable) -> Any:
         try:
             return keep(function)
         except RuntimeError:
@@ -37,7 +39,7 @@ def kept_on_disk(**options):
 
 
 @functools.cache
-def _warn_of_no_folder():
+def _warn_of_no_folder() -> None:
     warnings.warn(
         "no folder for compiled code can be written: every new process compiles again, for "
         "seconds; name a folder in the environment variable NUMBA_CACHE_DIR",
@@ -62,14 +64,14 @@ jit_allocating = kept_on_disk(fastmath={"contract"}, **_OPTIONS)
 
 
 @intrinsic
-def few(typing, n):
+def few(typing: Any, n: Any) -> Any:
     """n, which the compiler cannot foresee: ``while j < few(n)`` for loops of two or three turns.
 
     It unrolls and vectorises ``for j in range(n)``, and then the ways in and out cost more than
     the loop.
     """
 
-    def write(context, builder, signature, arguments):
+    def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(arguments[0].type, [arguments[0].type])
         return builder.call(ir.InlineAsm(kind, "", "=r,0", side_effect=True), arguments)
 
