@@ -10,6 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from time import perf_counter
 
@@ -61,8 +62,8 @@ def command_line() -> argparse.ArgumentParser:
         type=_chosen,
         default={name: list(situations.values()) for name, situations in SITUATIONS.items()},
         metavar="NAMES",
-        help=f"a selection of {','.join(SITUATIONS)}; a situation after a colon, as in "
-        "CVBHMMTagger:partial (default: all)",
+        help=f"a selection of {','.join(SITUATIONS)}, also with wildcards as in '*PCFG'; a "
+        "situation after a colon, as in CVBHMMTagger:partial (default: all)",
     )
     return parser
 
@@ -70,17 +71,19 @@ def command_line() -> argparse.ArgumentParser:
 def _chosen(text: str) -> dict[str, list[Situation]]:
     chosen: dict[str, list[Situation]] = {}
     for part in text.split(","):
-        name, _, title = part.strip().partition(":")
-        if name not in SITUATIONS:
+        pattern, _, title = part.strip().partition(":")
+        names = [name for name in SITUATIONS if fnmatchcase(name, pattern)]
+        if not names:
             raise argparse.ArgumentTypeError(
-                f"unknown {name!r}: choose from {', '.join(SITUATIONS)}"
+                f"unknown {pattern!r}: choose from {', '.join(SITUATIONS)}"
             )
-        known = SITUATIONS[name]
-        if title and title not in known:
-            raise argparse.ArgumentTypeError(
-                f"unknown situation {title!r} of {name}: choose from {', '.join(known)}"
-            )
-        chosen.setdefault(name, []).extend([known[title]] if title else known.values())
+        for name in names:
+            known = SITUATIONS[name]
+            if title and title not in known:
+                raise argparse.ArgumentTypeError(
+                    f"unknown situation {title!r} of {name}: choose from {', '.join(known)}"
+                )
+            chosen.setdefault(name, []).extend([known[title]] if title else known.values())
     return chosen
 
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 import sklearn_cvb
 from sklearn_cvb import EMHMM, EMHMMTagger, compilation
-from sklearn_cvb.compile import compile_for, main
+from sklearn_cvb.compile import command_line, compile_for, main
 from sklearn_cvb.situations import SITUATIONS
 
 ESTIMATORS = [
@@ -97,6 +97,14 @@ def test_what_is_compiled_is_kept_and_found_by_the_next_process(tmp_path):
     program = "from sklearn_cvb import EMHMM; EMHMM(verbose=1, random_state=0).fit([[0, 1, 0]] * 3)"
     assert _run(tmp_path, "-c", program).stderr == ""
     assert ", 0 functions compiled," in _run(tmp_path, *command).stdout
+
+
+def test_wildcards_choose_families():
+    chosen = command_line().parse_args(["--only", "*PCFG,EMHMM*:none"]).only
+    grammars = [name for name in ESTIMATORS if "PCFG" in name]
+    assert sorted(chosen) == sorted([*grammars, "EMHMM", "EMHMMTagger"])
+    assert chosen["EMHMM"] == [SITUATIONS["EMHMM"]["none"]]
+    assert chosen["EMPCFG"] == list(SITUATIONS["EMPCFG"].values())
 
 
 @pytest.mark.parametrize(
