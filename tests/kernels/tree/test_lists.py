@@ -21,12 +21,12 @@ from tree_cases import (
 )
 
 from sklearn_cvb.kernels.tree.arrays import Rules, brackets_of, lexicon_of, rules_of
-from sklearn_cvb.kernels.tree.spans import chart_for, fill_closure, restrict
 from sklearn_cvb.kernels.tree.decoding import viterbi_trees
 from sklearn_cvb.kernels.tree.k_best import k_best_trees
 from sklearn_cvb.kernels.tree.lists import expected_rule_counts, log_likelihood, span_posteriors
 from sklearn_cvb.kernels.tree.lists_log import inside_log, outside_log
 from sklearn_cvb.kernels.tree.sampling import sample_trees
+from sklearn_cvb.kernels.tree.spans import chart_for, fill_closure, restrict
 
 ONE = np.zeros(1, np.int64)
 FREE = brackets_of(1)

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 import tree_enumeration as enumeration
-from tree_cases import CASES, CYCLES, arrays_of, cells_of, counts_for
-
-from sklearn_cvb.kernels.tree.arrays import brackets_of
-from sklearn_cvb.kernels.tree.spans import chart_for
-from sklearn_cvb.kernels.tree.lists import expected_rule_counts, inside
-from sklearn_cvb.kernels.tree.table_products import dense_inside, dense_rule_counts
 from sklearn_cvb.kernels.tree.table_sentences import (
     dense_room_for,
     infer_by_tables,
     sample_trees_by_tables,
 )
+from tree_cases import CASES, CYCLES, arrays_of, cells_of, counts_for
+
+from sklearn_cvb.kernels.tree.arrays import brackets_of
+from sklearn_cvb.kernels.tree.lists import expected_rule_counts, inside
+from sklearn_cvb.kernels.tree.spans import chart_for
+from sklearn_cvb.kernels.tree.table_products import dense_inside, dense_rule_counts
 from sklearn_cvb.kernels.tree.tables import dense_rules_of, is_full, work_for
 
 
