@@ -55,7 +55,7 @@ class Layout(NamedTuple):
     @property
     def n_listed(self) -> int:
         """How many of the first units have lists."""
-        return 0 if self.lists is None else len(self.lists.begin)
+        return 0 if self.lists is None else len(self.lists.parts)
 
 
 class Pass(NamedTuple):
