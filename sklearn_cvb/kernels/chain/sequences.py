@@ -17,7 +17,6 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     sum_row,
 )
 from sklearn_cvb.kernels.chain.leave_out import INFER, KEEP, PUT_BACK, TAKE_OUT
-from sklearn_cvb.kernels.chain.pairs import add_outer, pair_block
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
 
 # Right messages are kept above this, so that dividing by them is safe.
@@ -211,7 +210,8 @@ def fill_weights(i, shared, sequences, is_borrowed, work):
         scale[_EMITTED, k] = 1.0 / shared.emit[k]
         scale[_LEFT, k] = 1.0 / shared.out[k]
     begin, end = sequences.begin[i], sequences.end[i]
-    position = 0
+    # A plain 0 would be a type of its own, and callees would be compiled twice.
+    position = np.int64(0)
     for t in range(begin, end):
         base, n = np.int64(lattice.first[t]), np.int64(lattice.count[t])
         is_seen = lattice.cell[base] >= 0 and not (is_borrowed and t == begin)
@@ -280,7 +280,7 @@ def carry_back(i, shared, sequences, borders, work):
 @jit_inline
 def keep_posterior(i, sequences, found, posterior):
     """Keep the posteriors of unit i's tokens with more than one state."""
-    lattice, entry, position = sequences.lattice, sequences.entry[i], 0
+    lattice, entry, position = sequences.lattice, sequences.entry[i], np.int64(0)
     for t in range(sequences.begin[i], sequences.end[i]):
         n = np.int64(lattice.count[t])
         if n > 1:
@@ -318,32 +318,52 @@ def multiply_absence(lattice, t, work, before, position, transition, absent):
 
 
 @jit_inline
-def _keep_pairs(i, shared, sequences, pairs, absent, work):
-    """Keep the pair marginals of unit i: forward_t-1(i) transition[i, j] g_t(j)."""
+def _keep_sum(i, shared, sequences, pairs, absent, work):
+    """Keep the sum of the pair marginals of unit i: forward_t-1(k) transition[k, l] g_t(l)."""
     lattice, n_states = sequences.lattice, shared.out.size
-    at, before, is_summed = sequences.pair[i], 0, sequences.summed[i]
-    if is_summed:
-        work.table[:] = 0.0
+    at, before = sequences.pair[i], np.int64(0)
+    work.table[:] = 0.0
     for t in range(sequences.begin[i] + 1, sequences.end[i]):
-        n_left, n_right = np.int64(lattice.count[t - 1]), np.int64(lattice.count[t])
+        left, n_left = np.int64(lattice.first[t - 1]), np.int64(lattice.count[t - 1])
+        right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
         now = before + n_left
-        if is_summed:
-            if n_left == n_states and n_right == n_states:
-                for i in range(n_states):
-                    _add_scaled(work.table[i], work.forward[before + i], work.emission, now)
+        for a in range(n_left):
+            row = work.table[lattice.state[np.uint64(left + a)]]
+            weight = work.forward[np.uint64(before + a)]
+            if n_right == n_states:
+                _add_scaled(row, weight, work.emission, now)
             else:
-                add_outer(lattice, t, work, before, now, work.table)
-            if absent is not None:
-                multiply_absence(lattice, t, work, before, now, shared.transition, absent)
-        elif n_left > 1 and n_right > 1:
-            pair_block(shared.transition, lattice, t, work, before, now, False, pairs, at)
-            at += n_left * n_right
+                for b in range(n_right):
+                    to = lattice.state[np.uint64(right + b)]
+                    row[to] += weight * work.emission[np.uint64(now + b)]
+        if absent is not None:
+            multiply_absence(lattice, t, work, before, now, shared.transition, absent)
         before = now
-    if is_summed:
-        for k in range(n_states):
-            row = pairs[at + k * n_states : at + (k + 1) * n_states]
-            for j in range(n_states):
-                row[j] = work.table[k, j] * shared.transition[k, j]
+    # What all steps between two states share is multiplied once.
+    for k in range(n_states):
+        row = pairs[at + k * n_states : at + (k + 1) * n_states]
+        for j in range(n_states):
+            row[j] = work.table[k, j] * shared.transition[k, j]
+
+
+@jit_inline
+def _keep_blocks(i, shared, sequences, pairs, work):
+    """Keep the pair marginals of unit i, block by block."""
+    lattice, at, before = sequences.lattice, sequences.pair[i], np.int64(0)
+    for t in range(sequences.begin[i] + 1, sequences.end[i]):
+        left, n_left = np.int64(lattice.first[t - 1]), np.int64(lattice.count[t - 1])
+        right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
+        now = before + n_left
+        if n_left > 1 and n_right > 1:
+            for a in range(n_left):
+                row = shared.transition[lattice.state[np.uint64(left + a)]]
+                weight = work.forward[np.uint64(before + a)]
+                for b in range(n_right):
+                    step = row[lattice.state[np.uint64(right + b)]]
+                    value = weight * step * work.emission[np.uint64(now + b)]
+                    pairs[np.uint64(at + b)] = value
+                at += n_right
+        before = now
 
 
 @jit
@@ -401,7 +421,10 @@ def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent,
                 carry_forward(i, sequences, borders, ahead, work.forward, size)
             if steps & KEEP:
                 keep_posterior(i, sequences, work.posterior, stored.posterior)
-                _keep_pairs(i, shared, sequences, stored.pairs, absent, work)
+                if sequences.summed[i]:
+                    _keep_sum(i, shared, sequences, stored.pairs, absent, work)
+                else:
+                    _keep_blocks(i, shared, sequences, stored.pairs, work)
         if steps & PUT_BACK:
             shift_sequence(i, shared, sequences, stored, is_borrowed, work.scales, 1.0)
     return span[1]
