@@ -102,7 +102,7 @@ def layout_for(problem, block_length=None, order=None, with_lists=True) -> Layou
     by_list = with_lists and not (restricted or borrowed.any())
     by_list = by_list and problem.runs.any_certain
     by_list = by_list and n_pairs.sum() <= _MOST_PAIRS_A_TOKEN * (end - begin).sum()
-    summed = (_SUMMED * n_pairs > n_steps) | (restricted & (end - begin > 1))
+    summed = (n_pairs > n_steps / _SUMMED) | (restricted & (end - begin > 1))
     summed &= not by_list
     n_pairs[summed] = n_steps
     entry, pair = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in (n_entries, n_pairs))

@@ -35,7 +35,7 @@ def _keep_pairs(i, sequences, pairs, absent, work):
     lattice, n_states = sequences.lattice, work.table.shape[0]
     at, before, is_summed = sequences.pair[i], 0, sequences.summed[i]
     if is_summed:
-        pairs[at : sequences.pair[i + 1]] = 0.0
+        pairs[at : at + n_states * n_states] = 0.0
     for t in range(sequences.begin[i] + 1, sequences.end[i]):
         left, n_left = lattice.first[t - 1], lattice.count[t - 1]
         right, n_right = lattice.first[t], lattice.count[t]
