@@ -20,8 +20,10 @@ from sklearn_cvb.kernels.chain.listed import (
     Lists,
 )
 
-# Lists are kept where they, the posteriors and the pairs need no more than this for a token.
+# Lists are kept where they, the posteriors and the pairs need no more than this for a token, or no
+# more than 64 MB in all.
 _MOST_BYTES_A_TOKEN = 80
+_SMALL = 64_000_000
 # Units listed at a time: enough for long arrays, few enough for little memory.
 _CHUNK = 2000
 
@@ -244,7 +246,7 @@ def lists_for(sequences, n_states, n_cells):
     is_settled = _settled_cells(lattice, n_states, n_cells)
     # What units store without lists is needed anyway.
     n_tokens, n_stored = int((end - begin).sum()), int(sequences.entry[-1] + sequences.pair[-1])
-    room = _MOST_BYTES_A_TOKEN * n_tokens - 8 * n_stored
+    room = max(_SMALL, _MOST_BYTES_A_TOKEN * n_tokens) - 8 * n_stored
     items, parts, used = [], [], 0
     for first in range(0, len(begin), _CHUNK):
         some = slice(first, first + _CHUNK)
