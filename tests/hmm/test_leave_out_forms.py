@@ -378,9 +378,9 @@ def test_lists_hold_all_that_a_sequence_shares(labelled, missing, monkeypatch):
 def test_lists_are_kept_where_they_are_small(monkeypatch):
     """By the bytes of lists, posteriors and pairs; tokens of many tags make long lists."""
     monkeypatch.setattr(lists, "_CHUNK", 2)
-    layout = layout_for(
-        CVBHMMTagger(LEGAL)._problem([["a", "x", "b", "c", "y", "a"] * 10] * 10, None)
-    )
+    monkeypatch.setattr(lists, "_SMALL", 0)
+    X = [["a", "x", "b", "c", "y", "a"] * 10] * 10
+    layout = layout_for(CVBHMMTagger(LEGAL)._problem(X, None))
     assert layout.n_listed == 10
     many = {"a": "A", **{word: list("ABCDEFGH") for word in "xyz"}}
     problem = CVBHMMTagger(many)._problem([["a", "x", "y", "a", "z"]] * 10, None)
