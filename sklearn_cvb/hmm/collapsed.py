@@ -128,7 +128,9 @@ def first_state(problem, start, prior, concentrations, left_out) -> CVBState:
     if start.weights is not None and block_length is None:
         expected = _expected(state, problem, start.weights)
     if expected is None:
-        expected = _independent(state, problem, starting.posterior_of(start, problem))
+        entries = starting.posterior_of(start, problem)
+        del start
+        expected = _independent(state, problem, entries)
     return _counted(expected, problem)
 
 
@@ -221,7 +223,8 @@ def _absence(state, problem):
         return absence
     layout = state.layout
     borrowed = np.zeros(layout.n_units, bool) if layout.borders is None else layout.borders.borrowed
-    absence_of_units(layout.sequences, borrowed, state.posterior, state.pairs, absence)
+    block = np.empty(int(problem.lattice.count.max()) ** 2)
+    absence_of_units(layout.sequences, borrowed, state.posterior, state.pairs, absence, block)
     if state.absent is not None:
         absence.transition[:] *= state.absent
     return absence

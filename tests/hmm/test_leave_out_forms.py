@@ -85,7 +85,7 @@ def has_form(form, layout):
     """Whether a layout took a form for all units that have pairs."""
     have_pairs = np.diff(layout.sequences.pair) > 0
     return {
-        "lists": layout.n_listed == layout.n_units,
+        "lists": layout.lists is not None,
         "blocks": layout.lists is None and not layout.sequences.summed.any(),
         "sums": layout.lists is None and layout.sequences.summed[have_pairs].all(),
     }[form]
@@ -292,7 +292,8 @@ def test_pairs_of_independent_tokens(form, block_length, monkeypatch):
             states = [lattice.state[lattice.first[u] :][: lattice.count[u]] for u in (t - 1, t)]
             total[np.ix_(*states)] += np.outer(left, right)
             if len(left) > 1 and len(right) > 1:
-                expected += np.outer(left, right).ravel().tolist()
+                # The posteriors give the last row and column.
+                expected += np.outer(left[:-1], right[:-1]).ravel().tolist()
         if units.summed[i]:
             expected = total.ravel()
         np.testing.assert_allclose(pairs[units.pair[i] : units.pair[i + 1]], expected, atol=1e-12)
@@ -381,18 +382,21 @@ def test_lists_are_kept_where_they_are_small(monkeypatch):
     monkeypatch.setattr(lists, "_SMALL", 0)
     X = [["a", "x", "b", "c", "y", "a"] * 10] * 10
     layout = layout_for(CVBHMMTagger(LEGAL)._problem(X, None))
-    assert layout.n_listed == 10
+    assert layout.lists is not None
     many = {"a": "A", **{word: list("ABCDEFGH") for word in "xyz"}}
     problem = CVBHMMTagger(many)._problem([["a", "x", "y", "a", "z"]] * 10, None)
     layout = layout_for(problem)
-    # Eight times eight pairs for five tokens: stored anyway, and too many to be listed for all.
-    stored = 8 * (layout.sequences.entry[-1] + layout.sequences.pair[-1])
-    assert stored > 50 * lists._MOST_BYTES_A_TOKEN
     assert layout.lists is None
-    monkeypatch.setattr(lists, "_MOST_BYTES_A_TOKEN", 200)
-    layout = layout_for(problem)
-    assert 0 < layout.n_listed < 10
-    assert stored + layout.lists.items.nbytes + layout.lists.parts.nbytes <= 50 * 200
+    assert not layout.sequences.whole
+    assert layout.sequences.summed.all()
+    # Just as many bytes as lists, whole pairs and posteriors need.
+    monkeypatch.setattr(lists, "_MOST_BYTES_A_TOKEN", np.inf)
+    whole = layout_for(problem)
+    n_stored = whole.sequences.entry[-1] + whole.sequences.pair[-1]
+    needed = whole.lists.items.nbytes + whole.lists.parts.nbytes + 8 * n_stored
+    for most, is_listed in ((needed / 50, True), ((needed - 1) / 50, False)):
+        monkeypatch.setattr(lists, "_MOST_BYTES_A_TOKEN", most)
+        assert (layout_for(problem).lists is not None) == is_listed
 
 
 def test_without_a_dictionary_nothing_is_listed():
