@@ -238,8 +238,11 @@ class CVBHMM(BaseHMM):
         self._check_blocks(problem)
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
-        start = self._starting_point(problem, prior, rng)
-        return first_state(problem, start, prior, concentrations, self._left_out)
+
+        def starting_point():
+            return self._starting_point(problem, prior, rng)
+
+        return first_state(problem, starting_point, prior, concentrations, self._left_out)
 
     def _check_blocks(self, problem):
         """Warn where leaving out a sequence leaves little to learn from."""

@@ -126,7 +126,9 @@ def _windows(starts, block_length):
 
 
 def _offsets(sizes):
-    return np.concatenate([[0], np.cumsum(sizes)])
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
 
 
 def _sizes(begin, end, count, without):
@@ -134,9 +136,10 @@ def _sizes(begin, end, count, without):
 
     Blocks are stored `without` so many rows and columns.
     """
-    own = np.where(count > 1, count, 0).astype(np.int64)
-    entries, own = _offsets(own), np.maximum(own - without, 0)
-    blocks = np.concatenate([[0, 0], np.cumsum(own[1:] * own[:-1])])
+    own = np.where(count > 1, count, 0)
+    entries = _offsets(own)
+    own = np.maximum(own - without, 0)
+    blocks = np.concatenate([[0], _offsets(own[1:] * own[:-1])])
     return entries[end] - entries[begin], blocks[end] - blocks[begin + 1]
 
 
