@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.batches import (
     Batched,
@@ -17,7 +18,7 @@ from sklearn_cvb.hmm.batches import (
     n_pairs,
     pairs_of,
 )
-from sklearn_cvb.hmm.concentrations import WARM_UP_SWEEPS, Concentrations, learn, presence
+from sklearn_cvb.hmm.concentrations import Concentrations, learn, presence
 from sklearn_cvb.hmm.leave_out import (
     Layout,
     Pass,

@@ -1,8 +1,5 @@
 """Collapsed Hastings sampling for probabilistic context-free grammars (Johnson et al. 2007)."""
 
-import math
-from numbers import Real
-
 import numpy as np
 
 from sklearn_cvb.kernels.tree_forest_inside import forest_work_for, room_for_trees, trimmed
@@ -179,14 +176,6 @@ class HastingsPCFG(SamplingPCFG):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.temperatures is not None and not (
-            len(self.temperatures) == 2
-            and all(isinstance(t, Real) and 0 < t < math.inf for t in self.temperatures)
-        ):
-            raise InvalidParameterError(
-                f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
-            )
-
         has_cycles = len(self._layout.rules.member) > 0
         if self.temperatures is not None and max(self.temperatures) > 1 and has_cycles:
             raise InvalidParameterError(
