@@ -1,13 +1,13 @@
 """How the cost of a grammar with all rules grows: with words and with symbols."""
 
 import numpy as np
+from sklearn_cvb.kernels.tree.table_sentences import dense_room_for, infer_by_tables
 
 from benchmarks import peers
 from benchmarks.timing import sample, warmed_up
 from benchmarks.trees import N_NARROW, N_WIDE, WORDS, FullGrammar
-from sklearn_cvb.kernels.tree_dense_sentences import dense_room_for, infer_by_tables
-from sklearn_cvb.kernels.tree_forest import forest_of
-from sklearn_cvb.kernels.tree_forest_inside import expected_forest_counts, forest_work_for
+from sklearn_cvb.kernels.tree.forest_inference import expected_forest_counts, forest_work_for
+from sklearn_cvb.kernels.tree.forests import forest_of
 from sklearn_cvb.pcfg.forms import MOST_EDGES
 
 

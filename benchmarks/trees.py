@@ -7,11 +7,17 @@ from benchmarks.measurement import Measurement
 from benchmarks.text import read
 from benchmarks.timing import interleaved
 from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.kernels.tree import RuleCounts, TreeWeights, brackets_of, lexicon_of, rules_of
-from sklearn_cvb.kernels.tree_decoding import viterbi_trees
-from sklearn_cvb.kernels.tree_dense import dense_rule_counts
-from sklearn_cvb.kernels.tree_inside import expected_rule_counts
-from sklearn_cvb.kernels.tree_tables import dense_rules_of, work_for
+from sklearn_cvb.kernels.tree.arrays import (
+    RuleCounts,
+    TreeWeights,
+    brackets_of,
+    lexicon_of,
+    rules_of,
+)
+from sklearn_cvb.kernels.tree.decoding import viterbi_trees
+from sklearn_cvb.kernels.tree.lists import expected_rule_counts
+from sklearn_cvb.kernels.tree.table_products import dense_rule_counts
+from sklearn_cvb.kernels.tree.tables import dense_rules_of, work_for
 
 # The grammar that NLTK is timed with: so many rules, and a sentence of so many words.
 _N_RULES, _QUICK_RULES, _LENGTH = 6500, 300, 10

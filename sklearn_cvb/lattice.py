@@ -6,7 +6,6 @@ import numpy as np
 
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.kernels.jit import jit
 from sklearn_cvb.runs import Runs, runs_of
 from sklearn_cvb.topology import Topology
 
@@ -226,26 +225,6 @@ def _ranges(begins, ends):
     return np.arange(total, dtype=np.int64) + offsets, lengths
 
 
-@jit
-def _locate(lattice, labels, first, count):
-    """Narrow each labelled token to its label's slot; returns how many labels are not allowed.
-
-    The tokens whose label is not allowed get a count of 0.
-    """
-    forbidden = 0
-    for t in range(labels.size):
-        if labels[t] < 0:
-            continue
-        base = lattice.first[t]
-        count[t] = 0
-        for slot in range(base, base + lattice.count[t]):
-            if lattice.state[slot] == labels[t]:
-                first[t] = slot
-                count[t] = 1
-        forbidden += count[t] == 0
-    return forbidden
-
-
 def restrict(lattice, labels):
     """Restrict labelled tokens to their label.
 
@@ -262,7 +241,12 @@ def restrict(lattice, labels):
         Tokens whose label is not among their allowed states.
     """
     first, count = lattice.first.copy(), lattice.count.copy()
-    _locate(lattice, labels, first, count)
+    tokens = np.flatnonzero(labels >= 0)
+    slots, lengths = _ranges(first[tokens].astype(np.int64), first[tokens] + count[tokens])
+    tokens = np.repeat(tokens, lengths)
+    found = lattice.state[slots] == labels[tokens]
+    count[labels >= 0] = 0
+    first[tokens[found]], count[tokens[found]] = slots[found], 1
     return lattice._replace(first=first, count=count), np.flatnonzero(count == 0)
 
 

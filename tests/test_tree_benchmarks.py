@@ -79,8 +79,8 @@ def test_treebank_grammars_have_so_many_rules():
 def test_nltk_gets_the_same_grammar():
     from benchmarks.tree_curves import best_tree_by_nltk
     from benchmarks.trees import FullGrammar
-    from sklearn_cvb.kernels.tree import TreeWeights
-    from sklearn_cvb.kernels.tree_decoding import viterbi_trees
+    from sklearn_cvb.kernels.tree.arrays import TreeWeights
+    from sklearn_cvb.kernels.tree.decoding import viterbi_trees
 
     ours = FullGrammar(2, 3, 5, 1, n_symbols=4)
     tree, log_p = best_tree_by_nltk(ours)(), np.empty(1)

@@ -3,8 +3,8 @@
 import numpy as np
 from tree_enumeration import Grammar
 
-from sklearn_cvb.kernels.tree import RuleCounts, TreeWeights, lexicon_of, rules_of
-from sklearn_cvb.kernels.tree_charts import fill_closure
+from sklearn_cvb.kernels.tree.arrays import RuleCounts, TreeWeights, lexicon_of, rules_of
+from sklearn_cvb.kernels.tree.spans import fill_closure
 
 
 def arrays_of(grammar, sentences):

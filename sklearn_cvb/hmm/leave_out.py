@@ -17,6 +17,13 @@ from sklearn_cvb.kernels.chain.lost import infer_lost
 from sklearn_cvb.kernels.chain.sequences import Borders, Sequences, pass_over_sequences
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
 
+# Where neighbours have more pairs of states than this for a token, lists are too long.
+_MOST_PAIRS_A_TOKEN = 16
+# A sum is kept where it is at most so many times as large as the blocks.
+_SUMMED = 4
+# Units whose first pairs are made at a time.
+_CHUNK = 500
+
 
 class Layout(NamedTuple):
     """Units, where each keeps its posteriors and pairs, and the form that infers it.
@@ -48,7 +55,7 @@ class Layout(NamedTuple):
     @property
     def n_listed(self) -> int:
         """How many of the first units have lists."""
-        return 0 if self.lists is None else len(self.lists.begin)
+        return 0 if self.lists is None else len(self.lists.parts)
 
 
 class Pass(NamedTuple):
@@ -93,9 +100,10 @@ def layout_for(problem, block_length=None, order=None, with_lists=True) -> Layou
         begin, end = begin[order], end[order]
     n_entries, n_pairs = _sizes(begin, end, problem.lattice.count)
     by_list = with_lists and not (restricted or borrowed.any())
-    by_list = by_list and problem.runs.any_certain and n_pairs.sum() <= n_steps * len(begin)
-    summed = ~np.full(len(begin), by_list)
-    summed &= (n_pairs > n_steps) | (restricted & (end - begin > 1))
+    by_list = by_list and problem.runs.any_certain
+    by_list = by_list and n_pairs.sum() <= _MOST_PAIRS_A_TOKEN * (end - begin).sum()
+    summed = (_SUMMED * n_pairs > n_steps) | (restricted & (end - begin > 1))
+    summed &= not by_list
     n_pairs[summed] = n_steps
     entry, pair = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in (n_entries, n_pairs))
     sequences = Sequences(begin, end, entry, pair, summed, problem.lattice)
@@ -261,40 +269,40 @@ def _places(layout):
 
 def product_pairs(layout: Layout, posterior: np.ndarray, topology=None) -> np.ndarray:
     """Pair marginals of independent tokens: neighbouring posteriors multiplied."""
-    sequences, n_states = layout.sequences, layout.n_states
-    pairs = np.empty(sequences.pair[-1])
-    for unit in np.flatnonzero(sequences.summed):
-        table = _dense(layout, posterior, unit)
-        total = pairs[sequences.pair[unit] : sequences.pair[unit + 1]]
-        np.matmul(table[:-1].T, table[1:], out=total.reshape(n_states, n_states))
-        if topology is not None:
-            total.reshape(n_states, n_states)[~topology.transition] = 0.0
-    for first in range(0, layout.n_units, 2000):
-        _fill_blocks(layout, posterior, range(first, min(first + 2000, layout.n_units)), pairs)
+    pairs = np.empty(layout.sequences.pair[-1])
+    for first in range(0, layout.n_units, _CHUNK):
+        units = np.arange(first, min(first + _CHUNK, layout.n_units))
+        is_summed = layout.sequences.summed[units]
+        _fill_blocks(layout, posterior, units[~is_summed], pairs)
+        _fill_sums(layout, posterior, units[is_summed], pairs, topology)
     return pairs
 
 
-def _dense(layout, posterior, unit):
-    """Posteriors of a unit over all states, (length, K)."""
-    sequences = layout.sequences
+def _fill_sums(layout, posterior, units, pairs, topology):
+    """`product_pairs` of units that keep a sum."""
+    sequences, n_states = layout.sequences, layout.n_states
     lattice = sequences.lattice
-    tokens = slice(sequences.begin[unit], sequences.end[unit])
-    count = lattice.count[tokens].astype(np.int64)
-    owner, place = ragged(count)
-    values = np.ones(len(owner))
-    kept = slice(sequences.entry[unit], sequences.entry[unit + 1])
-    values[np.repeat(count > 1, count)] = posterior[kept]
-    table = np.zeros((len(count), layout.n_states))
-    table[owner, lattice.state[lattice.first[tokens].astype(np.int64)[owner] + place]] = values
-    return table
+    lengths = (sequences.end - sequences.begin)[units]
+    unit, place = ragged(lengths)
+    tokens = sequences.begin[units][unit] + place
+    token, slot = ragged(lattice.count[tokens])
+    table = np.zeros((len(tokens), n_states))
+    kept, at = ragged(np.diff(sequences.entry)[units])
+    values = np.ones(len(token))
+    values[lattice.count[tokens][token] > 1] = posterior[sequences.entry[units][kept] + at]
+    table[token, lattice.state[lattice.first[tokens].astype(np.int64)[token] + slot]] = values
+    last = np.cumsum(lengths)
+    for i, (begin, end) in enumerate(zip((last - lengths).tolist(), last.tolist(), strict=True)):
+        at = sequences.pair[units[i]]
+        total = pairs[at : at + n_states**2].reshape(n_states, n_states)
+        np.matmul(table[begin : end - 1].T, table[begin + 1 : end], out=total)
+        if topology is not None:
+            total[~topology.transition] = 0.0
 
 
 def _fill_blocks(layout, posterior, units, pairs):
-    """`product_pairs` of those of `units` that keep blocks."""
+    """`product_pairs` of units that keep blocks."""
     sequences = layout.sequences
-    units = np.array(units)[~sequences.summed[units.start : units.stop]]
-    if not len(units):
-        return
     owner, place = ragged((sequences.end - sequences.begin)[units])
     count = sequences.lattice.count[sequences.begin[units][owner] + place].astype(np.int64)
     own = np.where(count > 1, count, 0)

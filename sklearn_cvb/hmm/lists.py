@@ -184,21 +184,20 @@ def _parts(tokens, lattice, n_states, settled):
 
 
 def _listed(lattice, begin, end, n_states, settled):
-    """The lists of some units, one after the other, and the size of each."""
+    """The parts of the lists of some units, one after the other, and where they begin."""
     n_units = len(begin)
     parts = _parts(_tokens_of(lattice, begin, end, n_states), lattice, n_states, settled)
     sizes = np.zeros((n_units, N_PARTS), np.int64)
     for part, (owner, values) in parts.items():
         width = 1 if values.ndim == 1 else values.shape[1]
         sizes[:, part] = width * np.bincount(owner, minlength=n_units)
-    header = np.cumsum(np.column_stack([np.full(n_units, N_PARTS + 1), sizes]), axis=1)
-    starts = np.cumsum(header[:, -1]) - header[:, -1]
-    items = np.empty(int(header[:, -1].sum()), np.uint32)
-    items[(starts[:, None] + np.arange(N_PARTS + 1)).ravel()] = header.ravel()
+    header = np.cumsum(np.column_stack([np.zeros(n_units, np.int64), sizes]), axis=1)
+    header += (np.cumsum(header[:, -1]) - header[:, -1])[:, None]
+    items = np.empty(header[-1, -1], np.uint32)
     for part, (_, values) in parts.items():
         owner, place = ragged(sizes[:, part])
-        items[(starts + header[:, part])[owner] + place] = values.ravel()
-    return items, header[:, -1]
+        items[header[owner, part] + place] = values.ravel()
+    return items, header
 
 
 def _settled_cells(lattice, n_states, n_cells):
@@ -246,23 +245,19 @@ def lists_for(sequences, n_states, n_cells):
     # What units store without lists is needed anyway.
     n_tokens, n_stored = int((end - begin).sum()), int(sequences.entry[-1] + sequences.pair[-1])
     room = _MOST_BYTES_A_TOKEN * n_tokens - 8 * n_stored
-    items, sizes, used = [], [], 0
+    items, parts, used = [], [], 0
     for first in range(0, len(begin), _CHUNK):
         some = slice(first, first + _CHUNK)
-        more, size = _listed(lattice, begin[some], end[some], n_states, is_settled)
-        used += more.nbytes
+        more, where = _listed(lattice, begin[some], end[some], n_states, is_settled)
+        where += sum(map(len, items))
+        used += more.nbytes + where.nbytes
         if used > room:
             break
         items.append(more)
-        sizes.append(size)
+        parts.append(where)
     if not items:
         return None, None
-    sizes = np.concatenate(sizes)
-    n = len(sizes)
-    lists = Lists(
-        np.concatenate(items),
-        np.cumsum(sizes) - sizes,
-        sequences.entry[: n + 1],
-        sequences.pair[: n + 1],
-    )
+    where = np.concatenate(parts)
+    n = len(where)
+    lists = Lists(np.concatenate(items), where, sequences.entry[: n + 1], sequences.pair[: n + 1])
     return lists, Settled(is_settled, *_settled_counts(lattice, begin[:n], end[:n], is_settled))

@@ -8,6 +8,7 @@ All tables are C-contiguous, their widths multiples of `LANES`. Rows are taken `
 """
 
 import llvmlite.binding
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -28,6 +29,14 @@ _CACHED_ROWS = 128
 _FUSED = ("contract",)
 _INTEGER = ir.IntType(64)
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+
+
+def aligned(*shape):
+    """A table of zeros that begins at a cache line."""
+    size = 8 * int(np.prod(shape))
+    memory = np.zeros(size + 64, np.uint8)
+    begin = -memory.ctypes.data % 64
+    return memory[begin : begin + size].view(np.float64).reshape(shape)
 
 
 def _integer(value):

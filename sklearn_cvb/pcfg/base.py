@@ -1,20 +1,15 @@
 """What all probabilistic grammars share: reading grammar and sentences, starting, what is left."""
 
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
-from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.kernels.tree import Brackets, Lexicon
-from sklearn_cvb.kernels.tree_forest import Forest
-from sklearn_cvb.kernels.tree_tables import DenseRules
 from sklearn_cvb.pcfg.concentrations import check_alpha, first_alpha
-from sklearn_cvb.pcfg.forms import forms_of
+from sklearn_cvb.pcfg.forms import Problem, forms_of
 from sklearn_cvb.pcfg.grammar import Grammar, grammar_from
-from sklearn_cvb.pcfg.layout import Layout, layout_of, lexicon_for, words_of
+from sklearn_cvb.pcfg.layout import layout_of, lexicon_for, words_of
 from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean, uniform_weights
 from sklearn_cvb.pcfg.prediction import PredictionMixin, words_without_rule
 from sklearn_cvb.pcfg.rules import UNKNOWN
@@ -25,23 +20,6 @@ from sklearn_cvb.validation import HasMethods, Interval, StrOptions
 _NOISE = 0.01
 # Starts that the seed decides.
 _RANDOM_STARTS = ("parameter", "uniform", "trees")
-
-
-class Problem(NamedTuple):
-    """Training sentences as the kernels see them; see `forms_of` for `dense` and `forest`."""
-
-    corpus: Corpus
-    words: list
-    layout: Layout
-    lexicon: Lexicon
-    brackets: Brackets
-    dense: DenseRules | None
-    forest: Forest | None
-
-    @property
-    def sentences(self):
-        """Numbers of all sentences."""
-        return np.arange(self.corpus.n_sequences)
 
 
 class BasePCFG(PredictionMixin, BaseModel):

@@ -6,18 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
-from sklearn_cvb.pcfg.leave_out import Shares
-from sklearn_cvb.pcfg.shares import (
-    counts_of,
-    first_shares,
-    left_out_scores,
-    left_out_trees,
-    presence,
-    swept,
-    tally_of,
-)
+from sklearn_cvb.pcfg.shares import counts_of, first_shares, left_out_trees, presence
+from sklearn_cvb.pcfg.sweeps import leave_out_sweep, tally_of
 
 
 class CVBState(NamedTuple):
@@ -29,7 +22,7 @@ class CVBState(NamedTuple):
     weights: None
     unexplained: np.ndarray
     n_sweeps: int
-    shares: Shares | np.ndarray
+    shares: Shares
 
 
 class CVBPCFG(BasePCFG):
@@ -204,8 +197,8 @@ class CVBPCFG(BasePCFG):
             dirichlet.fixed_point,
             lambda: presence(state.shares, problem),
         )
-        tally = tally_of(problem, state.counts, alpha.cells)
-        shares, log_z = swept(state.shares, tally, problem)
+        tally = tally_of(problem.layout, state.counts, alpha.cells)
+        shares, log_z = leave_out_sweep(problem, tally, state.shares, False)
         explained = np.isfinite(log_z)
         following = CVBState(
             counts_of(shares, problem),
@@ -221,13 +214,13 @@ class CVBPCFG(BasePCFG):
     def _objective(self, fit, problem):
         """The leave-one-out score, in a pass of its own with all counts frozen."""
         state = fit.state
-        tally = tally_of(problem, state.counts, state.prior)
-        log_z = left_out_scores(state.shares, tally, problem)
+        tally = tally_of(problem.layout, state.counts, state.prior)
+        log_z = leave_out_sweep(problem, tally, state.shares, True)[1]
         return float(log_z[np.isfinite(log_z)].sum() / problem.corpus.n_observed)
 
     def _label_trees(self, state, problem):
         """Each sentence's Viterbi tree under the weights of its last Q(t_i)."""
-        tally = tally_of(problem, state.counts, state.prior)
+        tally = tally_of(problem.layout, state.counts, state.prior)
         return left_out_trees(state.shares, tally, problem)
 
     def _fitted_by_algorithm(self, best, problem):

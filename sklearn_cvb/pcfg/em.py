@@ -1,16 +1,31 @@
 """EM for probabilistic context-free grammars: inside-outside, Wang and Blunsom (2013)."""
 
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
 
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.batch import BatchPCFG
+from sklearn_cvb.pcfg.concentrations import Alpha
 from sklearn_cvb.pcfg.forms import expectation
 from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.stepwise import Steps, StepwiseState, order_of, running_of, sweep_steps
+from sklearn_cvb.pcfg.sweeps import stepwise_sweep, tally_of
 from sklearn_cvb.validation import Interval, StrOptions
+
+
+class StepwiseState(NamedTuple):
+    """What stepwise EM carries between sweeps: as batch EM, the steps so far, the orders' seed."""
+
+    counts: np.ndarray
+    alpha: Alpha
+    prior: np.ndarray
+    weights: np.ndarray
+    unexplained: np.ndarray
+    n_sweeps: int
+    n_steps: int
+    seed: int
 
 
 class EMPCFG(BatchPCFG):
@@ -209,13 +224,11 @@ class EMPCFG(BatchPCFG):
         if not isinstance(state, StepwiseState):
             # The order of each sweep is a matter of this seed, so that a fit can be gone on with.
             state = StepwiseState(*state, 0, int(rng.integers(2**63)))
-        layout, n_sentences = problem.layout, problem.corpus.n_sequences
-        running = running_of(layout, state.counts, state.prior, state.weights)
-        order = order_of(state, n_sentences)
-        steps = Steps(order, self.batch_size, float(self.step_power), state.n_steps)
-        log_z = np.full(n_sentences, -np.inf)
-        n_steps = sweep_steps(problem, running, steps, log_z)
-        counts = running.cells * running.unit[0]
+        layout = problem.layout
+        tally = tally_of(layout, state.counts, state.prior, state.weights)
+        batches = self.batch_size, float(self.step_power), state.n_steps
+        log_z, n_steps = stepwise_sweep(problem, tally, _order_of(state, problem), batches)
+        counts = tally.cells * tally.unit[0]
         weights = posterior_mean(layout, counts, state.prior, state.weights)
         following = state._replace(
             counts=counts,
@@ -236,3 +249,10 @@ class EMPCFG(BatchPCFG):
         log_z = expectation(weights, problem)[1]
         value = log_z[np.isfinite(log_z)].sum()
         return float(value - self._penalty(layout, state.counts, state.prior, weights))
+
+
+def _order_of(state, problem):
+    """The sentences that have a tree, in the order of the next sweep: the same for a seed."""
+    explained = np.setdiff1d(problem.sentences, state.unexplained)
+    rng = np.random.Generator(np.random.PCG64([state.seed, state.n_sweeps]))
+    return rng.permutation(explained)

@@ -1,28 +1,40 @@
 """Three forms of inference with the same results: forests, tables, lists of rules.
 
-A forest lists all derivations of each sentence once, so that a sentence costs what its own rules
-cost. Tables are for grammars with most of all possible rules; lists for cycles of unary rules and
-for what is too large to be listed.
+- A forest lists all derivations of each sentence once, so that a sentence costs what its own rules
+  cost, whatever the size of the grammar. Chosen wherever it can be.
+- Tables are for grammars with most of all possible rules, where the derivations are too many to
+  list: products of matrices, five to ten times as fast as lists with 30 symbols.
+- Lists go from rule to rule. They are for what neither can do: cycles of unary rules, and sentences
+  with more derivations than memory holds.
+
+Here is where a form is chosen; `sklearn_cvb.kernels.tree.forms` infers one sentence by it. What
+float64 loses in any of them is inferred with logs.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.tree_dense import dense_rule_counts
-from sklearn_cvb.kernels.tree_dense_sentences import dense_room_for, sample_trees_by_tables
-from sklearn_cvb.kernels.tree_forest import forest_of
-from sklearn_cvb.kernels.tree_forest_inside import (
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Trees
+from sklearn_cvb.kernels.tree.charts import chart_for
+from sklearn_cvb.kernels.tree.decoding import best_listed_trees
+from sklearn_cvb.kernels.tree.forest_inference import (
     best_forest_trees,
     expected_forest_counts,
     forest_work_for,
     room_for_trees,
-    sample_forest_trees,
-    trimmed,
 )
-from sklearn_cvb.kernels.tree_inside import expected_rule_counts
-from sklearn_cvb.kernels.tree_sampling import sample_trees
-from sklearn_cvb.kernels.tree_tables import dense_rules_of, is_full, work_for
-from sklearn_cvb.pcfg.parameters import cells_of, empty_rule_counts, tree_weights
-from sklearn_cvb.pcfg.prediction import best_trees
+from sklearn_cvb.kernels.tree.forests import Forest, forest_of
+from sklearn_cvb.kernels.tree.forms import Form
+from sklearn_cvb.kernels.tree.listed import Listed, listed_of
+from sklearn_cvb.kernels.tree.lists import expected_listed_counts
+from sklearn_cvb.kernels.tree.lost_sentences import count_lost
+from sklearn_cvb.kernels.tree.nodes import trimmed
+from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
+from sklearn_cvb.kernels.tree.tables import DenseRules, dense_rules_of, is_full, tables_for
+from sklearn_cvb.pcfg.layout import Layout
+from sklearn_cvb.pcfg.parameters import cells_of, set_log_weights, set_weights
 
 # Tables pay where there are so many binary rules, as between eight symbols.
 FEWEST_RULES = 8**3
@@ -30,16 +42,41 @@ FEWEST_RULES = 8**3
 MOST_EDGES = 2**23
 
 
-def forms_of(layout, lexicon, brackets):
-    """What the sentences are inferred with.
+class Problem(NamedTuple):
+    """Sentences under a grammar, as the kernels see them.
 
-    Returns
-    -------
+    Attributes
+    ----------
+    corpus : Corpus
+    words : list
+        All tokens.
+    layout : Layout
+    lexicon : Lexicon
+    brackets : Brackets
     dense : DenseRules or None
         The rules in tables, where there are enough of them.
     forest : Forest or None
         All derivations, where that is possible; with neither lists of rules are used.
     """
+
+    corpus: Corpus
+    words: list
+    layout: Layout
+    lexicon: Lexicon
+    brackets: Brackets
+    dense: DenseRules | None
+    forest: Forest | None
+
+    @property
+    def sentences(self) -> np.ndarray:
+        """Numbers of all sentences."""
+        return np.arange(self.corpus.n_sequences)
+
+
+def forms_of(
+    layout: Layout, lexicon: Lexicon, brackets: Brackets
+) -> tuple[DenseRules | None, Forest | None]:
+    """What the sentences are inferred with: `dense` and `forest` of `Problem`."""
     rules = layout.rules
     if len(rules.binary) >= FEWEST_RULES:
         dense = dense_rules_of(rules, lexicon)
@@ -50,12 +87,23 @@ def forms_of(layout, lexicon, brackets):
     return None, forest_of(rules, lexicon, brackets, len(layout.lhs), MOST_EDGES)
 
 
-def cells_of_forest(forest, counts, layout):
-    """Counts of each sentence's rules, summed by cell; those of helpers are left out."""
-    return np.bincount(forest.cell + 1, counts, len(layout.lhs) + 1)[1:]
+def listed_for(problem: Problem) -> Listed:
+    """Rules and sentences in lists, whatever the form."""
+    return listed_of(problem.layout.rules, problem.lexicon, problem.brackets)
 
 
-def expectation(theta, problem):
+def form_for(problem: Problem, to_draw: bool = False) -> Form:
+    """The form and its buffers; trees by tables are drawn from a chart."""
+    if problem.forest is not None:
+        return Form(problem.forest, forest_work_for(problem.forest), None, None, None)
+    listed = listed_for(problem)
+    if problem.dense is None:
+        return Form(None, None, listed, None, chart_for(listed))
+    chart = chart_for(listed) if to_draw else None
+    return Form(None, None, listed, tables_for(problem.dense, listed, chart), None)
+
+
+def expectation(theta: np.ndarray, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """E-step over all sentences.
 
     Returns
@@ -65,58 +113,51 @@ def expectation(theta, problem):
     log_z : ndarray of shape (n_sentences,)
         -inf for the others.
     """
-    layout, lexicon, log_z = problem.layout, problem.lexicon, np.empty(problem.corpus.n_sequences)
     if problem.forest is not None:
-        counts = expected_forest(theta, problem, log_z)
-        return cells_of_forest(problem.forest, counts, layout), log_z
-    counts, weights = empty_rule_counts(layout, lexicon), tree_weights(layout, lexicon, theta)
-    kernel = (weights, lexicon, problem.brackets)
-    if problem.dense is None:
-        expected_rule_counts(layout.rules, *kernel, problem.sentences, counts, log_z)
-        return cells_of(layout, lexicon, counts), log_z
-    # Sentences of similar length are inferred side by side.
-    order = np.argsort(lexicon.length, kind="stable")
-    work, ordered = work_for(problem.dense, int(lexicon.length.max())), np.empty_like(log_z)
-    dense_rule_counts(problem.dense, *kernel, order, work, counts, ordered)
-    log_z[order] = ordered
-    return cells_of(layout, lexicon, counts), log_z
+        return _forest_expectation(theta, problem)
+    form, lengths = form_for(problem), problem.lexicon.length
+    set_weights(form.listed, theta)
+    log_z = np.empty(len(lengths))
+    if form.tables is None:
+        expected_listed_counts(form.listed, form.chart, problem.sentences, log_z)
+    else:
+        # Sentences of similar length are inferred side by side.
+        order, ordered = np.argsort(lengths, kind="stable"), np.empty_like(log_z)
+        expected_counts_by_tables(form.tables, form.listed, order, ordered)
+        log_z[order] = ordered
+    for i in np.flatnonzero(np.isnan(log_z)).tolist():
+        log_z[i] = count_lost(form, i)
+    return cells_of(form.listed, len(theta)), log_z
 
 
-def expected_forest(theta, problem, log_z):
-    """Expected counts of each sentence's rules; fills the log normalisers."""
-    forest = problem.forest
-    counts = np.empty(len(forest.cell))
-    work = forest_work_for(forest)
-    expected_forest_counts(forest, np.append(theta, 1.0), work, counts, log_z)
-    return counts
+def _forest_expectation(theta, problem):
+    """The same by a forest."""
+    forest, form = problem.forest, form_for(problem)
+    weights = np.append(theta, 1.0)[forest.cell]
+    counts, log_z = np.empty_like(weights), np.empty(problem.corpus.n_sequences)
+    expected_forest_counts(forest, weights, form.work, counts, log_z)
+    for i in np.flatnonzero(np.isnan(log_z)).tolist():
+        here = slice(forest.rule_first[i], forest.rule_first[i + 1])
+        n_rules = here.stop - here.start
+        form.work.weight[:n_rules] = weights[here]
+        log_z[i] = count_lost(form, i)
+        if log_z[i] > -np.inf:
+            counts[here] = form.work.count[:n_rules]
+    # Cell -1, of helpers, comes first and is left out.
+    return np.bincount(forest.cell + 1, counts, len(theta) + 1)[1:], log_z
 
 
-def heaviest_trees(logs, problem):
+def heaviest_trees(logs: np.ndarray, problem: Problem) -> Trees:
     """The tree of each sentence that is heaviest under log weights of rules."""
-    forest = problem.forest
-    if forest is None:
-        return best_trees(problem.layout, problem.lexicon, logs, problem.brackets)[0]
+    if problem.forest is not None:
+        return heaviest_in_forest(np.append(logs, 0.0)[problem.forest.cell], problem.forest)
+    listed = listed_for(problem)
+    set_log_weights(listed, logs)
+    return best_listed_trees(listed, problem.sentences)[0]
+
+
+def heaviest_in_forest(logs: np.ndarray, forest: Forest) -> Trees:
+    """The same under log weights of each sentence's rules."""
     trees = room_for_trees(forest)
-    best_forest_trees(forest, np.append(logs, 0.0), forest_work_for(forest), trees)
+    best_forest_trees(forest, logs, forest_work_for(forest), trees)
     return trimmed(trees)
-
-
-def drawn_trees(theta, problem, rng):
-    """A tree of each sentence from its posterior, and the log normalisers."""
-    layout, lexicon, forest = problem.layout, problem.lexicon, problem.forest
-    log_z = np.empty(problem.corpus.n_sequences)
-    if forest is not None:
-        trees = room_for_trees(forest)
-        work = forest_work_for(forest)
-        sample_forest_trees(forest, np.append(theta, 1.0), work, rng, trees, log_z)
-        return trimmed(trees), log_z
-    weights = tree_weights(layout, lexicon, theta)
-    kernel = (layout.rules, weights, lexicon, problem.brackets)
-    if problem.dense is None:
-        return sample_trees(*kernel, problem.sentences, rng, log_z), log_z
-    return sample_trees_by_tables(*kernel, dense_room_of(problem), rng, log_z), log_z
-
-
-def dense_room_of(problem):
-    """Buffers to infer one sentence at a time by tables."""
-    return dense_room_for(problem.dense, problem.layout.rules, problem.lexicon)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sklearn_cvb.pcfg.forms import drawn_trees
 from sklearn_cvb.pcfg.samplers import SamplingPCFG
+from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
 
 
 class GibbsPCFG(SamplingPCFG):
@@ -157,7 +157,7 @@ class GibbsPCFG(SamplingPCFG):
 
     def _resampled(self, state, problem, temperature, rng):
         theta = dirichlet_draw(state.counts + state.prior, problem.layout, rng)
-        return drawn_trees(theta, problem, rng)[0], np.zeros(2)
+        return draw_sweep(problem, frozen_tally(problem.layout, theta), rng)[0], np.zeros(2)
 
 
 def dirichlet_draw(cells, layout, rng):

@@ -1,13 +1,7 @@
 """Collapsed Hastings sampling for probabilistic context-free grammars (Johnson et al. 2007)."""
 
-import numpy as np
-
-from sklearn_cvb.kernels.tree_forest_inside import forest_work_for, room_for_trees, trimmed
-from sklearn_cvb.pcfg.forest_sweeps import sweep_forest_hastings
-from sklearn_cvb.pcfg.forms import dense_room_of
-from sklearn_cvb.pcfg.proposals import sweep_hastings, sweep_hastings_by_tables
 from sklearn_cvb.pcfg.samplers import SamplingPCFG
-from sklearn_cvb.pcfg.shares import tally_of
+from sklearn_cvb.pcfg.sweeps import draw_sweep, tally_of
 from sklearn_cvb.validation import InvalidParameterError
 
 
@@ -184,20 +178,9 @@ class HastingsPCFG(SamplingPCFG):
             )
 
     def _resampled(self, state, problem, temperature, rng):
-        tally, forest = tally_of(problem, state.counts, state.prior), problem.forest
-        if forest is None:
-            kernel = (problem.layout.rules, problem.lexicon, problem.brackets, tally, state.trees)
-            if problem.dense is None:
-                trees, accepted, proposed = sweep_hastings(*kernel, temperature, rng)
-            else:
-                room = dense_room_of(problem)
-                sweep = sweep_hastings_by_tables
-                trees, accepted, proposed = sweep(*kernel, temperature, rng, room)
-            return trees, np.array([proposed, accepted])
-        trees, work = room_for_trees(forest), forest_work_for(forest)
-        kernel = (forest, tally, state.trees, temperature, work, rng)
-        accepted, proposed = sweep_forest_hastings(*kernel, trees)
-        return trimmed(trees), np.array([proposed, accepted])
+        tally = tally_of(problem.layout, state.counts, state.prior)
+        trees, _, proposals = draw_sweep(problem, tally, rng, state.trees, temperature)
+        return trees, proposals
 
     def _fitted_by_algorithm(self, best, problem):
         proposed, accepted = best.state.proposals

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.tree import Lexicon, Rules, rules_of
+from sklearn_cvb.kernels.tree.arrays import Lexicon, Rules, rules_of
 from sklearn_cvb.pcfg.grammar import Grammar
 from sklearn_cvb.pcfg.rules import UNKNOWN, Words
 

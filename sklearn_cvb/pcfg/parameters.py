@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import digamma
 
 from sklearn_cvb.dirichlet import exp_digamma
-from sklearn_cvb.kernels.tree import RuleCounts, TreeWeights
-from sklearn_cvb.kernels.tree_charts import fill_closure
+from sklearn_cvb.kernels.tree.listed import Listed
+from sklearn_cvb.kernels.tree.unary_rules import chain_work_for, fill_closure
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_RATIO = 1e-280
@@ -76,68 +76,47 @@ def log_weights(weights):
         return np.log(weights)
 
 
-def _gathered(theta, cells, one):
+def _gathered(values, cells, one):
     """Values of cells; rules of helper symbols have weight 1."""
-    values = theta[cells]
-    values[cells < 0] = one
-    return values
+    found = values[cells]
+    found[cells < 0] = one
+    return found
 
 
-def tree_weights(layout, lexicon, theta):
-    """Weights of a binarised grammar's rules and of a corpus' terminals.
-
-    Parameters
-    ----------
-    layout : Layout
-    lexicon : Lexicon
-    theta : ndarray of shape (n_rules,)
-
-    Returns
-    -------
-    TreeWeights
+def set_weights(listed: Listed, theta: np.ndarray) -> None:
+    """Write weights of rules (n_rules,) to a grammar in lists, in place.
 
     Raises
     ------
     ValueError
         If the weights of a cycle of unary rules sum to infinity.
     """
-    rules = layout.rules
-    unary = theta[rules.unary]
-    closure = np.empty(rules.block_first[-1])
-    if not fill_closure(rules, unary, closure):
-        raise ValueError("a cycle of unary rules has so much weight that its chains never end")
-    return TreeWeights(
-        _gathered(theta, rules.binary, 1.0),
-        unary,
-        closure,
-        _gathered(theta, lexicon.rule, 1.0),
-    )
+    listed.binary.weight[:] = _gathered(theta, listed.binary.cell, 1.0)
+    listed.terminals.weight[:] = _gathered(theta, listed.terminals.cell, 1.0)
+    unary = listed.unary
+    if unary is not None:
+        unary.weight[:] = theta[unary.cell]
+        if len(unary.member):
+            work = chain_work_for(len(listed.binary.left_first) - 1, unary)
+            if not fill_closure(unary, work):
+                raise ValueError(
+                    "a cycle of unary rules has so much weight that its chains never end"
+                )
 
 
-def log_tree_weights(layout, lexicon, logs):
-    """The same in logs, for the Viterbi kernels; `logs` are log weights of rules."""
-    rules = layout.rules
-    return TreeWeights(
-        _gathered(logs, rules.binary, 0.0),
-        logs[rules.unary],
-        np.empty(0),
-        _gathered(logs, lexicon.rule, 0.0),
-    )
+def set_log_weights(listed: Listed, logs: np.ndarray) -> None:
+    """The same with logs, for the heaviest trees."""
+    listed.binary.weight[:] = _gathered(logs, listed.binary.cell, 0.0)
+    listed.terminals.weight[:] = _gathered(logs, listed.terminals.cell, 0.0)
+    if listed.unary is not None:
+        listed.unary.weight[:] = logs[listed.unary.cell]
 
 
-def empty_rule_counts(layout, lexicon):
-    """Counts of zero, laid out as the weights."""
-    rules = layout.rules
-    return RuleCounts(
-        np.zeros(len(rules.binary)), np.zeros(len(rules.unary)), np.zeros(len(lexicon.rule))
-    )
-
-
-def cells_of(layout, lexicon, counts):
-    """Counts laid out as the weights, summed by cell; those of helpers are left out."""
-    total = np.zeros(len(layout.lhs))
-    places = (layout.rules.binary, layout.rules.unary, lexicon.rule)
-    for cells, values in zip(places, counts, strict=True):
-        known = cells >= 0
-        total += np.bincount(cells[known], values[known], len(total))
+def cells_of(listed: Listed, n_rules: int) -> np.ndarray:
+    """Expected counts of a grammar in lists, summed by cell; those of helpers are left out."""
+    total = np.zeros(n_rules)
+    for rules in (listed.binary, listed.unary, listed.terminals):
+        if rules is not None:
+            known = rules.cell >= 0
+            total += np.bincount(rules.cell[known], rules.count[known], n_rules)
     return total

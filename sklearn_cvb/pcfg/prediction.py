@@ -1,21 +1,19 @@
 """Reading a fitted grammar: trees, span posteriors, likelihoods, samples."""
 
 import warnings
-from itertools import pairwise
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.kernels.tree import brackets_of
-from sklearn_cvb.kernels.tree_decoding import viterbi_trees
-from sklearn_cvb.kernels.tree_inside import log_likelihood
+from sklearn_cvb.kernels.tree.arrays import brackets_of
+from sklearn_cvb.pcfg.forms import Problem, expectation, forms_of, heaviest_trees
 from sklearn_cvb.pcfg.layout import lexicon_for
-from sklearn_cvb.pcfg.parameters import log_tree_weights, posterior_mean, tree_weights
+from sklearn_cvb.pcfg.parameters import posterior_mean
 from sklearn_cvb.pcfg.sampling import object_array, sample_trees
 from sklearn_cvb.pcfg.spans import k_best, span_tables
-from sklearn_cvb.pcfg.trees import to_charts, to_nltk
+from sklearn_cvb.pcfg.trees import sentences_of, to_charts, to_nltk
 
 
 class PredictionMixin:
@@ -73,11 +71,8 @@ class PredictionMixin:
             return self._arranged_trees(corpus, words, self._parsed(corpus))
         if n_best < 1:
             raise ValueError(f"n_best must be at least 1, got {n_best!r}")
-        lexicon = lexicon_for(self._layout, corpus)
-        weights = log_tree_weights(self._layout, lexicon, self._predicting_weights()[1])
-        return object_array(
-            k_best(self._layout, weights, lexicon, sentences_of(corpus, words), n_best)
-        )
+        problem, logs = _as_lists(self._layout, corpus, words), self._predicting_weights()[1]
+        return object_array(k_best(problem, logs, n_best))
 
     def predict_proba(self, X):
         """Expected number of constituents of each label over each span.
@@ -95,10 +90,9 @@ class PredictionMixin:
             [begin, end, a] belongs to the words [begin:end] and ``symbols_[a]``; stacked for a 2-D
             X, else in an object array. NaN where a sentence cannot be derived.
         """
-        corpus, _ = self._encoded_words(X)
-        layout, lexicon = self._layout, lexicon_for(self._layout, corpus)
-        weights = tree_weights(layout, lexicon, self._predicting_weights()[0])
-        tables = span_tables(layout, weights, lexicon)
+        corpus, words = self._encoded_words(X)
+        layout, problem = self._layout, _as_lists(self._layout, corpus, words)
+        tables = span_tables(problem, self._predicting_weights()[0])
         unexplained = [i for i, table in enumerate(tables) if np.isnan(table).any()]
         _warn_unexplained(layout, corpus, unexplained, "their posteriors are NaN")
         if corpus.width is None:
@@ -200,20 +194,15 @@ class PredictionMixin:
 
     def _parsed(self, corpus):
         """The heaviest derivations."""
-        lexicon = lexicon_for(self._layout, corpus)
-        trees, log_p = best_trees(self._layout, lexicon, self._predicting_weights()[1])
-        unexplained = np.flatnonzero(np.isneginf(log_p))
+        trees = heaviest_trees(self._predicting_weights()[1], _unseen(self._layout, corpus))
+        unexplained = np.flatnonzero(np.diff(trees.starts) == 0)
         instead = "each gets the flat tree below the start symbol"
         _warn_unexplained(self._layout, corpus, unexplained, instead)
         return trees
 
     def _log_likelihoods(self, X):
         corpus, _ = self._encoded_words(X)
-        layout, lexicon = self._layout, lexicon_for(self._layout, corpus)
-        weights = tree_weights(layout, lexicon, self._mean_weights())
-        n = corpus.n_sequences
-        log_z = np.empty(n)
-        log_likelihood(layout.rules, weights, lexicon, brackets_of(n), np.arange(n), log_z)
+        log_z = expectation(self._mean_weights(), _unseen(self._layout, corpus))[1]
         return log_z, corpus.n_observed
 
     def _arranged_trees(self, corpus, words, trees):
@@ -223,18 +212,17 @@ class PredictionMixin:
         return object_array(to_nltk(self._layout, trees, sentences_of(corpus, words)))
 
 
-def sentences_of(corpus, words):
-    """The words of each sentence."""
-    return [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
+def _as_lists(layout, corpus, words):
+    """Sentences to be inferred by lists of rules."""
+    lexicon, brackets = lexicon_for(layout, corpus), brackets_of(corpus.n_sequences)
+    return Problem(corpus, words, layout, lexicon, brackets, None, None)
 
 
-def best_trees(layout, lexicon, logs, brackets=None):
-    """The heaviest derivations under log weights of rules, and their log weights."""
-    n = len(lexicon.length)
-    log_p = np.empty(n)
-    weights = log_tree_weights(layout, lexicon, logs)
-    brackets = brackets_of(n) if brackets is None else brackets
-    return viterbi_trees(layout.rules, weights, lexicon, brackets, np.arange(n), log_p), log_p
+def _unseen(layout, corpus):
+    """Sentences to be inferred by the form that suits them."""
+    problem = _as_lists(layout, corpus, None)
+    dense, forest = forms_of(layout, problem.lexicon, problem.brackets)
+    return problem._replace(dense=dense, forest=forest)
 
 
 def words_without_rule(layout, corpus, sentences):

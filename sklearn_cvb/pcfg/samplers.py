@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.kernels.tree import Trees
+from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
-from sklearn_cvb.pcfg.forms import drawn_trees
 from sklearn_cvb.pcfg.parameters import posterior_mean, totals_of
+from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
 from sklearn_cvb.sampling import SamplerMixin
 
 
@@ -51,7 +51,8 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
     def _start(self, problem, rng):
         """Trees drawn under the first weights."""
         alpha = self._first_alpha(problem.layout)
-        trees, log_z = drawn_trees(self._first_weights(problem, rng), problem, rng)
+        tally = frozen_tally(problem.layout, self._first_weights(problem, rng))
+        trees, log_z, _ = draw_sweep(problem, tally, rng)
         counts = counts_of(trees, problem)
         return SamplerState(
             trees,

@@ -2,49 +2,66 @@
 
 import numpy as np
 
-from sklearn_cvb.kernels.tree import brackets_of
-from sklearn_cvb.kernels.tree_best import k_best_trees
-from sklearn_cvb.kernels.tree_inside import span_posteriors
-from sklearn_cvb.pcfg.trees import to_nltk
+from sklearn_cvb.kernels.tree.k_best import k_best_trees
+from sklearn_cvb.kernels.tree.lists import Spans, expected_listed_counts, spans_of
+from sklearn_cvb.kernels.tree.lost_sentences import count_lost
+from sklearn_cvb.pcfg.forms import Problem, form_for, listed_for
+from sklearn_cvb.pcfg.parameters import set_log_weights, set_weights
+from sklearn_cvb.pcfg.trees import sentences_of, to_nltk
 
 
-def span_tables(layout, weights, lexicon):
+def span_posteriors(form, i: int) -> tuple[Spans | None, float]:
+    """Posterior of all nodes of sentence `i`, by lists that have weights, and log p(words).
+
+    None where it has no tree.
+    """
+    log_z = np.empty(1)
+    expected_listed_counts(form.listed, form.chart, np.array([i]), log_z)
+    value = float(log_z[0])
+    if np.isnan(value):
+        value = count_lost(form, i)
+    if value == -np.inf:
+        return None, value
+    return spans_of(form.chart, int(form.listed.terminals.length[i])), value
+
+
+def span_tables(problem: Problem, theta: np.ndarray) -> list[np.ndarray]:
     """Expected number of constituents of each label over each span.
 
     Parameters
     ----------
-    layout : Layout
-    weights : TreeWeights
-    lexicon : Lexicon
+    problem : Problem
+        By lists.
+    theta : ndarray of shape (n_rules,)
 
     Returns
     -------
     list of ndarray of shape (length, length + 1, n_symbols)
         NaN where a sentence has no tree.
     """
-    lengths = lexicon.length.tolist()
-    brackets, tables = brackets_of(len(lengths)), []
-    for i, n in enumerate(lengths):
-        spans, log_z = span_posteriors(layout.rules, weights, lexicon, brackets, i)
-        table = np.zeros((n, n + 1, layout.n_lhs))
-        ours = spans.symbol < layout.n_lhs
-        place = spans.begin[ours], spans.end[ours], spans.symbol[ours]
-        table[place] = spans.expected[ours]
-        tables.append(np.full_like(table, np.nan) if np.isneginf(log_z) else table)
+    form, n_symbols, tables = form_for(problem), problem.layout.n_lhs, []
+    set_weights(form.listed, theta)
+    for i, n in enumerate(problem.lexicon.length.tolist()):
+        spans, _ = span_posteriors(form, i)
+        table = np.zeros((n, n + 1, n_symbols))
+        if spans is None:
+            table[:] = np.nan
+        else:
+            ours = spans.symbol < n_symbols
+            place = spans.begin[ours], spans.end[ours], spans.symbol[ours]
+            table[place] = spans.expected[ours]
+        tables.append(table)
     return tables
 
 
-def k_best(layout, weights, lexicon, sentences, k):
+def k_best(problem: Problem, logs: np.ndarray, k: int) -> list[list[tuple]]:
     """The k heaviest trees of each sentence.
 
     Parameters
     ----------
-    layout : Layout
-    weights : TreeWeights
-        Logs.
-    lexicon : Lexicon
-    sentences : list of list
-        Their words.
+    problem : Problem
+    logs : ndarray of shape (n_rules,)
+        Log weights.
     k : int
 
     Returns
@@ -52,9 +69,10 @@ def k_best(layout, weights, lexicon, sentences, k):
     list of list of (nltk.Tree, float)
         Heaviest first, with log weights; fewer than k if there are no more.
     """
-    brackets, best = brackets_of(len(sentences)), []
-    for i, words in enumerate(sentences):
-        trees, log_p = k_best_trees(layout.rules, weights, lexicon, brackets, i, k)
-        parsed = to_nltk(layout, trees, [words] * len(log_p))
+    listed, best = listed_for(problem), []
+    set_log_weights(listed, logs)
+    for i, words in enumerate(sentences_of(problem.corpus, problem.words)):
+        trees, log_p = k_best_trees(listed, i, k)
+        parsed = to_nltk(problem.layout, trees, [words] * len(log_p))
         best.append(list(zip(parsed, log_p.tolist(), strict=True)))
     return best

@@ -1,8 +1,10 @@
 """Trees in and out: derivations to nltk.Tree or integer charts, known trees to brackets."""
 
+from itertools import pairwise
+
 import numpy as np
 
-from sklearn_cvb.kernels.tree import Trees, brackets_of
+from sklearn_cvb.kernels.tree.arrays import Trees, brackets_of
 
 _FORM = (
     "y holds one nltk.Tree, bracketed string or list of spans (begin, end) or (begin, end, label) "
@@ -15,6 +17,11 @@ def joined(parts):
     sizes = np.concatenate([np.diff(trees.starts) for trees in parts])
     fields = (np.concatenate(field) for field in zip(*(trees[1:] for trees in parts), strict=True))
     return Trees(np.concatenate([[0], np.cumsum(sizes)]), *fields)
+
+
+def sentences_of(corpus, words):
+    """The words of each sentence."""
+    return [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
 
 
 def to_nltk(layout, trees, sentences):

@@ -5,11 +5,11 @@ import pytest
 import restatement_pcfg as plain
 
 from sklearn_cvb import GibbsPCFG, Grammar, HastingsPCFG
-from sklearn_cvb.kernels.tree_sampling import sample_trees
+from sklearn_cvb.kernels.tree.leave_out import weigh, weights_for
+from sklearn_cvb.kernels.tree.sampling import sample_trees
 from sklearn_cvb.pcfg import hastings
 from sklearn_cvb.pcfg.gibbs import dirichlet_draw
 from sklearn_cvb.pcfg.layout import layout_of
-from sklearn_cvb.pcfg.leave_out import weigh, weights_for
 from sklearn_cvb.pcfg.trees import joined
 
 # Text, sentences, alpha, unary depth, and the largest stationary acceptance rate.

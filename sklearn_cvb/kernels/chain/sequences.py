@@ -17,7 +17,6 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     sum_row,
 )
 from sklearn_cvb.kernels.chain.leave_out import INFER, KEEP, PUT_BACK, TAKE_OUT
-from sklearn_cvb.kernels.chain.pairs import add_outer, pair_block
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
 
 # Right messages are kept above this, so that dividing by them is safe.
@@ -161,19 +160,21 @@ def _shift_blocks(i, shared, sequences, posterior, pairs, by_state, sign):
         right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
         following = position + (n_left if n_left > 1 else 0)
         for a in range(n_left):
-            row = lattice.state[np.uint64(left + a)]
-            for b in range(n_right):
-                q = 1.0
-                if n_left > 1 and n_right > 1:
-                    q = pairs[np.uint64(at + a * n_right + b)]
-                elif n_left > 1:
-                    q = posterior[np.uint64(position + a)]
-                elif n_right > 1:
+            row = shared.transition[lattice.state[np.uint64(left + a)]]
+            if n_left > 1 and n_right > 1:
+                for b in range(n_right):
+                    to = lattice.state[np.uint64(right + b)]
+                    row[to] = max(row[to] + sign * pairs[np.uint64(at + b)], least_step)
+                at += n_right
+            elif n_right > 1:
+                for b in range(n_right):
+                    to = lattice.state[np.uint64(right + b)]
                     q = posterior[np.uint64(following + b)]
-                to = lattice.state[np.uint64(right + b)]
-                value = shared.transition[row, to] + sign * q
-                shared.transition[row, to] = max(value, least_step)
-        at += n_left * n_right if n_left > 1 and n_right > 1 else 0
+                    row[to] = max(row[to] + sign * q, least_step)
+            else:
+                to = lattice.state[np.uint64(right)]
+                q = posterior[np.uint64(position + a)] if n_left > 1 else 1.0
+                row[to] = max(row[to] + sign * q, least_step)
         position = following
     for k in range(shared.out.size):
         value = shared.out[k] + sign * by_state[_EVERY, k]
@@ -209,7 +210,8 @@ def fill_weights(i, shared, sequences, is_borrowed, work):
         scale[_EMITTED, k] = 1.0 / shared.emit[k]
         scale[_LEFT, k] = 1.0 / shared.out[k]
     begin, end = sequences.begin[i], sequences.end[i]
-    position = 0
+    # A plain 0 would be a type of its own, and callees would be compiled twice.
+    position = np.int64(0)
     for t in range(begin, end):
         base, n = np.int64(lattice.first[t]), np.int64(lattice.count[t])
         is_seen = lattice.cell[base] >= 0 and not (is_borrowed and t == begin)
@@ -278,7 +280,7 @@ def carry_back(i, shared, sequences, borders, work):
 @jit_inline
 def keep_posterior(i, sequences, found, posterior):
     """Keep the posteriors of unit i's tokens with more than one state."""
-    lattice, entry, position = sequences.lattice, sequences.entry[i], 0
+    lattice, entry, position = sequences.lattice, sequences.entry[i], np.int64(0)
     for t in range(sequences.begin[i], sequences.end[i]):
         n = np.int64(lattice.count[t])
         if n > 1:
@@ -286,6 +288,13 @@ def keep_posterior(i, sequences, found, posterior):
                 posterior[np.uint64(entry + j)] = found[np.uint64(position + j)]
             entry += n
         position += n
+
+
+@jit_token
+def _add_scaled(row, weight, values, at):
+    """row += weight * values[at:]: one row at a time is a vector loop, more may overlap."""
+    for j in range(row.size):
+        row[j] += weight * values[np.uint64(at + j)]
 
 
 @jit_token
@@ -309,28 +318,52 @@ def multiply_absence(lattice, t, work, before, position, transition, absent):
 
 
 @jit_inline
-def _keep_pairs(i, shared, sequences, pairs, absent, work):
-    """Keep the pair marginals of unit i: forward_t-1(i) transition[i, j] g_t(j)."""
+def _keep_sum(i, shared, sequences, pairs, absent, work):
+    """Keep the sum of the pair marginals of unit i: forward_t-1(k) transition[k, l] g_t(l)."""
     lattice, n_states = sequences.lattice, shared.out.size
-    at, before, is_summed = sequences.pair[i], 0, sequences.summed[i]
-    if is_summed:
-        work.table[:] = 0.0
+    at, before = sequences.pair[i], np.int64(0)
+    work.table[:] = 0.0
     for t in range(sequences.begin[i] + 1, sequences.end[i]):
-        n_left, n_right = np.int64(lattice.count[t - 1]), np.int64(lattice.count[t])
+        left, n_left = np.int64(lattice.first[t - 1]), np.int64(lattice.count[t - 1])
+        right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
         now = before + n_left
-        if is_summed:
-            add_outer(lattice, t, work, before, now, work.table)
-            if absent is not None:
-                multiply_absence(lattice, t, work, before, now, shared.transition, absent)
-        elif n_left > 1 and n_right > 1:
-            pair_block(shared.transition, lattice, t, work, before, now, False, pairs, at)
-            at += n_left * n_right
+        for a in range(n_left):
+            row = work.table[lattice.state[np.uint64(left + a)]]
+            weight = work.forward[np.uint64(before + a)]
+            if n_right == n_states:
+                _add_scaled(row, weight, work.emission, now)
+            else:
+                for b in range(n_right):
+                    to = lattice.state[np.uint64(right + b)]
+                    row[to] += weight * work.emission[np.uint64(now + b)]
+        if absent is not None:
+            multiply_absence(lattice, t, work, before, now, shared.transition, absent)
         before = now
-    if is_summed:
-        for k in range(n_states):
-            row = pairs[at + k * n_states : at + (k + 1) * n_states]
-            for j in range(n_states):
-                row[j] = work.table[k, j] * shared.transition[k, j]
+    # What all steps between two states share is multiplied once.
+    for k in range(n_states):
+        row = pairs[at + k * n_states : at + (k + 1) * n_states]
+        for j in range(n_states):
+            row[j] = work.table[k, j] * shared.transition[k, j]
+
+
+@jit_inline
+def _keep_blocks(i, shared, sequences, pairs, work):
+    """Keep the pair marginals of unit i, block by block."""
+    lattice, at, before = sequences.lattice, sequences.pair[i], np.int64(0)
+    for t in range(sequences.begin[i] + 1, sequences.end[i]):
+        left, n_left = np.int64(lattice.first[t - 1]), np.int64(lattice.count[t - 1])
+        right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
+        now = before + n_left
+        if n_left > 1 and n_right > 1:
+            for a in range(n_left):
+                row = shared.transition[lattice.state[np.uint64(left + a)]]
+                weight = work.forward[np.uint64(before + a)]
+                for b in range(n_right):
+                    step = row[lattice.state[np.uint64(right + b)]]
+                    value = weight * step * work.emission[np.uint64(now + b)]
+                    pairs[np.uint64(at + b)] = value
+                at += n_right
+        before = now
 
 
 @jit
@@ -388,7 +421,10 @@ def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent,
                 carry_forward(i, sequences, borders, ahead, work.forward, size)
             if steps & KEEP:
                 keep_posterior(i, sequences, work.posterior, stored.posterior)
-                _keep_pairs(i, shared, sequences, stored.pairs, absent, work)
+                if sequences.summed[i]:
+                    _keep_sum(i, shared, sequences, stored.pairs, absent, work)
+                else:
+                    _keep_blocks(i, shared, sequences, stored.pairs, work)
         if steps & PUT_BACK:
             shift_sequence(i, shared, sequences, stored, is_borrowed, work.scales, 1.0)
     return span[1]

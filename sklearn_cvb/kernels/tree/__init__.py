@@ -1,0 +1,1 @@
+"""Kernels of grammars: inference over the trees of sentences, numba only."""
