@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.batches import (
     Batched,
@@ -17,7 +18,7 @@ from sklearn_cvb.hmm.batches import (
     n_pairs,
     pairs_of,
 )
-from sklearn_cvb.hmm.concentrations import WARM_UP_SWEEPS, Concentrations, learn, presence
+from sklearn_cvb.hmm.concentrations import Concentrations, learn, presence
 from sklearn_cvb.hmm.leave_out import (
     Layout,
     Pass,
@@ -32,10 +33,16 @@ from sklearn_cvb.hmm.leave_out import (
 )
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.hmm.tallies import floor_of, tally_of, without_prior
-from sklearn_cvb.kernels.chain.absence import absence_of_units, full_absence
+from sklearn_cvb.kernels.chain.absence import (
+    absence_of_tokens,
+    absence_of_units,
+    full_absence,
+)
 from sklearn_cvb.kernels.chain.leave_out import EXPECT, PUT_BACK, SCORE, SWEEP, Stored
-from sklearn_cvb.kernels.chain.leave_token_out import sweep_tokens, track_absence
+from sklearn_cvb.kernels.chain.leave_token_out import Tokens, room_for, sweep_tokens
 from sklearn_cvb.kernels.chain.leave_token_out_second_order import sweep_second_order
+from sklearn_cvb.kernels.chain.runs import Factors
+from sklearn_cvb.kernels.chain.score_tokens import score_lost, score_sequences
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
 
 # Every so many sweeps counts are rebuilt from the posteriors, so that rounding does not build up.
@@ -219,7 +226,7 @@ def _absence(state, problem):
     """P(C = 0) of all counts under the state's posteriors and pairs."""
     absence = full_absence(problem.cells.n_states, len(problem.cells.state))
     if state.layout is None:
-        track_absence(problem.lattice, problem.corpus.starts, state.posterior, absence)
+        absence_of_tokens(problem.lattice, problem.corpus.starts, state.posterior, absence)
         return absence
     layout = state.layout
     borrowed = np.zeros(layout.n_units, bool) if layout.borders is None else layout.borders.borrowed
@@ -284,12 +291,26 @@ def posterior_of(state) -> np.ndarray:
 
 def sweep_by_token(state, problem, order) -> tuple[CVBState, float]:
     """Algorithm 1; the value is the mean log normaliser per token (nats)."""
-    cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
-    tables, prior = state.tally, state.floor
+    tokens = Tokens(problem.lattice, problem.corpus.starts, state.posterior)
     if order == 2:
-        total = sweep_second_order(tables, prior, lattice, starts, state.posterior)
+        total = sweep_second_order(state.tally, state.floor, tokens)
     else:
-        near, (result, mass) = np.zeros((5, cells.n_states)), np.empty((2, cells.n_states))
-        total = sweep_tokens(tables, prior, lattice, starts, state.posterior, near, result, mass)
+        total = sweep_tokens(state.tally, state.floor, tokens, room_for(problem.cells.n_states))
     counts = starting.counts_from_marginals(problem, state.posterior)
-    return state._replace(tally=tally_of(counts, None, cells)), total / problem.corpus.n_observed
+    state = state._replace(tally=tally_of(counts, None, problem.cells))
+    return state, total / problem.corpus.n_observed
+
+
+def score_of_tokens(state, problem) -> float:
+    """`leave_out_score` of independent tokens, whole sequences left out."""
+    starts, n_states = problem.corpus.starts, problem.cells.n_states
+    tally = tally_of(state.counts, state.prior, problem.cells)
+    factors = Factors(tally.start, tally.transition, tally.emission, *np.empty((2, n_states)))
+    tokens = Tokens(problem.lattice, starts, state.posterior)
+    message = np.empty(int(np.diff(starts).max()) * int(problem.lattice.count.max()))
+    log_z = np.empty(len(starts) - 1)
+    log_start = np.log(tally.start.sum() - 1.0)
+    score_sequences(tally, state.floor, tokens, factors, message, log_z)
+    if np.isnan(log_z).any():
+        score_lost(tally, state.floor, tokens, factors, message, log_z)
+    return float((log_z - log_start).sum() / problem.corpus.n_observed)

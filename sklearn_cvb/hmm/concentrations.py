@@ -4,14 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import dirichlet
+from sklearn_cvb.concentrations import Rows, first_value, log_density, present, rests
 from sklearn_cvb.hmm.parameters import HMMCounts
-
-# Learned concentrations start here and rest while the posteriors are still those of the start.
-FIRST_VALUE = 0.1
-WARM_UP_SWEEPS = 20
-# Below this expected count P(C > 0) is the count itself: a product of 1 - q has no digits left.
-_SMALL_COUNT = 1e-6
 
 
 class Concentrations(NamedTuple):
@@ -21,23 +15,19 @@ class Concentrations(NamedTuple):
     beta: float
     learn_alpha: bool
     learn_beta: bool
-    alpha_prior: tuple
-    beta_prior: tuple
+    alpha_prior: tuple[float, float]
+    beta_prior: tuple[float, float]
     with_start: bool
 
     @property
-    def learned(self):
+    def learned(self) -> bool:
         """Whether any of the two is learned."""
         return self.learn_alpha or self.learn_beta
 
-    def log_density(self):
+    def log_density(self) -> float:
         """Log density of the learned concentrations under their priors (nats)."""
-        value = 0.0
-        if self.learn_alpha:
-            value += dirichlet.log_gamma_prior(self.alpha, *self.alpha_prior)
-        if self.learn_beta:
-            value += dirichlet.log_gamma_prior(self.beta, *self.beta_prior)
-        return value
+        of_alpha = log_density(self.alpha, self.learn_alpha, self.alpha_prior)
+        return of_alpha + log_density(self.beta, self.learn_beta, self.beta_prior)
 
 
 class Presence(NamedTuple):
@@ -50,8 +40,8 @@ class Presence(NamedTuple):
 def first_concentrations(alpha, beta, alpha_prior, beta_prior, start_alpha):
     """The concentrations of the first sweep; "auto" marks those to learn."""
     return Concentrations(
-        FIRST_VALUE if alpha == "auto" else float(alpha),
-        FIRST_VALUE if beta == "auto" else float(beta),
+        first_value(alpha),
+        first_value(beta),
         alpha == "auto",
         beta == "auto",
         tuple(alpha_prior),
@@ -60,13 +50,13 @@ def first_concentrations(alpha, beta, alpha_prior, beta_prior, start_alpha):
     )
 
 
-def certain(counts, cells):
+def certain(counts: HMMCounts, cells) -> Presence:
     """The plain form: every cell with a positive count is surely present."""
     totals = row_totals(counts, cells)
     return Presence(*(HMMCounts(*map(np.ones_like, tables)) for tables in (counts, totals)))
 
 
-def row_totals(counts, cells):
+def row_totals(counts: HMMCounts, cells) -> HMMCounts:
     """Totals of the start row, of the transition rows and of the emission rows."""
     return HMMCounts(
         counts.start.sum(keepdims=True),
@@ -95,16 +85,14 @@ def learn(concentrations, counts, cells, n_sweeps, step, presence=None):
     -------
     Concentrations
     """
-    if not concentrations.learned or n_sweeps < WARM_UP_SWEEPS:
+    if rests(concentrations.learned, n_sweeps):
         return concentrations
-    present = certain(counts, cells) if presence is None else presence()
+    surely = certain(counts, cells) if presence is None else presence()
     totals = row_totals(counts, cells)
 
     def rows(name, width):
-        return tuple(getattr(table, name) for table in (counts, present.cells, totals)) + (
-            getattr(present.totals, name),
-            width,
-        )
+        tables = (counts, surely.cells, totals, surely.totals)
+        return Rows(*(getattr(table, name) for table in tables), width)
 
     alpha, beta = concentrations.alpha, concentrations.beta
     if concentrations.learn_alpha:
@@ -124,17 +112,13 @@ def _by_width(rows, topology):
         return [rows]
     *tables, _ = rows
     widths = topology.transition.sum(axis=1)
-    return [(*(table[widths == width] for table in tables), width) for width in np.unique(widths)]
+    return [
+        Rows(*(table[widths == width] for table in tables), width) for width in np.unique(widths)
+    ]
 
 
-def presence(counts, absence, cells):
+def presence(counts: HMMCounts, absence, cells) -> Presence:
     """P(C > 0) from the products of 1 - q, for cells and row totals."""
-
-    def present(missing, expected):
-        return np.where(expected < _SMALL_COUNT, np.minimum(expected, 1.0), 1.0 - missing)
-
-    if not absence.start.size:
-        raise ValueError("absence was not tracked")
     here = HMMCounts(
         present(absence.start, counts.start),
         present(absence.transition, counts.transition),

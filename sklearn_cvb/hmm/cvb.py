@@ -13,6 +13,7 @@ from sklearn_cvb.hmm.collapsed import (
     learned,
     leave_out_score,
     posterior_of,
+    score_of_tokens,
     sweep_by_sequence,
     sweep_by_token,
     under,
@@ -298,6 +299,8 @@ class CVBHMM(BaseHMM):
             window = self.block_length
             if window is None and 2 * lengths.max() > lengths.sum():
                 window = _SCORE_WINDOW
+            if window is None:
+                return score_of_tokens(state, problem)
             state = as_sequences(state, problem, window)
         return leave_out_score(state, problem)
 

@@ -193,7 +193,8 @@ def stretches_of(problem: Problem) -> Stretches:
 
 def room_for(problem: Problem) -> Room:
     """Buffers for the longest run."""
-    most = problem.runs.longest * int(problem.lattice.count.max())
+    longest = int((problem.runs.end - problem.runs.begin).max(initial=1))
+    most = longest * int(problem.lattice.count.max())
     return Room(np.empty(most), np.empty(problem.cells.n_states))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.hmm.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
+from sklearn_cvb.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
 from sklearn_cvb.validation import InvalidParameterError, check_gamma_prior
 
 

@@ -1,6 +1,5 @@
 """What both samplers share: a tree per sentence, and averages over the kept samples."""
 
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
 from sklearn_cvb.pcfg.parameters import posterior_mean, totals_of
 from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
-from sklearn_cvb.validation import Interval
+from sklearn_cvb.sampling import SamplerMixin
 
 
 class SamplerState(NamedTuple):
@@ -35,20 +34,13 @@ class SamplerState(NamedTuple):
     proposals: np.ndarray
 
 
-class SamplingPCFG(BasePCFG):
+class SamplingPCFG(SamplerMixin, BasePCFG):
     """Start, averages and labels of the samplers; a sampler fills in `_resampled`."""
-
-    # Samplers without annealing have no such parameter.
-    temperatures = None
 
     _parameter_constraints: dict = {  # noqa: RUF012
         **BasePCFG._parameter_constraints,
-        "n_burn_in": [Interval(Integral, 0, None, closed="left"), None],
-        "thin": [Interval(Integral, 1, None, closed="left")],
+        **SamplerMixin._parameter_constraints,
     }
-
-    def _schedule(self, problem):
-        return super()._schedule(problem)._replace(tol=0.0)
 
     def _with_parameters_of_now(self, state, problem):
         """The state, or None under another prior: samples of two posteriors are not averaged."""
@@ -77,19 +69,6 @@ class SamplingPCFG(BasePCFG):
             np.zeros(2),
         )
 
-    def _temperature(self, n_sweeps):
-        """Temperature of a sweep: linear over `max_iter` sweeps, then the last one."""
-        if self.temperatures is None:
-            return 1.0
-        first, last = self.temperatures
-        share = min(1.0, n_sweeps / max(1, self.max_iter - 1))
-        return first + share * (last - first)
-
-    def _n_burn_in(self):
-        if self.n_burn_in is not None:
-            return min(self.n_burn_in, self.max_iter - 1)
-        return self.max_iter // 2 if self.temperatures is None else self.max_iter * 9 // 10
-
     def _resampled(self, state, problem, temperature, rng):
         """New trees, and how many were proposed and accepted."""
         raise NotImplementedError
@@ -114,10 +93,9 @@ class SamplingPCFG(BasePCFG):
     def _remember(self, state, problem):
         """Add the sample to the sums it belongs to."""
         done = state.n_sweeps - 1
-        if done >= self.max_iter * 9 // 10:
+        if done >= self._late:
             remember_trees(state.trees, state.seen)
-        burn_in = self._n_burn_in()
-        if done < burn_in or (done - burn_in) % self.thin:
+        if not self._is_kept(done):
             return state
         return state._replace(
             count_sum=state.count_sum + state.counts,
@@ -132,11 +110,6 @@ class SamplingPCFG(BasePCFG):
             counts = counts.copy()
             np.add.at(counts, problem.layout.unknown_cells, rare)
         return posterior_mean(problem.layout, counts, state.prior, None)
-
-    def _objective(self, fit, problem):
-        """Mean of log p(x, t) over the last tenth of the sweeps."""
-        tail = max(1, len(fit.history) // 10)
-        return float(np.mean(fit.history[-tail:]))
 
     def _label_trees(self, state, problem):
         """The most frequent tree of each sentence over the last tenth of the sweeps."""

@@ -89,3 +89,42 @@ def absence_of_units(sequences, borrowed, posterior, pairs, absence, block):
                     absence.transition[row, to] *= max(0.0, 1.0 - block[step])
             before, n_left = here, n
             here += n if n > 1 else 0
+
+
+@jit
+def absence_of_tokens(lattice, starts, posterior, absence):
+    """Multiply `absence` by 1 - q of all tokens and by 1 - q q' of all neighbours.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    starts : ndarray of shape (n_sequences + 1,), int64
+    posterior : ndarray of shape (n_entries,), float64
+        Posteriors of independent tokens.
+    absence : Absence
+        Changed in place.
+    """
+    entry, n_left = np.int64(0), np.int64(0)
+    for s in range(starts.size - 1):
+        for t in range(starts[s], starts[s + 1]):
+            base, n = lattice.first[t], np.int64(lattice.count[t])
+            for j in range(n):
+                state, cell = lattice.state[base + j], lattice.cell[base + j]
+                miss = max(0.0, 1.0 - posterior[entry + j])
+                if cell >= 0:
+                    absence.emission[cell] *= miss
+                    absence.emit[state] *= miss
+                if t == starts[s]:
+                    absence.start[state] *= miss
+                if t < starts[s + 1] - 1:
+                    absence.out[state] *= miss
+            if t > starts[s]:
+                left = lattice.first[t - 1]
+                for i in range(n_left):
+                    row = absence.transition[lattice.state[left + i]]
+                    before = posterior[entry - n_left + i]
+                    for j in range(n):
+                        miss = 1.0 - before * posterior[entry + j]
+                        row[lattice.state[base + j]] *= max(0.0, miss)
+            entry += n
+            n_left = n

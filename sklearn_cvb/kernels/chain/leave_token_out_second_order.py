@@ -29,9 +29,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.kernels.chain.leave_token_out import clear, replace, scatter
-from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.chain.leave_token_out import (
+    Place,
+    Tokens,
+    clear_neighbours,
+    shift_counts,
+    spread_neighbours,
+)
+from sklearn_cvb.kernels.chain.tally import Floor, Tally
+from sklearn_cvb.kernels.jit import jit, jit_inline
 
 # What a difference of variances leaves below this share of them is rounding.
 _ROUNDING = 1e-12
@@ -40,45 +46,50 @@ _LARGEST = 1e300
 
 
 class Field(NamedTuple):
-    """What a token sees: expected counts, their variances, the prior, and the lattice.
+    """What a token sees.
 
-    `counts` and `variances` hold start, transition, out, emission and emit as a `Tally` does, but
-    without the prior.
+    Attributes
+    ----------
+    counts : Tally
+        Plain expected counts, without the prior.
+    variances : Tally
+        Their variances.
+    prior : Floor
+        Prior cells and totals.
     """
 
-    counts: tuple
-    variances: tuple
-    prior: tuple
-    lattice: Lattice
+    counts: Tally
+    variances: Tally
+    prior: Floor
 
 
-@jit_token
+@jit_inline
 def _bernoulli(p):
     return p * (1.0 - p)
 
 
-@jit_token
+@jit_inline
 def _rest(total, own):
     """Take `own` out of a summed variance."""
     left = total - own
     return left if left > _ROUNDING * total else 0.0
 
 
-@jit_token
+@jit_inline
 def _times(factor, mean, variance):
     """A factor (value, log of its correction) times exp E[log count]."""
     value, exponent = factor
     return value * mean, exponent - min(0.5 * variance / mean / mean, _LARGEST)
 
 
-@jit_token
+@jit_inline
 def _over(factor, mean, variance):
     """A factor (value, log of its correction) over exp E[log count]."""
     value, exponent = factor
     return value / mean, exponent + min(0.5 * variance / mean / mean, _LARGEST)
 
 
-@jit_token
+@jit_inline
 def _mix(moments, weight, mean, variance):
     """Add a component to a mixture's (weight, mean, weight times variance)."""
     total, centre, spread = moments
@@ -88,7 +99,7 @@ def _mix(moments, weight, mean, variance):
     return total, centre, spread + weight * (variance + step * (mean - centre))
 
 
-@jit_token
+@jit_inline
 def _cell(field, row, column, first, second, third):
     """Mean (prior included) and variance of a transition count without three pairs."""
     mean = max(field.counts.transition[row, column] - (first + second + third), 0.0)
@@ -99,201 +110,200 @@ def _cell(field, row, column, first, second, third):
     )
 
 
-@jit_token
-def _incoming(field, t, near, k):
+@jit_inline
+def _incoming(field, tokens, t, near, k):
     """Mean and variance of the count from z_t-1 to k."""
-    far_left, before, here, after, _ = near
-    base = field.lattice.first[t - 1]
+    far_left, before, here, after = near[0], near[1], near[2], near[3]
+    base = tokens.lattice.first[t - 1]
     moments = (0.0, 0.0, 0.0)
-    for i in range(field.lattice.count[t - 1]):
-        row = field.lattice.state[base + i]
-        if before[row] == 0.0:
-            continue
-        earlier, own, later = far_left[row] * before[k], before[row] * here[k], here[row] * after[k]
-        mean, variance = _cell(field, row, k, earlier, own, later)
-        if row == k:
-            mean += far_left[k]
-            variance += _bernoulli(far_left[k])
-        moments = _mix(moments, before[row], mean, variance)
+    for i in range(tokens.lattice.count[t - 1]):
+        row = tokens.lattice.state[base + i]
+        if before[row] > 0.0:
+            earlier, own = far_left[row] * before[k], before[row] * here[k]
+            mean, variance = _cell(field, row, k, earlier, own, here[row] * after[k])
+            if row == k:
+                mean += far_left[k]
+                variance += _bernoulli(far_left[k])
+            moments = _mix(moments, before[row], mean, variance)
     return moments[1], moments[2] / moments[0]
 
 
-@jit_token
-def _outgoing(field, t, near, k):
+@jit_inline
+def _outgoing(field, tokens, t, near, k):
     """Mean and variance of the count from k to z_t+1, delta(z_t-1 = k = z_t+1) included."""
-    _, before, here, after, far_right = near
-    base = field.lattice.first[t + 1]
+    before, here, after, far_right = near[1], near[2], near[3], near[4]
+    base = tokens.lattice.first[t + 1]
     moments = (0.0, 0.0, 0.0)
-    for i in range(field.lattice.count[t + 1]):
-        to = field.lattice.state[base + i]
-        if after[to] == 0.0:
-            continue
-        earlier, own, later = before[k] * here[to], here[k] * after[to], after[k] * far_right[to]
-        mean, variance = _cell(field, k, to, earlier, own, later)
-        if to == k:
-            mean += far_right[k] + before[k]
-            variance += _bernoulli(far_right[k]) + _bernoulli(before[k])
-        moments = _mix(moments, after[to], mean, variance)
+    for i in range(tokens.lattice.count[t + 1]):
+        to = tokens.lattice.state[base + i]
+        if after[to] > 0.0:
+            earlier, own = before[k] * here[to], here[k] * after[to]
+            mean, variance = _cell(field, k, to, earlier, own, after[k] * far_right[to])
+            if to == k:
+                mean += far_right[k] + before[k]
+                variance += _bernoulli(far_right[k]) + _bernoulli(before[k])
+            moments = _mix(moments, after[to], mean, variance)
     return moments[1], moments[2] / moments[0]
 
 
-@jit_token
-def _factor(field, begin, end, t, near, slot):
-    """The update of one state of token t: figure 3's product, and the log of its correction."""
-    counts, variances, prior, lattice = field
-    k, cell = lattice.state[slot], lattice.cell[slot]
+@jit_inline
+def _factor(field, tokens, place, near, j):
+    """The update of token t's j-th state: figure 3's product, and the log of its correction."""
+    counts, variances, prior = field
+    slot = tokens.lattice.first[place.t] + j
+    k, cell = tokens.lattice.state[slot], tokens.lattice.cell[slot]
     own = near[2][k]
     spread = _bernoulli(own)
-    if t == begin:
-        mean, variance = counts.start[k] - own, _rest(variances.start[k], spread)
-        mean = max(mean, 0.0) + prior.start[k]
+    mean, variance = 0.0, 0.0
+    if place.t == place.begin:
+        mean = max(counts.start[k] - own, 0.0) + prior.start[k]
+        variance = _rest(variances.start[k], spread)
     else:
-        mean, variance = _incoming(field, t, near, k)
+        mean, variance = _incoming(field, tokens, place.t, near, k)
     factor = _times((1.0, 0.0), mean, variance)
     if cell >= 0:
         mean = max(counts.emission[cell] - own, 0.0) + prior.emission[cell]
         factor = _times(factor, mean, _rest(variances.emission[cell], spread))
         mean = max(counts.emit[k] - own, 0.0) + prior.emit[k]
         factor = _over(factor, mean, _rest(variances.emit[k], spread))
-    if t < end - 1:
-        mean, variance = _outgoing(field, t, near, k)
+    if place.t < place.end - 1:
+        mean, variance = _outgoing(field, tokens, place.t, near, k)
         factor = _times(factor, mean, variance)
         mean = max(counts.out[k] - own, 0.0) + prior.out[k]
         factor = _over(factor, mean, _rest(variances.out[k], spread))
     return factor
 
 
-@jit_token
-def _norm(field, begin, end, t, near):
+@jit_inline
+def _norm(field, place, near):
     """The total that the second factor of figure 3 is a share of, first-order: a constant."""
-    counts, _, prior, _ = field
-    _, before, here, _, _ = near
+    counts, _, prior = field
+    before, here = near[1], near[2]
     total = 0.0
     for k in range(here.size):
-        if t == begin:
+        if place.t == place.begin:
             total += max(counts.start[k] - here[k], 0.0) + prior.start[k]
         else:
-            own = before[k] + (here[k] if t < end - 1 else 0.0)
+            own = before[k] + (here[k] if place.t < place.end - 1 else 0.0)
             total += before[k] * (max(counts.out[k] - own, 0.0) + prior.out[k])
     return total
 
 
-@jit_token
+@jit_inline
 def _gain(p, old, new):
     """How the variance of an event of probability p times q grows as q moves from old to new."""
     return _bernoulli(p * new) - _bernoulli(p * old)
 
 
-@jit_token
-def _shift_variances(field, begin, end, t, posterior, position, change):
+@jit_inline
+def _shift_variances(variances, tokens, place, change):
     """Update all variances around token t for a change of its posterior."""
-    _, variances, _, lattice = field
+    lattice, posterior, t, entry = tokens.lattice, tokens.posterior, place.t, place.entry
     base, n = lattice.first[t], lattice.count[t]
     for j in range(n):
         k, cell = lattice.state[base + j], lattice.cell[base + j]
-        old = posterior[position + j]
+        old = posterior[entry + j]
         new = old + change[j]
         gain = _gain(1.0, old, new)
         if cell >= 0:
             variances.emission[cell] += gain
             variances.emit[k] += gain
-        if t == begin:
+        if t == place.begin:
             variances.start[k] += gain
         else:
             left, n_left = lattice.first[t - 1], lattice.count[t - 1]
             for i in range(n_left):
-                p = posterior[position - n_left + i]
+                p = posterior[entry - n_left + i]
                 variances.transition[lattice.state[left + i], k] += _gain(p, old, new)
-        if t < end - 1:
+        if t < place.end - 1:
             variances.out[k] += gain
             right = lattice.first[t + 1]
             for i in range(lattice.count[t + 1]):
-                p = posterior[position + n + i]
+                p = posterior[entry + n + i]
                 variances.transition[k, lattice.state[right + i]] += _gain(p, old, new)
 
 
-@jit_token
-def _update(field, begin, end, t, posterior, position, near, weight, change):
+@jit_inline
+def _update(field, tokens, place, near, weight, change):
     """Recompute q(z_t), the counts and variances around it; returns the log of its normaliser."""
-    lattice = field.lattice
-    n = lattice.count[t]
-    low, high = max(begin, t - 2), min(end - 1, t + 2)
-    at = position
-    for u in range(low, t):
-        at -= lattice.count[u]
-    for u in range(low, high + 1):
-        scatter(lattice, u, posterior, at, near[u - t + 2])
-        at += lattice.count[u]
+    n, entry, posterior = tokens.lattice.count[place.t], place.entry, tokens.posterior
+    spread_neighbours(tokens, place, near)
     top = -math.inf
     for j in range(n):
-        value, exponent = _factor(field, begin, end, t, near, lattice.first[t] + j)
+        value, exponent = _factor(field, tokens, place, near, j)
         weight[j] = math.log(value) + exponent
         top = max(top, weight[j])
-    norm = _norm(field, begin, end, t, near)
-    for u in range(low, high + 1):
-        clear(lattice, u, near[u - t + 2])
+    norm = _norm(field, place, near)
+    clear_neighbours(tokens, place, near)
     total = 0.0
     for j in range(n):
         weight[j] = math.exp(weight[j] - top)
         total += weight[j]
     for j in range(n):
-        change[j] = weight[j] / total - posterior[position + j]
-    _shift_variances(field, begin, end, t, posterior, position, change)
-    replace(field.counts, lattice, begin, end, t, posterior, position, change)
+        change[j] = weight[j] / total - posterior[entry + j]
+    _shift_variances(field.variances, tokens, place, change)
+    shift_counts(field.counts, tokens, place, change)
     for j in range(n):
-        posterior[position + j] += change[j]
+        posterior[entry + j] += change[j]
     return top + math.log(total / norm)
 
 
 @jit
-def sum_variances(lattice, starts, posterior, variances):
-    """Add up b(q) of all tokens and b(q q') of all neighbours, into `variances` (zeros)."""
-    position = 0
-    for s in range(starts.size - 1):
-        begin, end = starts[s], starts[s + 1]
+def sum_variances(tokens, variances):
+    """Add up b(q) of all tokens and b(q q') of all neighbours, into `variances` (zeros).
+
+    Parameters
+    ----------
+    tokens : Tokens
+    variances : Tally
+        Changed in place.
+    """
+    lattice, posterior = tokens.lattice, tokens.posterior
+    entry = np.int64(0)
+    for s in range(tokens.starts.size - 1):
+        begin, end = tokens.starts[s], tokens.starts[s + 1]
         for t in range(begin, end):
             base, n = lattice.first[t], lattice.count[t]
             for j in range(n):
                 k, cell = lattice.state[base + j], lattice.cell[base + j]
-                q = posterior[position + j]
+                q = posterior[entry + j]
                 if cell >= 0:
                     variances.emission[cell] += _bernoulli(q)
                     variances.emit[k] += _bernoulli(q)
                 if t == begin:
                     variances.start[k] += _bernoulli(q)
-                if t == end - 1:
-                    continue
-                variances.out[k] += _bernoulli(q)
-                right = lattice.first[t + 1]
-                for i in range(lattice.count[t + 1]):
-                    pair = q * posterior[position + n + i]
-                    variances.transition[k, lattice.state[right + i]] += _bernoulli(pair)
-            position += n
+                if t < end - 1:
+                    variances.out[k] += _bernoulli(q)
+                    right = lattice.first[t + 1]
+                    for i in range(lattice.count[t + 1]):
+                        pair = q * posterior[entry + n + i]
+                        variances.transition[k, lattice.state[right + i]] += _bernoulli(pair)
+            entry += n
 
 
 @jit
-def _sweep(field, starts, posterior, near, weight, change):
-    rows = (near[0], near[1], near[2], near[3], near[4])
+def _sweep(field, tokens, near, weight, change):
     total = 0.0
-    position = 0
-    for s in range(starts.size - 1):
-        begin, end = starts[s], starts[s + 1]
+    entry = np.int64(0)
+    for s in range(tokens.starts.size - 1):
+        begin, end = tokens.starts[s], tokens.starts[s + 1]
         for t in range(begin, end):
-            n = field.lattice.count[t]
+            n = tokens.lattice.count[t]
             if n > 1:
-                total += _update(field, begin, end, t, posterior, position, rows, weight, change)
-            position += n
+                place = Place(begin, end, t, entry)
+                total += _update(field, tokens, place, near, weight, change)
+            entry += n
     return total
 
 
-def sweep_second_order(counts, prior, lattice, starts, posterior):
+def sweep_second_order(counts: Tally, prior: Floor, tokens: Tokens) -> float:
     """One sweep over all tokens, left to right, counts and variances updated at once.
 
     Arguments and result as in `sweep_tokens`, which is the first-order form; `counts` and
-    `posterior` are changed in place.
+    ``tokens.posterior`` are changed in place.
     """
-    variances = counts._replace(**{name: np.zeros_like(t) for name, t in counts._asdict().items()})
-    sum_variances(lattice, starts, posterior, variances)
-    near, (weight, change) = np.zeros((5, counts.start.size)), np.empty((2, counts.start.size))
-    field = Field(counts, variances, prior, lattice)
-    return _sweep(field, starts, posterior, near, weight, change)
+    variances = Tally(*(np.zeros_like(table) for table in counts))
+    sum_variances(tokens, variances)
+    n_states = len(counts.start)
+    near, (weight, change) = np.zeros((5, n_states)), np.empty((2, n_states))
+    return _sweep(Field(counts, variances, prior), tokens, near, weight, change)

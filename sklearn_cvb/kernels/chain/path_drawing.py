@@ -241,14 +241,13 @@ def draw_stretches(factors, lattice, stretches, levels, slots, is_lost, room):
             is_lost[stretch] = not drawn
 
 
-@jit_inline
-def _filter_in_logs(factors, lattice, span, bounds, message):
-    """`filter_stretch` in log space; returns -inf as soon as no path is left."""
+@jit_called
+def filter_in_logs(factors, lattice, span, bounds, message):
+    """`filter_stretch` in log space: logs of the messages; returns -inf if no path is left."""
     row = _first_row(factors, lattice, span, bounds)
-    position, before, total = np.int64(0), np.int64(0), 0.0
+    position, before, log_z = np.int64(0), np.int64(0), 0.0
     for t in range(span[0], span[1]):
-        n = lattice.count[t]
-        total = -math.inf
+        n, total = lattice.count[t], -math.inf
         for j in range(n):
             to = lattice.state[lattice.first[t] + j]
             value = math.log(row[to]) if t == span[0] else -math.inf
@@ -263,13 +262,14 @@ def _filter_in_logs(factors, lattice, span, bounds, message):
                 value += math.log(factors.transition[to, lattice.state[lattice.first[t + 1]]])
             message[position + j] = value
             total = log_add(total, value)
+        if total == -math.inf:
+            return total
         for j in range(n):
-            message[position + j] -= total if total > -math.inf else 0.0
+            message[position + j] -= total
+        log_z += total
         before = position
         position += n
-        if total == -math.inf:
-            break
-    return total
+    return log_z
 
 
 @jit
@@ -279,7 +279,7 @@ def draw_stretch_in_logs(factors, lattice, span, bounds, levels, number, slots, 
     Returns False where no path is left; `slots` is then as it was.
     """
     message, cumulative = room
-    if _filter_in_logs(factors, lattice, span, bounds, message) == -math.inf:
+    if filter_in_logs(factors, lattice, span, bounds, message) == -math.inf:
         return False
     position = np.int64(0)
     for t in range(span[0], span[1]):
