@@ -212,12 +212,9 @@ def advance_lattice(transition, lattice, message, before, t, result, position):
         for j in range(n_right):
             to = lattice.state[np.uint64(right + j)]
             total = 0.0
-            if n_left == n_states:
-                total = column_product(transition, to, message, before)
-            else:
-                for i in range(n_left):
-                    step = transition[lattice.state[np.uint64(left + i)], to]
-                    total += message[np.uint64(before + i)] * step
+            for i in range(n_left):
+                step = transition[lattice.state[np.uint64(left + i)], to]
+                total += message[np.uint64(before + i)] * step
             result[np.uint64(position + j)] = total
 
 
@@ -271,29 +268,18 @@ def retreat_dense(transition, message, result):
 @jit_inline
 def retreat_lattice(transition, lattice, message, following, t, result, position):
     """Same as `retreat_dense` for the states allowed at tokens t and t + 1."""
-    n_states = transition.shape[0]
     left, n_left = lattice.first[t], lattice.count[t]
     right, n_right = lattice.first[t + 1], lattice.count[t + 1]
-    if n_left == n_states and n_right < n_states:
-        # All states in their order on the left: whole columns of the table.
-        for i in range(n_states):
-            result[np.uint64(position + i)] = 0.0
-        for j in range(n_right):
-            to = lattice.state[np.uint64(right + j)]
-            weight = message[np.uint64(following + j)]
-            for i in range(n_states):
-                result[np.uint64(position + i)] += transition[np.uint64(i), to] * weight
-    else:
-        for i in range(n_left):
-            row = transition[lattice.state[np.uint64(left + i)]]
-            total = 0.0
-            if n_right == n_states:
-                total = _row_product(row, message, following)
-            else:
-                for j in range(n_right):
-                    to = lattice.state[np.uint64(right + j)]
-                    total += row[to] * message[np.uint64(following + j)]
-            result[np.uint64(position + i)] = total
+    for i in range(n_left):
+        row = transition[lattice.state[np.uint64(left + i)]]
+        total = 0.0
+        if n_right == row.size:
+            total = _row_product(row, message, following)
+        else:
+            for j in range(n_right):
+                to = lattice.state[np.uint64(right + j)]
+                total += row[to] * message[np.uint64(following + j)]
+        result[np.uint64(position + i)] = total
 
 
 @jit_token_reduction
@@ -390,7 +376,7 @@ def backward_pass(transition, lattice, begin, end, size, emission, message, scal
     return True
 
 
-@jit
+@jit_inline
 def forward_backward(start, transition, lattice, begin, end, size, work):
     """Posterior of one sequence in probability space.
 
@@ -400,12 +386,10 @@ def forward_backward(start, transition, lattice, begin, end, size, work):
     log_z = forward_pass(
         start, transition, lattice, begin, end, work.emission, work.forward, work.scale
     )
-    if math.isnan(log_z):
-        return log_z
-    if not backward_pass(
+    if not math.isnan(log_z) and not backward_pass(
         transition, lattice, begin, end, size, work.emission, work.posterior, work.scale
     ):
-        return math.nan
+        log_z = math.nan
     for position in range(size):
         work.posterior[position] *= work.forward[position]
     return log_z

@@ -17,7 +17,7 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     Lattice,
     Weights,
 )
-from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token_reduction
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
 from sklearn_cvb.kernels.tiles import LANES, ROWS, add_outer_products, fetch, multiply
 
 # Sequences side by side: enough for matrix products, few enough for the cache.
@@ -241,6 +241,13 @@ def add_tables(weights: Weights, lattice: Lattice, tables: Tables, counts: Any) 
 
 
 @jit_inline
+def _clear(row):
+    """Set a row to 0."""
+    for k in range(row.size):
+        row[k] = 0.0
+
+
+@jit_called
 def _forward(tables, lattice, starts, members, side, n_states, messages):
     """Scaled forward messages of sequences side by side.
 
@@ -268,7 +275,7 @@ def _forward(tables, lattice, starts, members, side, n_states, messages):
             if not (_SMALLEST_SCALE < scale < _LARGEST_MESSAGE):
                 messages.lost[i] = True
                 total = math.nan
-                forward[now + i] = 0.0
+                _clear(forward[now + i])
                 scale = 1.0
             messages.scale[now + i] = scale
             product *= scale
@@ -276,11 +283,11 @@ def _forward(tables, lattice, starts, members, side, n_states, messages):
                 total += math.log(product)
                 product = 1.0
         for i in range(now + alive, now + side):
-            forward[i] = 0.0
+            _clear(forward[i])
     return total
 
 
-@jit_inline
+@jit_called
 def _backward(tables, starts, members, side, n_states, messages):
     """Backward messages of sequences side by side: fills g and adds to all counts.
 
@@ -315,7 +322,7 @@ def _backward(tables, starts, members, side, n_states, messages):
                 messages.lost[i] = True
                 safe = False
         for i in range(now + alive, now + side):
-            g[i] = 0.0
+            _clear(g[i])
     if safe:
         for i in range(members.size):
             for k in range(n_states):
@@ -332,7 +339,8 @@ def infer_side_by_side(tables, lattice, starts, members, side, n_states, message
     and the pair marginals without their weights to `tables.outer`. Returns the sum of log Z, or
     NaN where float64 may lose sequences, which ``messages.lost`` tells.
     """
-    messages.lost[:] = False
+    for i in range(members.size):
+        messages.lost[i] = False
     total = _forward(tables, lattice, starts, members, side, n_states, messages)
     if not math.isnan(total) and not _backward(tables, starts, members, side, n_states, messages):
         total = math.nan
