@@ -145,7 +145,7 @@ def work_of_size(entries: int, length: int, n_states: int, block: int) -> Work:
 @jit_inline
 def fill_emission(weights, lattice, begin, end, unobserved, target):
     """Copy the emission weights of one sequence to `target`; return the number of entries."""
-    position = 0
+    position = np.int64(0)
     for t in range(begin, end):
         base = lattice.first[t]
         for slot in range(base, base + lattice.count[t]):
@@ -262,7 +262,7 @@ def retreat_dense(transition, message, result):
         result[i + 2] = s2
         result[i + 3] = s3
     for i in range(whole, result.size):
-        result[i] = _row_product(transition[i], message, 0)
+        result[i] = _row_product(transition[i], message, np.int64(0))
 
 
 @jit_inline
@@ -312,8 +312,8 @@ def forward_pass(start, transition, lattice, begin, end, emission, message, scal
     log p(x), or NaN where the scale leaves the range of float64.
     """
     n_states = transition.shape[0]
-    position = 0
-    previous = 0
+    position = np.int64(0)
+    previous = np.int64(0)
     before = 0
     log_z = 0.0
     product = 1.0

@@ -296,7 +296,7 @@ def _backward(tables, starts, members, side, n_states, messages):
     safe = True
     forward, g, message = messages.forward, messages.g, messages.backward
     length = starts[members[0] + 1] - starts[members[0]]
-    alive = 0
+    alive = np.int64(0)
     for t in range(length - 1, -1, -1):
         now = t * side
         before = alive
