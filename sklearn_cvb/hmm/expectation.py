@@ -80,7 +80,7 @@ def expectation(
     Expectation
     """
     log_z = np.zeros(problem.corpus.n_sequences)
-    tasks = []
+    tasks: list[tuple] = []
     if forms.runs is not None:
         tasks += [(infer_runs, forms.runs, piece) for piece in forms.runs.pieces]
         tasks.append((count_certain, forms.runs))
@@ -98,8 +98,8 @@ def expectation(
     counts = _added([share.counts for share in shares])
     total = sum(share.total for share in shares)
     if np.isnan(log_z).any():
-        logs = log_weights(weights) if logs is None else logs()
-        infer_in_log_space(logs, problem, counts, log_z)
+        log_tables = log_weights(weights) if logs is None else logs()
+        infer_in_log_space(log_tables, problem, counts, log_z)
     explained = np.isfinite(log_z)
     return Expectation(counts, total + log_z[explained].sum(), np.flatnonzero(~explained), forms)
 

@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.parameters import log_weights, uniform_weights
 from sklearn_cvb.kernels.chain.decoding import viterbi
-from sklearn_cvb.lattice import problem_of
+from sklearn_cvb.kernels.chain.forward_backward import Lattice
+from sklearn_cvb.lattice import Cells, Problem, problem_of
 
 
-def restricted_problem(corpus, lattice, cells):
+def restricted_problem(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     """A problem that keeps to the topology of `cells`.
 
     Where no state depends on another every token is a sequence of its own. Else the sequences that

@@ -53,9 +53,9 @@ def _rows_of(counts: HMMCounts, prior: Prior, cells: Cells) -> list[_Rows]:
     """The Dirichlet posteriors of the start row, of transitions and of emissions."""
     n, topology = cells.n_states, cells.topology
     rows = (np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state)
-    allowed = [slice(None)] * 3
+    allowed: list[np.ndarray | slice] = [slice(None)] * 3
     if topology is not None:
-        allowed[:2] = topology.start, topology.transition.ravel()
+        allowed = [topology.start, topology.transition.ravel(), slice(None)]
     priors = prior.start, prior.transition, prior.emission
     of_prior = np.atleast_1d(prior.start_total), prior.transition_total, prior.emission_total
     return [

@@ -42,7 +42,8 @@ class Lattice(NamedTuple):
     """
 
     first: np.ndarray
-    count: np.ndarray
+    # numba knows the field by this name, which tuples have, too.
+    count: np.ndarray  # type: ignore[assignment]
     state: np.ndarray
     cell: np.ndarray
 

@@ -80,7 +80,7 @@ class Messages(NamedTuple):
     lost: np.ndarray
 
 
-def width_for(n_states):
+def width_for(n_states: int) -> int:
     """Width of tables for so many states."""
     n_vectors = -(-n_states // LANES)
     # Rows that lie a power of two apart would share few places in the cache.
@@ -119,7 +119,7 @@ def _aligned(*shape):
     return memory[first : first + size].reshape(shape)
 
 
-def tables_for(lattice, n_states):
+def tables_for(lattice: Lattice, n_states: int) -> Tables:
     """Tables for the words of a lattice in which every token may take every state.
 
     All zeros, but for the emission weights, which `fill_tables` sets.
@@ -129,22 +129,21 @@ def tables_for(lattice, n_states):
     return tables._replace(emission=_aligned(n_rows, width), received=_aligned(n_rows, width))
 
 
-def tables_for_tokens(n_rows, n_states):
+def tables_for_tokens(n_rows: int, n_states: int) -> Tables:
     """Tables of zeros with so many rows of emission weights."""
     width = width_for(n_states)
-    shapes = Tables(
-        start=(width,),
-        transition=(width, width),
-        backward=(width, width),
-        emission=(n_rows, width),
-        starts=(width,),
-        received=(n_rows, width),
-        outer=(width, width),
+    return Tables(
+        start=_aligned(width),
+        transition=_aligned(width, width),
+        backward=_aligned(width, width),
+        emission=_aligned(n_rows, width),
+        starts=_aligned(width),
+        received=_aligned(n_rows, width),
+        outer=_aligned(width, width),
     )
-    return Tables(*(_aligned(*shape) for shape in shapes))
 
 
-def messages_for(side, longest, n_states):
+def messages_for(side: int, longest: int, n_states: int) -> Messages:
     """Buffers for so many sequences side by side, of at most that length."""
     width = width_for(n_states)
     return Messages(
@@ -157,19 +156,19 @@ def messages_for(side, longest, n_states):
     )
 
 
-def tables_beside(tables):
+def tables_beside(tables: Tables) -> Tables:
     """The same weights, with counts of their own."""
     shapes = (getattr(tables, name).shape for name in _COUNTS)
     return tables._replace(**{name: _aligned(*s) for name, s in zip(_COUNTS, shapes, strict=True)})
 
 
-def clear_counts(tables):
+def clear_counts(tables: Tables) -> None:
     """Set all counts to 0."""
     for name in _COUNTS:
         getattr(tables, name).fill(0.0)
 
 
-def clear_messages(messages):
+def clear_messages(messages: Messages) -> None:
     """Set all messages to 0: what one sweep leaves serves the next, but for what is not finite."""
     for name in ("forward", "g", "backward"):
         getattr(messages, name).fill(0.0)
