@@ -1,5 +1,7 @@
 """Variational Bayes for hidden Markov models: Beal (2003), chapter 3."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import digamma, gammaln
 
@@ -9,26 +11,87 @@ from sklearn_cvb.hmm.concentrations import row_totals
 from sklearn_cvb.hmm.parameters import (
     _SMALLEST_RATIO,
     HMMCounts,
-    dirichlet_parameters,
+    Prior,
     exp_expected_log,
     expected_log,
 )
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.divergence import expected_weights
+from sklearn_cvb.lattice import Cells
 
 
-def _prior_totals(prior):
-    """Row totals of the prior of the start row, of transitions and of emissions."""
-    return np.atleast_1d(prior.start_total), prior.transition_total, prior.emission_total
+class _Rows(NamedTuple):
+    """The Dirichlet distributions of one table: start, transitions or emissions.
+
+    Attributes
+    ----------
+    counts, prior : ndarray of shape (n_cells,)
+        Expected counts C and prior u of the cells that a topology allows.
+    row : ndarray of shape (n_cells,), int32
+        Row of each cell.
+    count_totals, prior_totals : ndarray of shape (n_rows,)
+        Their sums by row; those of the prior include cells that a dictionary rules out.
+    allowed : ndarray of bool or slice
+        Which flat cells of the table these are.
+    """
+
+    counts: np.ndarray
+    prior: np.ndarray
+    row: np.ndarray
+    count_totals: np.ndarray
+    prior_totals: np.ndarray
+    allowed: np.ndarray | slice
+
+    @property
+    def totals(self):
+        """Row totals of the posterior, C + u."""
+        return self.count_totals + self.prior_totals
 
 
-def _allowed(cells):
-    """Which flat cells of the three tables a topology allows: masks, or slices of all of them."""
-    every, topology = slice(None), cells.topology
-    if topology is None:
-        return every, every, every
-    return topology.start, topology.transition.ravel(), every
+def _rows_of(counts: HMMCounts, prior: Prior, cells: Cells) -> list[_Rows]:
+    """The Dirichlet posteriors of the start row, of transitions and of emissions."""
+    n, topology = cells.n_states, cells.topology
+    rows = (np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state)
+    allowed: list[np.ndarray | slice] = [slice(None)] * 3
+    if topology is not None:
+        allowed = [topology.start, topology.transition.ravel(), slice(None)]
+    priors = prior.start, prior.transition, prior.emission
+    of_prior = np.atleast_1d(prior.start_total), prior.transition_total, prior.emission_total
+    return [
+        _Rows(np.ravel(count)[kept], np.ravel(u)[kept], row[kept], total, u_total, kept)
+        for count, u, row, total, u_total, kept in zip(
+            counts, priors, rows, row_totals(counts, cells), of_prior, allowed, strict=True
+        )
+    ]
+
+
+def _divergence_of_totals(rows: _Rows) -> float:
+    """What row totals add to KL(Dir(C + u) || Dir(u)) beside its cells (Beal 2003, appendix A)."""
+    return float(
+        np.sum(
+            gammaln(rows.totals)
+            - gammaln(rows.prior_totals)
+            - rows.count_totals * digamma(rows.totals)
+        )
+    )
+
+
+def _divergence(rows: _Rows) -> float:
+    """KL(Dir(C + u) || Dir(u)) of all rows (Beal 2003, appendix A)."""
+    u = rows.counts + rows.prior
+    return kl_divergence(u, rows.prior, rows.totals, rows.prior_totals)
+
+
+def _weights_and_divergence(rows: _Rows, divisors: np.ndarray, table: np.ndarray) -> float:
+    """Fill in exp E[log theta] of a table (eq. 11 of the paper); returns the KL divergence.
+
+    `divisors` are exp(digamma(row total)).
+    """
+    weights = np.empty(len(rows.counts))
+    divergence = expected_weights(rows.counts, rows.prior, rows.row, divisors, weights)
+    table.reshape(-1)[rows.allowed] = weights
+    return divergence + _divergence_of_totals(rows)
 
 
 class VBHMM(BatchHMM):
@@ -194,42 +257,17 @@ class VBHMM(BatchHMM):
 
     def _maximise(self, counts, prior, cells, kept):
         """Weights and KL divergence in one pass over the cells."""
-        n, sums = cells.n_states, row_totals(counts, cells)
-        totals = [row + of_prior for row, of_prior in zip(sums, _prior_totals(prior), strict=True)]
-        divisors = [exp_digamma(total) for total in totals]
+        tables = _rows_of(counts, prior, cells)
+        divisors = [exp_digamma(rows.totals) for rows in tables]
         if min(divisor.min() for divisor in divisors) <= _SMALLEST_RATIO:
             return super()._maximise(counts, prior, cells, kept)
-        rows = (np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state)
         weights = Weights(*(np.zeros(table.shape) for table in counts))
-        divergence = 0.0
-        for count, name, row, divisor, weight, allowed in zip(
-            counts, HMMCounts._fields, rows, divisors, weights, _allowed(cells), strict=True
-        ):
-            of_prior = np.ravel(getattr(prior, name))[allowed]
-            # A view, or a copy where a topology rules cells out.
-            result = weight.reshape(-1)[allowed]
-            divergence += expected_weights(
-                np.ravel(count)[allowed], of_prior, row[allowed], divisor, result
-            )
-            weight.reshape(-1)[allowed] = result
-        for row, total, of_prior in zip(sums, totals, _prior_totals(prior), strict=True):
-            divergence += np.sum(gammaln(total) - gammaln(of_prior) - row * digamma(total))
-        return weights, float(divergence)
+        penalty = sum(map(_weights_and_divergence, tables, divisors, weights))
+        return weights, penalty
 
     def _penalty(self, counts, prior, weights, cells):
         """KL divergence of the parameters' posterior from their prior."""
-        u, totals = dirichlet_parameters(counts, prior, cells)
-        return sum(
-            kl_divergence(np.ravel(cell)[kept], np.ravel(prior_cell)[kept], total, prior_total)
-            for cell, prior_cell, total, prior_total, kept in zip(
-                u,
-                (prior.start, prior.transition, prior.emission),
-                totals,
-                _prior_totals(prior),
-                _allowed(cells),
-                strict=True,
-            )
-        )
+        return sum(map(_divergence, _rows_of(counts, prior, cells)))
 
     def _fitted_by_algorithm(self, best, problem):
         return {"lower_bound_": best.objective}
