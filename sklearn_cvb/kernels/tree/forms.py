@@ -22,7 +22,7 @@ from sklearn_cvb.kernels.tree.listed import Listed
 from sklearn_cvb.kernels.tree.lists import inside, outside
 from sklearn_cvb.kernels.tree.nodes import push
 from sklearn_cvb.kernels.tree.sampling import draw_listed_tree
-from sklearn_cvb.kernels.tree.table_products import count_by_tables, inside_by_tables
+from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables, inside_by_tables
 from sklearn_cvb.kernels.tree.tables import Tables
 from sklearn_cvb.kernels.tree.tallies import rule_mean
 from sklearn_cvb.kernels.tree.unary_rules import fill_closure
@@ -114,7 +114,7 @@ def _count_rules(forest, tables, chart, form, i):
             forest_outside(forest, i, form.work)
     if tables is not None:
         tables.one[0] = i
-        count_by_tables(tables, form.listed, tables.one, tables.log_z)
+        expected_counts_by_tables(tables, form.listed, tables.one, tables.log_z, np.bool_(True))
         log_z = tables.log_z[0]
     if chart is not None:
         log_z = inside(form.listed, i, chart)
@@ -184,16 +184,16 @@ def begin_tree(form, i, draws):
     _begin_tree(form.forest, form.work, form.listed, i, draws)
 
 
-@jit_called
+@jit_inline
 def _draw_forest_tree(forest, work, i, rng, draws, size):
-    height = draws.height[0]
+    height, at = draws.height[0], size
     while height > 0:
         x = work.stack[height - 1]
         e = _draw_edge(forest, i, x, work, rng)
-        height = write_node(forest, i, x, e, work, height - 1, draws.new, size)
-        size += 1
+        height = write_node(forest, i, x, e, work, height - 1, draws.new, at)
+        at += 1
     draws.height[0] = height
-    return size
+    return at
 
 
 @jit_called
