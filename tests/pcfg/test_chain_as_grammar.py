@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_cvb import CVBPCFG, CVBHMMTagger, EMHMMTagger, Grammar
 from sklearn_cvb.hmm import leave_out as chains
-from sklearn_cvb.pcfg import shares as trees
+from sklearn_cvb.pcfg import cvb as trees
 from sklearn_cvb.pcfg.rules import Rule, Words
 
 END, K, ALPHA, BETA = "</s>", 3, 0.4, 0.2
@@ -53,9 +53,23 @@ def recorded(monkeypatch, module, name):
     return calls
 
 
+def log_z_of_sweeps(monkeypatch):
+    """The log normalisers of every sweep of a grammar; of those that learn, not of scores."""
+    sweep, calls = trees.leave_out_sweep, []
+
+    def recording(problem, tally, shares, frozen):
+        result = sweep(problem, tally, shares, frozen)
+        if not frozen:
+            calls.append(result[1])
+        return result
+
+    monkeypatch.setattr(trees, "leave_out_sweep", recording)
+    return calls
+
+
 def test_hidden_markov_model_and_grammar_meet(monkeypatch):
     of_chain = recorded(monkeypatch, chains, "sweep_units")
-    of_tree = recorded(monkeypatch, trees, "sweep_forest")
+    of_tree = log_z_of_sweeps(monkeypatch)
     rng = np.random.default_rng(0)
     words = ["u", "v", "w", "x"]
     X = [[words[w] for w in rng.integers(4, size=n)] + [END] for n in (4, 7, 5, 3, 6, 2)]

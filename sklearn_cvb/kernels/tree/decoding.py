@@ -169,9 +169,10 @@ def _fill(listed, i, chart):
 
 
 @jit_called
-def write_unary(unary, u, begin, end, symbol, stack, height, trees, at):
-    """Write a node with a unary rule; what is below goes to the stack."""
+def _write_unary(unary, u, node, stack, height, trees, at):
+    """`write_node` with a unary rule."""
     if unary is not None:
+        begin, end, symbol = node
         put(trees, at, begin, end, symbol, unary.cell[u], 1)
         push(stack, height, begin, end, unary.lower[u])
 
@@ -187,7 +188,7 @@ def write_node(listed, node, rule, split, stack, height, trees, at):
         put(trees, at, begin, end, symbol, listed.terminals.cell[rule], 0)
         return height
     if split == UNARY:
-        write_unary(listed.unary, rule, begin, end, symbol, stack, height, trees, at)
+        _write_unary(listed.unary, rule, node, stack, height, trees, at)
         return height + 1
     binary = listed.binary
     put(trees, at, begin, end, symbol, binary.cell[rule], 2)

@@ -71,6 +71,7 @@ def _weigh_unary(unary, tally, power, chains):
 
 @jit_called
 def _weigh_listed(listed, tables, chart, tally, power):
+    """`weigh_rules` by the fields of a form."""
     if listed is not None:
         binary = listed.binary
         for r in range(binary.cell.size):
@@ -89,6 +90,7 @@ def weigh_rules(form, tally, power):
 
 @jit_called
 def _weigh_sentence(forest, work, listed, tally, i, power):
+    """`weigh_sentence` by the fields of a form."""
     if forest is not None:
         first = forest.rule_first[i]
         for x in range(first, forest.rule_first[i + 1]):
@@ -107,6 +109,7 @@ def weigh_sentence(form, tally, i, power):
 
 @jit_called
 def _count_rules(forest, tables, chart, form, i):
+    """`count_rules` by the fields of a form."""
     log_z = math.nan
     if forest is not None:
         log_z = forest_inside(forest, i, form.work)
@@ -134,6 +137,7 @@ def count_rules(form, i):
 
 @jit_called
 def _fill_chart(forest, tables, chart, form, i):
+    """`fill_chart` by the fields of a form."""
     log_z = math.nan
     if forest is not None:
         log_z = forest_inside(forest, i, form.work)
@@ -171,6 +175,7 @@ def _draw_edge(forest, i, x, work, rng):
 
 @jit_called
 def _begin_tree(forest, work, listed, i, draws):
+    """`begin_tree` by the fields of a form."""
     draws.height[0] = 1
     if forest is not None:
         work.stack[0] = 1
@@ -186,6 +191,7 @@ def begin_tree(form, i, draws):
 
 @jit_inline
 def _draw_forest_tree(forest, work, i, rng, draws, size):
+    """Draw a tree of a forest, whose room is known; returns the number of nodes."""
     height, at = draws.height[0], size
     while height > 0:
         x = work.stack[height - 1]
@@ -198,6 +204,7 @@ def _draw_forest_tree(forest, work, i, rng, draws, size):
 
 @jit_called
 def _draw_tree(forest, tables, chart, form, i, rng, draws):
+    """`draw_tree` by the fields of a form."""
     size = draws.stop[0]
     if forest is not None:
         size = _draw_forest_tree(forest, form.work, i, rng, draws, size)

@@ -266,6 +266,6 @@ def spans_of(chart: Chart, n: int) -> Spans:
         np.repeat(begin, each)[kept].astype(np.int32),
         np.repeat(end, each)[kept].astype(np.int32),
         chart.symbol[:n_items][kept],
-        (chart.inside * chart.outside)[:n_items][kept],
+        (chart.inside[:n_items] * chart.outside[:n_items])[kept],
         chart.top[:n_items][kept],
     )
