@@ -1,1 +1,4 @@
-"""What learning costs beside other libraries and the machine itself: ``python -m benchmarks``."""
+"""Speed, beside other libraries and the machine itself: ``python -m benchmarks``.
+
+The experiments are in ``benchmarks/published``.
+"""

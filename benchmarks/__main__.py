@@ -57,7 +57,13 @@ def command_line():
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--output", default="benchmark_results", help="folder of the results")
     parser.add_argument("--data-home", help="folder of the corpora (see sklearn_cvb.datasets)")
-    parser.add_argument("--rows", type=_names(ROWS), default=list(ROWS), help=", ".join(ROWS))
+    parser.add_argument(
+        "--rows",
+        type=_names(ROWS),
+        default=list(ROWS),
+        help=f"{', '.join(name for name in ROWS if '/' not in name)}; first fits: cold (all), "
+        "second (all, after another one), or as cold/EMHMMTagger, cold/EMHMMTagger/partial",
+    )
     parser.add_argument(
         "--pictures",
         type=_names(CURVES),
@@ -76,11 +82,14 @@ def command_line():
 
 def _names(known):
     def parse(value):
-        names = [name for name in value.split(",") if name]
-        for name in names:
-            if name not in known:
-                raise argparse.ArgumentTypeError(f"unknown {name!r}; known are {', '.join(known)}")
-        return names
+        names = []
+        for given in filter(None, value.split(",")):
+            # A folder of rows stands for all in it.
+            found = [name for name in known if name == given or name.startswith(f"{given}/")]
+            if not found:
+                raise argparse.ArgumentTypeError(f"unknown {given!r}; known are {', '.join(known)}")
+            names += found
+        return list(dict.fromkeys(names))
 
     return parse
 
@@ -140,8 +149,10 @@ def run(options, settings):
 
 def _texts(options):
     """The texts that the rows and curves asked for read."""
+    is_cold = [name.startswith(("cold/", "second/")) for name in options.rows]
+    journal = [] if all(is_cold) and not options.pictures else ["journal"]
     others = {"brown": "memory", "trees": "tree-viterbi"}
-    return ["journal"] + [name for name, row in others.items() if row in options.rows]
+    return journal + [name for name, row in others.items() if row in options.rows]
 
 
 def _leave_out(results, name, peer):

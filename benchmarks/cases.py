@@ -180,9 +180,6 @@ ROWS = {
         " bytes a token",
     ),
     "import": Row("Import, against sklearn.base and numba", cold.imports, False, 1.2, 1.05),
-    "first-fit": Row(
-        "First fit, nothing compiled against cached", cold.first_fit, True, None, None
-    ),
     "pomegranate": Row(
         "EM, K=45, against pomegranate",
         other_library(peers.pomegranate_iteration, f"float32; {_SYNTHETIC}"),
@@ -218,4 +215,5 @@ ROWS = {
         30,
         needs="torch_struct",
     ),
+    **cold.rows(),
 }

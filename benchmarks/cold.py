@@ -1,26 +1,38 @@
 """What the first use costs: importing, and compiling."""
 
+import shutil
+import subprocess
+import sys
 import tempfile
+import time
+from functools import partial
+from pathlib import Path
 
-from benchmarks.measurement import Measurement
-from benchmarks.timing import run_python
+from benchmarks.measurement import Measurement, Row
+from benchmarks.timing import run_python, single_threaded
+from sklearn_cvb.situations import SITUATIONS
 
 _IMPORT = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
-_FIT = """
-import time
-t = time.perf_counter()
-from sklearn_cvb import {0}
-tagger = {0}({{"a": ["X", "Y"], "b": ["Y"]}}, max_iter=4, {1})
-tagger.fit([["a", "b", "a", "a", "b"], ["b", "a", "c"]])
-print(time.perf_counter() - t)
+# Processor seconds of the last of some situations; of the first one the import is a part.
+_FITS = """
+import sys, time
+from sklearn_cvb.situations import SITUATIONS
+pairs = [argument.split("/") for argument in sys.argv[1:]]
+*before, last = [SITUATIONS[name][title] for name, title in pairs]
+for each in before:
+    each.fit().predict(each.new)
+begin = time.process_time() if before else 0.0
+last.fit().predict(last.new)
+print(time.process_time() - begin)
 """
-_TAGGERS = {
-    "EM": ("EMHMMTagger", ""),
-    "VB": ("VBHMMTagger", ""),
-    "CVB sequence": ("CVBHMMTagger", ""),
-    "CVB token": ("CVBHMMTagger", "update='token'"),
-    "Gibbs": ("GibbsHMMTagger", ""),
-}
+# What is measured of all situations, where an estimator has it.
+_CHAIN_TITLES = ("full", "partial", "labels", "none", "missing", "auto", "windows", "topology")
+_OTHER_TITLES = ("token", "token partial", "batches", "sequence")
+_GRAMMAR_TITLES = ("given", "n_components", "tables")
+_TITLES = (*_CHAIN_TITLES, *_OTHER_TITLES, *_GRAMMAR_TITLES)
+# Most seconds, and the goal.
+_CHAIN, _CVB_SEQUENCE, _GIVEN, _ALL_RULES = (7, 4), (9, 5), (7, 4), (14, 7)
+_SECOND, _MAIN = (3, 1), (28, 15)
 
 
 def imports(settings):
@@ -42,18 +54,77 @@ def imports(settings):
     return Measurement([a for a, _ in pairs], [b for _, b in pairs], ratios, "s", note)
 
 
-def first_fit(settings):
-    """Seconds from the import to the end of a first small fit, by algorithm."""
-    cached, compiled = [], []
-    names = ["EM"] if settings.quick else list(_TAGGERS)
-    for name in names:
-        program = ["-c", _FIT.format(*_TAGGERS[name])]
-        with tempfile.TemporaryDirectory() as folder:
-            compiled.append(run_python(program, NUMBA_CACHE_DIR=folder))
-            cached.append(min(run_python(program, NUMBA_CACHE_DIR=folder) for _ in range(3)))
-    each = ", ".join(
-        f"{name} {b:.1f} s then {a:.1f} s"
-        for name, a, b in zip(names, cached, compiled, strict=True)
-    )
-    ratios = [b / a for a, b in zip(cached, compiled, strict=True)]
-    return Measurement(cached, compiled, ratios, "s", f"import and fit, one of each: {each}")
+def _bounds(name, title):
+    if name.endswith("PCFG"):
+        return _GIVEN if title == "given" else _ALL_RULES
+    by_sequence = name.startswith("CVB") and not title.startswith("token")
+    return _CVB_SEQUENCE if by_sequence else _CHAIN
+
+
+def rows():
+    """A row for each estimator and situation; the same after the estimator's usual situation.
+
+    Returns
+    -------
+    dict of str to Row
+    """
+    found = {}
+    for name, situations in SITUATIONS.items():
+        usual = next(iter(situations))
+        for title in filter(situations.__contains__, _TITLES):
+            measure = partial(_first, f"{name}/{title}")
+            words = f"{name}, {title}"
+            found[f"cold/{name}/{title}"] = _row(words, measure, _bounds(name, title))
+            if title != usual:
+                measure = partial(_second, f"{name}/{usual}", f"{name}/{title}")
+                found[f"second/{name}/{title}"] = _row(f"{words} after {usual}", measure, _SECOND)
+    found["cold/main"] = _row("python -m sklearn_cvb, on the wall", main_job, _MAIN)
+    return found
+
+
+def _row(title, measure, bounds):
+    return Row(title, measure, False, *bounds, " s")
+
+
+def _first(situation, settings):
+    """Processor seconds of import, first fit and prediction with nothing compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        compiled, kept = (_seconds([situation], folder, settings) for _ in range(2))
+    return Measurement([compiled], [kept], [compiled], "s", "")
+
+
+def _second(usual, situation, settings):
+    """Seconds that a situation adds where another one is compiled."""
+    before = Path(settings.folder, "compiled", usual.replace("/", "-"))
+    if not before.exists():
+        _seconds([usual], before, settings)
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(before, folder, dirs_exist_ok=True)
+        pair = [usual, situation]
+        compiled, kept = (_seconds(pair, folder, settings) for _ in range(2))
+    return Measurement([compiled], [kept], [compiled], "s", "")
+
+
+def main_job(settings):
+    """Seconds on the wall of the main job with nothing compiled."""
+    arguments = ["--sentences", "30", "--restarts", "1"] if settings.quick else []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = single_threaded(
+            NUMBA_CACHE_DIR=str(folder), PYTHONPATH=str(Path(__file__).resolve().parents[1])
+        )
+        command = [sys.executable, "-m", "sklearn_cvb", *arguments]
+        seconds = []
+        for _ in range(2):
+            begin = time.perf_counter()
+            subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+            seconds.append(time.perf_counter() - begin)
+    return Measurement([seconds[0]], [seconds[1]], [seconds[0]], "s", "")
+
+
+def _seconds(situations, folder, settings):
+    """Processor seconds of the last situation; compiled code is in the folder."""
+    kept = Path(settings.folder, "byte_code")
+    environment = {"PYTHONDONTWRITEBYTECODE": None, "PYTHONPYCACHEPREFIX": str(kept)}
+    if not kept.exists():
+        run_python(["-c", _IMPORT.format("sklearn_cvb, sklearn_cvb.pcfg.em")], **environment)
+    return run_python(["-c", _FITS, *situations], NUMBA_CACHE_DIR=str(folder), **environment)

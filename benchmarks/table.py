@@ -8,7 +8,14 @@ from pathlib import Path
 from benchmarks.cases import ROWS
 from benchmarks.timing import spread_of
 
-_HEADINGS = ("what", "ours", "peer", "ratio: median (least, most)", "must reach", "goal", "reached")
+_BOUNDS = ("must reach", "goal", "reached")
+_HEADINGS = ("what", "ours", "peer", "ratio: median (least, most)", *_BOUNDS)
+_COLD = ("nothing compiled", "all compiled", *_BOUNDS)
+# First fits have tables of their own, by the first part of a row's name.
+_FOLDERS = {
+    "cold": ("import, first fit and prediction", *_COLD),
+    "second": ("fit and prediction after another situation", *_COLD),
+}
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib")
 
 
@@ -99,7 +106,15 @@ def cells(result):
         "–" if bound is None else f"{'≥' if result['at_least'] else '≤'} {bound:g}{unit}"
         for bound in (result["must"], result["goal"])
     ]
-    return [result["title"], *sides, middle, *bounds, _verdict(result)]
+    if _folder(result) is None:
+        sides.append(middle)
+    return [result["title"], *sides, *bounds, _verdict(result)]
+
+
+def _folder(result):
+    """The first part of a row's name, where rows of its kind have a table of their own."""
+    folder = result["name"].split("/")[0]
+    return folder if folder in _FOLDERS else None
 
 
 def _verdict(result):
@@ -122,8 +137,10 @@ def markdown(results):
     -------
     str
     """
-    lines = [_line(_HEADINGS), _line(["---"] * len(_HEADINGS))]
-    lines += [_line(cells(result)) for result in results["rows"]]
+    lines = []
+    for headings, rows in _tables(results):
+        lines += [_line(headings), _line(["---"] * len(headings))]
+        lines += [*map(_line, map(cells, rows)), ""]
     notes = [f"- {row['title']}: {row['note']}" for row in results["rows"] if row["note"]]
     return "\n".join(
         [
@@ -132,7 +149,6 @@ def markdown(results):
             *(f"- {line}" for line in introduction(results)),
             "",
             *lines,
-            "",
             *notes,
             *(f"- {line}" for line in results["left_out"]),
             "",
@@ -156,9 +172,21 @@ def _line(texts):
     return "| " + " | ".join(texts) + " |"
 
 
+def _tables(results):
+    """Headings and rows of each table that has rows."""
+    folders = {None: _HEADINGS} | _FOLDERS
+    rows = {folder: [] for folder in folders}
+    for row in results["rows"]:
+        rows[_folder(row)].append(row)
+    return [(folders[folder], found) for folder, found in rows.items() if found]
+
+
 def list_table(results):
-    """The table in reStructuredText."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
-    for texts in [_HEADINGS, *map(cells, results["rows"])]:
-        lines += [f"   {'*' if i == 0 else ' '} - {text}" for i, text in enumerate(texts)]
-    return "\n".join(lines) + "\n"
+    """The tables in reStructuredText."""
+    tables = []
+    for headings, rows in _tables(results):
+        lines = [".. list-table::", "   :header-rows: 1", ""]
+        for texts in [headings, *map(cells, rows)]:
+            lines += [f"   {'*' if i == 0 else ' '} - {text}" for i, text in enumerate(texts)]
+        tables.append("\n".join(lines) + "\n")
+    return "\n".join(tables)

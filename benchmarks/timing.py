@@ -95,13 +95,17 @@ def interleaved(first, second, n_pairs, shortest=_SHORTEST_SAMPLE):
 
 
 def source_cache():
-    """A folder of compiled kernels that belongs to this very source.
+    """A folder of compiled kernels that belongs to the very sources of these kernels.
 
-    Numba looks at the file of a cached kernel, not at the files of what is inlined into it.
+    Numba looks at the file of a cached kernel, not at the files of what is inlined into it: after
+    an edit it would go on running yesterday's code. Files without kernels and without tuples that
+    kernels take do not count.
     """
     source = hashlib.sha256()
     for path in sorted((ROOT / "sklearn_cvb").rglob("*.py")):
-        source.update(path.read_bytes())
+        text = path.read_bytes()
+        if b"jit" in text or b"NamedTuple" in text:
+            source.update(text)
     return Path(tempfile.gettempdir()) / f"sklearn_cvb-{source.hexdigest()[:16]}"
 
 

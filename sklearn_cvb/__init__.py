@@ -68,7 +68,7 @@ _GRAMMARS = {
 }
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     if name not in _GRAMMARS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"sklearn_cvb.pcfg.{_GRAMMARS[name]}"), name)
@@ -76,5 +76,5 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

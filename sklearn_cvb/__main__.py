@@ -3,15 +3,27 @@
 ``python -m sklearn_cvb --help`` lists the options.
 """
 
+import argparse
 import sys
 import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from sklearn_cvb.demo.display import Row, compare, display_for, missing_packages
+from sklearn_cvb.compilation import announced
+from sklearn_cvb.demo.display import (
+    PlainDisplay,
+    RichDisplay,
+    Row,
+    compare,
+    display_for,
+    missing_packages,
+)
 from sklearn_cvb.demo.experiment import (
     ALGORITHMS,
+    HeldOut,
+    Settings,
     hold_out,
     run_restarts,
     tag_unseen,
@@ -19,12 +31,14 @@ from sklearn_cvb.demo.experiment import (
 )
 from sklearn_cvb.demo.options import command_line, read_settings, read_text
 from sklearn_cvb.demo.published import published_accuracies
-from sklearn_cvb.demo.text import ambiguity, split_text
+from sklearn_cvb.demo.text import Text, ambiguity, split_text
 
 _EXAMPLE_LENGTHS = range(8, 21)
+# What all algorithms compile, together.
+_COMPILED_SECONDS = 60
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the main job.
 
     Parameters
@@ -47,15 +61,17 @@ def main(arguments=None):
         return 130
 
 
-def _run(parser, options, settings):
+def _run(parser: argparse.ArgumentParser, options: argparse.Namespace, settings: Settings) -> int:
     text = read_text(parser, options)
     held_out = hold_out(split_text(text, options.min_count, options.seed))
     published = published_accuracies(text.name, len(text.X), text.is_whole, options.min_count)
     display = display_for(bool(published))
     _introduce(display, text, held_out, settings, published)
-    rows, notes, interrupted = {}, {}, False
+    rows: dict[str, Row] = {}
+    notes: dict[str, None] = {}
+    interrupted = False
     try:
-        with display:
+        with display, announced(display.say, _COMPILED_SECONDS):
             for name in options.algorithms:
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always", UserWarning)
@@ -74,7 +90,13 @@ def _run(parser, options, settings):
     return 0
 
 
-def _compare(display, name, text, held_out, settings):
+def _compare(
+    display: PlainDisplay | RichDisplay,
+    name: str,
+    text: Text,
+    held_out: HeldOut,
+    settings: Settings,
+) -> Iterator[Row]:
     """Run one algorithm; yields its row of the table each time there is more in it."""
     row = Row(name, (), None, None)
     yield row
@@ -88,7 +110,13 @@ def _compare(display, name, text, held_out, settings):
     yield row._replace(unseen=tag_unseen(name, held_out, settings, on_sweep))
 
 
-def _introduce(display, text, held_out, settings, published):
+def _introduce(
+    display: PlainDisplay | RichDisplay,
+    text: Text,
+    held_out: HeldOut,
+    settings: Settings,
+    published: Mapping,
+) -> None:
     size = ambiguity(text)
     display.say(
         f"{text.name}: {len(text.X):,} sentences, {size.n_tokens:,} tokens, "
@@ -124,17 +152,19 @@ def _introduce(display, text, held_out, settings, published):
         )
 
 
-def _conclude(display, rows, held_out, output):
+def _conclude(
+    display: PlainDisplay | RichDisplay, rows: dict[str, Row], held_out: HeldOut, output: Path
+) -> None:
     """Tag an example with the best tagger, and save the picture."""
-    complete = [row for row in rows.values() if row.unseen is not None]
+    complete = [(row, row.unseen) for row in rows.values() if row.unseen is not None]
     if complete:
-        best = max(complete, key=lambda row: np.mean([r.accuracy for r in row.restarts]))
+        best, unseen = max(complete, key=lambda pair: _mean_accuracy(pair[0]))
         words, gold = _example(held_out)
         display.say(
             f"an unseen sentence, tagged by {ALGORITHMS[best.name].title}; "
             "brackets hold the gold tag where it differs:"
         )
-        display.tagged(compare(words, best.unseen.tagger.predict([words])[0], gold))
+        display.tagged(compare(words, unseen.tagger.predict([words])[0], gold))
     curves = {
         ALGORITHMS[row.name].title: row.restarts[0].curve for row in rows.values() if row.restarts
     }
@@ -143,13 +173,17 @@ def _conclude(display, rows, held_out, output):
         display.say(f"accuracy by sweep: {output}")
 
 
-def _example(held_out):
+def _mean_accuracy(row: Row) -> float:
+    return float(np.mean([restart.accuracy for restart in row.restarts]))
+
+
+def _example(held_out: HeldOut) -> tuple[list, list]:
     """The first held-out sentence of middling length (else the first of all) and its tags."""
     pairs = list(zip(held_out.X, held_out.y, strict=True))
     return next((pair for pair in pairs if len(pair[0]) in _EXAMPLE_LENGTHS), pairs[0])
 
 
-def _save_picture(curves, path):
+def _save_picture(curves: dict, path: Path) -> None:
     from matplotlib.figure import Figure
 
     from sklearn_cvb.plotting import plot_accuracy

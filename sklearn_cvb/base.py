@@ -1,7 +1,9 @@
 """What all models share: the template of a fit, reading X, and scores."""
 
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -9,7 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
+from sklearn_cvb.compilation import announced_fit
+from sklearn_cvb.corpus import Sequences
 from sklearn_cvb.fitting import (
+    Fit,
     Interrupted,
     Schedule,
     best_fit,
@@ -39,13 +44,13 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
     _history_is_total = True
 
     # What reading X and y sets, before there is a fit.
-    _read_names = ("vocabulary_", "n_features_in_", "feature_names_in_", "_index")
+    _read_names: tuple[str, ...] = ("vocabulary_", "n_features_in_", "feature_names_in_", "_index")
 
     _unexplained_words = "sequences cannot be explained by any path"
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the model from sequences.
 
         Parameters
@@ -60,7 +65,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         -------
         self
         """
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), announced_fit(self, self.verbose):
             problem = self._problem(X, y)
             resumed = self._resumable(problem)
             n_restarts = self.n_init if resumed is None and self._starts_differ() else 1
@@ -69,7 +74,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
                 context.call_on_fit_task_begin(estimator=self, X=X, y=y)
             rngs = spawn_generators(check_random_state(self.random_state), n_restarts)
 
-            def restart(index, rng, record):
+            def restart(index: int, rng: np.random.Generator, record: Callable[[Fit], bool]) -> Fit:
                 report = self._reporter(index, record, context, problem, X, y)
                 # No name here for the first state: its memory is free after the first sweep.
                 fit = sweep_until(
@@ -92,7 +97,9 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             )
         return self
 
-    def _run(self, restart, rngs, problem):
+    def _run(
+        self, restart: Callable, rngs: list[np.random.Generator], problem: Any
+    ) -> tuple[list[Fit], bool]:
         """The fits of all restarts, and whether Ctrl-C ended them (kept with `warm_start`)."""
         try:
             return run_restarts(restart, rngs, self.n_jobs), False
@@ -102,18 +109,18 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             return [self._ranked(fit, problem) for fit in interrupted.fits], True
 
     @contextmanager
-    def _unchanged_on_error(self):
+    def _unchanged_on_error(self) -> Iterator[None]:
         """Put back what reading X and y has changed if a fit fails: an earlier fit stays whole."""
         before = {name: vars(self)[name] for name in self._read_names if name in vars(self)}
         try:
             yield
         except BaseException:
             for name in self._read_names:
-                vars(self).pop(name, None)
-            vars(self).update(before)
+                self.__dict__.pop(name, None)
+            self.__dict__.update(before)
             raise
 
-    def fit_predict(self, X, y=None):
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and return the states (taggers: tags) of the training sequences.
 
         Parameters
@@ -128,25 +135,27 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         """
         return self.fit(X, y).labels_
 
-    def _schedule(self, problem):
+    def _schedule(self, problem: Any) -> Schedule:
         scale = problem.corpus.n_observed if self._history_is_total else 1.0
         return Schedule(self.max_iter, self.tol, self._patience, scale)
 
-    def _ranked(self, fit, problem):
+    def _ranked(self, fit: Fit, problem: Any) -> Fit:
         """The fit with what restarts are ranked by."""
         fit = fit._replace(objective=self._objective(fit, problem))
         if self.verbose:
             print(f"{len(fit.history)} sweeps, objective {fit.objective:.6f}")
         return fit
 
-    def _reporter(self, index, record, context, problem, X, y):
+    def _reporter(
+        self, index: int, record: Callable[[Fit], bool], context: Any, problem: Any, X: Any, y: Any
+    ) -> Callable[[Fit], bool]:
         """What is called after every sweep of a restart: progress, callbacks, stop or go on."""
         task = None
         if context is not None:
             task = context.subcontext("restart", task_id=index, max_subtasks=self.max_iter)
             task.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
-        def report(fit):
+        def report(fit: Fit) -> bool:
             stop = record(fit)
             done = len(fit.history)
             if self.verbose > 1:
@@ -168,15 +177,15 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
 
         return report
 
-    def _starts_differ(self):
+    def _starts_differ(self) -> bool:
         """Whether restarts differ: not when `init` fixes where they begin."""
         return True
 
-    def _objective(self, fit, problem):
+    def _objective(self, fit: Fit, problem: Any) -> float:
         """What restarts are ranked by."""
         return fit.history[-1]
 
-    def _check_explained(self, unexplained, problem):
+    def _check_explained(self, unexplained: np.ndarray, problem: Any) -> str:
         """Raise ValueError if no sequence was learned from; else what a warning can add."""
         if not len(unexplained):
             return ""
@@ -187,7 +196,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             )
         return why
 
-    def _keep(self, fitted, why):
+    def _keep(self, fitted: dict[str, Any], why: str) -> None:
         """Set all fitted attributes."""
         for name, value in fitted.items():
             setattr(self, name, value)
@@ -199,11 +208,11 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
                 stacklevel=5,
             )
 
-    def _why_unexplained(self, problem, unexplained):
+    def _why_unexplained(self, problem: Any, unexplained: np.ndarray) -> str:
         """What a message can add about sequences that were left out."""
         return ""
 
-    def _fit_record(self, fits):
+    def _fit_record(self, fits: list[Fit]) -> tuple[Fit, dict[str, Any]]:
         """The best restart, and the attributes that tell how the fit went."""
         fits = [
             fit if fit.objective is not None else fit._replace(objective=fit.history[-1])
@@ -220,7 +229,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             "unexplained_": best.state.unexplained,
         }
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         # Arrays from a memory map may only be read: numba takes them for another type and would
         # compile kernels anew, and a warm start changes them in place.
         private = {name: _writable(value) for name, value in state.items() if name[0] == "_"}
@@ -228,7 +237,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
 
     # Reading X
 
-    def _vocabulary_types(self, sequences):
+    def _vocabulary_types(self, sequences: Sequences) -> list:
         if self.vocabulary is None:
             types = reading.types_of(sequences.tokens, sequences.starts)
             if not types and self.handle_unknown == "error":
@@ -242,22 +251,22 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             return types
         return list(dict.fromkeys(given))
 
-    def _sequences(self, X, reset):
+    def _sequences(self, X: Any, reset: bool) -> reading.Sequences:
         if reading.is_table(X):
             return reading.read_table(check_table(self, X, reset=reset))
         if reset:
             for name in ("n_features_in_", "feature_names_in_"):
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
         return reading.read_ragged(X)
 
-    def _encoded(self, X):
+    def _encoded(self, X: Any) -> reading.Corpus:
         check_is_fitted(self)
         sequences = self._sequences(X, reset=False)
         corpus = reading.encode(sequences, self._index)
         self._check_unknown(corpus, sequences)
         return corpus
 
-    def _check_unknown(self, corpus, sequences):
+    def _check_unknown(self, corpus: reading.Corpus, sequences: reading.Sequences) -> None:
         """Raise on words outside the vocabulary where they are not handled."""
         if self.handle_unknown == "error" and corpus.unknown:
             position = int(np.flatnonzero(corpus.tokens >= len(self._index))[0])
@@ -269,7 +278,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
 
     # Scores
 
-    def score_samples(self, X):
+    def score_samples(self, X: Any) -> np.ndarray:
         """Log-likelihood of every sequence under posterior-mean parameters.
 
         Parameters
@@ -284,7 +293,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         """
         return self._log_likelihoods(X)[0]
 
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood per observed token (nats) under posterior-mean parameters.
 
         Parameters
@@ -299,7 +308,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         log_z, n_observed = self._log_likelihoods(X)
         return float(log_z.sum() / n_observed)
 
-    def perplexity(self, X, per="token"):
+    def perplexity(self, X: Any, per: str = "token") -> float:
         """exp of minus the mean log-likelihood (Wang and Blunsom 2013, eqs. 26-27).
 
         Parameters
@@ -319,7 +328,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         return float(np.exp(-log_z.sum() / (n_observed if per == "token" else len(log_z))))
 
 
-def _writable(value):
+def _writable(value: Any) -> Any:
     """A value whose arrays, also those in tuples, are copied where they may only be read."""
     if isinstance(value, np.ndarray):
         return value if value.flags.writeable else np.array(value)

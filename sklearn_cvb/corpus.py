@@ -6,10 +6,12 @@ or as a 2-D array whose rows are sequences of equal length.
 
 import math
 import numbers
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain, pairwise, repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 _TOKENISE = (
     "a sample must be a sequence of tokens, not a string: split it into words with str.split "
@@ -39,12 +41,12 @@ class Corpus(NamedTuple):
     unknown: list
 
     @property
-    def n_sequences(self):
+    def n_sequences(self) -> int:
         """Number of sequences."""
         return len(self.starts) - 1
 
     @property
-    def n_observed(self):
+    def n_observed(self) -> int:
         """Number of tokens that are not missing, at least 1 (a divisor for averages)."""
         return max(1, int(np.count_nonzero(self.tokens >= 0)))
 
@@ -57,14 +59,14 @@ class Sequences(NamedTuple):
     width: int | None
 
 
-def is_missing(token):
+def is_missing(token: object) -> bool:
     """Whether a token stands for a missing observation: None, NaN, pandas' NA or NaT."""
     if token is None or (isinstance(token, float | np.floating) and math.isnan(token)):
         return True
     return type(token).__name__ in ("NAType", "NaTType")
 
 
-def is_table(X):
+def is_table(X: Any) -> bool:
     """Whether X is a 2-D array or table rather than a collection of sequences."""
     if isinstance(X, list | tuple):
         return False
@@ -73,7 +75,7 @@ def is_table(X):
     return hasattr(X, "__array__") or hasattr(X, "__dataframe__")
 
 
-def read_table(table):
+def read_table(table: np.ndarray) -> Sequences:
     """Read a validated 2-D array: rows are sequences, missing values at a row's end are padding.
 
     Parameters
@@ -104,7 +106,7 @@ def read_table(table):
     return Sequences(table[inside].tolist(), starts, width)
 
 
-def read_ragged(X):
+def read_ragged(X: Any) -> Sequences:
     """Read a collection of sequences.
 
     Raises
@@ -133,7 +135,7 @@ def read_ragged(X):
     return Sequences(list(chain.from_iterable(plain)), starts, None)
 
 
-def _check_kind(X, kind):
+def _check_kind(X: list, kind: type) -> None:
     """Raise if samples of this type cannot be sequences of tokens."""
     index = next(i for i, sequence in enumerate(X) if type(sequence) is kind)
     if issubclass(kind, str | bytes):
@@ -151,7 +153,7 @@ def _check_kind(X, kind):
         )
 
 
-def _refuse_empty(lengths):
+def _refuse_empty(lengths: np.ndarray) -> None:
     empty = np.flatnonzero(np.asarray(lengths) == 0)
     if len(empty):
         raise ValueError(
@@ -160,7 +162,7 @@ def _refuse_empty(lengths):
         )
 
 
-def types_of(tokens, starts):
+def types_of(tokens: list, starts: np.ndarray) -> list:
     """The distinct observed tokens, sorted (mixed types by type name, then text).
 
     Raises
@@ -180,7 +182,7 @@ def types_of(tokens, starts):
     return sorted_types(types)
 
 
-def sorted_types(types):
+def sorted_types(types: Iterable) -> list:
     """Sort values of any kind: naturally where they compare, else by type name and text."""
     try:
         return sorted(types)
@@ -188,7 +190,7 @@ def sorted_types(types):
         return sorted(types, key=lambda value: (type(value).__name__, repr(value)))
 
 
-def _unhashable(tokens, starts):
+def _unhashable(tokens: list, starts: np.ndarray) -> TypeError:
     for position, token in enumerate(tokens):
         try:
             hash(token)
@@ -200,13 +202,13 @@ def _unhashable(tokens, starts):
     return TypeError("tokens must be hashable")
 
 
-def place(position, starts):
+def place(position: int, starts: np.ndarray) -> str:
     """Words for where the flat `position` lies: its sequence and position there."""
     sequence = int(np.searchsorted(starts, position, side="right")) - 1
     return f"sequence {sequence}, position {position - int(starts[sequence])}"
 
 
-def as_array(types):
+def as_array(types: Sequence) -> np.ndarray:
     """A 1-D array of the given values; numbers keep their dtype, all else is object."""
     types = list(types)
     if types and all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in types):
@@ -216,7 +218,7 @@ def as_array(types):
     return array
 
 
-def encode(sequences, index):
+def encode(sequences: Sequences, index: Mapping) -> Corpus:
     """Encode tokens by a vocabulary.
 
     Parameters
@@ -234,8 +236,8 @@ def encode(sequences, index):
         codes = np.fromiter(map(index.get, tokens, repeat(-2)), np.int32, len(tokens))
     except TypeError:
         raise _unhashable(tokens, starts) from None
-    unknown = {}
-    for position in np.flatnonzero(codes == -2):
+    unknown: dict[Hashable, int] = {}
+    for position in np.flatnonzero(codes == -2).tolist():
         token = tokens[position]
         if is_missing(token):
             codes[position] = -1
@@ -248,7 +250,7 @@ def encode(sequences, index):
     return Corpus(codes, starts, width, list(unknown))
 
 
-def arrange(corpus, values, fill):
+def arrange(corpus: Corpus, values: np.ndarray, fill: Any) -> np.ndarray:
     """Give flat values the shape of the input.
 
     Parameters
@@ -277,7 +279,7 @@ def arrange(corpus, values, fill):
     return ragged
 
 
-def split_by_lengths(X, lengths):
+def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
     """Cut one long array into sequences: hmmlearn's ``(X, lengths)`` becomes a list of sequences.
 
     Parameters

@@ -2,31 +2,31 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.corpus import is_missing, place, sorted_types
+from sklearn_cvb.corpus import Corpus, is_missing, place, sorted_types
 
 # The least share of a word that a tag of its entry can have.
 _SMALLEST_SHARE = 1e-6
 
 
-def tags_of(entry):
+def tags_of(entry: Any) -> tuple:
     """The tags of one dictionary entry; a single tag may stand without a list."""
     if isinstance(entry, str) or not hasattr(entry, "__iter__"):
         return (entry,)
     return tuple(entry)
 
 
-def is_weighted(entry):
+def is_weighted(entry: Any) -> bool:
     """Whether a dictionary entry says how often each tag was seen."""
     return isinstance(entry, Mapping)
 
 
-def check_dictionary(tag_dictionary):
+def check_dictionary(tag_dictionary: Mapping) -> None:
     """Raise ValueError if an entry of the dictionary is empty, None, or has impossible weights."""
     empty = [word for word, entry in tag_dictionary.items() if entry is None or not tags_of(entry)]
     if empty:
@@ -46,10 +46,10 @@ def check_dictionary(tag_dictionary):
         )
 
 
-def _can_be_shared(weights):
+def _can_be_shared(weights: Iterable) -> bool:
     """Whether weights are finite numbers, none negative and not all zero."""
     weights = list(weights)
-    if not all(isinstance(w, Real) and math.isfinite(w) and w >= 0 for w in weights):
+    if not all(isinstance(w, Real) and math.isfinite(w) and float(w) >= 0 for w in weights):
         return False
     return 0 < sum(weights) < math.inf
 
@@ -61,14 +61,14 @@ class Legal(NamedTuple):
     states: dict
     missing: np.ndarray
 
-    def row(self, word):
+    def row(self, word: Hashable) -> np.ndarray:
         """States of one word, ascending."""
         entry = self.tag_dictionary.get(word)
         if entry is None:
             return self.missing
         return np.array(sorted({self.states[tag] for tag in tags_of(entry)}), dtype=np.int32)
 
-    def rows(self, words):
+    def rows(self, words: Iterable[Hashable]) -> list[np.ndarray]:
         """States of each word; words with the same entry share one array."""
         shared = {}
         rows = []
@@ -81,27 +81,27 @@ class Legal(NamedTuple):
         return rows
 
     @property
-    def any_weights(self):
+    def any_weights(self) -> bool:
         """Whether any entry has weights."""
         return any(map(is_weighted, self.tag_dictionary.values()))
 
-    def shares(self, words):
+    def shares(self, words: Iterable[Hashable]) -> list[np.ndarray]:
         """Each word's weights over their sum, in the order of its row; NaN without weights.
 
         A weight of 0 gets a very small share: learners never come back from none at all.
         """
         return [self._shares_of(word) for word in words]
 
-    def _shares_of(self, word):
+    def _shares_of(self, word: Hashable) -> np.ndarray:
         entry = self.tag_dictionary.get(word)
-        if not is_weighted(entry):
+        if not isinstance(entry, Mapping):
             return np.full(len(self.row(word)), np.nan)
         tags = sorted(entry, key=self.states.__getitem__)
         weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
         return np.maximum(weights / weights.sum(), _SMALLEST_SHARE)
 
 
-def tags_in(tag_dictionary, labels=(), unknown_tags=()):
+def tags_in(tag_dictionary: Mapping, labels: Iterable = (), unknown_tags: Iterable = ()) -> list:
     """All tags of a dictionary, of labels and of `unknown_tags`, sorted."""
     entries = {tags_of(entry) for entry in tag_dictionary.values()}
     tags = {tag for entry in entries for tag in entry}
@@ -110,7 +110,9 @@ def tags_in(tag_dictionary, labels=(), unknown_tags=()):
     return sorted_types(tags)
 
 
-def describe_forbidden(forbidden, corpus, words, labels):
+def describe_forbidden(
+    forbidden: np.ndarray, corpus: Corpus, words: Sequence, labels: Sequence
+) -> str:
     """Words for the first five labels that the dictionary forbids."""
     rows = [
         f"({words[t]!r}, {labels[t]!r}, {place(t, corpus.starts)})" for t in forbidden[:5].tolist()
@@ -122,8 +124,14 @@ def describe_forbidden(forbidden, corpus, words, labels):
 
 
 def tag_dictionary_from(
-    sentences, tags=None, *, min_count=1, min_share=0.0, count_in=None, weights=False
-):
+    sentences: Iterable[Sequence],
+    tags: Sequence[Sequence] | None = None,
+    *,
+    min_count: int = 1,
+    min_share: float = 0.0,
+    count_in: Iterable[Sequence] | None = None,
+    weights: bool = False,
+) -> dict:
     """Collect the tags seen with each word, as in section 5.2 of Wang and Blunsom (2013).
 
     Parameters
@@ -171,9 +179,10 @@ def tag_dictionary_from(
     >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], weights=True)
     {'a': {'X': 9, 'Y': 1}}
     """
-    seen, counts = {}, Counter()
+    seen: dict[Hashable, Counter] = {}
+    counts: Counter = Counter()
     for i, sentence in enumerate(sentences):
-        pairs = sentence
+        pairs: Iterable = sentence
         if tags is not None:
             if len(sentence) != len(tags[i]):
                 raise ValueError(f"sentence {i} has {len(sentence)} words but {len(tags[i])} tags")
@@ -185,7 +194,7 @@ def tag_dictionary_from(
     if count_in is not None:
         counts = Counter(word for sentence in count_in for word in sentence)
     every = tuple(sorted_types({tag for tallies in seen.values() for tag in tallies}))
-    dictionary = {}
+    dictionary: dict[Hashable, Any] = {}
     for word, tallies in seen.items():
         frequent = _frequent(tallies, min_share)
         if counts[word] < min_count:
@@ -195,7 +204,7 @@ def tag_dictionary_from(
     return dictionary
 
 
-def _frequent(tallies, min_share):
+def _frequent(tallies: Counter, min_share: float) -> tuple:
     """The tags with at least this share of a word's occurrences, or the most frequent one."""
     least = min(min_share * tallies.total(), max(tallies.values()))
     return tuple(sorted_types(tag for tag, count in tallies.items() if count >= least))

@@ -1,8 +1,10 @@
 """The fit loop, once for all models: sweeps until they stop changing, restarts on threads."""
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +28,13 @@ class Fit(NamedTuple):
     """
 
     state: Any
-    history: list
+    history: list[float]
     converged: bool
     objective: float | None = None
+
+
+Record = Callable[[Fit], bool]
+Restart = Callable[[int, np.random.Generator, Record], Fit]
 
 
 class Schedule(NamedTuple):
@@ -46,12 +52,17 @@ class Schedule(NamedTuple):
 class Interrupted(Exception):
     """The user interrupted a fit; `fits` holds the last finished sweep of each begun restart."""
 
-    def __init__(self, fits):
+    def __init__(self, fits: list[Fit]) -> None:
         super().__init__("interrupted")
         self.fits = fits
 
 
-def sweep_until(state, sweep, schedule, record):
+def sweep_until(
+    state: Any,
+    sweep: Callable[[Any], tuple[Any, float]],
+    schedule: Schedule,
+    record: Record,
+) -> Fit:
     """Sweep until the schedule says stop.
 
     Parameters
@@ -67,7 +78,8 @@ def sweep_until(state, sweep, schedule, record):
     -------
     Fit
     """
-    history, calm = [], 0
+    history: list[float] = []
+    calm = 0
     fit = Fit(state, history, False)
     for _ in range(schedule.max_iter):
         state, value = sweep(state)
@@ -81,17 +93,19 @@ def sweep_until(state, sweep, schedule, record):
     return fit
 
 
-def spawn_generators(random_state, n):
+def spawn_generators(random_state: np.random.RandomState, n: int) -> list[np.random.Generator]:
     """Child generators, one per restart: the same for any number of jobs."""
     seed = random_state.randint(np.iinfo(np.int32).max, size=4)
     return [np.random.Generator(np.random.PCG64(child)) for child in _children(seed, n)]
 
 
-def _children(seed, n):
+def _children(seed: np.ndarray, n: int) -> list[np.random.SeedSequence]:
     return np.random.SeedSequence(seed.tolist()).spawn(n)
 
 
-def run_restarts(restart, generators, n_jobs):
+def run_restarts(
+    restart: Restart, generators: list[np.random.Generator], n_jobs: int | None
+) -> list[Fit]:
     """Run restarts on threads (kernels release the GIL) and return their fits in order.
 
     Parameters
@@ -107,12 +121,12 @@ def run_restarts(restart, generators, n_jobs):
     Interrupted
         On Ctrl-C, with the last finished sweep of each restart.
     """
-    latest = [None] * len(generators)
+    latest: list[Fit | None] = [None] * len(generators)
     running = [threading.Lock() for _ in generators]
     stop = threading.Event()
 
-    def run(index):
-        def record(fit):
+    def run(index: int) -> Fit | None:
+        def record(fit: Fit) -> bool:
             latest[index] = fit
             return stop.is_set()
 
@@ -136,7 +150,7 @@ def run_restarts(restart, generators, n_jobs):
         raise Interrupted([fit for fit in latest if fit is not None]) from None
 
 
-def even_pieces(starts, n_tokens):
+def even_pieces(starts: np.ndarray, n_tokens: int) -> list[tuple[int, int]]:
     """Ranges of sequences with about so many tokens each, in order.
 
     Parameters
@@ -155,12 +169,12 @@ def even_pieces(starts, n_tokens):
     return list(pairwise(cuts))
 
 
-def threads_for_each(n_restarts, n_jobs):
+def threads_for_each(n_restarts: int, n_jobs: int | None) -> int:
     """How many threads each restart has to itself when restarts run on `n_jobs` threads."""
     return max(1, effective_n_jobs(n_jobs) // n_restarts)
 
 
-def on_threads(work, pieces, n_jobs):
+def on_threads(work: Callable, pieces: list[tuple], n_jobs: int | None) -> list:
     """Call ``work(*piece)`` for each piece on threads; every call writes a place of its own.
 
     Parameters
@@ -182,7 +196,7 @@ def on_threads(work, pieces, n_jobs):
         return list(pool.map(lambda piece: work(*piece), pieces))
 
 
-def best_fit(fits):
+def best_fit(fits: list[Fit]) -> Fit:
     """The fit with the highest objective; the first among equals, and one without if none has."""
     ranked = [fit for fit in fits if fit.objective is not None and not np.isnan(fit.objective)]
-    return max(ranked, key=lambda fit: fit.objective) if ranked else fits[-1]
+    return max(ranked, key=attrgetter("objective")) if ranked else fits[-1]

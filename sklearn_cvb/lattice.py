@@ -6,8 +6,6 @@ import numpy as np
 
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.kernels.jit import jit
-from sklearn_cvb.run_lists import Lists
 from sklearn_cvb.runs import Runs, runs_of
 from sklearn_cvb.topology import Topology
 
@@ -93,8 +91,6 @@ class Problem(NamedTuple):
         For each token of `corpus` its place among the given ones; None where all are there.
     left_out : Problem or None
         The given sequences that no path can explain.
-    lists : Lists or None
-        Lists of the sequences for an algorithm that uses them.
     """
 
     corpus: Corpus
@@ -105,7 +101,6 @@ class Problem(NamedTuple):
     sequences: np.ndarray | None = None
     places: np.ndarray | None = None
     left_out: "Problem | None" = None
-    lists: Lists | None = None
 
     def among_given(self, values, of_left_out):
         """Values of all given tokens, from those of the corpus and those left out."""
@@ -230,26 +225,6 @@ def _ranges(begins, ends):
     return np.arange(total, dtype=np.int64) + offsets, lengths
 
 
-@jit
-def _locate(lattice, labels, first, count):
-    """Narrow each labelled token to its label's slot; returns how many labels are not allowed.
-
-    The tokens whose label is not allowed get a count of 0.
-    """
-    forbidden = 0
-    for t in range(labels.size):
-        if labels[t] < 0:
-            continue
-        base = lattice.first[t]
-        count[t] = 0
-        for slot in range(base, base + lattice.count[t]):
-            if lattice.state[slot] == labels[t]:
-                first[t] = slot
-                count[t] = 1
-        forbidden += count[t] == 0
-    return forbidden
-
-
 def restrict(lattice, labels):
     """Restrict labelled tokens to their label.
 
@@ -266,7 +241,12 @@ def restrict(lattice, labels):
         Tokens whose label is not among their allowed states.
     """
     first, count = lattice.first.copy(), lattice.count.copy()
-    _locate(lattice, labels, first, count)
+    tokens = np.flatnonzero(labels >= 0)
+    slots, lengths = _ranges(first[tokens].astype(np.int64), first[tokens] + count[tokens])
+    tokens = np.repeat(tokens, lengths)
+    found = lattice.state[slots] == labels[tokens]
+    count[labels >= 0] = 0
+    first[tokens[found]], count[tokens[found]] = slots[found], 1
     return lattice._replace(first=first, count=count), np.flatnonzero(count == 0)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit
+from sklearn_cvb.kernels.chain.forward_backward import Lattice
 
 
 class Runs(NamedTuple):
@@ -46,49 +46,8 @@ class Runs(NamedTuple):
     transition: np.ndarray
     emission: np.ndarray
 
-    @property
-    def longest(self):
-        """Most tokens of a run."""
-        return int((self.end - self.begin).max(initial=1))
 
-
-@jit
-def _count_certain(lattice, starts, settled, start, transition, emission):
-    """Mark the cells that ambiguous tokens use as not settled, and count what is certain."""
-    for i in range(starts.size - 1):
-        for t in range(starts[i], starts[i + 1]):
-            base, n = lattice.first[t], lattice.count[t]
-            if n > 1:
-                for slot in range(base, base + n):
-                    if lattice.cell[slot] >= 0:
-                        settled[lattice.cell[slot]] = False
-                continue
-            state = lattice.state[base]
-            if lattice.cell[base] >= 0:
-                emission[lattice.cell[base]] += 1.0
-            if t == starts[i]:
-                start[state] += 1.0
-            elif lattice.count[t - 1] == 1:
-                transition[lattice.state[lattice.first[t - 1]], state] += 1.0
-
-
-@jit
-def _mark_runs(count, starts, begin, end, sequence):
-    """Fill where runs begin and end, and the first run of each sequence; returns their number."""
-    n = 0
-    for i in range(starts.size - 1):
-        sequence[i] = n
-        for t in range(starts[i], starts[i + 1]):
-            if count[t] > 1:
-                if t == starts[i] or count[t - 1] == 1:
-                    begin[n] = t
-                    n += 1
-                end[n - 1] = t + 1
-    sequence[starts.size - 1] = n
-    return n
-
-
-def runs_of(lattice, starts, n_states, n_cells):
+def runs_of(lattice: Lattice, starts: np.ndarray, n_states: int, n_cells: int) -> Runs:
     """Find the ambiguous runs of a corpus and what is certain.
 
     Parameters
@@ -101,53 +60,73 @@ def runs_of(lattice, starts, n_states, n_cells):
     -------
     Runs
     """
-    n_certain = np.count_nonzero(lattice.count == 1)
-    most_runs = min(len(lattice.count) - n_certain, n_certain + len(starts))
-    settled = np.ones(n_cells, bool)
-    counts = np.zeros(n_states), np.zeros((n_states, n_states)), np.zeros(n_cells)
-    _count_certain(lattice, starts, settled, *counts)
-    begin, end = (np.empty(most_runs, np.int32) for _ in range(2))
-    sequence = np.empty(len(starts), np.int64)
-    n = _mark_runs(lattice.count, starts, begin, end, sequence)
+    start, transition, emission = certain_counts(lattice, starts, n_states, n_cells)
+    settled = _settled(lattice, n_cells)
     return Runs(
-        begin[:n].copy(),
-        end[:n].copy(),
-        sequence,
-        bool(n_certain),
+        *spans_of(lattice, starts),
+        bool((lattice.count == 1).any()),
         settled,
-        *_settled_counts(lattice, starts, n_certain, settled, counts[2]),
-        *counts,
+        *_settled_counts(lattice, starts, settled, emission),
+        start,
+        transition,
+        emission,
     )
 
 
-@jit
-def _count_settled(lattice, starts, settled, seen, cells, times):
-    """How often each sequence holds each settled cell; returns the number of such pairs.
-
-    `seen` is a buffer of zeros, one for each cell.
-    """
-    n = 0
-    for i in range(starts.size - 1):
-        for t in range(starts[i], starts[i + 1]):
-            cell = lattice.cell[lattice.first[t]]
-            if lattice.count[t] == 1 and cell >= 0 and settled[cell]:
-                seen[cell] += 1
-        for t in range(starts[i], starts[i + 1]):
-            cell = lattice.cell[lattice.first[t]]
-            if lattice.count[t] == 1 and cell >= 0 and seen[cell] > 0:
-                cells[n], times[n] = cell, seen[cell]
-                seen[cell] = 0
-                n += 1
-    return n
+def spans_of(lattice: Lattice, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where runs begin and end, and the first run of each sequence (see `Runs`)."""
+    ambiguous = lattice.count > 1
+    # The token before or after is another's where a sequence begins or ends.
+    first, last = np.zeros((2, len(ambiguous)), bool)
+    first[starts[:-1]] = last[starts[1:] - 1] = True
+    begin = np.flatnonzero(ambiguous & (first | np.append(True, ~ambiguous[:-1])))
+    end = np.flatnonzero(ambiguous & (last | np.append(~ambiguous[1:], True))) + 1
+    return begin.astype(np.int32), end.astype(np.int32), np.searchsorted(begin, starts)
 
 
-def _settled_counts(lattice, starts, n_certain, settled, emission):
+def _settled(lattice, n_cells):
+    """Which cells no ambiguous token uses."""
+    ambiguous = lattice.count > 1
+    first = lattice.first[ambiguous].astype(np.int64)
+    # Up and down where tokens' slots begin and end: above 0 in between.
+    size = len(lattice.cell) + 1
+    steps = np.bincount(first, minlength=size)
+    steps -= np.bincount(first + lattice.count[ambiguous], minlength=size)
+    cell = lattice.cell[np.cumsum(steps)[:-1] > 0]
+    settled = np.ones(n_cells, bool)
+    settled[cell[cell >= 0]] = False
+    return settled
+
+
+def certain_counts(
+    lattice: Lattice, starts: np.ndarray, n_states: int, n_cells: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Counts of start states, transitions and emissions in which all tokens are certain."""
+    certain, first = lattice.count == 1, np.zeros(len(lattice.count), bool)
+    first[starts[:-1]] = True
+    slot = lattice.first[certain]
+    state, cell = lattice.state[slot].astype(np.int64), lattice.cell[slot]
+    start = np.bincount(state[first[certain]], minlength=n_states)
+    # Two neighbours that both are certain stand side by side among the certain tokens, too.
+    follows = np.append(False, certain[:-1]) & ~first
+    to = np.flatnonzero(follows[certain])
+    pairs = np.bincount(state[to - 1] * n_states + state[to], minlength=n_states**2)
+    emission = np.bincount(cell[cell >= 0], minlength=n_cells)
+    return start.astype(float), pairs.reshape(n_states, -1).astype(float), emission.astype(float)
+
+
+def _settled_counts(lattice, starts, settled, emission):
     """Settled cells, their counts without a sequence, and how many tokens need them."""
-    cells, times = np.empty(n_certain, np.int32), np.empty(n_certain, np.int32)
-    seen = np.zeros(len(settled), np.int32)
-    n = _count_settled(lattice, starts, settled, seen, cells, times)
-    keys, sequences = np.unique(cells[:n] + len(settled) * np.int64(times[:n]), return_counts=True)
-    cell, times = keys % max(len(settled), 1), keys // max(len(settled), 1)
+    n_cells = len(settled)
+    tokens = np.flatnonzero(lattice.count == 1)
+    cell = lattice.cell[lattice.first[tokens]].astype(np.int64)
+    kept = cell >= 0
+    kept[kept] = settled[cell[kept]]
+    # How often each sequence holds each cell, then how many sequences hold it so often.
+    sequence = np.searchsorted(starts, tokens[kept], side="right") - 1
+    keys, times = np.unique(sequence * n_cells + cell[kept], return_counts=True)
+    keys, sequences = np.unique(keys % max(n_cells, 1) + n_cells * times, return_counts=True)
+    cell, times = keys % max(n_cells, 1), keys // max(n_cells, 1)
     return cell, emission[cell] - times, (times * sequences).astype(float)
 
 

@@ -1,11 +1,14 @@
 """Choosing the number of states: evidence, held-out perplexity and BIC over a list of numbers."""
 
+from collections.abc import Iterable
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
+
+from sklearn_cvb.annotations import Seed
 
 __all__ = ["ComponentSelection", "Criterion", "bayesian_information", "select_components"]
 
@@ -50,7 +53,7 @@ class ComponentSelection(NamedTuple):
     n_components: list
     criteria: list
 
-    def best(self, name):
+    def best(self, name: str) -> int:
         """The number of states a criterion prefers; the smallest among equals.
 
         Parameters
@@ -75,7 +78,14 @@ class ComponentSelection(NamedTuple):
         return int(ranked[0][1])
 
 
-def select_components(estimator, X, n_components, *, test_size=0.2, random_state=None):
+def select_components(
+    estimator: Any,
+    X: Any,
+    n_components: Iterable[int],
+    *,
+    test_size: float = 0.2,
+    random_state: Seed = None,
+) -> ComponentSelection:
     """Fit a model with several numbers of states and compare what speaks for each.
 
     The evidence is what the algorithm itself reports for a fit to all sequences: the lower bound
@@ -134,14 +144,14 @@ def select_components(estimator, X, n_components, *, test_size=0.2, random_state
     evidence = None if name is None else [float(getattr(model, name)) for model in models]
     held_out = [float(np.exp(-model.score(test))) for model in partial]
     criteria = [
-        Criterion("evidence", _EVIDENCE.get(name, ""), True, evidence),
+        Criterion("evidence", _EVIDENCE.get(name or "", ""), True, evidence),
         Criterion("held-out perplexity", "perplexity per token", False, held_out),
         Criterion("BIC", "BIC (nats)", False, [bayesian_information(m, X) for m in models]),
     ]
     return ComponentSelection([int(k) for k in numbers], criteria)
 
 
-def bayesian_information(model, X):
+def bayesian_information(model: Any, X: Any) -> float:
     """Bayesian information criterion of a fitted model: low is good (Schwarz 1978).
 
     Parameters

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 NAMES = ("full", "independent", "constant", "left-right")
 
@@ -24,12 +25,12 @@ class Topology(NamedTuple):
     transition: np.ndarray
     tied: bool
 
-    def masked(self, start, transition):
+    def masked(self, start: np.ndarray, transition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Copies of a start row and of a transition table with zeros where nothing is allowed."""
         return np.where(self.start, start, 0.0), np.where(self.transition, transition, 0.0)
 
 
-def topology_of(value, n_states):
+def topology_of(value: str | ArrayLike, n_states: int) -> Topology | None:
     """Read the parameter `topology`.
 
     Parameters
@@ -65,7 +66,7 @@ def topology_of(value, n_states):
     return Topology(every, allowed, False)
 
 
-def _checked(table, n_states):
+def _checked(table: np.ndarray, n_states: int) -> np.ndarray:
     if table.dtype != bool or table.shape != (n_states, n_states):
         raise ValueError(
             f"topology must be one of {', '.join(NAMES)}, or a boolean table of shape "
@@ -78,8 +79,12 @@ def _checked(table, n_states):
     return table.copy()
 
 
-def same_topology(first, second):
+def same_topology(first: Topology | None, second: Topology | None) -> bool:
     """Whether two topologies allow the same."""
     if first is None or second is None:
         return first is second
-    return all(map(np.array_equal, first, second))
+    return (
+        np.array_equal(first.start, second.start)
+        and np.array_equal(first.transition, second.transition)
+        and first.tied == second.tied
+    )

@@ -1,6 +1,8 @@
 """The only file that imports scikit-learn's private modules: parameter checks and callbacks."""
 
+from collections.abc import Callable, Sequence
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
@@ -17,22 +19,22 @@ try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # an older or later scikit-learn without callbacks: fit without them
 
-    class CallbackSupportMixin:
+    class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
 
-    def with_callbacks(method):
+    def with_callbacks(method: Callable) -> Callable:
         """Stand in where scikit-learn has no callbacks."""
         return method
 
 
-def check_table(estimator, X, *, reset):
+def check_table(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
     """Validate a 2-D X as scikit-learn demands; NaN stands for a missing observation."""
     return validate_data(
         estimator, X, dtype=None, ensure_all_finite="allow-nan", ensure_2d=True, reset=reset
     )
 
 
-def check_gamma_prior(name, value):
+def check_gamma_prior(name: str, value: Sequence) -> None:
     """Raise unless `value` is a pair (shape >= 1, rate > 0) of finite numbers."""
     if (
         len(value) != 2
@@ -44,7 +46,7 @@ def check_gamma_prior(name, value):
         )
 
 
-def root_context(estimator, n_restarts):
+def root_context(estimator: Any, n_restarts: int) -> Any:
     """Open the callback context of a fit whose subtasks are its restarts (None: no callbacks)."""
     if not hasattr(estimator, "_init_callback_context"):
         return None

@@ -1,31 +1,49 @@
 """Shared fixtures: the folder of real corpora, and one numba cache for the whole run."""
 
-import hashlib
 import os
-import tempfile
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
 import pytest
 
+_ROOT = Path(__file__).resolve().parents[1]
+if str(_ROOT) not in sys.path:
+    sys.path.insert(0, str(_ROOT))
 
-def _cache_of_this_source():
-    """A numba cache that belongs to this very source.
-
-    Numba looks at the file of a cached kernel, not at the files of what is inlined into it: after
-    an edit it would go on running yesterday's code.
-    """
-    source = hashlib.sha256()
-    for path in sorted((Path(__file__).resolve().parents[1] / "sklearn_cvb").rglob("*.py")):
-        source.update(path.read_bytes())
-    return Path(tempfile.gettempdir()) / f"sklearn_cvb-{source.hexdigest()[:16]}"
-
+from benchmarks.timing import source_cache  # noqa: E402
 
 # For the processes that tests start, and for this one: a plugin may have imported numba by now.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(_cache_of_this_source()))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(source_cache()))
 numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
 
-_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session):
+    """Before all tests run on several processes: compile once, not in each of them."""
+    config = session.config
+    is_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if is_all and config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        _compile_everything(Path(os.environ["NUMBA_CACHE_DIR"]))
+
+
+def _compile_everything(folder):
+    """Chains in one process and grammars in another, which share no kernel."""
+    done = folder / "everything"
+    if done.exists():
+        return
+    families = [
+        subprocess.Popen([sys.executable, "-m", "sklearn_cvb.compile", "--only", family], cwd=_ROOT)
+        for family in ("*HMM*", "*PCFG")
+    ]
+    # Tests will say what is wrong if one of them fails.
+    statuses = [family.wait() for family in families]
+    if not any(statuses):
+        done.touch()
+
+
+_BESIDE = _ROOT.parent / "shared" / "data"
 
 
 def _data_folder():

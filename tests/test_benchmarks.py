@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+MACHINE = {"processor": "", "cores": 2, "blas": [], "python": "3", "packages": {}}
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 ROWS_WITHOUT_PEERS = ["em-arithmetic", "cvb-dictionary", "threads-dictionary", "memory", "import"]
 
@@ -193,7 +194,7 @@ def test_page_takes_the_figures_between_its_marks(tmp_path):
         "rows": [
             record("em-dense", _measurement([11.0])),
             record("vb-dense", _measurement([1.0])),
-            record("first-fit", _measurement([1.0])),
+            record("threads-one-restart", _measurement([1.0])),
             record("tree-arithmetic", _measurement([50.0])),
         ],
         "curves": {"states": {"title": "", "x_label": "", "y_label": "", "lines": {"a": [[1, 2]]}}},
@@ -213,6 +214,74 @@ def test_page_takes_the_figures_between_its_marks(tmp_path):
     assert missed in text
     picture = tmp_path / "images" / "performance_states.png"
     assert picture.read_bytes().startswith(PNG_SIGNATURE)
+
+
+def test_first_fits_are_rows_of_every_estimator_with_tables_of_their_own():
+    from benchmarks.__main__ import command_line
+    from benchmarks.cases import ROWS
+    from benchmarks.table import list_table, markdown, record
+    from sklearn_cvb.situations import SITUATIONS
+
+    assert {name.split("/")[1] for name in ROWS if name.startswith("cold/")} == {
+        *SITUATIONS,
+        "main",
+    }
+    taggers = command_line().parse_args(["--rows", "second/EMHMMTagger,second"]).rows
+    assert taggers[:2] == ["second/EMHMMTagger/partial", "second/EMHMMTagger/labels"]
+    assert len(set(taggers)) == len(taggers) > 30
+    assert [ROWS[name][3:5] for name in taggers] == [(3, 1)] * len(taggers)
+    bounds = {"CVBHMM/auto": (9, 5), "CVBHMM/token": (7, 4), "EMPCFG/given": (7, 4)}
+    bounds |= {"EMPCFG/tables": (14, 7), "GibbsHMMTagger/full": (7, 4), "main": (28, 15)}
+    assert {name: ROWS[f"cold/{name}"][3:5] for name in bounds} == bounds
+    names = ["cold/EMHMM/none", "vb-dense", "second/CVBHMM/auto"]
+    figures = _measurement([9.5], unit="s", note="")
+    results = {"rows": [record(name, figures) for name in names]}
+    text = list_table(results)
+    assert text.count("list-table") == 3
+    titles = ["VB, K=45, against EM", "EMHMM, none", "CVBHMM, auto after none"]
+    assert sorted(titles, key=text.index) == titles
+    known = {"machine": MACHINE, "texts": {}, "settings": {"pairs": 3}, "left_out": []}
+    line = "| EMHMM, none | 2 s | 9 s | ≤ 7 s | ≤ 4 s | no |"
+    assert line in markdown(results | known)
+
+
+def test_first_fit_is_measured_with_nothing_compiled_and_with_all(tmp_path):
+    from benchmarks.cases import ROWS
+    from benchmarks.text import Settings
+
+    found = ROWS["cold/EMHMM/none"].measure(Settings(str(tmp_path), 1, True))
+    assert found.ratios == found.ours
+    assert 0.3 < found.peer[0] < found.ours[0] - 1
+
+
+def test_a_second_situation_finds_what_the_first_has_compiled_and_nothing_else(
+    monkeypatch, tmp_path
+):
+    from benchmarks import cold
+    from benchmarks.cases import ROWS
+    from benchmarks.text import Settings
+
+    runs = []
+
+    def seconds(situations, folder, settings):
+        found = sorted(path.name for path in Path(folder).glob("*"))
+        runs.append((situations, found))
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        Path(folder, situations[-1].replace("/", "-")).touch()
+        return 2.0 if situations[-1].replace("/", "-") not in found else 0.5
+
+    monkeypatch.setattr(cold, "_seconds", seconds)
+    for title in ("missing", "topology"):
+        found = ROWS[f"second/EMHMM/{title}"].measure(Settings(str(tmp_path), 1, True))
+        assert (found.ours, found.peer, found.ratios) == ([2.0], [0.5], [2.0])
+    usual, missing, topology = "EMHMM/none", "EMHMM/missing", "EMHMM/topology"
+    assert runs == [
+        ([usual], []),
+        ([usual, missing], ["EMHMM-none"]),
+        ([usual, missing], ["EMHMM-missing", "EMHMM-none"]),
+        ([usual, topology], ["EMHMM-none"]),
+        ([usual, topology], ["EMHMM-none", "EMHMM-topology"]),
+    ]
 
 
 def test_missing_peers_are_named_and_only_the_required_one_fails(monkeypatch, tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,15 @@ def test_every_published_experiment_has_a_page():
         r"^   (\w+)$", (FOLDER / "published" / "index.rst").read_text("utf-8"), re.M
     )
     assert sorted(listed) == sorted(experiments())
+
+
+def test_files_and_commands_of_the_guide_for_contributors_exist():
+    root = FOLDER.parent
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+(?:/|\.py))`", text)
+    assert len(named) > 10
+    for name in named:
+        places = [root / name, root / "sklearn_cvb" / name]
+        assert any(place.exists() for place in places), name
+    for module in re.findall(r"python -m ((?:sklearn_cvb|benchmarks)[\w.]*)", text):
+        assert find_spec(module) is not None, module

@@ -5,11 +5,14 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from functools import partial
 from pathlib import Path
 
+import numba
 import pytest
 
+from sklearn_cvb import compilation
 from sklearn_cvb.__main__ import main
 from sklearn_cvb.demo.display import TaggedWord, compare
 from sklearn_cvb.demo.experiment import Settings, measured_sweeps
@@ -75,6 +78,25 @@ def test_selected_algorithms_and_output(tmp_path, capsys):
     assert _row(output, "CVB token")
     assert not re.search(r"^(EM|Gibbs|CVB sequence) ", output, re.MULTILINE)
     assert picture.read_bytes().startswith(PNG_SIGNATURE)
+
+
+def test_compiling_is_said_once_among_the_other_lines(tmp_path, monkeypatch, capsys):
+    def compiles(name, text, settings):
+        def successor(n):
+            return n + 1
+
+        successor.__module__ = "sklearn_cvb.kernels.some"
+        assert numba.njit(successor)(1) == 2
+
+    monkeypatch.setattr(compilation, "_said", threading.Event())
+    monkeypatch.setattr("sklearn_cvb.__main__.warm_up", compiles)
+    picture = str(tmp_path / "curve.png")
+    main([*TINY, "--restarts", "1", "--algorithms", "em,vb", "--output", picture])
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    (place,) = [i for i, line in enumerate(lines) if line.startswith("compiling, once: up to")]
+    assert place < lines.index(_row(printed.out, "EM"))
+    assert printed.err == ""
 
 
 def test_threads_change_nothing(tmp_path, capsys):

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import entr, softmax
 
 # First: it puts the folder of the tests where the next imports find it.
-from benchmarks import marginals as first_order  # isort: split
+from benchmarks.published import marginals as first_order  # isort: split
 
 import brute
 from hmm.marginal_errors import CONCENTRATIONS, mean_distance, quality_problems

@@ -8,6 +8,7 @@ from zipfile import ZipFile
 
 from sklearn.utils import Bunch
 
+from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets import corpora
 
 SHA256 = "84157c64cf991c7cd7f3fc39aa8fddefebae13710268f448f6034559db37f884"
@@ -24,7 +25,7 @@ _DASH = re.compile(r"--+|\s+")
 _NEITHER_LETTER_NOR_BLANK = re.compile(r"[^a-z ]")
 
 
-def fetch_alice(*, data_home=None, download_if_missing=True):
+def fetch_alice(*, data_home: Folder | None = None, download_if_missing: bool = True) -> Bunch:
     """Load Alice's Adventures in Wonderland as sentences of characters.
 
     Text is prepared as Beal (2003, section 3.5.2) shows it: small letters and blanks only,
@@ -85,7 +86,7 @@ def fetch_alice(*, data_home=None, download_if_missing=True):
     return Bunch(data=character_sentences(text), text=text, DESCR=DESCRIPTION)
 
 
-def character_sentences(text):
+def character_sentences(text: str) -> list[list[str]]:
     """Sentences of a book as lists of small letters and blanks, a blank at the end of each.
 
     Parameters
@@ -115,7 +116,7 @@ def character_sentences(text):
     return sentences
 
 
-def _download(folder):
+def _download(folder: Path) -> bytes:
     """The book, out of NLTK's archive."""
     from sklearn.datasets import fetch_file
 

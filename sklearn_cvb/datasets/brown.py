@@ -1,5 +1,9 @@
 """The Brown corpus: a million words of American English of 1961, with hand-made tags."""
 
+from pathlib import Path
+from typing import Any
+
+from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root, tagged_bunch
 
 DESCRIPTION = """Brown corpus, tagged.
@@ -9,7 +13,9 @@ as distributed with NLTK (compound tags such as NP-TL or PPSS+BEM kept whole). W
 case. Redistribution permitted."""
 
 
-def fetch_brown(*, data_home=None, download_if_missing=True, return_X_y=False):
+def fetch_brown(
+    *, data_home: Folder | None = None, download_if_missing: bool = True, return_X_y: bool = False
+) -> Any:
     """Load the tagged sentences of the Brown corpus.
 
     Texts come in the order of their names, ca01 to cr09. Tags are those of the corpus in capitals,
@@ -46,7 +52,7 @@ def fetch_brown(*, data_home=None, download_if_missing=True, return_X_y=False):
     return tagged_bunch(_sentences(path), DESCRIPTION, return_X_y)
 
 
-def _sentences(path):
+def _sentences(path: Path) -> list[list[tuple[str, str]]]:
     from nltk.corpus.reader import TaggedCorpusReader
 
     with nltk_root(path, "brown/") as root:

@@ -1,5 +1,9 @@
 """The CoNLL-2000 chunking corpus: Wall Street Journal sentences with automatic tags."""
 
+from pathlib import Path
+from typing import Any
+
+from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root, tagged_bunch
 
 DESCRIPTION = """CoNLL-2000 shared task, tagged.
@@ -11,7 +15,9 @@ keep their case. For research use."""
 _TREEBANK_BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
 
 
-def fetch_conll2000(*, data_home=None, download_if_missing=True, return_X_y=False):
+def fetch_conll2000(
+    *, data_home: Folder | None = None, download_if_missing: bool = True, return_X_y: bool = False
+) -> Any:
     """Load the tagged sentences of the CoNLL-2000 shared task.
 
     The 8,936 training sentences come first, then the 2,012 test sentences. The tags were assigned
@@ -48,7 +54,7 @@ def fetch_conll2000(*, data_home=None, download_if_missing=True, return_X_y=Fals
     return tagged_bunch(_sentences(path), DESCRIPTION, return_X_y)
 
 
-def _sentences(path):
+def _sentences(path: Path) -> list[list[tuple[str, str]]]:
     from nltk.corpus.reader import ConllChunkCorpusReader
 
     with nltk_root(path, "conll2000/") as root:

@@ -2,11 +2,15 @@
 
 import hashlib
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 from sklearn.utils import Bunch
+
+from sklearn_cvb.annotations import Folder
 
 ENVIRONMENT_VARIABLE = "SKLEARN_CVB_DATA"
 PUBLISHER = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/corpora"
@@ -17,7 +21,7 @@ SHA256 = {
 }
 
 
-def corpus_folder(data_home=None):
+def corpus_folder(data_home: Folder | None = None) -> Path:
     """Folder in which corpora are looked for, and into which they are downloaded.
 
     Parameters
@@ -45,7 +49,9 @@ def corpus_folder(data_home=None):
     return Path(get_data_home()) / "sklearn_cvb"
 
 
-def find_corpus(name, *, data_home=None, download_if_missing=True):
+def find_corpus(
+    name: str, *, data_home: Folder | None = None, download_if_missing: bool = True
+) -> Path:
     """Path of a corpus archive whose checksum is the published one.
 
     Parameters
@@ -88,7 +94,7 @@ def find_corpus(name, *, data_home=None, download_if_missing=True):
 
 
 @contextmanager
-def nltk_root(path, entry):
+def nltk_root(path: Path, entry: str) -> Iterator[Any]:
     """Open an archive for NLTK's corpus readers.
 
     Parameters
@@ -127,7 +133,7 @@ def nltk_root(path, entry):
         nltk.data.path.remove(folder)
 
 
-def tagged_bunch(sentences, description, return_X_y):
+def tagged_bunch(sentences: list[list[tuple[str, str]]], description: str, return_X_y: bool) -> Any:
     """Pack tagged sentences the way the ``fetch_*`` functions return them.
 
     Parameters
@@ -159,7 +165,7 @@ def tagged_bunch(sentences, description, return_X_y):
     return Bunch(data=data, target=target, DESCR=description)
 
 
-def _checked(path, expected):
+def _checked(path: Path, expected: str) -> Path:
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != expected:
         raise OSError(
@@ -169,7 +175,7 @@ def _checked(path, expected):
     return path
 
 
-def _download(name, folder):
+def _download(name: str, folder: Path) -> Path:
     from sklearn.datasets import fetch_file
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,27 +1,33 @@
 """Generated sequences: from a random hidden Markov model, and from a pocket grammar of English."""
 
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from itertools import count, pairwise
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_cvb.datasets.pocket_grammar import pocket_grammar
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.datasets.pocket_grammar import Category, pocket_grammar
+
+# A category, and what was chosen for it: a word or (categories, ...).
+Step = tuple[Category, Any]
 
 _LONGEST_SENTENCE = 40
 _SOUNDS_LIKE_CONSONANT = ("one", "used")
 
 
 def make_hmm_sequences(
-    n_samples=100,
+    n_samples: int = 100,
     *,
-    n_components=3,
-    n_symbols=10,
-    length=20,
-    concentration=0.5,
-    return_parameters=False,
-    random_state=None,
-):
+    n_components: int = 3,
+    n_symbols: int = 10,
+    length: int | tuple[int, int] = 20,
+    concentration: float = 0.5,
+    return_parameters: bool = False,
+    random_state: Seed = None,
+) -> tuple:
     """Draw sequences from a random hidden Markov model with well-separated states.
 
     Nine tenths of a state's emissions fall on symbols that are its own (as far as there are enough
@@ -87,7 +93,9 @@ def make_hmm_sequences(
     return (X, Z, *parameters) if return_parameters else (X, Z)
 
 
-def make_pocket_english(n_samples=1000, *, with_trees=False, random_state=None):
+def make_pocket_english(
+    n_samples: int = 1000, *, with_trees: bool = False, random_state: Seed = None
+) -> Bunch:
     """Draw tagged sentences from a pocket grammar of English.
 
     The grammar has relative and complement clauses, auxiliaries, passives, questions, coordination
@@ -148,7 +156,7 @@ def make_pocket_english(n_samples=1000, *, with_trees=False, random_state=None):
     return corpus
 
 
-def pocket_english_dictionary():
+def pocket_english_dictionary() -> dict[str, tuple[str, ...]]:
     """Tag dictionary of the pocket grammar's lexicon.
 
     Returns
@@ -175,21 +183,23 @@ def pocket_english_dictionary():
     return {word: tuple(sorted(tags[word])) for word in sorted(tags)}
 
 
-def _generator(random_state):
+def _generator(random_state: Seed) -> np.random.Generator:
     if isinstance(random_state, np.random.Generator):
         return random_state
     seeds = check_random_state(random_state).randint(2**31 - 1, size=4)
     return np.random.default_rng(seeds)
 
 
-def _length_range(length):
-    shortest, longest = (length, length) if np.ndim(length) == 0 else length
+def _length_range(length: int | tuple[int, int]) -> tuple[int, int]:
+    shortest, longest = (length, length) if isinstance(length, int | np.integer) else length
     if not 1 <= shortest <= longest:
         raise ValueError(f"length must be at least 1, and a range in order, got {length}")
     return shortest, longest
 
 
-def _random_hmm(n_components, n_symbols, concentration, random):
+def _random_hmm(
+    n_components: int, n_symbols: int, concentration: float, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     cells = np.full(n_components, concentration)
     startprob = random.dirichlet(cells)
     transmat = 0.8 * random.dirichlet(cells, size=n_components) + 0.2 / n_components
@@ -201,7 +211,9 @@ def _random_hmm(n_components, n_symbols, concentration, random):
     return startprob, transmat, emissionprob
 
 
-def _draw_chains(parameters, n_samples, length, random):
+def _draw_chains(
+    parameters: tuple, n_samples: int, length: int, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     startprob, transmat, emissionprob = parameters
     states = np.empty((n_samples, length), dtype=np.int64)
     states[:, 0] = _draw_rows(np.broadcast_to(startprob, (n_samples, len(startprob))), random)
@@ -211,19 +223,19 @@ def _draw_chains(parameters, n_samples, length, random):
     return states, np.array(symbols)
 
 
-def _draw_rows(probabilities, random):
+def _draw_rows(probabilities: np.ndarray, random: np.random.Generator) -> np.ndarray:
     cumulative = np.cumsum(probabilities, axis=1)
     # Scaling by the last entry keeps a total just below one from yielding an index too many.
     thresholds = random.random((len(cumulative), 1)) * cumulative[:, -1:]
     return np.sum(cumulative <= thresholds, axis=1)
 
 
-def _uniforms(random):
+def _uniforms(random: np.random.Generator) -> Iterator[float]:
     while True:
         yield from random.random(8192).tolist()
 
 
-def _draw_sentence(grammar, uniforms):
+def _draw_sentence(grammar: dict[str, Category], uniforms: Iterator[float]) -> list[Step]:
     steps = None
     while steps is None:
         steps = _draw_derivation(grammar, uniforms)
@@ -235,13 +247,14 @@ def _draw_sentence(grammar, uniforms):
     return steps
 
 
-def _starts_with_vowel(word):
+def _starts_with_vowel(word: str) -> bool:
     return word[0] in "aeiou" and not word.startswith(_SOUNDS_LIKE_CONSONANT)
 
 
-def _draw_derivation(grammar, uniforms):
+def _draw_derivation(grammar: dict[str, Category], uniforms: Iterator[float]) -> list[Step] | None:
     """Steps (category, option) from the top, leftmost first, or None for a sentence too long."""
-    steps, agenda, n_words = [], ["TOP"], 0
+    steps: list[Step] = []
+    agenda, n_words = ["TOP"], 0
     while agenda:
         category = grammar[agenda.pop()]
         option = category.options[bisect_right(category.cumulative, next(uniforms))]
@@ -255,11 +268,11 @@ def _draw_derivation(grammar, uniforms):
     return steps
 
 
-def _leaves(steps):
+def _leaves(steps: Iterable[Step]) -> list[tuple[str, str]]:
     return [(category.label, word) for category, word in steps if category.is_lexical]
 
 
-def _tree(steps):
+def _tree(steps: Iterator[Step]) -> Any:
     """Tree of a derivation, from an iterator that it uses up."""
     from nltk import Tree
 
@@ -269,13 +282,13 @@ def _tree(steps):
     return Tree(category.label, [_tree(steps) for _ in option[0]])
 
 
-def _heads(steps):
+def _heads(steps: list[Step]) -> np.ndarray:
     heads = np.zeros(len(_leaves(steps)), dtype=np.int64)
     _attach(iter(steps), heads, count(1))
     return heads
 
 
-def _attach(steps, heads, positions):
+def _attach(steps: Iterator[Step], heads: np.ndarray, positions: Iterator[int]) -> int:
     """Position of the head word of the next subtree, whose other words get their heads."""
     category, option = next(steps)
     if category.is_lexical:

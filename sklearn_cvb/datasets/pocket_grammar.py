@@ -1,6 +1,7 @@
 """The pocket grammar of English as a table: what each symbol may become, and how often."""
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -22,7 +23,7 @@ class Category(NamedTuple):
 
 
 @cache
-def pocket_grammar():
+def pocket_grammar() -> dict[str, Category]:
     """Grammar and lexicon as one table from symbol to :class:`Category`.
 
     Returns
@@ -47,18 +48,20 @@ def pocket_grammar():
     return grammar
 
 
-def _category(symbol, is_lexical, options, weights):
+def _category(
+    symbol: str, is_lexical: bool, options: Iterable, weights: Sequence[float]
+) -> Category:
     running = list(accumulate(weights))
     cumulative = tuple(value / running[-1] for value in running)
     return Category(_label(symbol), is_lexical, tuple(options), cumulative)
 
 
-def _label(symbol):
+def _label(symbol: str) -> str:
     return re.split(r"(?<=.)[/-]", symbol)[0]
 
 
-def _phrases():
-    phrases = {}
+def _phrases() -> dict[str, list]:
+    phrases: dict[str, list] = {}
     for line in GRAMMAR.strip().splitlines():
         for form in VERB_FORMS if "@" in line else ("",):
             left, right = line.replace("@", form).split(" : ")
@@ -70,8 +73,8 @@ def _phrases():
     return phrases
 
 
-def _word_classes():
-    classes = {}
+def _word_classes() -> dict[str, list]:
+    classes: dict[str, list] = {}
     for line in VERBS.replace(" ; ", "\n").strip().splitlines():
         forms, valences = line.split(" : ")
         base, third, past, participle, gerund = forms.split()
@@ -86,7 +89,7 @@ def _word_classes():
     return classes
 
 
-def _add_verb(classes, forms, valences):
+def _add_verb(classes: dict, forms: Sequence, valences: Iterable) -> None:
     for tag, word in zip(VERB_FORMS, forms, strict=True):
         for valence in valences:
             classes.setdefault(f"{tag}/{valence}", []).append(word)

@@ -1,14 +1,18 @@
 """Tagged text from a user's own files: CoNLL-U, and one sentence of word/TAG per line."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from sklearn.utils import Bunch
+
+from sklearn_cvb.annotations import Folder
 
 # Words of some languages hold no-break spaces, at which str.split would cut.
 _TOKEN = re.compile(r"[^ \t\r\n]+")
 
 
-def read_conllu(path, *, column="upos"):
+def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
     """Read words and one column of tags from a CoNLL-U file.
 
     Multiword ranges (``1-2``) and empty nodes (``1.1``) are skipped, so that a sentence has one
@@ -61,7 +65,7 @@ def read_conllu(path, *, column="upos"):
     return corpus
 
 
-def read_word_tag(path, *, separator="/"):
+def read_word_tag(path: Folder, *, separator: str = "/") -> Bunch:
     """Read tagged text with one sentence per line: ``the/DT dog/NN barks/VBZ``.
 
     A token is split at its last separator, so a word may hold the separator itself (``1/2/CD``).
@@ -106,7 +110,7 @@ def read_word_tag(path, *, separator="/"):
     return corpus
 
 
-def _column(token, column, path, sentence):
+def _column(token: Mapping, column: str, path: Folder, sentence: int) -> Any:
     if column not in token:
         raise ValueError(
             f"{path}, sentence {sentence}: no column {column!r}; there are {', '.join(token)}"
@@ -115,7 +119,7 @@ def _column(token, column, path, sentence):
     return None if value == "_" else value
 
 
-def _split(token, separator, path, line):
+def _split(token: str, separator: str, path: Folder, line: int) -> tuple[str, str]:
     word, found, tag = token.rpartition(separator)
     if not (found and word and tag):
         raise ValueError(

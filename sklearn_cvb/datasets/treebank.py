@@ -1,5 +1,9 @@
 """The Penn Treebank sample: Wall Street Journal sentences with hand-made tags."""
 
+from pathlib import Path
+from typing import Any
+
+from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root, tagged_bunch
 
 DESCRIPTION = """Penn Treebank sample, tagged.
@@ -9,7 +13,9 @@ wsj_0199, with hand-corrected part-of-speech tags, as distributed with NLTK. Wor
 empty elements (tag -NONE-) are dropped. For non-commercial use."""
 
 
-def fetch_treebank_tagged(*, data_home=None, download_if_missing=True, return_X_y=False):
+def fetch_treebank_tagged(
+    *, data_home: Folder | None = None, download_if_missing: bool = True, return_X_y: bool = False
+) -> Any:
     """Load the tagged sentences of the Penn Treebank sample.
 
     Files come in the order of their names. Traces are dropped, words keep their case.
@@ -45,7 +51,7 @@ def fetch_treebank_tagged(*, data_home=None, download_if_missing=True, return_X_
     return tagged_bunch(_sentences(path), DESCRIPTION, return_X_y)
 
 
-def _sentences(path):
+def _sentences(path: Path) -> list[list[tuple[str, str]]]:
     from nltk.corpus.reader import BracketParseCorpusReader
 
     with nltk_root(path, "treebank/combined/") as root:

@@ -1,7 +1,10 @@
 """Gold trees: of the Penn Treebank sample, and drawn from any grammar."""
 
+from typing import Any
+
 from sklearn.utils import Bunch, check_random_state
 
+from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
 from sklearn_cvb.pcfg.grammar import grammar_from
 from sklearn_cvb.pcfg.sampling import sample_trees
@@ -13,7 +16,9 @@ distributed with NLTK. Empty elements, function tags and indices are removed unl
 non-commercial use."""
 
 
-def make_pcfg_corpus(grammar, n_samples=100, *, longest=40, random_state=None):
+def make_pcfg_corpus(
+    grammar: Any, n_samples: int = 100, *, longest: int = 40, random_state: Seed = None
+) -> tuple[list, list]:
     """Draw sentences and their trees from a grammar.
 
     Parameters
@@ -57,7 +62,9 @@ def make_pcfg_corpus(grammar, n_samples=100, *, longest=40, random_state=None):
     return X.tolist(), trees.tolist()
 
 
-def fetch_treebank_trees(*, data_home=None, download_if_missing=True, clean=True):
+def fetch_treebank_trees(
+    *, data_home: Folder | None = None, download_if_missing: bool = True, clean: bool = True
+) -> Bunch:
     """Load the trees of the Penn Treebank sample.
 
     Sentences come in the order of `fetch_treebank_tagged`; with ``clean=True`` their words are the
@@ -101,7 +108,7 @@ def fetch_treebank_trees(*, data_home=None, download_if_missing=True, clean=True
     return Bunch(data=[tree.leaves() for tree in trees], target=trees, DESCR=DESCRIPTION)
 
 
-def without_traces(tree):
+def without_traces(tree: Any) -> Any:
     """A tree without empty elements, function tags and indices; None if nothing is left.
 
     Parameters

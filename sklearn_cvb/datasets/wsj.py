@@ -1,7 +1,10 @@
 """All Wall Street Journal sentences at hand: the treebank sample, then CoNLL-2000."""
 
+from typing import Any
+
 from sklearn.utils import Bunch
 
+from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.conll2000 import fetch_conll2000
 from sklearn_cvb.datasets.treebank import fetch_treebank_tagged
 
@@ -11,7 +14,9 @@ DESCRIPTION = """Wall Street Journal sentences, tagged.
 by hand), then the 10,948 of CoNLL-2000 (tags by the Brill tagger). For non-commercial use."""
 
 
-def fetch_wsj(*, data_home=None, download_if_missing=True, return_X_y=False):
+def fetch_wsj(
+    *, data_home: Folder | None = None, download_if_missing: bool = True, return_X_y: bool = False
+) -> Any:
     """Load the Penn Treebank sample followed by CoNLL-2000.
 
     Prefixes of this list are the raw-text sizes on which published taggers with a dictionary are
@@ -49,7 +54,10 @@ def fetch_wsj(*, data_home=None, download_if_missing=True, return_X_y=False):
     >>> len(X), sum(map(len, X))  # doctest: +SKIP
     (14862, 353188)
     """
-    places = {"data_home": data_home, "download_if_missing": download_if_missing}
+    places: dict[str, Any] = {
+        "data_home": data_home,
+        "download_if_missing": download_if_missing,
+    }
     first, second = fetch_treebank_tagged(**places), fetch_conll2000(**places)
     data, target = first.data + second.data, first.target + second.target
     if return_X_y:

@@ -5,6 +5,7 @@ import hashlib
 
 from sklearn.utils import Bunch
 
+from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.corpora import ENVIRONMENT_VARIABLE, corpus_folder
 
 DESCRIPTION = """isiZulu verbs, segmented.
@@ -16,7 +17,7 @@ _FILE = "zulu_verbs.tsv"
 _SHA256 = "71ceaf19f0eea126b286ba727df72d5f3bbdfffd495f16fcd4b4c896161b0f02"
 
 
-def fetch_zulu_verbs(*, data_home=None):
+def fetch_zulu_verbs(*, data_home: Folder | None = None) -> Bunch:
     """Load isiZulu verb types, as characters, and their segmentation.
 
     Parameters
@@ -52,7 +53,7 @@ def fetch_zulu_verbs(*, data_home=None):
     return read_segmented(path, DESCRIPTION)
 
 
-def read_segmented(path, description=""):
+def read_segmented(path: Folder, description: str = "") -> Bunch:
     """Read segmented words: a tab-separated file with a head line and three columns.
 
     Parameters

@@ -2,8 +2,9 @@
 
 import math
 import sys
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -33,19 +34,19 @@ class TaggedWord(NamedTuple):
     gold: str | None
 
 
-def missing_packages():
+def missing_packages() -> list[str]:
     """Names of the packages that only the display needs and that are not installed."""
     return [name for name in ("rich", "matplotlib") if not _is_installed(name)]
 
 
-def _is_installed(name):
+def _is_installed(name: str) -> bool:
     try:
         return find_spec(name) is not None
     except (ImportError, ValueError):
         return False
 
 
-def cells(row):
+def cells(row: Row) -> tuple[str, ...]:
     """Text of a row: mean and, in brackets, standard deviation over restarts.
 
     Parameters
@@ -75,18 +76,18 @@ def cells(row):
     )
 
 
-def _spread(accuracies):
+def _spread(accuracies: list[float]) -> str:
     if not accuracies:
         return ""
     mean = f"{100 * np.mean(accuracies):.1f}"
     return f"{mean} ({100 * np.std(accuracies, ddof=1):.2f})" if len(accuracies) > 1 else mean
 
 
-def _per_cent(share):
+def _per_cent(share: float) -> str:
     return "-" if math.isnan(share) else f"{100 * share:.1f}"
 
 
-def compare(words, tags, gold):
+def compare(words: Sequence[Any], tags: Sequence, gold: Sequence) -> list[TaggedWord]:
     """Put words, tags and gold tags together.
 
     Parameters
@@ -113,33 +114,33 @@ class PlainDisplay:
         Whether the table has a column of published figures.
     """
 
-    def __init__(self, has_paper):
+    def __init__(self, has_paper: bool) -> None:
         self.has_paper = has_paper
-        self.incomplete = None
+        self.incomplete: Row | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.say(self._line(_COLUMNS))
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         if self.incomplete is not None and self.incomplete.restarts:
             self.say(self._line(cells(self.incomplete)))
 
-    def say(self, line):
+    def say(self, line: str) -> None:
         """Print a line of text."""
         print(line, flush=True)
 
-    def follow(self, title, n_sweeps):
+    def follow(self, title: str, n_sweeps: int) -> Callable[[], None]:
         """Return what to call after every sweep."""
         return lambda: None
 
-    def show(self, row, is_complete):
+    def show(self, row: Row, is_complete: bool) -> None:
         """Show a row of the table."""
         self.incomplete = None if is_complete else row
         if is_complete:
             self.say(self._line(cells(row)))
 
-    def _line(self, texts):
+    def _line(self, texts: Sequence[str]) -> str:
         columns = [
             f"{text:<{-width}}" if width < 0 else f"{text:>{width}}"
             for text, width in zip(texts, _WIDTHS, strict=True)
@@ -148,7 +149,7 @@ class PlainDisplay:
             del columns[_PAPER]
         return "".join(columns).rstrip()
 
-    def tagged(self, words):
+    def tagged(self, words: Sequence[TaggedWord]) -> None:
         """Print a tagged sentence, a gold tag in brackets where it differs."""
         shown = [f"{w.word}/{w.tag}" + (f"[{w.gold}]" if w.gold else "") for w in words]
         self.say(" ".join(shown))
@@ -163,13 +164,13 @@ class RichDisplay:
         Whether the table has a column of published figures.
     """
 
-    def __init__(self, has_paper):
+    def __init__(self, has_paper: bool) -> None:
         from rich.console import Console
         from rich.live import Live
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         self.has_paper = has_paper
-        self.rows = {}
+        self.rows: dict[str, Row] = {}
         self.console = Console(highlight=False)
         self.progress = Progress(
             TextColumn("{task.description}"),
@@ -181,29 +182,29 @@ class RichDisplay:
         self.task = self.progress.add_task("", total=None, visible=False)
         self.live = Live(console=self.console, get_renderable=self._rendered, refresh_per_second=8)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.live.start(refresh=True)
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.progress.update(self.task, visible=False)
         self.live.stop()
 
-    def say(self, line):
+    def say(self, line: str) -> None:
         """Print a line of text."""
         self.console.print(line, markup=False, soft_wrap=True)
 
-    def follow(self, title, n_sweeps):
+    def follow(self, title: str, n_sweeps: int) -> Callable[[], None]:
         """Begin a progress bar, and return what to call after every sweep."""
         self.progress.reset(self.task, description=title, total=n_sweeps, completed=0, visible=True)
         self.live.refresh()
         return lambda: self.progress.advance(self.task)
 
-    def show(self, row, is_complete):
+    def show(self, row: Row, is_complete: bool) -> None:
         """Show a row of the table, complete or not."""
         self.rows[row.name] = row
 
-    def _rendered(self):
+    def _rendered(self) -> Any:
         from rich.console import Group
         from rich.table import Table
 
@@ -218,7 +219,7 @@ class RichDisplay:
             table.add_row(*texts)
         return Group(table, self.progress)
 
-    def tagged(self, words):
+    def tagged(self, words: Sequence[TaggedWord]) -> None:
         """Print a tagged sentence in colour, a gold tag on red where it differs."""
         from rich.text import Text
 
@@ -234,7 +235,7 @@ class RichDisplay:
         self.console.print(line)
 
 
-def display_for(has_paper):
+def display_for(has_paper: bool) -> PlainDisplay | RichDisplay:
     """The display that suits the standard output.
 
     Parameters

@@ -3,6 +3,7 @@
 import math
 import threading
 import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -57,11 +58,11 @@ class Settings(NamedTuple):
     jobs: int
     seed: int
 
-    def sweeps(self, name):
+    def sweeps(self, name: str) -> int:
         """Number of sweeps of an algorithm."""
         return self.gibbs_sweeps if name == "gibbs" else self.max_iter
 
-    def concentrations(self, name):
+    def concentrations(self, name: str) -> tuple[float, float]:
         """(alpha, beta) of an algorithm: those given, else those known to do well."""
         alpha = 0.0 if name == "em" else 1.0
         beta = [value for least, value in _BETAS[name] if self.min_count >= least][-1]
@@ -116,44 +117,52 @@ class Watch:
         Time spent on measuring.
     """
 
-    def __init__(self, on_sweep, stop, y=None, due=()):
+    def __init__(
+        self,
+        on_sweep: Callable[[], object],
+        stop: threading.Event,
+        y: list | None = None,
+        due: Iterable[int] = (),
+    ) -> None:
         self.on_sweep = on_sweep
         self.stop = stop
         self.y = y
         self.due = frozenset(due)
-        self.sweeps, self.accuracies, self.seconds = [], [], 0.0
+        self.sweeps: list[int] = []
+        self.accuracies: list[float] = []
+        self.seconds = 0.0
         self._is_due, self._begin = False, 0.0
 
-    def setup(self, estimator, context):
+    def setup(self, estimator: Any, context: Any) -> None:
         """Nothing to prepare."""
 
-    def teardown(self, estimator, context):
+    def teardown(self, estimator: Any, context: Any) -> None:
         """Nothing to clear away."""
 
-    def on_fit_task_begin(self, estimator, context):
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Note whether and when the measuring of a sweep begins."""
         self._is_due = context.task_name == "sweep" and context.task_id in self.due
         self._begin = perf_counter()
 
     @property
-    def on_fit_task_end(self):
+    def on_fit_task_end(self) -> Callable:
         """The hook; it asks for the fitted estimator, which costs a decoding, only when due."""
         return self._measure if self._is_due else self._count
 
-    def _count(self, estimator, context):
+    def _count(self, estimator: Any, context: Any) -> bool:
         if context.task_name == "sweep":
             self.on_sweep()
         return self.stop.is_set()
 
-    def _measure(self, estimator, context, *, fitted_estimator=None):
+    def _measure(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> bool:
         self._is_due = False
         self.sweeps.append(context.task_id + 1)
-        self.accuracies.append(token_accuracy(self.y, fitted_estimator.labels_))
+        self.accuracies.append(token_accuracy(self.y or [], fitted_estimator.labels_))
         self.seconds += perf_counter() - self._begin
         return self._count(estimator, context)
 
 
-def tagger_for(name, text, settings):
+def tagger_for(name: str, text: Text, settings: Settings) -> Any:
     """An unfitted tagger.
 
     Parameters
@@ -181,7 +190,7 @@ def tagger_for(name, text, settings):
     )
 
 
-def warm_up(name, text, settings):
+def warm_up(name: str, text: Text, settings: Settings) -> None:
     """Fit a few sentences for one sweep, so that no timing holds a compilation."""
     tagger = tagger_for(name, text, settings._replace(max_iter=1, gibbs_sweeps=1))
     with warnings.catch_warnings():
@@ -189,7 +198,9 @@ def warm_up(name, text, settings):
         tagger.set_params(handle_unknown="error").fit(text.X[:3])
 
 
-def run_restarts(name, text, settings, on_sweep):
+def run_restarts(
+    name: str, text: Text, settings: Settings, on_sweep: Callable[[], object]
+) -> Iterator[Restart]:
     """Fit an algorithm from several random starts, on `settings.jobs` threads.
 
     Parameters
@@ -217,7 +228,14 @@ def run_restarts(name, text, settings, on_sweep):
         stop.set()
 
 
-def _restart(name, text, settings, index, on_sweep, stop):
+def _restart(
+    name: str,
+    text: Text,
+    settings: Settings,
+    index: int,
+    on_sweep: Callable[[], object],
+    stop: threading.Event,
+) -> Restart:
     tagger = tagger_for(name, text, settings)
     tagger.set_params(handle_unknown="error", random_state=settings.seed + index)
     due = measured_sweeps(settings.sweeps(name)) if index == 0 else ()
@@ -229,14 +247,14 @@ def _restart(name, text, settings, index, on_sweep, stop):
     return Restart(accuracy, seconds, (watch.sweeps, watch.accuracies))
 
 
-def measured_sweeps(n_sweeps):
+def measured_sweeps(n_sweeps: int) -> Collection[int]:
     """Sweeps after which the accuracy is measured: all, or closest together in the beginning."""
     if n_sweeps <= _MEASURED_SWEEPS:
         return range(n_sweeps)
     return (np.unique(np.geomspace(1, n_sweeps, _MEASURED_SWEEPS).astype(int)) - 1).tolist()
 
 
-def hold_out(split):
+def hold_out(split: tuple[Text, list, list]) -> HeldOut:
     """Note which held-out words the training sentences have.
 
     Parameters
@@ -253,7 +271,9 @@ def hold_out(split):
     return HeldOut(training, X, y, [[word in words for word in sentence] for sentence in X])
 
 
-def tag_unseen(name, held_out, settings, on_sweep):
+def tag_unseen(
+    name: str, held_out: HeldOut, settings: Settings, on_sweep: Callable[[], object]
+) -> Unseen:
     """Learn from the training sentences, and tag and foresee those held out.
 
     Parameters
@@ -282,7 +302,7 @@ def tag_unseen(name, held_out, settings, on_sweep):
     )
 
 
-def _accuracy_where(known, held_out, predicted):
+def _accuracy_where(known: bool, held_out: HeldOut, predicted: Any) -> float:
     gold = [
         [tag if is_known is known else None for tag, is_known in zip(*row, strict=True)]
         for row in zip(held_out.y, held_out.is_known, strict=True)

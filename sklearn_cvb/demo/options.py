@@ -2,13 +2,15 @@
 
 import argparse
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from sklearn_cvb.demo.experiment import ALGORITHMS, Settings
-from sklearn_cvb.demo.text import FETCHERS, load_text
+from sklearn_cvb.demo.text import FETCHERS, Text, load_text
 
 
-def command_line():
+def command_line() -> argparse.ArgumentParser:
     """The parser of the main job's options."""
     parser = argparse.ArgumentParser(
         prog="python -m sklearn_cvb",
@@ -67,7 +69,7 @@ def command_line():
     return parser
 
 
-def read_settings(parser, options):
+def read_settings(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Settings:
     """How to fit, or an exit that says which options contradict."""
     if not Path(options.output).resolve().parent.is_dir():
         parser.error(f"--output {options.output}: there is no such folder")
@@ -88,7 +90,7 @@ def read_settings(parser, options):
     )
 
 
-def read_text(parser, options):
+def read_text(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Text:
     """The text to learn from, or an exit that says what is wrong with the options."""
     try:
         return load_text(
@@ -98,7 +100,9 @@ def read_text(parser, options):
         parser.error(str(error))
 
 
-def _number(text, convert, is_allowed, demand):
+def _number(
+    text: str, convert: Callable[[str], Any], is_allowed: Callable[[Any], bool], demand: str
+) -> Any:
     try:
         value = convert(text)
     except ValueError:
@@ -108,23 +112,23 @@ def _number(text, convert, is_allowed, demand):
     return value
 
 
-def _positive(text):
+def _positive(text: str) -> int:
     return _number(text, int, lambda n: n > 0, "a positive integer")
 
 
-def _natural(text):
+def _natural(text: str) -> int:
     return _number(text, int, lambda n: 0 <= n < 2**31, "an integer from 0 to 2**31 - 1")
 
 
-def _jobs(text):
+def _jobs(text: str) -> int:
     return _number(text, int, lambda n: n != 0, "a number of threads (-1 for all cores)")
 
 
-def _concentration(text):
+def _concentration(text: str) -> float:
     return _number(text, float, lambda x: 0 <= x < math.inf, "a number from 0 up")
 
 
-def _algorithms(text):
+def _algorithms(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     wrong = [name for name in names if name not in ALGORITHMS]
     if wrong:
@@ -134,7 +138,7 @@ def _algorithms(text):
     return list(dict.fromkeys(names))
 
 
-def _concentrations(text):
+def _concentrations(text: str) -> dict[str, float]:
     """Concentrations by algorithm; "cvb" stands for both of its forms."""
     if "=" not in text:
         return dict.fromkeys(ALGORITHMS, _concentration(text))

@@ -31,7 +31,9 @@ _BY_MIN_COUNT = {
 }
 
 
-def published_accuracies(corpus, n_sentences, is_whole, min_count):
+def published_accuracies(
+    corpus: str, n_sentences: int, is_whole: bool, min_count: int
+) -> dict[str, Published]:
     """The paper's accuracies for an experiment, where it reports one of that kind.
 
     Parameters

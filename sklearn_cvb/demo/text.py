@@ -1,7 +1,10 @@
 """The text of the main job: raw sentences, a tag dictionary, and gold tags to score by."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -17,6 +20,10 @@ from sklearn_cvb.datasets import (
     read_word_tag,
 )
 from sklearn_cvb.dictionary import tag_dictionary_from, tags_in
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
 
 FETCHERS = {
     "treebank": fetch_treebank_tagged,
@@ -62,7 +69,9 @@ class Ambiguity(NamedTuple):
     random_choice: float
 
 
-def load_text(corpus, data_home, n_sentences, min_count, seed):
+def load_text(
+    corpus: str | None, data_home: str | None, n_sentences: int | None, min_count: int, seed: int
+) -> Text:
     """Read or generate sentences and build their dictionary.
 
     Parameters
@@ -106,14 +115,15 @@ def load_text(corpus, data_home, n_sentences, min_count, seed):
     return text
 
 
-def _lexicon():
+def _lexicon() -> Iterable[tuple[str, tuple[str, ...]]]:
     return pocket_english_dictionary().items()
 
 
-def _from_corpus(corpus, data_home, n_sentences, min_count):
-    name, whole = corpus, None
+def _from_corpus(
+    corpus: str, data_home: str | None, n_sentences: int | None, min_count: int
+) -> Text:
     if corpus in FETCHERS:
-        whole = FETCHERS[corpus](data_home=data_home)
+        name, whole = corpus, FETCHERS[corpus](data_home=data_home)
     else:
         name, whole = Path(corpus).name, _read_file(Path(corpus))
     if n_sentences is not None and n_sentences > len(whole.data):
@@ -125,14 +135,14 @@ def _from_corpus(corpus, data_home, n_sentences, min_count):
     return Text(name, X, y, dictionary, len(X) == len(whole.data))
 
 
-def _read_file(path):
+def _read_file(path: Path) -> Bunch:
     if not path.is_file():
         names = ", ".join(FETCHERS)
         raise OSError(f"no file {str(path)!r}, and the named corpora are {names}")
     return read_conllu(path) if path.suffix == ".conllu" else read_word_tag(path)
 
 
-def split_text(text, min_count, seed):
+def split_text(text: Text, min_count: int, seed: int) -> tuple[Text, list, list]:
     """Hold out a tenth of the sentences; the dictionary is of the other nine tenths alone.
 
     Parameters
@@ -154,7 +164,7 @@ def split_text(text, min_count, seed):
     return text._replace(X=X, y=y, dictionary=dictionary, is_whole=False), held_out, gold
 
 
-def ambiguity(text):
+def ambiguity(text: Text) -> Ambiguity:
     """Measure how much the dictionary leaves open in the text.
 
     Parameters
@@ -172,7 +182,7 @@ def ambiguity(text):
         len(words),
         len(set(words)),
         n_tags,
-        n_legal.mean(),
-        np.mean(n_legal > 1),
-        np.mean(1 / n_legal),
+        float(n_legal.mean()),
+        float(np.mean(n_legal > 1)),
+        float(np.mean(1 / n_legal)),
     )

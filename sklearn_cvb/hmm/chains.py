@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.hmm.parameters import empty_counts, log_weights, posterior_mean
-from sklearn_cvb.hmm.sampling import count_slots, slots_of
+from sklearn_cvb.hmm.gibbs_sweeps import counts_of_path, slots_of
+from sklearn_cvb.hmm.parameters import log_weights, posterior_mean
 from sklearn_cvb.hmm.summaries import mixture_intervals
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
@@ -260,10 +260,7 @@ class ChainsMixin:
     def _sample_counts(self, path):
         """Counts of one kept sample, the unknown item's as `handle_unknown` says."""
         problem = self._training
-        counts = empty_counts(problem.cells)
-        slots = np.empty(len(path), np.int32)
-        slots_of(problem.lattice, path.astype(np.int32), slots)
-        count_slots(problem.lattice, problem.corpus.starts, slots, counts)
+        counts = counts_of_path(problem, slots_of(problem.lattice, path))
         return self._with_rare(counts, problem)
 
     def _sample_prior(self, row):

@@ -2,83 +2,26 @@
 
 import warnings
 from numbers import Integral
-from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import dirichlet
-from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.concentrations import Concentrations, learn, presence
-from sklearn_cvb.hmm.first_units import first_batches, first_units, product_units
-from sklearn_cvb.hmm.leave_out import leave_out_score, update_units
-from sklearn_cvb.hmm.leave_out_batches import (
-    Batches,
-    batches_for,
-    count_batches,
-    largest_share,
-    leave_batch_out_score,
-    update_batches,
-)
-from sklearn_cvb.hmm.parameters import Prior
-from sklearn_cvb.hmm.units import (
-    Absence,
-    Floor,
-    Tally,
-    Units,
-    by_token,
-    count_units,
-    counts_of,
-    floor_of,
-    full_absence,
-    no_absence,
-    tally_of,
+from sklearn_cvb.hmm.batches import largest_share
+from sklearn_cvb.hmm.collapsed import (
+    as_sequences,
+    first_state,
+    learned,
+    leave_out_score,
+    posterior_of,
+    sweep_by_sequence,
+    sweep_by_token,
+    under,
 )
 from sklearn_cvb.kernels.chain.decoding import best_states
-from sklearn_cvb.kernels.chain.leave_token_out import sweep_tokens, track_absence
-from sklearn_cvb.kernels.chain.leave_token_out_second_order import sweep_second_order
-from sklearn_cvb.run_lists import lists_for
 from sklearn_cvb.validation import Interval, InvalidParameterError, Options, StrOptions
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
-# Every so many sweeps counts are rebuilt from the posteriors, so that rounding does not build up.
-_REBUILT = 20
-
-
-class CVBState(NamedTuple):
-    """What CVB carries between sweeps: posteriors, and the counts they sum to.
-
-    `tally` are the counts, with the prior added unless tokens are left out. Nothing in it is below
-    `floor`, the prior alone. `posterior` is in the units' layout and `pairs` holds their pair
-    marginals; the token update uses neither `pairs` nor `right`. `batches` is None where one unit
-    is left out at a time. `left_out` tells what is: `update`, `block_length` and `batch_size`.
-    """
-
-    tally: Tally
-    prior: Prior
-    floor: Floor
-    concentrations: Concentrations
-    weights: None
-    unexplained: np.ndarray
-    n_sweeps: int
-    units: Units
-    posterior: np.ndarray
-    pairs: np.ndarray
-    right: np.ndarray
-    absence: Absence
-    batches: Batches | None
-    left_out: tuple
-
-    @property
-    def counts(self):
-        """The expected counts (HMMCounts)."""
-        return counts_of(self.tally, _added(self.left_out, self.prior))
-
-
-def _added(left_out, prior):
-    """The prior that the tally of a state holds: none if tokens are left out."""
-    return None if left_out[0] == "token" else prior
 
 
 class CVBHMM(BaseHMM):
@@ -262,7 +205,8 @@ class CVBHMM(BaseHMM):
     @property
     def _left_out(self):
         """What is left out at a time."""
-        return self.update, self.block_length, self.batch_size
+        learns = self.batch_size > 1 and "auto" in (self.alpha, self.beta)
+        return self.update, self.block_length, self.batch_size, learns
 
     @property
     def _default_start(self):
@@ -289,48 +233,13 @@ class CVBHMM(BaseHMM):
                 "topology rules out a probability: use update='sequence'"
             )
 
-    def _problem(self, X, y):
-        problem = super()._problem(X, y)
-        if self.update == "token" or self.batch_size > 1:
-            return problem
-        longest = np.diff(problem.corpus.starts).max()
-        is_cut = self.block_length is not None and self.block_length < longest
-        return problem._replace(lists=lists_for(problem, kept=not is_cut))
-
     def _start(self, problem, rng):
         """First posteriors and their counts."""
         self._check_blocks(problem)
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
         start = self._starting_point(problem, prior, rng)
-        by_token = self.update == "token"
-        batches = None if self.batch_size == 1 else batches_for(problem, self.batch_size)
-        if batches is not None:
-            units, posterior, pairs = first_batches(problem, start, batches)
-            counts = count_batches(batches, units, problem, posterior, pairs)
-        else:
-            if by_token:
-                entries = starting.posterior_of(start, problem)
-                units, posterior, pairs = product_units(problem, entries, None)
-            else:
-                units, posterior, pairs = first_units(problem, start, self.block_length)
-            counts = count_units(units, problem, posterior, pairs)
-        return CVBState(
-            tally_of(counts, _added(self._left_out, prior), problem.cells),
-            prior,
-            floor_of(prior),
-            concentrations,
-            None,
-            np.empty(0, np.intp),
-            0,
-            units,
-            posterior,
-            np.empty(0) if by_token else pairs,
-            np.ones((len(units.begin) if units.borrowed.any() else 1, problem.cells.n_states)),
-            no_absence(),
-            batches,
-            self._left_out,
-        )
+        return first_state(problem, start, prior, concentrations, self._left_out)
 
     def _check_blocks(self, problem):
         """Warn where leaving out a sequence leaves little to learn from."""
@@ -360,51 +269,17 @@ class CVBHMM(BaseHMM):
 
     def _with_parameters_of_now(self, state, problem):
         asked = super()._with_parameters_of_now(state, problem)
-        return self._under(asked.concentrations, state, problem.cells)
-
-    def _under(self, concentrations, state, cells):
-        """A state under other concentrations."""
-        prior, tally = self._priors(cells, concentrations), state.tally
-        # Under the same prior not a digit changes: a fit goes on as if it had never stopped.
-        if not all(map(np.array_equal, prior, state.prior)):
-            tally = tally_of(state.counts, _added(state.left_out, prior), cells)
-        return state._replace(
-            tally=tally,
-            prior=prior,
-            floor=floor_of(prior),
-            concentrations=concentrations,
-        )
-
-    def _learned(self, state, cells):
-        """The state after one step of the concentrations that are learned.
-
-        The step needs to know which counts are absent: a fit that goes on and now learns what was
-        fixed before looks for that first.
-        """
-        if state.absence.start.size:
-            counts = state.counts
-            concentrations = learn(
-                state.concentrations,
-                counts,
-                cells,
-                state.n_sweeps,
-                dirichlet.fixed_point,
-                lambda: presence(counts, state.absence, cells),
-            )
-            state = self._under(concentrations, state, cells)
-        return state._replace(absence=full_absence(cells))
+        return under(asked.concentrations, asked.prior, state, problem.cells)
 
     def _sweep(self, state, problem, rng):
         if state.concentrations.learned:
-            state = self._learned(state, problem.cells)
-        else:
-            state = state._replace(absence=no_absence())
+            concentrations = learned(state, problem)
+            prior = self._priors(problem.cells, concentrations)
+            state = under(concentrations, prior, state, problem.cells)
         state = state._replace(n_sweeps=state.n_sweeps + 1)
         if self.update == "token":
-            return _sweep_tokens(state, problem, self.order)
-        update = update_units if state.batches is None else update_batches
-        tally, value = update(state, problem, state.n_sweeps % _REBUILT == 0)
-        return state._replace(tally=tally), value
+            return sweep_by_token(state, problem, self.order)
+        return sweep_by_sequence(state, problem)
 
     def _ranked(self, fit, problem):
         fit = super()._ranked(fit, problem)
@@ -415,22 +290,17 @@ class CVBHMM(BaseHMM):
 
     def _objective(self, fit, problem):
         """The leave-one-out score, in a pass of its own with all counts frozen."""
-        state = fit.state
-        if state.batches is not None:
-            return leave_batch_out_score(state, problem)
-        lengths = np.diff(problem.corpus.starts)
-        window = self.block_length
-        if window is None and self.update == "token" and 2 * lengths.max() > lengths.sum():
-            window = _SCORE_WINDOW
+        state, lengths = fit.state, np.diff(problem.corpus.starts)
         if self.update == "token":
-            units, posterior, pairs = product_units(problem, state.posterior, window)
-        else:
-            units, posterior, pairs = state.units, state.posterior, state.pairs
-        return leave_out_score(units, problem, state.counts, state.prior, posterior, pairs)
+            window = self.block_length
+            if window is None and 2 * lengths.max() > lengths.sum():
+                window = _SCORE_WINDOW
+            state = as_sequences(state, problem, window)
+        return leave_out_score(state, problem)
 
     def _posterior(self, state, problem):
         """The last q(z_t) of every (token, state) entry."""
-        return by_token(state.units, problem.lattice.count, state.posterior)
+        return posterior_of(state)
 
     def _label_path(self, state, problem):
         """The state with the largest q(z_t)."""
@@ -440,18 +310,3 @@ class CVBHMM(BaseHMM):
 
     def _fitted_by_algorithm(self, best, problem):
         return {"loo_score_": best.objective}
-
-
-def _sweep_tokens(state, problem, order):
-    """Algorithm 1; the value is the mean log normaliser per token."""
-    cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
-    tables, prior = state.tally, state.floor
-    if order == 2:
-        total = sweep_second_order(tables, prior, lattice, starts, state.posterior)
-    else:
-        near, (result, mass) = np.zeros((5, cells.n_states)), np.empty((2, cells.n_states))
-        total = sweep_tokens(tables, prior, lattice, starts, state.posterior, near, result, mass)
-    if state.absence.start.size:
-        track_absence(lattice, starts, state.posterior, state.absence)
-    counts = starting.counts_from_marginals(problem, state.posterior)
-    return state._replace(tally=tally_of(counts, None, cells)), total / problem.corpus.n_observed

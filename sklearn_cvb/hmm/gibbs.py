@@ -2,9 +2,7 @@
 or with the parameters (Gao and Johnson 2008).
 """
 
-import math
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
 
@@ -12,28 +10,28 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of
 from sklearn_cvb.hmm.concentrations import learn
-from sklearn_cvb.hmm.gibbs_sweeps import SWEEPS, GibbsState, first_slots
-from sklearn_cvb.hmm.parameters import (
-    HMMCounts,
-    empty_counts,
-    posterior_mean,
-)
-from sklearn_cvb.hmm.sampling import (
+from sklearn_cvb.hmm.gibbs_sweeps import (
+    SWEEPS,
+    GibbsState,
+    Samples,
     add_frequencies,
-    count_slots,
+    counts_of_path,
+    first_slots,
     log_joint,
     scan_for,
 )
+from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import n_entries
-from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
+from sklearn_cvb.sampling import SamplerMixin, no_averages
+from sklearn_cvb.validation import InvalidParameterError, StrOptions
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
 
 
-class GibbsHMM(ChainsMixin, BaseHMM):
+class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
     """Hidden Markov model learned by Gibbs sampling.
 
     With `update="token"` a sweep draws the state of each token anew, given those of all others:
@@ -166,10 +164,9 @@ class GibbsHMM(ChainsMixin, BaseHMM):
 
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseHMM._parameter_constraints,
+        **SamplerMixin._parameter_constraints,
         "update": [StrOptions({"token", "sequence", "parameter"})],
         "temperatures": [tuple, None],
-        "n_burn_in": [Interval(Integral, 0, None, closed="left"), None],
-        "thin": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -219,16 +216,6 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_parameters(self):
-        super()._check_parameters()
-        if self.temperatures is not None and not (
-            len(self.temperatures) == 2
-            and all(isinstance(t, Real) and 0 < t < math.inf for t in self.temperatures)
-        ):
-            raise ValueError(
-                f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
-            )
-
     def _check_topology(self, topology):
         if self.update == "token" and topology is not None and not topology.tied:
             raise InvalidParameterError(
@@ -236,51 +223,27 @@ class GibbsHMM(ChainsMixin, BaseHMM):
                 "topology allows: use update='sequence' or 'parameter'"
             )
 
-    def _schedule(self, problem):
-        return super()._schedule(problem)._replace(tol=0.0)
-
-    def _start(self, problem, rng):
+    def _start(self, problem, rng) -> GibbsState:
+        """A path drawn from where `init` says."""
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
-        start = self._starting_point(problem, prior, rng)
-        lattice, starts = problem.lattice, problem.corpus.starts
-        slots = first_slots(problem, prior, start, rng)
-        counts = empty_counts(problem.cells)
-        count_slots(lattice, starts, slots, counts)
-        zeros = empty_counts(problem.cells)
+        slots = first_slots(problem, prior, self._starting_point(problem, prior, rng), rng)
+        counts = counts_of_path(problem, slots)
+        by_token = self.update == "token"
+        samples = Samples(np.zeros(n_entries(problem.lattice)), no_averages(counts, counts), [], [])
         return GibbsState(
-            scan_for(lattice, starts),
-            lattice.state[slots],
             slots,
             counts,
             prior,
             concentrations,
-            None,
-            np.empty(0, np.intp),
             0,
-            np.zeros(n_entries(lattice)),
-            zeros,
-            Weights(*(table.copy() for table in zeros)),
-            [],
-            [],
-            0,
-            0,
+            scan_for(problem.lattice, problem.corpus.starts) if by_token else None,
+            samples,
+            np.zeros(2, np.int64),
         )
 
-    def _temperature(self, n_sweeps):
-        """Temperature of a sweep: linear over `max_iter` sweeps, then the last one."""
-        if self.temperatures is None:
-            return 1.0
-        first, last = self.temperatures
-        share = min(1.0, n_sweeps / max(1, self.max_iter - 1))
-        return first + share * (last - first)
-
-    def _n_burn_in(self):
-        if self.n_burn_in is not None:
-            return min(self.n_burn_in, self.max_iter - 1)
-        return self.max_iter // 2 if self.temperatures is None else self.max_iter * 9 // 10
-
-    def _sweep(self, state, problem, rng):
+    def _sweep(self, state, problem, rng) -> tuple[GibbsState, float]:
+        """Concentrations, then all states; the value is log p(x, z | alpha, beta)."""
         cells = problem.cells
         concentrations = learn(
             state.concentrations, state.counts, cells, state.n_sweeps, dirichlet.fixed_point
@@ -289,21 +252,17 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         if concentrations is not state.concentrations:
             prior = self._priors(cells, concentrations)
         temperature = self._temperature(state.n_sweeps)
-        slots, path, counts, n_accepted, n_proposed = SWEEPS[self.update](
-            state, problem, prior, temperature, rng
-        )
+        slots, counts, proposals = SWEEPS[self.update](state, problem, prior, temperature, rng)
         value = log_joint(counts, prior, cells)
         state = state._replace(
-            path=path,
             slots=slots,
             counts=counts,
             prior=prior,
             concentrations=concentrations,
             n_sweeps=state.n_sweeps + 1,
-            n_accepted=state.n_accepted + n_accepted,
-            n_proposed=state.n_proposed + n_proposed,
+            proposals=state.proposals + proposals,
         )
-        return self._remember(state, problem, value), value
+        return state._replace(samples=self._remembered(state, problem, value)), value
 
     def _with_parameters_of_now(self, state, problem):
         """The state, or None under another prior: samples of two posteriors are not averaged."""
@@ -311,39 +270,36 @@ class GibbsHMM(ChainsMixin, BaseHMM):
         same = asked.concentrations == state.concentrations and all(
             map(np.array_equal, asked.prior, state.prior)
         )
-        return state if same else None
-
-    def _remember(self, state, problem, value):
-        """Add the sample, whose log joint probability is `value`, to the sums it belongs to."""
-        done = state.n_sweeps - 1
-        if done >= self.max_iter * 9 // 10:
-            add_frequencies(problem.lattice, state.slots, state.frequency)
-        burn_in = self._n_burn_in()
-        is_kept = done >= burn_in and (done - burn_in) % self.thin == 0
-        alpha, beta = state.concentrations.alpha, state.concentrations.beta
-        state.trace.append(Draw(value, alpha, beta, _n_occupied(state.counts), is_kept))
-        if is_kept:
-            means = posterior_mean(
-                self._with_rare(state.counts, problem), state.prior, problem.cells
-            )
-            for total, table in zip(state.count_sum, state.counts, strict=True):
-                total += table
-            for total, table in zip(state.mean_sum, means, strict=True):
-                total += table
-            path = None
-            if self.temperatures is None:
-                path = state.path.astype(_path_type(problem))
-            state.kept.append(path)
+        if not same:
+            return None
+        if self.update == "token" and state.scan is None:
+            return state._replace(scan=scan_for(problem.lattice, problem.corpus.starts))
         return state
 
-    def _objective(self, fit, problem):
-        """Mean of log p(x, z) over the last tenth of the sweeps."""
-        tail = max(1, len(fit.history) // 10)
-        return float(np.mean(fit.history[-tail:]))
+    def _remembered(self, state, problem, value) -> Samples:
+        """What is remembered of the chain, with its last path of log joint probability `value`."""
+        frequency, averages, paths, trace = state.samples
+        done = state.n_sweeps - 1
+        if done >= self._late:
+            add_frequencies(problem.lattice, state.slots, frequency)
+        is_kept = self._is_kept(done)
+        alpha, beta = state.concentrations.alpha, state.concentrations.beta
+        trace.append(Draw(value, alpha, beta, _n_occupied(state.counts), is_kept))
+        if is_kept:
+            averages = averages.plus(state.counts, self._sample_means(state, problem))
+            if self.temperatures is None:
+                states = problem.lattice.state[state.slots]
+                # The smallest integer type for states: samples are the largest part of a fit.
+                paths.append(states.astype(np.min_scalar_type(-problem.cells.n_states)))
+        return Samples(frequency, averages, paths, trace)
+
+    def _sample_means(self, state, problem):
+        """Posterior means given one sample."""
+        return posterior_mean(self._with_rare(state.counts, problem), state.prior, problem.cells)
 
     def _posterior(self, state, problem):
         """How often each state was sampled in the last tenth of the sweeps."""
-        frequency = state.frequency
+        frequency = state.samples.frequency
         if not frequency.any():
             frequency = frequency.copy()
             add_frequencies(problem.lattice, state.slots, frequency)
@@ -357,33 +313,31 @@ class GibbsHMM(ChainsMixin, BaseHMM):
 
     def _final_counts(self, state):
         """Mean counts of the kept samples."""
-        if not state.kept:
-            return state.counts
-        return HMMCounts(*(table / len(state.kept) for table in state.count_sum))
+        averages = state.samples.averages
+        return HMMCounts(*averages.mean_counts()) if averages.n_kept else state.counts
 
     def _fitted_by_algorithm(self, best, problem):
         state = best.state
-        if state.kept:
-            means = Weights(*(table / len(state.kept) for table in state.mean_sum))
+        _, averages, paths, trace = state.samples
+        if averages.n_kept:
+            means = Weights(*averages.mean_means())
         else:
-            means = posterior_mean(
-                self._with_rare(state.counts, problem), state.prior, problem.cells
-            )
-        has_samples = self.temperatures is None and state.kept
-        kept = [(draw.alpha, draw.beta) for draw in state.trace if draw.is_kept]
-        rate = state.n_accepted / state.n_proposed if state.n_proposed else 1.0
+            means = self._sample_means(state, problem)
+        kept = [(draw.alpha, draw.beta) for draw in trace if draw.is_kept]
+        accepted, proposed = state.proposals.tolist()
         return {
-            "samples_": np.array(state.kept) if has_samples else None,
-            "acceptance_rate_": rate,
+            "samples_": np.array(paths) if paths else None,
+            "acceptance_rate_": accepted / proposed if proposed else 1.0,
             "_means": means,
-            "_training": problem if has_samples else None,
-            "_sample_concentrations": np.array(kept) if has_samples else None,
+            "_training": problem if paths else None,
+            "_sample_concentrations": np.array(kept) if paths else None,
         }
 
     def _fitted(self, fits, problem):
         chains = None
         if self.temperatures is None:
-            chains = chains_of([fit.state.trace for fit in fits], self._n_burn_in())
+            traces = [fit.state.samples.trace for fit in fits]
+            chains = chains_of(traces, self._n_burn_in())
         return super()._fitted(fits, problem) | {"chains_": chains}
 
     def _keep(self, fitted, why):
@@ -408,8 +362,3 @@ class GibbsHMM(ChainsMixin, BaseHMM):
 def _n_occupied(counts):
     """Number of states that have a token."""
     return int(np.count_nonzero(counts.start + counts.transition.sum(axis=0)))
-
-
-def _path_type(problem):
-    """The smallest integer type for states."""
-    return np.min_scalar_type(-problem.cells.n_states)

@@ -1,65 +1,140 @@
-"""Where a chain begins, what it carries, and one sweep of each of the three samplers."""
+"""Sampling the states of hidden Markov models: where a chain begins, and one sweep of each sampler.
 
+A sampled path is kept as the slot of every token in the lattice: its state is
+``lattice.state[slot]``, its emission cell ``lattice.cell[slot]``.
+"""
+
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.concentrations import Concentrations
-from sklearn_cvb.hmm.parameter_sampling import sweep_parameters
-from sklearn_cvb.hmm.parameters import (
-    HMMCounts,
-    Prior,
-    log_weights,
-    posterior_mean,
-)
-from sklearn_cvb.hmm.sampling import (
-    Scan,
-    counts_of,
-    draw_slots,
-    slots_of,
-    sweep_gibbs,
-)
-from sklearn_cvb.hmm.sequence_sampling import sweep_by_sequence
-from sklearn_cvb.hmm.start import counts_from_marginals
-from sklearn_cvb.hmm.units import tally_of
-from sklearn_cvb.kernels.chain.decoding import sample_paths
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean
+from sklearn_cvb.hmm.start import Start, counts_from_marginals
+from sklearn_cvb.hmm.tallies import tally_of
 from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.gibbs_sequences import Proposal, Urn, decide, resample_sequences
+from sklearn_cvb.kernels.chain.gibbs_tokens import Path, Visits, draw_tokens, resample_tokens
+from sklearn_cvb.kernels.chain.path_drawing import (
+    Room,
+    Stretches,
+    draw_stretch_in_logs,
+    draw_stretches,
+)
+from sklearn_cvb.kernels.chain.runs import Factors
+from sklearn_cvb.kernels.chain.tally import Tally
+from sklearn_cvb.lattice import Problem
+from sklearn_cvb.sampling import Averages, draw_rows
+
+# Tokens that are grouped by their number of states: few enough to stay in the cache.
+_CHUNK = 8192
+# Random numbers drawn at a time.
+_BLOCK = 1 << 18
+# Above this temperature handicaps are made relative, lest they leave the range of float64.
+_HOTTEST = 10.0
+# Above this prior a count can no longer be read off the sum of both.
+_LARGEST_PRIOR = 2.0**40
+# A rest of prior mass below this share of its row is rounding.
+_ROUNDING = 1e-12
+
+
+class Scan(NamedTuple):
+    """The tokens that have a choice, in the order in which a sweep by token visits them.
+
+    Within each chunk of neighbouring tokens those with two states come first, then those with
+    three, and so on, each from left to right: the processor foresees loops of equal length, and
+    seldom waits for the state of the token before. Any fixed order leaves the posterior invariant.
+    Where all tokens have equally many states it is from left to right.
+
+    Attributes
+    ----------
+    token : ndarray of shape (n_visits,), int32
+    border : ndarray of shape (n_visits,), int8
+        1 for the first token of a sequence, 2 for the last, 3 for the only one, 0 for others.
+    blocks : ndarray of shape (n_blocks + 1,), int64
+        Visits for which random numbers are drawn together, as offsets.
+    """
+
+    token: np.ndarray
+    border: np.ndarray
+    blocks: np.ndarray
+
+
+class Samples(NamedTuple):
+    """What is remembered of a chain; all but `averages` grows in place.
+
+    Attributes
+    ----------
+    frequency : ndarray of shape (n_entries,)
+        How often each (token, state) entry was sampled in the last tenth of the sweeps.
+    averages : Averages
+        Of the kept samples.
+    paths : list
+        The states of each kept sample; empty with annealing.
+    trace : list of Draw
+        One for every sweep.
+    """
+
+    frequency: np.ndarray
+    averages: Averages
+    paths: list
+    trace: list
 
 
 class GibbsState(NamedTuple):
-    """What the sampler carries: the current path, and sums over the samples kept so far.
+    """What a chain carries from sweep to sweep.
 
-    `path` and `slots` hold the sampled path (see `sklearn_cvb.hmm.sampling`); `frequency` counts,
-    for every (token, state) entry, how often it was sampled in the last tenth of the sweeps.
-    `trace` has a `Draw` for every sweep.
+    Attributes
+    ----------
+    slots : ndarray of shape (n_tokens,), int32
+        The path sampled last.
+    counts : HMMCounts
+        Its counts, flat emission cells.
+    prior : Prior
+    concentrations : Concentrations
+    n_sweeps : int
+    scan : Scan or None
+        The order of visits, for ``update="token"``.
+    samples : Samples
+    proposals : ndarray of shape (2,), int64
+        Accepted and made so far.
     """
 
-    scan: Scan
-    path: np.ndarray
     slots: np.ndarray
     counts: HMMCounts
     prior: Prior
     concentrations: Concentrations
-    weights: None
-    unexplained: np.ndarray
     n_sweeps: int
-    frequency: np.ndarray
-    count_sum: HMMCounts
-    mean_sum: Weights
-    kept: list
-    trace: list
-    n_accepted: int
-    n_proposed: int
+    scan: Scan | None
+    samples: Samples
+    proposals: np.ndarray
+
+    @property
+    def weights(self) -> None:
+        """No weights are kept: predictions take averages over samples."""
+
+    @property
+    def unexplained(self) -> np.ndarray:
+        """Under a positive prior some path explains every sequence."""
+        return np.empty(0, np.intp)
 
 
-def first_slots(problem, prior, start, rng):
+# Where a chain begins
+
+
+def first_slots(
+    problem: Problem, prior: Prior, start: Start, rng: np.random.Generator
+) -> np.ndarray:
     """A path drawn from where a fit starts; it takes no step that the prior forbids."""
-    lattice, starts = problem.lattice, problem.corpus.starts
-    slots = np.empty(len(problem.corpus.tokens), np.int32)
+    lattice = problem.lattice
+    slots = lattice.first.astype(np.int32)
+    levels = rng.random(len(slots))
     weights = start.weights
     if weights is None:
         if prior.start.min() > 0.0 and prior.transition.min() > 0.0:
-            draw_slots(lattice, start.posterior, rng.random(len(slots)), slots)
+            draw_tokens(lattice, start.posterior, levels, slots)
             return slots
         counts = counts_from_marginals(problem, start.posterior)
         weights = posterior_mean(counts, prior, problem.cells)
@@ -67,36 +142,321 @@ def first_slots(problem, prior, start, rng):
         start=np.where(prior.start > 0.0, weights.start, 0.0),
         transition=np.where(prior.transition > 0.0, weights.transition, 0.0),
     )
-    path, log_z = np.empty_like(slots), np.empty(len(starts) - 1)
-    sample_paths(weights, log_weights(weights), lattice, starts, rng, path, log_z)
-    slots_of(lattice, path, slots)
+    # Each sequence uses its random numbers from its last token to its first.
+    starts, tokens = problem.corpus.starts, np.arange(len(slots))
+    mirrored = np.repeat(starts[:-1] + starts[1:] - 1, np.diff(starts)) - tokens
+    return drawn_given_weights(weights, problem, levels[mirrored[lattice.count > 1]], slots)
+
+
+def drawn_given_weights(
+    weights: Weights, problem: Problem, levels: np.ndarray, slots: np.ndarray
+) -> np.ndarray:
+    """The path `slots` with the states of all ambiguous tokens drawn anew, given weights.
+
+    `levels` holds a uniform number for each of them. What no path explains stays as it is.
+    """
+    ones = np.ones(problem.cells.n_states)
+    factors = Factors(*weights, ones, ones)
+    stretches, room = stretches_of(problem), room_for(problem)
+    drawn, is_lost = slots.copy(), np.empty(len(stretches.begin), bool)
+    draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, room)
+    owners = np.searchsorted(stretches.sequence, np.flatnonzero(is_lost), side="right") - 1
+    for i in np.unique(owners).tolist():
+        own = range(*stretches.sequence[i : i + 2].tolist())
+        lost = [stretch for stretch in own if is_lost[stretch]]
+        _draw_in_logs(factors, problem.lattice, stretches, i, lost, levels, slots, drawn, room)
+    return drawn
+
+
+def _draw_in_logs(factors, lattice, stretches, i, lost, levels, slots, drawn, room):
+    """Draw stretches of sequence i in log space into `drawn`; False where one has no path."""
+    possible = True
+    for stretch in lost:
+        span = int(stretches.begin[stretch]), int(stretches.end[stretch])
+        bounds = int(stretches.starts[i]), int(stretches.starts[i + 1])
+        # What was begun and lost must not be seen.
+        drawn[slice(*span)] = slots[slice(*span)]
+        number = int(stretches.number[stretch])
+        possible &= draw_stretch_in_logs(
+            factors, lattice, span, bounds, levels, number, drawn, room
+        )
+    return possible
+
+
+def stretches_of(problem: Problem) -> Stretches:
+    """The runs of ambiguous tokens as stretches."""
+    runs = problem.runs
+    lengths = (runs.end - runs.begin).astype(np.int64)
+    numbers = np.cumsum(lengths) - lengths
+    return Stretches(runs.begin, runs.end, numbers, runs.sequence, problem.corpus.starts)
+
+
+def room_for(problem: Problem) -> Room:
+    """Buffers for the longest run."""
+    most = problem.runs.longest * int(problem.lattice.count.max())
+    return Room(np.empty(most), np.empty(problem.cells.n_states))
+
+
+def _n_levels(stretches):
+    """As many random numbers as drawing all stretches takes."""
+    return int((stretches.end - stretches.begin).sum(dtype=np.int64))
+
+
+def slots_of(lattice, states: np.ndarray) -> np.ndarray:
+    """Slots of a path of states."""
+    slots = lattice.first.astype(np.int32)
+    other = np.flatnonzero(lattice.state[slots] != states)
+    while len(other):
+        slots[other] += 1
+        other = other[lattice.state[slots[other]] != states[other]]
     return slots
 
 
-def _sweep_tokens(state, problem, prior, temperature, rng):
-    """Figure 1 for every token that has a choice."""
+def counts_of_path(problem: Problem, slots: np.ndarray) -> HMMCounts:
+    """Actual counts of a path."""
     cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
-    path, slots = state.path.copy(), state.slots.copy()
-    tables = tally_of(state.counts, prior, cells)
-    sweep_gibbs(tables, lattice, state.scan, path, slots, temperature, rng)
-    return slots, path, counts_of(tables, lattice, starts, slots, prior, cells), 0, 0
+    n = cells.n_states
+    states, used = lattice.state[slots].astype(np.intp), lattice.cell[slots]
+    if used.min() < 0:
+        used = used[used >= 0]
+    steps = states[:-1] * n + states[1:]
+    # The last state of a sequence and the first of the next are neighbours, but no transition.
+    between = steps[starts[1:-1] - 1]
+    transition = np.bincount(steps, minlength=n * n) - np.bincount(between, minlength=n * n)
+    return HMMCounts(
+        np.bincount(states[starts[:-1]], minlength=n).astype(np.float64),
+        transition.reshape(n, n).astype(np.float64),
+        np.bincount(used, minlength=len(cells.state)).astype(np.float64),
+    )
 
 
-def _sweep_sequences(state, problem, prior, temperature, rng):
-    """A proposal for every sequence."""
-    slots, *rest = sweep_by_sequence(problem, state.counts, prior, state.slots, temperature, rng)
-    return slots, problem.lattice.state[slots], *rest
+def add_frequencies(lattice, slots: np.ndarray, frequency: np.ndarray) -> None:
+    """Count the sampled state of every token in its (token, state) entry, in place."""
+    begins = np.cumsum(lattice.count, dtype=np.int64) - lattice.count
+    frequency[begins + slots - lattice.first] += 1.0
 
 
-def _sweep_parameters(state, problem, prior, temperature, rng):
-    """Parameters given states, and states given parameters."""
-    slots, counts = sweep_parameters(problem, state.counts, prior, state.slots, temperature, rng)
-    return slots, problem.lattice.state[slots], counts, 0, 0
+# By token: figure 1 of Wang and Blunsom (2013)
 
 
-# Each returns slots, their states, counts, and how many proposals were accepted and made.
+def scan_for(lattice, starts: np.ndarray) -> Scan:
+    """Order the tokens that have more than one state.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    starts : ndarray of shape (n_sequences + 1,)
+        Offsets of the sequences; none is empty.
+
+    Returns
+    -------
+    Scan
+    """
+    token = np.flatnonzero(lattice.count > 1)
+    group = token // _CHUNK * (int(lattice.count.max()) + 1) + lattice.count[token]
+    token = token[np.argsort(group, kind="stable")]
+    border = np.zeros(len(lattice.count), np.int8)
+    border[starts[:-1]] += 1
+    border[starts[1:] - 1] += 2
+    block = np.cumsum(lattice.count[token], dtype=np.int64) // _BLOCK
+    blocks = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(token)]])
+    return Scan(token.astype(np.int32), border[token], blocks)
+
+
+def sweep_by_token(state: GibbsState, problem: Problem, prior, temperature, rng):
+    """Draw every token that has a choice from figure 1's conditional to 1 / `temperature`.
+
+    At temperature 1 a token takes one uniform number, at others one for each of its states.
+    Parameters and result as in `sweep_by_sequence`.
+    """
+    cells, lattice, scan = problem.cells, problem.lattice, state.scan
+    path = Path(lattice.state[state.slots], state.slots.copy())
+    tally = tally_of(state.counts, prior, cells)
+    races, chance = temperature != 1.0, np.empty(cells.n_states)
+    for begin, end in pairwise(scan.blocks.tolist()):
+        visits = Visits(scan.token[begin:end], scan.border[begin:end])
+        if races:
+            numbers = handicaps(lattice.count[visits.token], temperature, rng)
+        else:
+            numbers = rng.random(end - begin)
+        resample_tokens(tally, lattice, visits, path, numbers, races, chance)
+    return path.slot, counts_in(tally, problem, path.slot, prior), np.zeros(2, np.int64)
+
+
+def handicaps(counts: np.ndarray, temperature: float, rng: np.random.Generator) -> np.ndarray:
+    """E^(-temperature), E exponential, for every state of tokens with `counts` states.
+
+    The smallest E_k / w_k^p is that of state k with probability proportional to w_k^p, and the
+    same state has the largest w_k E_k^(-1/p), which takes no power of a weight. A token's
+    handicaps may have a common factor.
+    """
+    numbers = rng.random(counts.sum(dtype=np.int64))
+    with np.errstate(divide="ignore", over="ignore"):
+        np.log(numbers, out=numbers)
+        np.log(np.negative(numbers, out=numbers), out=numbers)
+        numbers *= -temperature
+        if temperature > _HOTTEST and len(counts):
+            first = np.cumsum(counts, dtype=np.int64) - counts
+            numbers -= np.repeat(np.maximum.reduceat(numbers, first), counts)
+        return np.exp(numbers, out=numbers)
+
+
+def counts_in(tally: Tally, problem: Problem, slots: np.ndarray, prior: Prior) -> HMMCounts:
+    """The counts of a path, given `tally`, which are these counts plus prior."""
+    tables = (prior.start, prior.transition, prior.emission)
+    if max(float(table.max()) for table in tables) > _LARGEST_PRIOR:
+        return counts_of_path(problem, slots)
+    sums = (tally.start, tally.transition, tally.emission)
+    return HMMCounts(*(np.rint(a - b) for a, b in zip(sums, tables, strict=True)))
+
+
+# By sequence: proposals, accepted or not
+
+
+def urn_of(counts: HMMCounts, prior: Prior, cells, temperature: float) -> Urn:
+    """The urn of a path's counts; the counts are copied."""
+    counts = HMMCounts(*(table.copy() for table in counts))
+    weights = tally_of(counts, prior, cells)
+    if temperature != 1.0:
+        weights = Tally(*(table ** (1.0 / temperature) for table in weights))
+    return Urn(
+        tally_of(counts, None, cells),
+        Tally(
+            prior.start,
+            prior.transition,
+            prior.transition_total,
+            prior.emission,
+            prior.emission_total,
+        ),
+        weights,
+        1.0 / temperature,
+    )
+
+
+def sweep_by_sequence(state: GibbsState, problem: Problem, prior, temperature, rng):
+    """Propose a new path for every sequence that has an ambiguous token.
+
+    Parameters
+    ----------
+    state : GibbsState
+    problem : Problem
+    prior : Prior
+        The prior of this sweep.
+    temperature : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    slots : ndarray of shape (n_tokens,), int32
+        The path after the sweep.
+    counts : HMMCounts
+        Its counts.
+    proposals : ndarray of shape (2,), int64
+        Accepted and made.
+    """
+    cells, lattice = problem.cells, problem.lattice
+    stretches, room = stretches_of(problem), room_for(problem)
+    urn = urn_of(state.counts, prior, cells, temperature)
+    weights, scales = urn.weights, np.empty((2, cells.n_states))
+    factors = Factors(weights.start, weights.transition, weights.emission, *scales)
+    n_sequences = len(stretches.starts) - 1
+    levels, chances = rng.random(_n_levels(stretches)), rng.random(n_sequences)
+    proposal = Proposal(state.slots.copy(), state.slots.copy(), levels, chances)
+    n_accepted, begin = 0, 0
+    while begin < n_sequences:
+        i, n = resample_sequences(urn, factors, lattice, stretches, proposal, begin, room)
+        n_accepted += n
+        begin = i + 1
+        if i < n_sequences:
+            # float64 may have lost sequence i, whose counts are taken out.
+            own = range(*stretches.sequence[i : i + 2].tolist())
+            slots, drawn = proposal.slots, proposal.drawn
+            possible = _draw_in_logs(
+                factors, lattice, stretches, i, own, levels, slots, drawn, room
+            )
+            if not possible:
+                bounds = slice(*stretches.starts[i : i + 2].tolist())
+                drawn[bounds] = slots[bounds]
+            n_accepted += decide(urn, lattice, stretches, proposal, i) and possible
+    counts = HMMCounts(urn.counts.start, urn.counts.transition, urn.counts.emission)
+    n_proposed = np.count_nonzero(np.diff(stretches.sequence))
+    return proposal.slots, counts, np.array([n_accepted, n_proposed])
+
+
+# With the parameters (Gao and Johnson 2008). At temperature tau both draws are those of the joint
+# density of states and parameters, taken over log parameters, to the power 1 / tau: the Dirichlets
+# have parameters (C + u) / tau, and the weights of the states are raised to 1 / tau.
+
+
+def sweep_by_parameters(state: GibbsState, problem: Problem, prior, temperature, rng):
+    """Draw parameters given the states, then all states given the parameters.
+
+    Parameters and result as in `sweep_by_sequence`.
+    """
+    weights = draw_weights(state.counts, prior, problem.cells, temperature, rng)
+    levels = rng.random(_n_levels(problem.runs))
+    slots = drawn_given_weights(weights, problem, levels, state.slots)
+    return slots, counts_of_path(problem, slots), np.zeros(2, np.int64)
+
+
+def draw_weights(counts, prior: Prior, cells, temperature, rng) -> Weights:
+    """Draw start, transition and emission probabilities given the states of all tokens.
+
+    Parameters
+    ----------
+    counts : HMMCounts
+        Actual counts, flat emission cells.
+    prior : Prior
+    cells : Cells
+    temperature : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Weights
+        Draws to the power 1 / `temperature`. The cells that a dictionary rules out have their
+        share of each row, which is drawn too.
+    """
+    n = cells.n_states
+    rows = np.repeat(np.arange(n), n)
+    rest = prior.emission_total - cells.row_totals(prior.emission)
+    rest[rest < _ROUNDING * prior.emission_total] = 0.0
+    start = draw_rows(
+        counts.start + prior.start, np.zeros(n, np.intp), np.zeros(1), temperature, rng
+    )
+    transition = draw_rows(
+        (counts.transition + prior.transition).ravel(), rows, np.zeros(n), temperature, rng
+    )
+    emission = draw_rows(counts.emission + prior.emission, cells.state, rest, temperature, rng)
+    return Weights(start, transition.reshape(n, n), emission)
+
+
+# Each takes (state, problem, prior, temperature, rng) and gives slots, their counts, and how many
+# proposals were accepted and made.
 SWEEPS = {
-    "token": _sweep_tokens,
-    "sequence": _sweep_sequences,
-    "parameter": _sweep_parameters,
+    "token": sweep_by_token,
+    "sequence": sweep_by_sequence,
+    "parameter": sweep_by_parameters,
 }
+
+
+def log_joint(counts: HMMCounts, prior: Prior, cells) -> float:
+    """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
+    moved = counts.transition > 0
+    begun = np.s_[:] if prior.start.min() > 0.0 else counts.start > 0
+    return (
+        dirichlet.log_evidence(
+            counts.start[begun],
+            prior.start[begun],
+            counts.start.sum(),
+            np.asarray(prior.start_total),
+        )
+        + dirichlet.log_evidence(
+            counts.transition[moved],
+            prior.transition[moved],
+            counts.transition.sum(axis=1),
+            prior.transition_total,
+        )
+        + dirichlet.log_rising(counts.emission, prior.emission)
+        - dirichlet.log_rising(cells.row_totals(counts.emission), prior.emission_total)
+    )

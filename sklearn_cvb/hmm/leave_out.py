@@ -1,440 +1,327 @@
-"""Leave one sequence out: the second collapsed algorithm of Wang and Blunsom (2013), eqs. 24-25.
+"""Collapsed variational inference of sequences: what is left out at a time, and passes over it.
 
-A unit's counts (see `sklearn_cvb.hmm.units`) are taken out, the unit is inferred from the rest, and
-its new counts are put back at once.
+Wang and Blunsom (2013), eqs. 24-25. The corpus is cut into units: whole sequences, or windows of
+long ones. This file lays units out and chooses their form; what a pass does is told in
+`sklearn_cvb.kernels.chain.leave_out`.
 """
 
-import math
+from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.hmm.leave_out_runs import log_settled, run_buffers, update_by_runs
-from sklearn_cvb.hmm.leave_out_sums import put_back_sum, take_out_sum
-from sklearn_cvb.hmm.units import (
-    count_units,
-    flat_steps,
-    floor_of,
-    n_stored,
-    shift_unit,
-    store_block,
-    tally_of,
-    unit_work,
-)
-from sklearn_cvb.kernels.chain.forward_backward import (
-    fill_emission,
-    forward_backward,
-    forward_pass,
-    retreat_lattice,
-)
-from sklearn_cvb.kernels.chain.log_space import fill_logs, forward_backward_log, forward_pass_log
-from sklearn_cvb.kernels.chain.pairs import add_block, add_outer, pair_block
-from sklearn_cvb.kernels.jit import jit, jit_token
-from sklearn_cvb.runs import settled_log_weight
+from sklearn_cvb.hmm.lists import Settled, lists_for, ragged
+from sklearn_cvb.kernels.chain.forward_backward import work_of_size
+from sklearn_cvb.kernels.chain.leave_out import PUT_BACK, Shared, Stored
+from sklearn_cvb.kernels.chain.listed import N_ROWS, ListBuffers, Lists, pass_over_lists
+from sklearn_cvb.kernels.chain.lost import infer_lost
+from sklearn_cvb.kernels.chain.sequences import Borders, Sequences, pass_over_sequences
+from sklearn_cvb.kernels.chain.tally import Floor, Tally
 
-# Right messages are kept above this, so that dividing by them is safe.
-_SMALLEST_MESSAGE = 1e-100
-
-# Rows of `Work.scales`.
-_ONE, _EMITTED, _LEFT = range(3)
+# Where neighbours have more pairs of states than this for a token, lists are too long.
+_MOST_PAIRS_A_TOKEN = 16
+# A sum is kept where it is at most so many times as large as the blocks.
+_SUMMED = 4
+# Units whose first pairs are made at a time.
+_CHUNK = 500
 
 
-@jit
-def _fill_weights(tables, i, units, lattice, carry, right, is_last, work):
-    """Fill ``work.emission`` with the weights of unit i; returns their number.
+class Layout(NamedTuple):
+    """Units, where each keeps its posteriors and pairs, and the form that infers it.
 
-    Transition weights of eq. 25 are C / out: dividing each token's weight by its states' out
-    leaves the counts themselves as transition weights.
+    Attributes
+    ----------
+    sequences : Sequences
+        All units, token by token.
+    lists : Lists or None
+        The first units by their lists (see `sklearn_cvb.hmm.lists`); None for none.
+    settled : Settled or None
+        What these lists leave out.
+    borders : Borders or None
+        Where units are windows.
+    n_states : int
     """
-    n_states = tables.out.size
-    # Reciprocals by state are cheaper than divisions by entry.
-    scale = work.scales
-    for k in range(n_states):
-        scale[_ONE, k] = 1.0
-        scale[_EMITTED, k] = 1.0 / tables.emit[k]
-        scale[_LEFT, k] = 1.0 / tables.out[k]
-    begin, end = units.begin[i], units.end[i]
-    position = 0
-    for t in range(begin, end):
-        base, n = lattice.first[t], lattice.count[t]
-        observed = lattice.cell[base] >= 0 and not (units.borrowed[i] and t == begin)
-        one, other = scale[_EMITTED if observed else _ONE], scale[_LEFT if t < end - 1 else _ONE]
-        if observed and n == n_states:
-            cell = lattice.cell[base]
-            for j in range(n):
-                weight = tables.emission[np.uint64(cell + j)] * one[np.uint64(j)]
-                work.emission[np.uint64(position + j)] = weight * other[np.uint64(j)]
-        else:
-            for j in range(n):
-                slot = np.uint64(base + j)
-                state = lattice.state[slot]
-                weight = tables.emission[np.uint64(lattice.cell[slot])] if observed else 1.0
-                work.emission[np.uint64(position + j)] = weight * one[state] * other[state]
-        position += n
-    if units.borrowed[i]:
-        base = lattice.first[begin]
-        for j in range(lattice.count[begin]):
-            work.emission[j] *= carry[lattice.state[base + j]]
-    if not is_last:
-        base, n = lattice.first[end - 1], lattice.count[end - 1]
-        for j in range(n):
-            work.emission[position - n + j] *= right[i, lattice.state[base + j]]
-    return position
+
+    sequences: Sequences
+    n_states: int
+    lists: Lists | None = None
+    settled: Settled | None = None
+    borders: Borders | None = None
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return len(self.sequences.begin)
+
+    @property
+    def n_listed(self) -> int:
+        """How many of the first units have lists."""
+        return 0 if self.lists is None else len(self.lists.parts)
 
 
-@jit
-def _fill_log_weights(tables, start, size, work):
-    """Turn the emission weights of a unit into logs, and take those of start and transitions."""
-    for position in range(size):
-        work.emission[position] = math.log(work.emission[position])
-    fill_logs(start, work.log_row)
-    for k in range(work.table.shape[0]):
-        fill_logs(tables.transition[k], work.table[k])
+class Pass(NamedTuple):
+    """What passes over all units change and need.
 
-
-@jit_token
-def _is_last(units, i):
-    return i + 1 == units.begin.size or not units.borrowed[i + 1]
-
-
-@jit
-def _log_start_total(tables):
-    """Log of the start row's total without the sequence that is left out."""
-    total = -1.0
-    for k in range(tables.start.size):
-        total += tables.start[k]
-    return math.log(total)
-
-
-@jit
-def _carry_forward(i, units, lattice, size, work, right, is_last, in_log, carry):
-    """Forward message at the unit's last token, without the message from its right."""
-    base, n = lattice.first[units.end[i] - 1], lattice.count[units.end[i] - 1]
-    begin = size - n
-    largest = -math.inf
-    for j in range(n):
-        largest = max(largest, work.forward[begin + j])
-    total = 0.0
-    for j in range(n):
-        value = work.forward[begin + j]
-        if in_log:
-            value = math.exp(value - largest)
-        if not is_last:
-            value /= right[i, lattice.state[base + j]]
-        carry[lattice.state[base + j]] = value
-        total += value
-    for j in range(n):
-        carry[lattice.state[base + j]] /= total
-
-
-@jit
-def _carry_back(tables, i, units, lattice, work, in_log, right):
-    """Message from this unit to the last token of the unit before it."""
-    t = units.begin[i]
-    base, n = lattice.first[t], lattice.count[t]
-    weights, message = work.block, work.log_row
-    largest = -math.inf
-    for j in range(lattice.count[t + 1]):
-        weights[j] = work.emission[n + j]
-        largest = max(largest, weights[j])
-    if in_log:
-        for j in range(lattice.count[t + 1]):
-            weights[j] = math.exp(weights[j] - largest)
-    retreat_lattice(tables.transition, lattice, weights, 0, t, message, 0)
-    largest = 0.0
-    for k in range(n):
-        message[k] /= tables.out[lattice.state[base + k]]
-        largest = max(largest, message[k])
-    for k in range(n):
-        right[i - 1, lattice.state[base + k]] = max(message[k] / largest, _SMALLEST_MESSAGE)
-
-
-@jit
-def _store_pairs(tables, logs, i, units, lattice, work, in_log, pairs):
-    """Store the pair marginals of unit i from its messages."""
-    n_states = tables.start.size
-    position = units.pair[i]
-    size = n_states * n_states if units.summed[i] else 0
-    summed = pairs[position : position + size].reshape(size // n_states, n_states)
-    summed[:] = 0.0
-    transition = logs if in_log else tables.transition
-    before = 0
-    for t in range(units.begin[i] + 1, units.end[i]):
-        n_left, n_right = lattice.count[t - 1], lattice.count[t]
-        now = before + n_left
-        if units.summed[i] and not in_log:
-            add_outer(lattice, t, work, before, now, summed)
-        elif units.summed[i]:
-            pair_block(transition, lattice, t, work, before, now, in_log, work.block, 0)
-            add_block(lattice, t, work.block, summed)
-        elif n_left > 1 and n_right > 1:
-            pair_block(transition, lattice, t, work, before, now, in_log, work.block, 0)
-            if units.whole[i]:
-                for step in range(n_left * n_right):
-                    pairs[position + step] = work.block[step]
-                position += n_left * n_right
-            else:
-                store_block(work.block, 0, n_left, n_right, pairs, position)
-                position += (n_left - 1) * (n_right - 1)
-        before = now
-    if units.summed[i] and not in_log:
-        factors = transition.reshape(size)
-        for step in range(size):
-            pairs[np.uint64(position + step)] *= factors[np.uint64(step)]
-
-
-@jit
-def _store_posterior(i, units, lattice, work, posterior):
-    """Store the posteriors of unit i."""
-    entry, position = units.entry[i], 0
-    for t in range(units.begin[i], units.end[i]):
-        n = n_stored(units.compact[i], lattice.count[t])
-        for j in range(n):
-            posterior[entry + j] = work.posterior[position + j]
-        entry += n
-        position += lattice.count[t]
-
-
-@jit
-def _track_absence(tables, logs, i, units, lattice, work, in_log, absence):
-    """Multiply the absence of cells and totals by 1 - q of this unit's tokens and pairs."""
-    transition = logs if in_log else tables.transition
-    position = 0
-    for t in range(units.begin[i], units.end[i]):
-        base = lattice.first[t]
-        n = lattice.count[t]
-        borrowed = units.borrowed[i] and t == units.begin[i]
-        for j in range(n):
-            state = lattice.state[base + j]
-            miss = max(0.0, 1.0 - work.posterior[position + j])
-            cell = lattice.cell[base + j]
-            if cell >= 0 and not borrowed:
-                absence.emission[cell] *= miss
-                absence.emit[state] *= miss
-            if t == units.begin[i] and not borrowed:
-                absence.start[state] *= miss
-            if t < units.end[i] - 1:
-                absence.out[state] *= miss
-        if t > units.begin[i]:
-            left, n_left = lattice.first[t - 1], lattice.count[t - 1]
-            before = position - n_left
-            pair_block(transition, lattice, t, work, before, position, in_log, work.block, 0)
-            for a in range(n_left):
-                row = lattice.state[left + a]
-                for b in range(n):
-                    absence.transition[row, lattice.state[base + b]] *= max(
-                        0.0, 1.0 - work.block[a * n + b]
-                    )
-        position += n
-
-
-@jit
-def infer_units(weights, log_weights, units, lattice, posterior, pairs, work):
-    """Posteriors and pair marginals of whole sequences under given weights: one E-step.
-
-    Returns False where no path explains a sequence.
+    Attributes
+    ----------
+    layout : Layout
+    shared : Shared
+    stored : Stored
+    absent : ndarray of shape (K, K) or None
+        See `sklearn_cvb.kernels.chain.sequences.pass_over_sequences`.
     """
-    for i in range(units.begin.size):
-        begin, end = units.begin[i], units.end[i]
-        size = fill_emission(weights.emission, lattice, begin, end, 1.0, work.emission)
-        log_z = forward_backward(weights.start, weights.transition, lattice, begin, end, size, work)
-        in_log = math.isnan(log_z)
-        if in_log:
-            fill_emission(log_weights.emission, lattice, begin, end, 0.0, work.emission)
-            log_z = forward_backward_log(
-                log_weights.start, log_weights.transition, lattice, begin, end, size, work
-            )
-            if log_z == -math.inf:
-                return False
-        _store_pairs(weights, log_weights.transition, i, units, lattice, work, in_log, pairs)
-        _store_posterior(i, units, lattice, work, posterior)
-    return True
+
+    layout: Layout
+    shared: Shared
+    stored: Stored
+    absent: np.ndarray | None = None
 
 
-@jit
-def sweep_units(
-    tables,
-    floor,
-    steps,
-    units,
-    runs,
-    lists,
-    lattice,
-    posterior,
-    pairs,
-    right,
-    absence,
-    work,
-    buffers,
-    log_z,
-):
-    """One sweep: take each unit's counts out, infer it from the rest, add its new counts.
+def layout_for(problem, block_length=None, order=None, with_lists=True) -> Layout:
+    """Cut a corpus into sequences, or into windows of at most `block_length` tokens.
 
-    `steps` comes from `flat_steps`, and `buffers` are `RunBuffers`.
-    Changes `tables`, `posterior`, `pairs`, `right` (messages to each window from the next one) and
-    `absence` in place; fills `log_z` with the log normaliser of each unit (nats). Returns whether
-    the settled emissions (see `Runs`) are left out of these, because their weights do not depend on
-    any posterior.
-    """
-    carry = work.row
-    log_start = _log_start_total(tables)
-    size = tables.transition.size
-    flat = steps[:size]
-    by_runs = runs.sequence.size == units.begin.size + 1 and absence.start.size == 0
-    for i in range(units.begin.size):
-        begin, end = units.begin[i], units.end[i]
-        is_last = _is_last(units, i)
-        by_rows = units.summed[i] and not units.compact[i]
-        if by_runs and units.compact[i]:
-            log_z[i] = update_by_runs(
-                tables,
-                floor,
-                steps,
-                i,
-                units,
-                runs,
-                lists,
-                lattice,
-                posterior,
-                pairs,
-                work,
-                buffers.items,
-                buffers.by_state,
-                buffers.sums,
-                buffers.summed_steps,
-            )
-            if not math.isnan(log_z[i]):
-                log_z[i] -= log_start
-                continue
-        elif by_rows:
-            take_out_sum(tables, floor, flat, i, units, lattice, posterior, pairs, buffers.by_state)
-        else:
-            shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0, work.block)
-        start = work.ones if units.borrowed[i] else tables.start
-        size = _fill_weights(tables, i, units, lattice, carry, right, is_last, work)
-        log_z[i] = forward_backward(start, tables.transition, lattice, begin, end, size, work)
-        in_log = math.isnan(log_z[i])
-        if in_log:
-            _fill_weights(tables, i, units, lattice, carry, right, is_last, work)
-            _fill_log_weights(tables, start, size, work)
-            log_z[i] = forward_backward_log(
-                work.log_row, work.table, lattice, begin, end, size, work
-            )
-        if not units.borrowed[i]:
-            log_z[i] -= log_start
-        else:
-            _carry_back(tables, i, units, lattice, work, in_log, right)
-        if not is_last:
-            _carry_forward(i, units, lattice, size, work, right, is_last, in_log, carry)
-        if absence.start.size:
-            _track_absence(tables, work.table, i, units, lattice, work, in_log, absence)
-        if by_runs:
-            log_z[i] -= log_settled(tables, runs, lattice, begin, end)
-        if by_rows and not in_log:
-            put_back_sum(tables, flat, i, units, lattice, posterior, pairs, work, buffers.by_state)
-            continue
-        _store_pairs(tables, work.table, i, units, lattice, work, in_log, pairs)
-        _store_posterior(i, units, lattice, work, posterior)
-        shift_unit(tables, floor, i, units, lattice, posterior, pairs, 1.0, work.block)
-    return by_runs
-
-
-def update_units(state, problem, rebuilt):
-    """One sweep over all units; changes the state's posteriors, pairs and tally in place.
+    Lists are for whole sequences under a dictionary. Elsewhere, with topologies, windows or
+    batches, and where most tokens are open, units are inferred token by token. Their pairs are kept
+    as blocks or, where that is smaller, as one sum. Under a topology all are summed: the sum has
+    zeros where steps are ruled out.
 
     Parameters
     ----------
-    state : CVBState
     problem : Problem
-    rebuilt : bool
-        Whether to count all posteriors anew in the end.
-
-    Returns
-    -------
-    tally : Tally
-        What the new posteriors sum to, with the prior.
-    value : float
-        Mean log normaliser per observed token (nats).
+    block_length : int or None
+    order : ndarray of shape (n_sequences,) or None
+        The sequences in the order of their units, where that is not the order of the corpus.
+    with_lists : bool, default=True
+        Whether units may have lists.
     """
-    tables, steps = flat_steps(state.tally)
-    log_z = np.empty(len(state.units.begin))
-    without_settled = sweep_units(
-        tables,
-        state.floor,
+    starts, cells = problem.corpus.starts, problem.cells
+    n_steps, restricted = cells.n_states**2, cells.topology is not None
+    begin, end, borrowed = _windows(starts, block_length)
+    if order is not None:
+        begin, end = begin[order], end[order]
+    n_entries, n_pairs = _sizes(begin, end, problem.lattice.count)
+    by_list = with_lists and not (restricted or borrowed.any())
+    by_list = by_list and problem.runs.any_certain
+    by_list = by_list and n_pairs.sum() <= _MOST_PAIRS_A_TOKEN * (end - begin).sum()
+    summed = (n_pairs > n_steps / _SUMMED) | (restricted & (end - begin > 1))
+    summed &= not by_list
+    n_pairs[summed] = n_steps
+    entry, pair = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in (n_entries, n_pairs))
+    sequences = Sequences(begin, end, entry, pair, summed, problem.lattice)
+    if by_list:
+        lists, settled = lists_for(sequences, cells.n_states, len(cells.state))
+        return Layout(sequences, cells.n_states, lists, settled)
+    if not borrowed.any():
+        return Layout(sequences, cells.n_states)
+    right = np.ones((len(begin), cells.n_states))
+    borders = Borders(borrowed, right, np.zeros(cells.n_states), np.ones(cells.n_states))
+    return Layout(sequences, cells.n_states, borders=borders)
+
+
+def _windows(starts, block_length):
+    """Where windows begin and end, and which begin with a borrowed token."""
+    lengths = np.diff(starts)
+    windows = np.ones_like(lengths) if block_length is None else -(-lengths // block_length)
+    sequence, number = ragged(windows)
+    size = lengths.max() if block_length is None else block_length
+    begin = starts[sequence] + number * size
+    end = np.minimum(begin + size, starts[sequence + 1])
+    return begin - (number > 0), end, number > 0
+
+
+def _sizes(begin, end, count):
+    """Number of posteriors and of entries of blocks that each unit keeps."""
+    own = np.where(count > 1, count, 0).astype(np.int64)
+    entries = np.concatenate([[0], np.cumsum(own)])
+    blocks = np.concatenate([[0, 0], np.cumsum(own[1:] * own[:-1])])
+    return entries[end] - entries[begin], blocks[end] - blocks[begin + 1]
+
+
+def shared_by(tally: Tally, floor: Floor) -> Shared:
+    """A tally as passes need it."""
+    n_states = len(tally.out)
+    steps = np.concatenate([tally.transition.ravel(), tally.start])
+    # The sequence that is left out begins with probability 1.
+    total = tally.start.sum() - 1.0
+    return Shared(
         steps,
-        state.units,
-        problem.runs,
-        problem.lists,
-        problem.lattice,
-        state.posterior,
-        state.pairs,
-        state.right,
-        state.absence,
-        unit_work(state.units, problem),
-        run_buffers(problem),
-        log_z,
+        steps[: n_states**2].reshape(n_states, n_states),
+        steps[n_states**2 :],
+        tally.out.copy(),
+        tally.emit.copy(),
+        # One cell more, which tokens without observation read.
+        np.append(tally.emission, 1.0),
+        floor.out,
+        floor.emit,
+        floor.least,
+        floor.least_step,
+        float(np.log(total)) if total > 0.0 else 0.0,
     )
-    if rebuilt:
-        counts = count_units(state.units, problem, state.posterior, state.pairs)
-        tables = tally_of(counts, state.prior, problem.cells)
-    total = log_z.sum()
-    if without_settled:
-        total += settled_log_weight(problem.runs, state.prior.emission)
-    return tables, float(total / problem.corpus.n_observed)
 
 
-@jit
-def leave_out_scores(tables, floor, units, lattice, posterior, pairs, right, work, log_z):
-    """log p(unit | the expected counts of all other units), counts frozen (nats).
+def tally_in(shared: Shared) -> Tally:
+    """The tally that passes have changed."""
+    return Tally(shared.start, shared.transition, shared.out, shared.emission[:-1], shared.emit)
 
-    Later windows of a sequence are conditioned on the forward message of the earlier ones.
+
+def make_pass(steps: int, work: Pass, span=None) -> None:
+    """Make a pass over the units of `span` (None: all), each in its form.
+
+    Units that float64 loses are inferred in log space.
     """
-    carry = work.row
-    log_start = _log_start_total(tables)
-    for i in range(units.begin.size):
-        begin, end = units.begin[i], units.end[i]
-        shift_unit(tables, floor, i, units, lattice, posterior, pairs, -1.0, work.block)
-        start = work.ones if units.borrowed[i] else tables.start
-        size = _fill_weights(tables, i, units, lattice, carry, right, True, work)
-        log_z[i] = forward_pass(
-            start, tables.transition, lattice, begin, end, work.emission, work.forward, work.scale
-        )
-        in_log = math.isnan(log_z[i])
-        if in_log:
-            _fill_log_weights(tables, start, size, work)
-            log_z[i] = forward_pass_log(
-                work.log_row,
-                work.table,
-                lattice,
-                begin,
-                end,
-                work.emission,
-                work.forward,
-                work.scale,
+    layout = work.layout
+    first, last = span or (0, layout.n_units)
+    while first < last:
+        if first < layout.n_listed:
+            end = min(last, layout.n_listed)
+            buffers = _list_buffers(layout)
+            stop = pass_over_lists(
+                steps, (first, end), work.shared, layout.lists, work.stored, buffers
             )
-        if not units.borrowed[i]:
-            log_z[i] -= log_start
-        _carry_forward(i, units, lattice, size, work, right, True, in_log, carry)
-        shift_unit(tables, floor, i, units, lattice, posterior, pairs, 1.0, work.block)
+        else:
+            end = last
+            stop = pass_over_sequences(
+                steps,
+                (first, end),
+                work.shared,
+                layout.sequences,
+                work.stored,
+                layout.borders,
+                work.absent,
+                _buffers(layout),
+            )
+        if stop < end:
+            _recover(steps, work, stop)
+            stop += 1
+        first = stop
 
 
-def leave_out_score(units, problem, counts, prior, posterior, pairs):
-    """Mean log p(x_i | E[C without i]) per observed token (nats).
+def _recover(steps, work, unit):
+    """Finish the steps of a pass for a unit that was lost on the way."""
+    layout, stored = work.layout, work.stored
+    arguments = work.shared, layout.sequences, stored, layout.borders, work.absent
+    infer_lost(steps, unit, *arguments, _buffers(layout))
+    if unit < layout.n_listed:
+        stored.log_z[unit] -= _log_settled(layout, work.shared, unit)
+    if steps & PUT_BACK:
+        make_pass(PUT_BACK, work, (unit, unit + 1))
 
-    A pseudo leave-one-out score: the posteriors of the other sequences have seen x_i, so it is
-    optimistic, no bound, and may fall from sweep to sweep.
-    """
-    tables = tally_of(counts, prior, problem.cells)
-    log_z = np.empty(len(units.begin))
-    work = unit_work(units, problem)
-    leave_out_scores(
-        tables,
-        floor_of(prior),
-        units,
-        problem.lattice,
-        posterior,
-        pairs,
-        np.ones((1, problem.cells.n_states)),
-        work,
-        log_z,
+
+def _log_settled(layout, shared, unit):
+    """Summed log of the settled emissions of a listed unit, which stay counted."""
+    lattice = layout.sequences.lattice
+    tokens = slice(layout.sequences.begin[unit], layout.sequences.end[unit])
+    cells = lattice.cell[lattice.first[tokens]][lattice.count[tokens] == 1]
+    cells = cells[cells >= 0]
+    return np.log(shared.emission[cells[layout.settled.is_settled[cells]]]).sum()
+
+
+def _largest(layout):
+    """Most tokens and entries of any unit, and most entries of a block."""
+    sequences = layout.sequences
+    tokens = int((sequences.end - sequences.begin).max())
+    stored = int(np.diff(sequences.entry).max())
+    # Certain tokens have an entry of their own while a unit is inferred.
+    return tokens, stored + tokens, int(sequences.lattice.count.max()) ** 2
+
+
+def _buffers(layout):
+    """Buffers for any unit, token by token."""
+    tokens, entries, block = _largest(layout)
+    return work_of_size(entries, tokens, layout.n_states, block)
+
+
+def _list_buffers(layout):
+    """Buffers for any listed unit."""
+    entries = np.empty(int(np.diff(layout.lists.entry).max(initial=1)))
+    block = np.empty(int(np.diff(layout.lists.pair).max(initial=1)))
+    return ListBuffers(entries, np.empty_like(entries), block, np.empty((N_ROWS, layout.n_states)))
+
+
+def stored_entries(layout: Layout, entries: np.ndarray) -> np.ndarray:
+    """Posteriors of all (token, state) entries, as units keep them."""
+    return entries[_places(layout)[0]]
+
+
+def all_entries(layout: Layout, posterior: np.ndarray) -> np.ndarray:
+    """Posteriors of all (token, state) entries: 1 where a token has one state."""
+    entries = np.ones(int(layout.sequences.lattice.count.sum(dtype=np.int64)))
+    places, own = _places(layout)
+    entries[places if own is None else places[own]] = posterior if own is None else posterior[own]
+    return entries
+
+
+def _places(layout):
+    """Which entries the units keep, and which of these are not of borrowed tokens (None: all)."""
+    sequences, count = layout.sequences, layout.sequences.lattice.count
+    if layout.borders is None and (sequences.begin[1:] == sequences.end[:-1]).all():
+        return np.repeat(count > 1, count), None
+    unit, place = ragged(sequences.end - sequences.begin)
+    token = sequences.begin[unit] + place
+    kept = count[token] > 1
+    first = np.cumsum(count, dtype=np.int64) - count
+    owner, j = ragged(count[token[kept]])
+    places = first[token[kept]][owner] + j
+    if layout.borders is None:
+        return places, None
+    is_borrowed = layout.borders.borrowed[unit] & (place == 0)
+    return places, ~is_borrowed[kept][owner]
+
+
+def product_pairs(layout: Layout, posterior: np.ndarray, topology=None) -> np.ndarray:
+    """Pair marginals of independent tokens: neighbouring posteriors multiplied."""
+    pairs = np.empty(layout.sequences.pair[-1])
+    for first in range(0, layout.n_units, _CHUNK):
+        units = np.arange(first, min(first + _CHUNK, layout.n_units))
+        is_summed = layout.sequences.summed[units]
+        _fill_blocks(layout, posterior, units[~is_summed], pairs)
+        _fill_sums(layout, posterior, units[is_summed], pairs, topology)
+    return pairs
+
+
+def _fill_sums(layout, posterior, units, pairs, topology):
+    """`product_pairs` of units that keep a sum."""
+    sequences, n_states = layout.sequences, layout.n_states
+    lattice = sequences.lattice
+    lengths = (sequences.end - sequences.begin)[units]
+    unit, place = ragged(lengths)
+    tokens = sequences.begin[units][unit] + place
+    token, slot = ragged(lattice.count[tokens])
+    table = np.zeros((len(tokens), n_states))
+    kept, at = ragged(np.diff(sequences.entry)[units])
+    values = np.ones(len(token))
+    values[lattice.count[tokens][token] > 1] = posterior[sequences.entry[units][kept] + at]
+    table[token, lattice.state[lattice.first[tokens].astype(np.int64)[token] + slot]] = values
+    last = np.cumsum(lengths)
+    for i, (begin, end) in enumerate(zip((last - lengths).tolist(), last.tolist(), strict=True)):
+        at = sequences.pair[units[i]]
+        total = pairs[at : at + n_states**2].reshape(n_states, n_states)
+        np.matmul(table[begin : end - 1].T, table[begin + 1 : end], out=total)
+        if topology is not None:
+            total[~topology.transition] = 0.0
+
+
+def _fill_blocks(layout, posterior, units, pairs):
+    """`product_pairs` of units that keep blocks."""
+    sequences = layout.sequences
+    owner, place = ragged((sequences.end - sequences.begin)[units])
+    count = sequences.lattice.count[sequences.begin[units][owner] + place].astype(np.int64)
+    own = np.where(count > 1, count, 0)
+    # Where each token's posteriors begin, counted unit by unit.
+    before = np.cumsum(own) - own
+    unit_first = before[np.flatnonzero(place == 0)]
+    at = sequences.entry[units][owner] + before - unit_first[owner]
+    is_pair = np.flatnonzero((place[1:] > 0) & (own[1:] > 0) & (own[:-1] > 0)) + 1
+    pair, step = ragged(own[is_pair] * own[is_pair - 1])
+    right = is_pair[pair]
+    i, j = np.divmod(step, own[right])
+    values = posterior[at[right - 1] + i] * posterior[at[right] + j]
+    owner, place = ragged(np.diff(sequences.pair)[units])
+    pairs[sequences.pair[units][owner] + place] = values
+
+
+def zero_tally(cells) -> Tally:
+    """A tally of nothing."""
+    n = cells.n_states
+    return Tally(
+        np.zeros(n), np.zeros((n, n)), np.zeros(n), np.zeros(len(cells.state)), np.zeros(n)
     )
-    return float(log_z.sum() / problem.corpus.n_observed)

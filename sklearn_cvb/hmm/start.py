@@ -1,8 +1,10 @@
 """Where a fit starts: posteriors of the training tokens, or weights for a first E-step."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
@@ -15,13 +17,16 @@ from sklearn_cvb.hmm.parameters import (
 )
 from sklearn_cvb.kernels.chain.decoding import smoothed
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.kernels.jit import jit
 from sklearn_cvb.lattice import entry_cells, entry_states, n_entries
 
 # Smooths the transitions counted between unambiguous neighbours (Kupiec 1992).
 _UNAMBIGUOUS_COUNT = 0.1
 # How unevenly the word start spreads a word over states.
 _WORD_CONCENTRATION = 0.1
+# So many entries at a time: what is laid out for them takes little memory.
+_BLOCK = 2**18
+# With more of all entries than this in use a product is faster in tables.
+_DENSE = 0.15
 
 
 class Start(NamedTuple):
@@ -31,46 +36,40 @@ class Start(NamedTuple):
     weights: Weights | None
 
 
-@jit
 def normalise_entries(lattice, entries):
     """Divide the entries of each token by their sum, in place."""
     position = 0
-    for t in range(lattice.count.size):
-        n = lattice.count[t]
-        total = 0.0
-        for j in range(n):
-            total += entries[position + j]
-        for j in range(n):
-            entries[position + j] /= total
-        position += n
+    for begin in range(0, len(lattice.count), _BLOCK):
+        count = lattice.count[begin : begin + _BLOCK]
+        token = np.repeat(np.arange(len(count)), count)
+        some = entries[position : position + len(token)]
+        some /= np.bincount(token, weights=some)[token]
+        position += len(token)
 
 
-@jit
-def add_neighbour_products(lattice, starts, posterior, counts):
-    """Counts from token posteriors: neighbouring marginals multiplied."""
-    position = 0
-    for i in range(starts.size - 1):
-        before = position
-        for t in range(starts[i], starts[i + 1]):
-            base, n = lattice.first[t], lattice.count[t]
-            for j in range(n):
-                state = lattice.state[base + j]
-                weight = posterior[position + j]
-                cell = lattice.cell[base + j]
-                if cell >= 0:
-                    counts.emission[cell] += weight
-                if t == starts[i]:
-                    counts.start[state] += weight
-            if t > starts[i]:
-                left = lattice.first[t - 1]
-                for k in range(lattice.count[t - 1]):
-                    row = lattice.state[left + k]
-                    weight = posterior[before + k]
-                    for j in range(n):
-                        to = lattice.state[base + j]
-                        counts.transition[row, to] += weight * posterior[position + j]
-            before = position
-            position += n
+def neighbour_products(lattice, starts, posterior, n_states):
+    """Sum over all neighbours in a sequence of the products of their posteriors, (K, K)."""
+    total, position = np.zeros((n_states, n_states)), 0
+    first = np.zeros(len(lattice.count), bool)
+    first[starts[:-1]] = True
+    step = max(1, _BLOCK // n_states)
+    for begin in range(0, len(first), step):
+        # A block ends with the token that the next one begins with.
+        block = slice(begin, begin + step + 1)
+        tokens = lattice._replace(first=lattice.first[block], count=lattice.count[block])
+        bounds = np.concatenate([[0], np.cumsum(tokens.count)])
+        entries, states = posterior[position : position + bounds[-1]], entry_states(tokens)
+        # No token is before the first one of a sequence.
+        right = np.where(np.repeat(first[block], tokens.count), 0.0, entries)
+        shape, cut = (len(bounds) - 2, n_states), bounds[1]
+        before = csr_array((entries[: bounds[-2]], states[: bounds[-2]], bounds[:-1]), shape=shape)
+        after = csr_array((right[cut:], states[cut:], bounds[1:] - cut), shape=shape)
+        if len(entries) > _DENSE * math.prod(shape):
+            total += before.toarray().T @ after.toarray()
+        else:
+            total += before.T @ after
+        position += bounds[min(step, len(tokens.count))]
+    return total
 
 
 def counts_from_marginals(problem, posterior):
@@ -85,8 +84,16 @@ def counts_from_marginals(problem, posterior):
     -------
     HMMCounts
     """
-    counts = empty_counts(problem.cells)
-    add_neighbour_products(problem.lattice, problem.corpus.starts, posterior, counts)
+    lattice, cells, starts = problem.lattice, problem.cells, problem.corpus.starts
+    first = np.zeros(len(lattice.count), bool)
+    first[starts[:-1]] = True
+    inside, cell = np.repeat(first, lattice.count), entry_cells(lattice)
+    counts = HMMCounts(
+        np.bincount(entry_states(lattice)[inside], posterior[inside], cells.n_states),
+        neighbour_products(lattice, starts, posterior, cells.n_states),
+        # Missing observations have cell -1.
+        np.bincount(cell + 1, posterior, len(cells.state) + 1)[1:],
+    )
     topology = problem.cells.topology
     if topology is None:
         return counts

@@ -7,6 +7,11 @@ few levels below it: what is done per sequence is called (`jit_called`), what is
 copied into the caller (`jit_inline`), and what only some data need is a kernel of its own.
 """
 
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
 import numba
 from llvmlite import ir
 from numba.extending import intrinsic
@@ -19,14 +24,44 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 # nothing do without.
 _BORROWED = {"_nrt": False}
 
+
+def kept_on_disk(**options: Any) -> Callable[[Callable], Any]:
+    """A decorator that compiles, and keeps the result on disk where a folder can be written.
+
+    Numba raises RuntimeError at the decorated function where it finds no such folder. Without one
+    everything works and is compiled anew in every process; a warning says so, once.
+    """
+    keep, lose = numba.njit(cache=True, **options), numba.njit(**options)
+
+    def decorate(function: Callable) -> Any:
+        try:
+            return keep(function)
+        except RuntimeError:
+            kernel = lose(function)  # raises again if the folder was not the reason
+            _warn_of_no_folder()
+            return kernel
+
+    return decorate
+
+
+@functools.cache
+def _warn_of_no_folder() -> None:
+    warnings.warn(
+        "no folder for compiled code can be written: every new process compiles again, for "
+        "seconds; name a folder in the environment variable NUMBA_CACHE_DIR",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
 # Fused multiply-add rounds once instead of twice: the same result in every run.
 _FUSED = {"contract"}
 
 # Kernels that Python calls.
-jit = numba.njit(cache=True, fastmath=_FUSED, **_OPTIONS, **_BORROWED)
+jit = kept_on_disk(fastmath=_FUSED, **_OPTIONS, **_BORROWED)
 
 # Kernels that Python calls and that allocate arrays.
-jit_allocating = numba.njit(cache=True, fastmath=_FUSED, **_OPTIONS)
+jit_allocating = kept_on_disk(fastmath=_FUSED, **_OPTIONS)
 
 # Called by kernels alone, once per sequence or less: passing arrays costs more than a token's work.
 jit_called = numba.njit(fastmath=_FUSED, no_cpython_wrapper=True, **_OPTIONS, **_BORROWED)
@@ -47,14 +82,14 @@ jit_token_reduction = numba.njit(
 
 
 @intrinsic
-def few(typing, n):
+def few(typing: Any, n: Any) -> Any:
     """n, which the compiler cannot foresee: ``while j < few(n)`` for loops of two or three turns.
 
     It unrolls and vectorises ``for j in range(n)``, and then the ways in and out cost more than
     the loop.
     """
 
-    def write(context, builder, signature, arguments):
+    def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(arguments[0].type, [arguments[0].type])
         return builder.call(ir.InlineAsm(kind, "", "=r,0", side_effect=True), arguments)
 

@@ -5,11 +5,12 @@ localization: an improved R-hat for assessing convergence of MCMC", Bayesian Ana
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.fft import next_fast_len
 from scipy.stats import norm, rankdata
 
 
-def r_hat(chains):
+def r_hat(chains: ArrayLike) -> float:
     """Rank-normalised split R-hat: near 1 where the chains agree, trouble above 1.01.
 
     The larger one of two: for the draws, and for their distances from the median, which tell chains
@@ -44,7 +45,7 @@ def r_hat(chains):
     return max(_basic_r_hat(_normal_scores(halves)), _basic_r_hat(_normal_scores(folded)))
 
 
-def effective_sample_size(chains, kind="bulk"):
+def effective_sample_size(chains: ArrayLike, kind: str = "bulk") -> float:
     """How many independent draws would know the mean as well.
 
     Parameters
@@ -82,7 +83,7 @@ def effective_sample_size(chains, kind="bulk"):
     return _sample_size(_normal_scores(halves) if kind == "bulk" else halves)
 
 
-def _halves(chains):
+def _halves(chains: ArrayLike) -> np.ndarray | None:
     """Both halves of every chain as chains, or None where nothing can be said about them."""
     chains = np.asarray(chains, dtype=float)
     if chains.ndim != 2:
@@ -94,13 +95,13 @@ def _halves(chains):
     return np.concatenate([chains[:, :half], chains[:, n_draws - half :]])
 
 
-def _normal_scores(chains):
+def _normal_scores(chains: np.ndarray) -> np.ndarray:
     """Normal quantiles of the ranks of all draws together; ties share their mean rank."""
     ranks = rankdata(chains).reshape(chains.shape)
     return norm.ppf((ranks - 0.375) / (chains.size + 0.25))
 
 
-def _basic_r_hat(chains):
+def _basic_r_hat(chains: np.ndarray) -> float:
     within = chains.var(axis=1, ddof=1).mean()
     n_draws = chains.shape[1]
     between = chains.mean(axis=1).var(ddof=1)
@@ -108,7 +109,7 @@ def _basic_r_hat(chains):
         return float(np.sqrt((n_draws - 1) / n_draws + between / within))
 
 
-def _autocovariance(chains):
+def _autocovariance(chains: np.ndarray) -> np.ndarray:
     """Autocovariances of every chain at all lags, divided by the number of draws."""
     n_draws = chains.shape[1]
     size = next_fast_len(2 * n_draws)
@@ -116,7 +117,7 @@ def _autocovariance(chains):
     return np.fft.irfft(np.abs(spectrum) ** 2, size)[:, :n_draws] / n_draws
 
 
-def _sample_size(chains):
+def _sample_size(chains: np.ndarray) -> float:
     """Sample size by the combined autocorrelations of all chains, cut where pairs turn negative."""
     n_chains, n_draws = chains.shape
     covariance = _autocovariance(chains).mean(axis=0)

@@ -1,9 +1,10 @@
 """How well a model predicts text: perplexity and bits per token."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def perplexity(log_likelihood, n_tokens):
+def perplexity(log_likelihood: ArrayLike, n_tokens: ArrayLike) -> float:
     """Perplexity of a text: exp of minus the mean log-likelihood per token.
 
     Parameters
@@ -35,7 +36,7 @@ def perplexity(log_likelihood, n_tokens):
         return float(np.exp(_surprise_per_token(log_likelihood, n_tokens)))
 
 
-def bits_per_token(log_likelihood, n_tokens):
+def bits_per_token(log_likelihood: ArrayLike, n_tokens: ArrayLike) -> float:
     """Cross-entropy of a text in bits per token: the base-2 logarithm of its perplexity.
 
     Parameters
@@ -65,7 +66,7 @@ def bits_per_token(log_likelihood, n_tokens):
     return float(_surprise_per_token(log_likelihood, n_tokens) / np.log(2.0))
 
 
-def _surprise_per_token(log_likelihood, n_tokens):
+def _surprise_per_token(log_likelihood: ArrayLike, n_tokens: ArrayLike) -> float:
     log_likelihood, n_tokens = np.asarray(log_likelihood, dtype=float), np.asarray(n_tokens)
     if log_likelihood.ndim and n_tokens.ndim and log_likelihood.shape != n_tokens.shape:
         raise ValueError(

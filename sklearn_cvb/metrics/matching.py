@@ -1,6 +1,8 @@
 """Matching the states of two fits, or of a fit and gold tags, and giving states other names."""
 
 import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 
 
-def match_states(y_true, y_pred):
+def match_states(y_true: Sequence[Any], y_pred: Sequence[Any]) -> dict:
     """Pair each predicted label with a true one so that most tokens agree, one to one.
 
     Two fits are matched by what they say about the same sequences, a fit and gold tags likewise.
@@ -57,7 +59,7 @@ def match_states(y_true, y_pred):
     return {predicted_labels[j]: true_labels[i] for i, j in matched_pairs(counts)}
 
 
-def relabel(model, names):
+def relabel(model: Any, names: Mapping | Sequence) -> Any:
     """A copy of a fitted model whose states are numbered otherwise, or bear names.
 
     Parameters
@@ -108,7 +110,7 @@ def relabel(model, names):
     return _named(model, _complete(names, states, fill=False))
 
 
-def _complete(names, old, fill):
+def _complete(names: Mapping | Sequence, old: list, fill: bool) -> list:
     """The new name of every old state, in the order of the states."""
     if not isinstance(names, dict):
         if len(names) != len(old):
@@ -124,14 +126,16 @@ def _complete(names, old, fill):
     return new
 
 
-def _renumbered(model, new):
+def _renumbered(model: Any, new: list) -> Any:
     """A copy whose state new[k] is state k of before."""
     order = np.argsort(new)
 
-    def columns(cells):
+    def columns(cells: np.ndarray) -> np.ndarray:
         return cells.reshape(-1, len(new))[:, order].reshape(cells.shape)
 
-    def tables(start, transition, emission):
+    def tables(
+        start: np.ndarray, transition: np.ndarray, emission: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return start[order], transition[np.ix_(order, order)], columns(emission)
 
     prior = model._prior
@@ -156,7 +160,7 @@ def _renumbered(model, new):
     return changed
 
 
-def _named(model, names):
+def _named(model: Any, names: list) -> Any:
     """A tagger with what the model has learned."""
     import sklearn_cvb
 
@@ -169,7 +173,7 @@ def _named(model, names):
     return tagger
 
 
-def _renamed(tagger, names):
+def _renamed(tagger: Any, names: Any) -> Any:
     """A copy with other tags."""
     new = dict(zip(tagger.classes_.tolist(), names, strict=True))
     legal = tagger._legal
@@ -185,7 +189,7 @@ def _renamed(tagger, names):
     return changed
 
 
-def _copied(model, new):
+def _copied(model: Any, new: dict) -> Any:
     """A copy with other `labels_` that no fit goes on from."""
     changed = copy.copy(model)
     changed._resume = None
@@ -193,12 +197,12 @@ def _copied(model, new):
     return changed
 
 
-def _relabelled(labels, new):
+def _relabelled(labels: np.ndarray, new: dict) -> np.ndarray:
     """Labels of all sequences, each replaced by its new name; padding stays."""
-    padding = -1 if as_array(new.values()).dtype.kind in "iu" else None
+    padding = -1 if as_array(list(new.values())).dtype.kind in "iu" else None
     lookup = {-1: padding, None: None} | new
 
-    def renamed(array):
+    def renamed(array: np.ndarray) -> np.ndarray:
         return as_array([lookup[label] for label in array.ravel().tolist()]).reshape(array.shape)
 
     if labels.ndim > 1:

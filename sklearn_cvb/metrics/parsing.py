@@ -5,8 +5,9 @@ Black et al. (1991) define the bracket scores; Sekine and Collins's EVALB the co
 
 import math
 from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # What EVALB's standard parameters delete: roots above the sentence, and punctuation.
 _ROOTS = ("TOP", "ROOT", "S1", "")
@@ -31,15 +32,15 @@ class Agreement(NamedTuple):
 
 
 def bracket_scores(
-    y_true,
-    y_pred,
+    y_true: Sequence[Any],
+    y_pred: Sequence[Any],
     *,
-    labelled=True,
-    trivial=True,
-    ignored_tags=_PUNCTUATION,
-    ignored_labels=_ROOTS,
-    equal_labels=(("ADVP", "PRT"),),
-):
+    labelled: bool = True,
+    trivial: bool = True,
+    ignored_tags: Collection[str] = _PUNCTUATION,
+    ignored_labels: Collection[str] = _ROOTS,
+    equal_labels: Iterable[Sequence[str]] = (("ADVP", "PRT"),),
+) -> Agreement:
     """Precision, recall and F1 of brackets, and exact match, with EVALB's conventions.
 
     Brackets are counted over the whole corpus. A node above a single word is a tag and no bracket;
@@ -107,7 +108,7 @@ def bracket_scores(
     return _agreement(pairs)
 
 
-def bracket_f1(y_true, y_pred, *, labelled=True):
+def bracket_f1(y_true: Sequence[Any], y_pred: Sequence[Any], *, labelled: bool = True) -> float:
     """F1 of brackets with EVALB's conventions, see `bracket_scores`.
 
     Parameters
@@ -129,7 +130,7 @@ def bracket_f1(y_true, y_pred, *, labelled=True):
     return bracket_scores(y_true, y_pred, labelled=labelled).f1
 
 
-def segmentation_scores(y_true, y_pred):
+def segmentation_scores(y_true: Sequence[Any], y_pred: Sequence[Any]) -> Agreement:
     """Precision, recall and F1 of segments: both ends of a piece must agree.
 
     Parameters
@@ -160,7 +161,7 @@ def segmentation_scores(y_true, y_pred):
     )
 
 
-def boundary_scores(y_true, y_pred):
+def boundary_scores(y_true: Sequence[Any], y_pred: Sequence[Any]) -> Agreement:
     """Precision, recall and F1 of the boundaries between segments.
 
     Parameters
@@ -185,7 +186,7 @@ def boundary_scores(y_true, y_pred):
     )
 
 
-def segmentation_f1(y_true, y_pred):
+def segmentation_f1(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     """F1 of segments, see `segmentation_scores`.
 
     Parameters
@@ -205,7 +206,7 @@ def segmentation_f1(y_true, y_pred):
     return segmentation_scores(y_true, y_pred).f1
 
 
-def tree_perplexity(grammar, trees, per="token"):
+def tree_perplexity(grammar: Any, trees: Iterable, per: str = "token") -> float:
     """exp of minus the mean log-probability of trees under a grammar.
 
     Parameters
@@ -253,13 +254,13 @@ def tree_perplexity(grammar, trees, per="token"):
     return math.inf if total == -math.inf else math.exp(-total / size)
 
 
-def _tree(tree):
+def _tree(tree: Any) -> Any:
     from nltk import Tree
 
     return Tree.fromstring(tree) if isinstance(tree, str) else tree
 
 
-def _paired(y_true, y_pred):
+def _paired(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple]:
     """Index, gold and prediction, where there is a gold one."""
     if len(y_true) != len(y_pred):
         raise ValueError(f"{len(y_true)} gold trees but {len(y_pred)} predicted ones")
@@ -273,11 +274,12 @@ def _paired(y_true, y_pred):
     return pairs
 
 
-def _nodes(tree):
+def _nodes(tree: Any) -> tuple[list, list]:
     """The tag of each word (None without one), and (begin, end, label) of all other nodes."""
-    tags, nodes = [], []
+    tags: list[str | None] = []
+    nodes: list[tuple[int, int, str] | None] = []
 
-    def visit(node):
+    def visit(node: Any) -> None:
         begin = len(tags)
         if len(node) == 1 and not hasattr(node[0], "label"):
             tags.append(node.label())
@@ -295,7 +297,7 @@ def _nodes(tree):
     return tags, nodes
 
 
-def _segment_ends(y_true, y_pred):
+def _segment_ends(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[list[list[int]]]:
     """Positions where segments end, from 0 on, of each gold and predicted segmentation."""
     result = []
     for i, true, predicted in _paired(y_true, y_pred):
@@ -308,7 +310,7 @@ def _segment_ends(y_true, y_pred):
     return result
 
 
-def _piece_lengths(segments):
+def _piece_lengths(segments: Any) -> list[int]:
     """Lengths of the pieces of a list or of a tree."""
     if not hasattr(segments, "label"):
         return [len(piece) for piece in segments]
@@ -322,7 +324,7 @@ def _piece_lengths(segments):
     return lengths + [run] * (run > 0)
 
 
-def _agreement(pairs):
+def _agreement(pairs: Sequence[Sequence[Counter]]) -> Agreement:
     """Scores of pairs of multisets, gold first."""
     matched = sum((true & predicted).total() for true, predicted in pairs)
     n_true = sum(true.total() for true, _ in pairs)

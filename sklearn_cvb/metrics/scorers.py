@@ -4,6 +4,9 @@ scikit-learn's own scorers demand a rectangular ``y``; these call ``predict`` an
 to a metric. All are functions of ``(estimator, X, y)``, greater is better.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from sklearn_cvb.metrics.parsing import bracket_f1, segmentation_f1
 from sklearn_cvb.metrics.tagging import (
     many_to_one_accuracy,
@@ -32,11 +35,11 @@ class TaggingScorer:
     states_used_scorer
     """
 
-    def __init__(self, metric, name):
+    def __init__(self, metric: Callable, name: str) -> None:
         self.metric = metric
         self.name = name
 
-    def __call__(self, estimator, X, y=None):
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         """Score ``estimator.predict(X)`` against ``y``.
 
         Parameters
@@ -62,7 +65,7 @@ class TaggingScorer:
             raise TypeError(f"{self.name} compares predictions with gold tags: pass y")
         return self.metric(y, estimator.predict(X))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
@@ -74,7 +77,7 @@ bracket_f1_scorer = TaggingScorer(bracket_f1, "bracket_f1_scorer")
 segmentation_f1_scorer = TaggingScorer(segmentation_f1, "segmentation_f1_scorer")
 
 
-def perplexity_scorer(estimator, X, y=None):
+def perplexity_scorer(estimator: Any, X: Any, y: Any = None) -> float:
     """Minus the perplexity per token of ``X``, so that greater is better.
 
     Parameters

@@ -4,13 +4,14 @@ Johnson (2007), "Why doesn't EM find good HMM POS-taggers?", defines the two map
 Hirschberg (2007) the V-measure.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
 
-def token_accuracy(y_true, y_pred):
+def token_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     """Share of tokens whose predicted label equals the true one.
 
     Parameters
@@ -44,7 +45,7 @@ def token_accuracy(y_true, y_pred):
     return float(sum(counts[cell] for cell in matches) / counts.sum())
 
 
-def many_to_one_accuracy(y_true, y_pred):
+def many_to_one_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     """Token accuracy after mapping each predicted label to the true label it meets most.
 
     Several predicted labels may map to one true label, so the score never falls when a state is
@@ -79,7 +80,7 @@ def many_to_one_accuracy(y_true, y_pred):
     return float(counts.max(axis=0).sum() / counts.sum())
 
 
-def one_to_one_accuracy(y_true, y_pred):
+def one_to_one_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     """Token accuracy after the best mapping that gives each true label at most one state.
 
     Predicted labels beyond the number of true labels stay unmapped; their tokens count as wrong.
@@ -113,7 +114,7 @@ def one_to_one_accuracy(y_true, y_pred):
     return float(sum(counts[pair] for pair in matched_pairs(counts)) / counts.sum())
 
 
-def v_measure(y_true, y_pred):
+def v_measure(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     """Harmonic mean of homogeneity and completeness of the predicted labels, over tokens.
 
     Parameters
@@ -147,7 +148,7 @@ def v_measure(y_true, y_pred):
     return float(v_measure_score(true_codes, predicted_codes))
 
 
-def tag_confusion(y_true, y_pred):
+def tag_confusion(y_true: Sequence[Any], y_pred: Sequence[Any]) -> tuple[np.ndarray, list, list]:
     """Count how often each predicted label meets each true label.
 
     Parameters
@@ -189,7 +190,7 @@ def tag_confusion(y_true, y_pred):
     return cells.reshape(shape), true_labels, predicted_labels
 
 
-def matched_pairs(counts):
+def matched_pairs(counts: np.ndarray) -> list[tuple[int, int]]:
     """The one-to-one pairs (row, column) with the largest sum of counts (Hungarian method).
 
     Parameters
@@ -213,7 +214,9 @@ def matched_pairs(counts):
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
-def _encoded(y_true, y_pred):
+def _encoded(
+    y_true: Sequence[Any], y_pred: Sequence[Any]
+) -> tuple[np.ndarray, np.ndarray, list, list]:
     """Codes of the scored tokens, true and predicted, then the labels they stand for."""
     pairs = _aligned(y_true, y_pred)
     true_codes, true_labels = _codes(chain.from_iterable(true for true, _ in pairs))
@@ -226,7 +229,7 @@ def _encoded(y_true, y_pred):
     return true_codes, predicted_codes, true_labels, predicted_labels
 
 
-def _aligned(y_true, y_pred):
+def _aligned(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[list, list]]:
     y_true, y_pred = list(y_true), list(y_pred)
     if len(y_true) != len(y_pred):
         raise ValueError(f"y_true holds {len(y_true)} sequences, y_pred {len(y_pred)}")
@@ -237,7 +240,7 @@ def _aligned(y_true, y_pred):
     ]
 
 
-def _pair(number, true, predicted):
+def _pair(number: int, true: Any, predicted: Any) -> tuple[list, list]:
     true, predicted = _label_list("y_true", number, true), _label_list("y_pred", number, predicted)
     if len(true) != len(predicted):
         raise ValueError(
@@ -246,7 +249,7 @@ def _pair(number, true, predicted):
     return true, predicted
 
 
-def _label_list(name, number, labels):
+def _label_list(name: str, number: int, labels: Any) -> list:
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
         raise TypeError(
             f"{name}[{number}] is {labels!r}; each element must be a sequence of labels, "
@@ -255,21 +258,21 @@ def _label_list(name, number, labels):
     return labels.tolist() if hasattr(labels, "tolist") else list(labels)
 
 
-def _codes(labels):
+def _codes(labels: Iterable) -> tuple[np.ndarray, list]:
     """Number labels by first appearance; all that are missing become one label None."""
-    seen = {}
+    seen: dict[Any, int] = {}
     codes = np.fromiter((seen.setdefault(label, len(seen)) for label in labels), dtype=np.int64)
-    names = {}
+    names: dict[Any, int] = {}
     merged = [names.setdefault(None if _is_missing(name) else name, len(names)) for name in seen]
     return np.array(merged, dtype=np.int64)[codes], list(names)
 
 
-def _used(codes, labels):
+def _used(codes: np.ndarray, labels: list) -> tuple[np.ndarray, list]:
     used, codes = np.unique(codes, return_inverse=True)
     return codes, [labels[code] for code in used]
 
 
-def _is_missing(label):
+def _is_missing(label: Any) -> bool:
     try:
         return label is None or bool(label != label)
     except TypeError:

@@ -1,7 +1,14 @@
 """Axes to draw in."""
 
+from __future__ import annotations
 
-def axes_or_new(ax, **keywords):
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def axes_or_new(ax: Axes | None, **keywords: Any) -> Axes:
     """The given axes, or those of a new figure."""
     if ax is not None:
         return ax
@@ -10,6 +17,6 @@ def axes_or_new(ax, **keywords):
     return plt.subplots(layout="constrained", **keywords)[1]
 
 
-def legend_beside(ax, **keywords):
+def legend_beside(ax: Axes, **keywords: Any) -> None:
     """A legend to the right of the axes, where it cannot cover a line."""
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, **keywords)

@@ -1,13 +1,24 @@
 """Curves: what is reported sweep by sweep, and criteria by number of states."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from sklearn_cvb.plotting.axes import axes_or_new, legend_beside
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from sklearn_cvb.selection import ComponentSelection
+
+
 _MARKERS = "osD^vP*X"
 
 
-def plot_accuracy(curves, ax=None):
+def plot_accuracy(curves: Mapping[str, Any], ax: Axes | None = None) -> Axes:
     """Plot accuracy by sweep, one line for each algorithm.
 
     Parameters
@@ -54,7 +65,7 @@ def plot_accuracy(curves, ax=None):
     return ax
 
 
-def plot_history(estimator, ax=None):
+def plot_history(estimator: Any, ax: Axes | None = None) -> Axes:
     """Plot what a fit reported after each sweep: its `history_`.
 
     Parameters
@@ -94,7 +105,7 @@ def plot_history(estimator, ax=None):
     return ax
 
 
-def plot_restarts(estimator, ax=None):
+def plot_restarts(estimator: Any, ax: Axes | None = None) -> Axes:
     """Plot what every restart of a fit reported after each sweep: its `restart_histories_`.
 
     Parameters
@@ -148,7 +159,7 @@ def plot_restarts(estimator, ax=None):
     return ax
 
 
-def plot_components(selection, axes=None):
+def plot_components(selection: ComponentSelection, axes: Any = None) -> np.ndarray:
     """Plot the criteria by which a number of states is chosen, one panel for each.
 
     Parameters
@@ -195,14 +206,14 @@ def plot_components(selection, axes=None):
     return axes
 
 
-def _restart_label(index, is_kept, others):
+def _restart_label(index: int, is_kept: bool, others: list[int]) -> str:
     """The kept restart is named, and the first of the others stands for all of them."""
     if is_kept:
         return f"kept: restart {index}"
     return "other restarts" if index == others[0] else "_nolegend_"
 
 
-def _describe_sweeps(ax, estimator):
+def _describe_sweeps(ax: Axes, estimator: Any) -> None:
     ax.xaxis.get_major_locator().set_params(integer=True)
     is_total = getattr(estimator, "_history_is_total", True)
     ax.set_xlabel("sweeps")

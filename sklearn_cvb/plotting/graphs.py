@@ -1,8 +1,17 @@
 """Transition graphs."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from sklearn_cvb.plotting.axes import axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 # In units of the circle on which the states stand.
 _NODE_RADIUS = 0.11
@@ -11,7 +20,9 @@ _WIDEST_EDGE = 4.0
 _LEGEND = (1.0, 0.5, 0.25)
 
 
-def plot_transitions(model, *, threshold=0.1, labels=None, ax=None):
+def plot_transitions(
+    model: Any, *, threshold: float = 0.1, labels: Sequence | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw the transitions of a model as a graph: states on a circle, edges as wide as probable.
 
     Parameters
@@ -49,7 +60,7 @@ def plot_transitions(model, *, threshold=0.1, labels=None, ax=None):
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"transition probabilities must form a square, got shape {matrix.shape}")
     if labels is None:
-        labels = getattr(model, "classes_", range(len(matrix)))
+        labels = list(getattr(model, "classes_", range(len(matrix))))
     if len(labels) != len(matrix):
         raise ValueError(f"{len(labels)} labels for {len(matrix)} states")
     ax = axes_or_new(ax)
@@ -70,11 +81,13 @@ def plot_transitions(model, *, threshold=0.1, labels=None, ax=None):
     return ax
 
 
-def _draw_edge(ax, source, target, probability, radius):
+def _draw_edge(
+    ax: Axes, source: np.ndarray, target: np.ndarray, probability: float, radius: float
+) -> None:
     """An arrow bent to its left, so that the two directions stay apart, or a loop outwards."""
     from matplotlib.patches import Circle, FancyArrowPatch
 
-    style = {"linewidth": _WIDEST_EDGE * probability, "color": "C0", "zorder": 1}
+    style: dict[str, Any] = {"linewidth": _WIDEST_EDGE * probability, "color": "C0", "zorder": 1}
     if (source == target).all():
         centre = source * (1 + (radius + _LOOP_RADIUS) * 0.9)
         ax.add_patch(Circle(centre, _LOOP_RADIUS, fill=False, **style))
@@ -95,7 +108,7 @@ def _draw_edge(ax, source, target, probability, radius):
     )
 
 
-def _draw_node(ax, place, label, radius, font_size):
+def _draw_node(ax: Axes, place: np.ndarray, label: str, radius: float, font_size: float) -> None:
     from matplotlib.patches import Circle
 
     ax.add_patch(Circle(place, radius, facecolor="white", edgecolor="black", zorder=2))

@@ -1,8 +1,19 @@
 """Matrices: Hinton diagrams, and the confusion of predicted and true tags."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_cvb.plotting.axes import axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
 
 _POSITIVE, _NEGATIVE = "#1f4e8c", "#c0392b"
 # The largest value fills this much of its cell's side.
@@ -11,7 +22,14 @@ _LARGEST_SIDE = 0.95
 _SMALLEST_SHARE = 0.005
 
 
-def hinton(matrix, *, row_labels=None, column_labels=None, largest=None, ax=None):
+def hinton(
+    matrix: ArrayLike,
+    *,
+    row_labels: Sequence | None = None,
+    column_labels: Sequence | None = None,
+    largest: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw a Hinton diagram: a square for each value, its area the size, its colour the sign.
 
     Parameters
@@ -74,7 +92,9 @@ def hinton(matrix, *, row_labels=None, column_labels=None, largest=None, ax=None
     return ax
 
 
-def plot_confusion(y_true, y_pred, *, max_labels=20, ax=None):
+def plot_confusion(
+    y_true: Sequence[Any], y_pred: Sequence[Any], *, max_labels: int = 20, ax: Axes | None = None
+) -> Axes:
     """Draw how the tokens of each true tag are predicted, in per cent of the true tag's tokens.
 
     Parameters
@@ -133,7 +153,9 @@ def plot_confusion(y_true, y_pred, *, max_labels=20, ax=None):
     return ax
 
 
-def _partners_first(pairs, rows, counts):
+def _partners_first(
+    pairs: Iterable[tuple[int, int]], rows: np.ndarray, counts: np.ndarray
+) -> list[Any]:
     """Columns to draw: the partner of each row at the row's place, gaps filled by frequency."""
     partner = dict(pairs)
     chosen = [partner.get(row) for row in rows]
@@ -143,7 +165,7 @@ def _partners_first(pairs, rows, counts):
     return [column for column in columns if column is not None]
 
 
-def _name_cells(axis, n, labels, name):
+def _name_cells(axis: Axis, n: int, labels: Sequence | None, name: str) -> None:
     if labels is not None and len(labels) != n:
         raise ValueError(f"{len(labels)} {name} for {n} cells")
     axis.set_ticks(

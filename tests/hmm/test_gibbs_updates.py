@@ -11,8 +11,8 @@ from problems import make_problem, unequal_priors, with_priors
 from scipy.stats import kstest
 
 from sklearn_cvb import GibbsHMM
-from sklearn_cvb.hmm import sequence_sampling
-from sklearn_cvb.hmm.parameter_sampling import draw_weights
+from sklearn_cvb.hmm import gibbs_sweeps
+from sklearn_cvb.hmm.gibbs_sweeps import draw_weights
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 UPDATES = ("sequence", "parameter")
@@ -111,13 +111,14 @@ def test_joint_distribution_of_all_states(update):
 
 def test_the_metropolis_correction_matters(chains, monkeypatch):
     problem = PROBLEMS["repetitive"]
-    sweep_sequences = sequence_sampling.sweep_sequences
+    resample_sequences = gibbs_sweeps.resample_sequences
 
     def accept_all(*arguments):
-        *rest, chances, work = arguments
-        return sweep_sequences(*rest, np.zeros_like(chances), work)
+        *rest, proposal, begin, room = arguments
+        sure = proposal._replace(chances=np.zeros_like(proposal.chances))
+        return resample_sequences(*rest, sure, begin, room)
 
-    monkeypatch.setattr(sequence_sampling, "sweep_sequences", accept_all)
+    monkeypatch.setattr(gibbs_sweeps, "resample_sequences", accept_all)
     wrong = _chain(problem, "sequence")
     assert wrong.acceptance_rate_ == 1.0
     exact = _shares(brute.collapsed_log_joint(problem, brute.joint_assignments(problem)))
@@ -298,7 +299,7 @@ def test_sweeps_equal_their_restatement(update, name, temperature):
     task = estimator._problem(problem.sequences, None)
     state = estimator._start(task, np.random.default_rng(0))
     borders = np.cumsum([len(row) for row in problem.sequences])[:-1]
-    z = [row.tolist() for row in np.split(state.path, borders)]
+    z = [row.tolist() for row in np.split(task.lattice.state[state.slots], borders)]
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
     n_accepted, n_moved = 0, 0
     for _ in range(12):
@@ -306,15 +307,15 @@ def test_sweeps_equal_their_restatement(update, name, temperature):
         state, value = estimator._sweep(state, task, ours)
         if update == "sequence":
             n_accepted += _slow_sequence_sweep(problem, z, temperature, theirs)
-            assert state.n_accepted == n_accepted
+            assert state.proposals[0] == n_accepted
         else:
             _slow_parameter_sweep(problem, task, before, z, temperature, theirs)
-        np.testing.assert_array_equal(state.path, np.concatenate(z))
+        np.testing.assert_array_equal(task.lattice.state[state.slots], np.concatenate(z))
         assert value == pytest.approx(_log_joint(problem, z))
-        n_moved += np.count_nonzero(state.path != before.path)
+        n_moved += np.count_nonzero(state.slots != before.slots)
     assert n_moved > 10
     if update == "sequence":
-        assert n_accepted < state.n_proposed
+        assert n_accepted < state.proposals[1]
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5, 3.0])

@@ -5,7 +5,8 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_cvb import EMHMM, VBHMM, EMHMMTagger, VBHMMTagger
-from sklearn_cvb.hmm import batch
+from sklearn_cvb.hmm import forms
+from sklearn_cvb.hmm.forms import expectation, forms_of
 from sklearn_cvb.hmm.parameters import uniform_weights
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
@@ -46,7 +47,7 @@ def problem_and_weights(estimator, X):
 
 
 def keep_whole(monkeypatch):
-    monkeypatch.setattr(batch, "_pieces", lambda problem: [(0, problem.corpus.n_sequences)])
+    monkeypatch.setattr(forms, "_n_pieces", lambda problem: 1)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -69,16 +70,16 @@ def test_a_fit_does_not_depend_on_the_number_of_threads(name):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_counts_of_pieces_add_up_to_those_of_the_whole(name, monkeypatch):
     problem, weights = problem_and_weights(ESTIMATORS[name], sequences())
-    assert len(batch._pieces(problem)) > 1
-    cut = batch.expectation(weights, problem)
+    assert forms._n_pieces(problem) > 1
+    cut = expectation(weights, problem, forms_of(problem))
     keep_whole(monkeypatch)
-    whole = batch.expectation(weights, problem)
-    for ours, theirs in zip(cut[0], whole[0], strict=True):
+    whole = expectation(weights, problem, forms_of(problem))
+    for ours, theirs in zip(cut.counts, whole.counts, strict=True):
         assert theirs.max() > 1
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=0)
-    assert cut[1] == pytest.approx(whole[1], rel=1e-13)
+    assert cut.total == pytest.approx(whole.total, rel=1e-13)
     # The order of the sums differs: the problem was indeed cut.
-    assert any((ours != theirs).any() for ours, theirs in zip(cut[0], whole[0], strict=True))
+    assert any((o != t).any() for o, t in zip(cut.counts, whole.counts, strict=True))
 
 
 def test_sequences_beyond_float64_are_found_in_every_piece(monkeypatch):
@@ -92,19 +93,19 @@ def test_sequences_beyond_float64_are_found_in_every_piece(monkeypatch):
         i for i, words in enumerate(X) if (np.diff([word % 2 for word in words]) == 0).any()
     ]
     for n_jobs in (1, 2):
-        counts, total, unexplained = batch.expectation(weights, problem, n_jobs=n_jobs)
-        assert unexplained.tolist() == expected
-        assert counts.start.sum() == pytest.approx(len(X) - len(expected), rel=1e-12)
-        assert np.isfinite(total)
+        found = expectation(weights, problem, forms_of(problem), n_jobs)
+        assert found.unexplained.tolist() == expected
+        assert found.counts.start.sum() == pytest.approx(len(X) - len(expected), rel=1e-12)
+        assert np.isfinite(found.total)
     keep_whole(monkeypatch)
-    whole = batch.expectation(weights, problem)
-    np.testing.assert_allclose(counts.emission, whole[0].emission, rtol=1e-12, atol=0)
+    whole = expectation(weights, problem, forms_of(problem))
+    np.testing.assert_allclose(found.counts.emission, whole.counts.emission, rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("name", ["EM dense", "EM with certain tokens"])
 def test_small_problems_are_kept_whole(name):
     problem, _ = problem_and_weights(ESTIMATORS[name], sequences()[:100])
-    assert batch._pieces(problem) == [(0, 100)]
+    assert forms._n_pieces(problem) == 1
 
 
 def test_one_restart_has_all_threads_and_many_share_them():

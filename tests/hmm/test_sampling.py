@@ -10,11 +10,13 @@ from hmm.unequal_priors import prior_cells
 from problems import make_problem, random_problem, unequal_priors
 from scipy.special import gammaln
 
-from sklearn_cvb.hmm import sampling
-from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts, symmetric_prior
-from sklearn_cvb.hmm.units import tally_of
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.hmm import gibbs_sweeps
+from sklearn_cvb.hmm.parameters import HMMCounts, symmetric_prior
+from sklearn_cvb.hmm.tallies import tally_of
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.lattice import cells_for
+from sklearn_cvb.kernels.chain.gibbs_tokens import draw_tokens
+from sklearn_cvb.lattice import cells_for, lattice_for, problem_of
 
 _LEGAL = {0: [0], 1: [1, 3], 2: [0, 2, 3], 3: [0, 1, 2, 3], 4: [1, 2], 5: [3]}
 _X = [
@@ -71,8 +73,8 @@ def _slow_sweep(problem, z, temperature, chunk, rng):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_sweeps_equal_their_restatement(monkeypatch, name, temperature):
     chunk = 7
-    monkeypatch.setattr(sampling, "_CHUNK", chunk)
-    monkeypatch.setattr(sampling, "_BLOCK", 11)
+    monkeypatch.setattr(gibbs_sweeps, "_CHUNK", chunk)
+    monkeypatch.setattr(gibbs_sweeps, "_BLOCK", 11)
     problem = PROBLEMS[name]
     estimator = make_estimator("Gibbs", problem, temperatures=(temperature, temperature))
     estimator._priors = lambda cells, _: prior_cells(problem, cells)
@@ -80,29 +82,28 @@ def test_sweeps_equal_their_restatement(monkeypatch, name, temperature):
     state = estimator._start(task, np.random.default_rng(0))
     assert len(state.scan.blocks) > 2
     borders = np.cumsum([len(row) for row in problem.sequences])[:-1]
-    z = [row.tolist() for row in np.split(state.path, borders)]
+    z = [row.tolist() for row in np.split(task.lattice.state[state.slots], borders)]
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
     n_moved = 0
     for _ in range(30):
         before = state
         state, value = estimator._sweep(state, task, ours)
         _slow_sweep(problem, z, temperature, chunk, theirs)
-        np.testing.assert_array_equal(state.path, np.concatenate(z))
-        np.testing.assert_array_equal(task.lattice.state[state.slots], state.path)
-        assert value == pytest.approx(brute.collapsed_log_joint(problem, np.array([state.path]))[0])
-        counted = empty_counts(task.cells)
-        sampling.count_slots(task.lattice, task.corpus.starts, state.slots, counted)
+        path = task.lattice.state[state.slots]
+        np.testing.assert_array_equal(path, np.concatenate(z))
+        assert value == pytest.approx(brute.collapsed_log_joint(problem, path[None])[0])
+        counted = gibbs_sweeps.counts_of_path(task, state.slots)
         for got, expected in zip(state.counts, counted, strict=True):
             np.testing.assert_array_equal(got, expected)
-        n_moved += np.count_nonzero(state.path != before.path)
+        n_moved += np.count_nonzero(state.slots != before.slots)
     assert n_moved > 10
 
 
 def test_scan_groups_tokens_by_their_number_of_states(monkeypatch):
-    monkeypatch.setattr(sampling, "_CHUNK", 6)
+    monkeypatch.setattr(gibbs_sweeps, "_CHUNK", 6)
     count = np.array([2, 1, 3, 2, 1, 4, 3, 2, 2, 1], np.int32)
     lattice = Lattice(np.zeros_like(count), count, np.empty(0, np.int32), np.empty(0, np.int32))
-    scan = sampling.scan_for(lattice, np.array([0, 3, 4, 10]))
+    scan = gibbs_sweeps.scan_for(lattice, np.array([0, 3, 4, 10]))
     assert scan.token.tolist() == [0, 3, 2, 5, 7, 8, 6]
     assert scan.border.tolist() == [1, 3, 2, 0, 0, 0, 0]
     assert scan.blocks.tolist() == [0, 7]
@@ -111,7 +112,7 @@ def test_scan_groups_tokens_by_their_number_of_states(monkeypatch):
 def test_scan_is_from_left_to_right_where_all_states_are_open():
     count = np.full(30_000, 3, np.int32)
     lattice = Lattice(np.zeros_like(count), count, np.empty(0, np.int32), np.empty(0, np.int32))
-    scan = sampling.scan_for(lattice, np.array([0, 30_000]))
+    scan = gibbs_sweeps.scan_for(lattice, np.array([0, 30_000]))
     np.testing.assert_array_equal(scan.token, np.arange(30_000))
 
 
@@ -119,7 +120,7 @@ def test_scan_is_from_left_to_right_where_all_states_are_open():
 def test_races_are_won_in_proportion_to_powers(temperature):
     n_races = 40_000
     counts = np.full(n_races, 4)
-    handicaps = sampling._handicaps(counts, temperature, np.random.default_rng(0))
+    handicaps = gibbs_sweeps.handicaps(counts, temperature, np.random.default_rng(0))
     weights = np.array([1e-30, 0.5, 0.2, 0.3])
     won = np.bincount((weights * handicaps.reshape(n_races, 4)).argmax(axis=1), minlength=4)
     share = weights ** (1 / temperature)
@@ -137,24 +138,22 @@ def test_a_state_without_weight_is_never_drawn():
     slots = np.empty(3, np.int32)
     expected = {0.0: [1, 2, 3], np.nextafter(1.0, 0.0): [2, 2, 3]}
     for level, drawn in expected.items():
-        sampling.draw_slots(lattice, posterior.ravel(), np.full(3, level), slots)
+        draw_tokens(lattice, posterior.ravel(), np.full(3, level), slots)
         assert slots.tolist() == drawn
 
 
 def test_counts_survive_a_prior_that_drowns_them():
     cells = cells_for(None, 2, 2, False)
     prior = symmetric_prior(cells, 2.0**60, 0.5, 1.0)
-    state = np.array([0, 1, 0, 1], np.int32)
-    cell = np.arange(4, dtype=np.int32)
-    lattice = Lattice(np.array([0, 2], np.int32), np.full(2, 2, np.int32), state, cell)
-    starts, slots = np.array([0, 2]), np.array([1, 2], np.int32)
-    counts = empty_counts(cells)
-    sampling.count_slots(lattice, starts, slots, counts)
-    tables = tally_of(counts, prior, cells)
-    got = sampling.counts_of(tables, lattice, starts, slots, prior, cells)
-    assert got.start.tolist() == [0, 1]
-    assert got.transition.tolist() == [[0, 0], [1, 0]]
-    assert got.emission.tolist() == [0, 1, 1, 0]
+    corpus = Corpus(np.array([0, 1], np.int32), np.array([0, 2]), None, [])
+    problem = problem_of(corpus, lattice_for(corpus, cells), cells)
+    slots = np.array([1, 2], np.int32)
+    counts = gibbs_sweeps.counts_of_path(problem, slots)
+    tally = tally_of(counts, prior, cells)
+    for got in (counts, gibbs_sweeps.counts_in(tally, problem, slots, prior)):
+        assert got.start.tolist() == [0, 1]
+        assert got.transition.tolist() == [[0, 0], [1, 0]]
+        assert got.emission.tolist() == [0, 1, 1, 0]
 
 
 @pytest.mark.parametrize("equal", [True, False])
@@ -171,5 +170,5 @@ def test_log_joint_of_many_cells(equal):
         gammaln(cell).sum() - gammaln(cell.reshape(-1, 3).sum(axis=0)).sum()
         for cell in (counts.emission + prior.emission, prior.emission)
     )
-    got = sampling.log_joint(counts, prior, cells)
+    got = gibbs_sweeps.log_joint(counts, prior, cells)
     assert got == pytest.approx(after - before, rel=1e-12)

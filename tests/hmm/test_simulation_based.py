@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from sklearn_cvb import GibbsHMM
-from sklearn_cvb.hmm.parameters import empty_counts
-from sklearn_cvb.hmm.sampling import count_slots, log_joint, slots_of
+from sklearn_cvb.hmm.gibbs_sweeps import counts_of_path, log_joint, slots_of
 from sklearn_cvb.lattice import lattice_for, problem_of
 
 UPDATES = ("token", "sequence", "parameter")
@@ -61,10 +60,7 @@ def _ranks(update, n_replications, n_draws, **keywords):
         settings = {"max_iter": 20 + 6 * n_draws, "n_burn_in": 25, "thin": 6, "random_state": seed}
         model = _model(update, **settings | keywords).fit(X)
         problem, prior = model._training, _model(update)._priors
-        slots = np.empty(len(states), np.int32)
-        slots_of(problem.lattice, states.astype(np.int32), slots)
-        counts = empty_counts(problem.cells)
-        count_slots(problem.lattice, problem.corpus.starts, slots, counts)
+        counts = counts_of_path(problem, slots_of(problem.lattice, states))
         concentrations = _model(update)._first_concentrations()
         value = log_joint(counts, prior(problem.cells, concentrations), problem.cells)
         truth = _statistics(np.array([value]), states[None])
@@ -104,20 +100,21 @@ def _alternating(update, n_rounds):
     model = _model(update, random_state=0)
     symbols = _draw_symbols(rng, _draw_states(rng))
     problem = model._problem(_sequences(symbols), None)
-    cells, starts = problem.cells, problem.corpus.starts
+    cells = problem.cells
     state = model._start(problem, rng)
+    nothing = state.samples
+    states = problem.lattice.state[state.slots]
     rows = []
     for _ in range(n_rounds):
         corpus = problem.corpus._replace(tokens=symbols.astype(problem.corpus.tokens.dtype))
         problem = problem_of(corpus, lattice_for(corpus, cells), cells)
-        slots = np.empty(len(symbols), np.int32)
-        slots_of(problem.lattice, state.path.astype(np.int32), slots)
-        counts = empty_counts(cells)
-        count_slots(problem.lattice, starts, slots, counts)
-        state = state._replace(slots=slots, counts=counts, n_sweeps=0, kept=[], trace=[])
+        slots = slots_of(problem.lattice, states)
+        counts = counts_of_path(problem, slots)
+        state = state._replace(slots=slots, counts=counts, n_sweeps=0, samples=nothing)
         state, _ = model._sweep(state, problem, rng)
-        symbols = _draw_symbols(rng, state.path)
-        rows.append(_joint_statistics(state.path, symbols))
+        states = problem.lattice.state[state.slots]
+        symbols = _draw_symbols(rng, states)
+        rows.append(_joint_statistics(states, symbols))
     return np.array(rows, dtype=float)
 
 

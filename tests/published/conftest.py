@@ -1,15 +1,8 @@
-"""The experiments are importable from the folder of the sources."""
-
-import sys
-from pathlib import Path
+"""How the experiments are run in tests."""
 
 import pytest
 
-_ROOT = str(Path(__file__).resolve().parents[2])
-if _ROOT not in sys.path:
-    sys.path.insert(0, _ROOT)
-
-from benchmarks.published.settings import Settings  # noqa: E402
+from benchmarks.published.settings import Settings
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 Layout and conventions are those of `sklearn_cvb.kernels.chain.forward_backward`. Results for all
 tokens are written to flat arrays: one entry per token (paths) or per allowed state of each token
-(marginals).
+(marginals). Sequences that float64 loses are done in log space.
 """
 
 import math
@@ -10,18 +10,23 @@ import math
 import numpy as np
 
 from sklearn_cvb.kernels.chain.forward_backward import (
-    _SUSPICIOUS_MESSAGE,
+    Lattice,
+    Weights,
     backward_pass,
     fill_emission,
-    forward_backward,
     forward_pass,
-    work_for,
+    passes_for,
+    sequence_entries,
 )
-from sklearn_cvb.kernels.chain.log_space import forward_backward_log, forward_pass_log
-from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token
+from sklearn_cvb.kernels.chain.log_space import marginals_log
+from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token
 
 # Vectors do not pay below.
 _FEW_STATES = 8
+# A forward message below this may have lost mass that matters further on.
+_SUSPICIOUS_MESSAGE = 1e-200
+# Paths are drawn for so many entries at a time.
+_ENTRIES = 2**20
 
 
 @jit
@@ -37,58 +42,11 @@ def best_states(lattice, posterior, begin, end, path):
         position += lattice.count[t]
 
 
-@jit
-def trace_back(lattice, begin, end, size, score, origin, path):
-    """Follow the back-pointers of one sequence from its best last state."""
-    n = lattice.count[end - 1]
-    position = size - n
-    best = 0
-    for j in range(1, n):
-        if score[position + j] > score[position + best]:
-            best = j
-    log_p = score[position + best]
-    for t in range(end - 1, begin - 1, -1):
-        path[t] = lattice.state[lattice.first[t] + best]
-        best = origin[position + best]
-        if t > begin:
-            position -= lattice.count[t - 1]
-    return log_p
-
-
-@jit_token
-def _extend_paths(transition, lattice, t, score, previous, position, origin):
-    """Score of the best path to each state of token t, before its emission, and its origin.
-
-    The scores of token t - 1 begin at `previous`, those of token t at `position`.
-    """
-    left, n_left = lattice.first[t - 1], lattice.count[t - 1]
-    right, n_right = lattice.first[t], lattice.count[t]
-    if n_right == transition.shape[0] and n_right > _FEW_STATES:
-        # All states in their order on the right: whole rows of the table.
-        for j in range(n_right):
-            score[np.uint64(position + j)] = -math.inf
-            origin[np.uint64(position + j)] = 0
-        for k in range(0, n_left, 2):
-            _take_better(transition, lattice, left, n_left, k, score, previous, position, origin)
-        return
-    for j in range(n_right):
-        to = lattice.state[np.uint64(right + j)]
-        best = -math.inf
-        best_from = 0
-        for k in range(n_left):
-            step = transition[lattice.state[np.uint64(left + k)], to]
-            value = score[np.uint64(previous + k)] + step
-            if value > best:
-                best = value
-                best_from = k
-        score[np.uint64(position + j)] = best
-        origin[np.uint64(position + j)] = best_from
-
-
-@jit_token
-def _take_better(transition, lattice, left, n_left, k, score, previous, position, origin):
-    """Take the paths through states k and k + 1 before where they score more than all so far."""
-    other = min(k + 1, n_left - 1)
+@jit_inline
+def _take_better(transition, lattice, t, k, score, previous, position, origin):
+    """Take the paths through states k and k + 1 of token t - 1 where they score more."""
+    left = lattice.first[t - 1]
+    other = min(k + 1, lattice.count[t - 1] - 1)
     row = transition[lattice.state[np.uint64(left + k)]]
     other_row = transition[lattice.state[np.uint64(left + other)]]
     message, other_message = score[np.uint64(previous + k)], score[np.uint64(previous + other)]
@@ -105,22 +63,67 @@ def _take_better(transition, lattice, left, n_left, k, score, previous, position
         origin[here] = best_from
 
 
-@jit_allocating
-def viterbi(log_weights, lattice, starts, path, log_p):
+@jit_inline
+def _extend_paths(transition, lattice, t, score, previous, position, origin):
+    """Score of the best path to each state of token t, before its emission, and its origin.
+
+    The scores of token t - 1 begin at `previous`, those of token t at `position`.
+    """
+    left, n_left = lattice.first[t - 1], lattice.count[t - 1]
+    right, n_right = lattice.first[t], lattice.count[t]
+    if n_right == transition.shape[0] and n_right > _FEW_STATES:
+        # All states in their order on the right: whole rows of the table.
+        for j in range(n_right):
+            score[np.uint64(position + j)] = -math.inf
+            origin[np.uint64(position + j)] = 0
+        for k in range(0, n_left, 2):
+            _take_better(transition, lattice, t, k, score, previous, position, origin)
+    else:
+        for j in range(n_right):
+            to = lattice.state[np.uint64(right + j)]
+            best = -math.inf
+            best_from = 0
+            for k in range(n_left):
+                step = transition[lattice.state[np.uint64(left + k)], to]
+                value = score[np.uint64(previous + k)] + step
+                if value > best:
+                    best = value
+                    best_from = k
+            score[np.uint64(position + j)] = best
+            origin[np.uint64(position + j)] = best_from
+
+
+@jit_inline
+def _trace_back(lattice, begin, end, last, score, origin, path):
+    """Follow the back-pointers of one sequence from its best last state; returns its score.
+
+    The entries of the last token begin at `last`.
+    """
+    position = last
+    best = 0
+    for j in range(1, lattice.count[end - 1]):
+        if score[position + j] > score[position + best]:
+            best = j
+    log_p = score[position + best]
+    for t in range(end - 1, begin - 1, -1):
+        path[t] = lattice.state[lattice.first[t] + best]
+        best = origin[position + best]
+        if t > begin:
+            position -= lattice.count[t - 1]
+    return log_p
+
+
+@jit
+def best_paths(log_weights, lattice, starts, score, origin, path, log_p):
     """Most probable state path of every sequence (log space; ties go to the lowest state).
 
-    A sequence that no path explains gets each token's best state by emission.
-
-    Fills `path` (n_tokens,) with states and `log_p` (n_sequences,) with max over z of log p(x, z).
+    `score` (float64) and `origin` (int32) are buffers for the entries of the longest sequence.
+    Fills `path` (n_tokens,) with argmax over z of log p(x, z), and `log_p` (n_sequences,) with the
+    maximum: -inf where no path explains a sequence.
     """
-    work = work_for(starts[:-1], starts[1:], lattice.count, log_weights.start.size)
-    score = work.forward
-    origin = np.empty(score.size, np.int32)
     for i in range(starts.size - 1):
         begin, end = starts[i], starts[i + 1]
-        size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, work.emission)
-        position = 0
-        previous = 0
+        position, previous = 0, 0
         for t in range(begin, end):
             base, n = lattice.first[t], lattice.count[t]
             if t == begin:
@@ -130,87 +133,71 @@ def viterbi(log_weights, lattice, starts, path, log_p):
             else:
                 _extend_paths(log_weights.transition, lattice, t, score, previous, position, origin)
             for j in range(n):
-                score[np.uint64(position + j)] += work.emission[np.uint64(position + j)]
+                cell = lattice.cell[np.uint64(base + j)]
+                if cell >= 0:
+                    score[np.uint64(position + j)] += log_weights.emission[cell]
             previous = position
             position += n
-        log_p[i] = trace_back(lattice, begin, end, size, score, origin, path)
-        if log_p[i] == -math.inf:
-            best_states(lattice, work.emission, begin, end, path)
+        log_p[i] = _trace_back(lattice, begin, end, previous, score, origin, path)
 
 
-@jit_allocating
-def smoothed(weights, log_weights, lattice, starts, posterior, log_z):
-    """p(z_t | x) of every token and log p(x) of every sequence (-inf: by emission)."""
-    work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
+def viterbi(
+    log_weights: Weights,
+    lattice: Lattice,
+    starts: np.ndarray,
+    path: np.ndarray,
+    log_p: np.ndarray,
+) -> None:
+    """Fill in the most probable state path of every sequence; ties go to the lowest state.
+
+    A sequence that no path explains gets each token's best state by emission.
+
+    Parameters
+    ----------
+    log_weights : Weights
+    lattice : Lattice
+    starts : ndarray of shape (n_sequences + 1,), int64
+    path : ndarray of shape (n_tokens,), int32
+        Receives argmax over z of p(x, z).
+    log_p : ndarray of shape (n_sequences,)
+        Receives the log of the maximum (nats), -inf where no path explains a sequence.
+    """
+    entries = int(sequence_entries(lattice.count, starts).max())
+    score, origin = np.empty(entries), np.empty(entries, np.int32)
+    best_paths(log_weights, lattice, starts, score, origin, path, log_p)
+    for i in np.flatnonzero(np.isneginf(log_p)):
+        emission = _emissions(log_weights.emission, lattice, starts[i], starts[i + 1], 0.0)
+        best_states(lattice, emission, starts[i], starts[i + 1], path)
+
+
+@jit
+def marginals(weights, lattice, starts, smooth, passes, target, log_z):
+    """p(z_t | x) of every token, or p(z_t | x_1..t) without `smooth`, in probability space.
+
+    Fills `target` (n_entries,), or nothing where it is empty, and `log_z` (n_sequences,) with
+    log p(x): NaN where float64 may have lost mass. The forward pass alone stands if no message came
+    near underflow, or if the backward pass shows that nothing which came near it matters.
+    """
     offset = 0
     for i in range(starts.size - 1):
         begin, end = starts[i], starts[i + 1]
-        size = fill_emission(weights.emission, lattice, begin, end, 1.0, work.emission)
-        log_z[i] = forward_backward(
-            weights.start, weights.transition, lattice, begin, end, size, work
+        size = fill_emission(weights.emission, lattice, begin, end, 1.0, passes.emission)
+        log_z[i] = forward_pass(
+            weights.start,
+            weights.transition,
+            lattice,
+            begin,
+            end,
+            passes.emission,
+            passes.forward,
+            passes.scale,
         )
         if math.isnan(log_z[i]):
-            fill_emission(log_weights.emission, lattice, begin, end, 0.0, work.emission)
-            log_z[i] = forward_backward_log(
-                log_weights.start, log_weights.transition, lattice, begin, end, size, work
-            )
-        if log_z[i] == -math.inf:
-            fill_by_emission(weights.emission, lattice, begin, end, work.posterior)
+            offset += size
+            continue
+        suspicious = smooth
         for position in range(size):
-            posterior[offset + position] = work.posterior[position]
-        offset += size
-
-
-@jit
-def fill_by_emission(emission, lattice, begin, end, target):
-    """p(z_t | x_t) of one sequence under equal priors; uniform where no state emits the token."""
-    size = fill_emission(emission, lattice, begin, end, 1.0, target)
-    position = size
-    for t in range(end - 1, begin - 1, -1):
-        n = lattice.count[t]
-        position -= n
-        total = 0.0
-        for j in range(n):
-            total += target[position + j]
-        for j in range(n):
-            target[position + j] = target[position + j] / total if total > 0.0 else 1.0 / n
-
-
-@jit_allocating
-def filtered(weights, log_weights, lattice, starts, posterior, log_z):
-    """p(z_t | x_1..t) of every token and log p(x) of every sequence (-inf: by emission)."""
-    work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
-    offset = 0
-    for i in range(starts.size - 1):
-        begin, end = starts[i], starts[i + 1]
-        log_z[i], size = filter_sequence(weights, log_weights, lattice, begin, end, work)
-        for position in range(size):
-            posterior[offset + position] = work.forward[position]
-        offset += size
-
-
-@jit
-def filter_sequence(weights, log_weights, lattice, begin, end, work):
-    """Filtered marginals of one sequence in `work.forward`; returns log p(x) and the size.
-
-    The forward pass stands if no message came near underflow, or if the backward pass shows that
-    nothing which came near it matters; otherwise log space decides.
-    """
-    size = fill_emission(weights.emission, lattice, begin, end, 1.0, work.emission)
-    log_z = forward_pass(
-        weights.start,
-        weights.transition,
-        lattice,
-        begin,
-        end,
-        work.emission,
-        work.forward,
-        work.scale,
-    )
-    if not math.isnan(log_z):
-        suspicious = False
-        for position in range(size):
-            if work.forward[position] < _SUSPICIOUS_MESSAGE:
+            if passes.forward[position] < _SUSPICIOUS_MESSAGE:
                 suspicious = True
         if suspicious and not backward_pass(
             weights.transition,
@@ -218,36 +205,103 @@ def filter_sequence(weights, log_weights, lattice, begin, end, work):
             begin,
             end,
             size,
-            work.emission,
-            work.posterior,
-            work.scale,
+            passes.emission,
+            passes.posterior,
+            passes.scale,
         ):
-            log_z = math.nan
-    if math.isnan(log_z):
-        fill_emission(log_weights.emission, lattice, begin, end, 0.0, work.emission)
-        log_z = forward_pass_log(
-            log_weights.start,
-            log_weights.transition,
-            lattice,
-            begin,
-            end,
-            work.emission,
-            work.forward,
-            work.scale,
+            log_z[i] = math.nan
+        if target.size:
+            for position in range(size):
+                value = passes.forward[position]
+                target[offset + position] = value * passes.posterior[position] if smooth else value
+        offset += size
+
+
+def _read_off(weights, log_weights, lattice, starts, smooth, target, log_z):
+    """Marginals and log p(x) of all sequences; in log space of those that float64 loses."""
+    passes = passes_for(starts, lattice.count)
+    marginals(weights, lattice, starts, smooth, passes, target, log_z)
+    lost = np.flatnonzero(np.isnan(log_z))
+    if not len(lost):
+        return
+    ends = np.cumsum(sequence_entries(lattice.count, starts))
+    begins = np.append(0, ends[:-1])
+    for i in lost:
+        bounds, own = (starts[i], starts[i + 1]), target[begins[i] : ends[i]]
+        log_z[i] = marginals_log(log_weights, lattice, *bounds, smooth, passes, own)
+        if log_z[i] == -math.inf and own.size:
+            own[:] = by_emission(weights.emission, lattice, *bounds)
+
+
+def smoothed(
+    weights: Weights,
+    log_weights: Weights,
+    lattice: Lattice,
+    starts: np.ndarray,
+    posterior: np.ndarray,
+    log_z: np.ndarray,
+) -> None:
+    """Fill in p(z_t | x) of every token and log p(x) of every sequence.
+
+    A sequence that no path explains gets -inf, and its tokens the posteriors of `by_emission`.
+
+    Parameters
+    ----------
+    weights, log_weights : Weights
+        The same weights; logs that underflow nowhere.
+    lattice : Lattice
+    starts : ndarray of shape (n_sequences + 1,), int64
+    posterior : ndarray of shape (n_entries,)
+    log_z : ndarray of shape (n_sequences,)
+    """
+    _read_off(weights, log_weights, lattice, starts, True, posterior, log_z)
+
+
+def filtered(
+    weights: Weights,
+    log_weights: Weights,
+    lattice: Lattice,
+    starts: np.ndarray,
+    posterior: np.ndarray,
+    log_z: np.ndarray,
+) -> None:
+    """Fill in p(z_t | x_1..t) of every token and log p(x) of every sequence, as `smoothed`."""
+    _read_off(weights, log_weights, lattice, starts, False, posterior, log_z)
+
+
+def log_likelihood(
+    weights: Weights,
+    log_weights: Weights,
+    lattice: Lattice,
+    starts: np.ndarray,
+    log_z: np.ndarray,
+) -> None:
+    """Fill in log p(x) of every sequence (nats), as `smoothed`; -inf where no path explains it."""
+    _read_off(weights, log_weights, lattice, starts, False, np.empty(0), log_z)
+
+
+def _emissions(weights, lattice, begin, end, unobserved):
+    """Emission weight of every entry of the tokens [begin, end)."""
+    slots = [
+        np.arange(first, first + count, dtype=np.int64)
+        for first, count in zip(
+            lattice.first[begin:end].tolist(), lattice.count[begin:end].tolist(), strict=True
         )
-        for position in range(size):
-            work.forward[position] = math.exp(work.forward[position])
-        if log_z == -math.inf:
-            fill_by_emission(weights.emission, lattice, begin, end, work.forward)
-    return log_z, size
+    ]
+    cell = lattice.cell[np.concatenate(slots)]
+    return np.where(cell >= 0, weights[cell], unobserved)
 
 
-@jit_allocating
-def log_likelihood(weights, log_weights, lattice, starts, log_z):
-    """log p(x) of every sequence (nats); -inf where no path explains it."""
-    work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
-    for i in range(starts.size - 1):
-        log_z[i], _ = filter_sequence(weights, log_weights, lattice, starts[i], starts[i + 1], work)
+def by_emission(emission: np.ndarray, lattice: Lattice, begin: int, end: int) -> np.ndarray:
+    """p(z_t | x_t) of the tokens [begin, end) under equal priors, one value per entry.
+
+    Uniform where no state emits the token.
+    """
+    values = _emissions(emission, lattice, begin, end, 1.0)
+    count = lattice.count[begin:end]
+    token = np.repeat(np.arange(end - begin), count)
+    total = np.bincount(token, weights=values)[token]
+    return np.divide(values, total, out=1.0 / count[token], where=total > 0.0)
 
 
 @jit_token
@@ -268,23 +322,60 @@ def draw(weights, begin, size, rng):
     return last
 
 
-@jit_allocating
-def sample_paths(weights, log_weights, lattice, starts, rng, path, log_z):
-    """Draw a state path from p(z | x) for every sequence: filter forward, sample backward."""
-    work = work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
-    chance = np.empty(weights.start.size)
+@jit
+def draw_paths(log_transition, lattice, starts, rng, filtered, chance, path):
+    """Draw a state path of every sequence backward, from its filtered marginals.
+
+    Reads `filtered` (n_entries,) with p(z_t | x_1..t) and fills `path` (n_tokens,) with draws from
+    p(z | x): z_t has probability proportional to p(z_t | x_1..t) transition[z_t, z_t+1].
+    `chance` (K,) is a buffer.
+    """
+    offset = 0
     for i in range(starts.size - 1):
         begin, end = starts[i], starts[i + 1]
-        log_z[i], position = filter_sequence(weights, log_weights, lattice, begin, end, work)
+        for t in range(begin, end):
+            offset += lattice.count[t]
+        position = offset
         for t in range(end - 1, begin - 1, -1):
             base, n = lattice.first[t], lattice.count[t]
             position -= n
             largest = -math.inf
             for j in range(n):
-                chance[j] = math.log(work.forward[position + j])
+                chance[j] = math.log(filtered[position + j])
                 if t < end - 1:
-                    chance[j] += log_weights.transition[lattice.state[base + j], path[t + 1]]
+                    chance[j] += log_transition[lattice.state[base + j], path[t + 1]]
                 largest = max(largest, chance[j])
             for j in range(n):
                 chance[j] = math.exp(chance[j] - largest) if largest > -math.inf else 1.0
             path[t] = lattice.state[base + draw(chance, 0, n, rng)]
+
+
+def sample_paths(
+    weights: Weights,
+    log_weights: Weights,
+    lattice: Lattice,
+    starts: np.ndarray,
+    rng: np.random.Generator,
+    path: np.ndarray,
+    log_z: np.ndarray,
+) -> None:
+    """Draw a state path from p(z | x) for every sequence: filter forward, sample backward.
+
+    Parameters
+    ----------
+    weights, log_weights, lattice, starts, log_z
+        As for `smoothed`.
+    rng : numpy.random.Generator
+    path : ndarray of shape (n_tokens,), int32
+        Receives the paths.
+    """
+    ends = np.cumsum(sequence_entries(lattice.count, starts))
+    chance, begin = np.empty(weights.start.size), 0
+    while begin < len(ends):
+        # As many sequences as have so many entries, and one at least.
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + _ENTRIES, side="right")))
+        some, entries = starts[begin : end + 1], np.empty(int(ends[end - 1]) - before)
+        filtered(weights, log_weights, lattice, some, entries, log_z[begin:end])
+        draw_paths(log_weights.transition, lattice, some, rng, entries, chance, path)
+        begin = end

@@ -16,12 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.chain.pairs import add_outer
-from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
 
 # Below this scale, or above this backward message, mass may have been lost: use log space.
 _SMALLEST_SCALE = 1e-290
 _LARGEST_MESSAGE = 1e280
-_SUSPICIOUS_MESSAGE = 1e-200
 
 # Up to so many states a table of transitions stays in the nearest cache, wherever rows are read.
 _CACHED_STATES = 64
@@ -89,23 +88,46 @@ class Work(NamedTuple):
     scales: np.ndarray
 
 
-@jit_allocating
-def work_for(begins, ends, count, n_states):
-    """Allocate buffers that fit the longest of the given stretches of tokens."""
-    entries = 1
-    length = 1
-    for i in range(begins.size):
-        size = 0
-        for t in range(begins[i], ends[i]):
-            size += count[t]
-        entries = max(entries, size)
-        length = max(length, ends[i] - begins[i])
+class Passes(NamedTuple):
+    """Buffers of the two passes over one sequence.
+
+    Attributes
+    ----------
+    emission, forward, posterior : ndarray of shape (n_entries,)
+        Local entries, see `forward_backward`.
+    scale : ndarray of shape (length,)
+        Scales of the forward pass.
+    """
+
+    emission: np.ndarray
+    forward: np.ndarray
+    posterior: np.ndarray
+    scale: np.ndarray
+
+
+def sequence_entries(count: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Number of (token, state) entries of each sequence."""
+    before = np.concatenate([[0], np.cumsum(count[starts[0] : starts[-1]], dtype=np.int64)])
+    return np.diff(before[starts - starts[0]])
+
+
+def passes_for(starts: np.ndarray, count: np.ndarray) -> Passes:
+    """Buffers that fit the longest of the sequences."""
+    entries = int(sequence_entries(count, starts).max(initial=1))
+    length = int(np.diff(starts).max(initial=1))
+    return Passes(np.empty(entries), np.empty(entries), np.empty(entries), np.empty(length))
+
+
+def work_for(begins: np.ndarray, ends: np.ndarray, count: np.ndarray, n_states: int) -> Work:
+    """Buffers that fit the longest of the given stretches of tokens."""
+    before = np.concatenate([[0], np.cumsum(count, dtype=np.int64)])
+    entries = int((before[ends] - before[begins]).max(initial=1))
+    length = int((ends - begins).max(initial=1))
     return work_of_size(entries, length, n_states, n_states * n_states)
 
 
-@jit_allocating
-def work_of_size(entries, length, n_states, block):
-    """Allocate buffers for so many entries, tokens and entries of pair marginals."""
+def work_of_size(entries: int, length: int, n_states: int, block: int) -> Work:
+    """Buffers for so many entries, tokens and entries of pair marginals."""
     return Work(
         np.empty(entries),
         np.empty(entries),
@@ -120,7 +142,7 @@ def work_of_size(entries, length, n_states, block):
     )
 
 
-@jit
+@jit_inline
 def fill_emission(weights, lattice, begin, end, unobserved, target):
     """Copy the emission weights of one sequence to `target`; return the number of entries."""
     position = 0
@@ -133,7 +155,7 @@ def fill_emission(weights, lattice, begin, end, unobserved, target):
     return position
 
 
-@jit_token
+@jit_inline
 def advance_dense(transition, message, result):
     """result[j] = sum over i of message[i] transition[i, j], all states allowed on both sides."""
     n_states = transition.shape[0]
@@ -171,7 +193,7 @@ def column_product(transition, to, message, before):
     return total + s1 + s2 + s3
 
 
-@jit_token
+@jit_inline
 def advance_lattice(transition, lattice, message, before, t, result, position):
     """Same as `advance_dense` for the states allowed at tokens t - 1 and t."""
     n_states = transition.shape[0]
@@ -186,17 +208,17 @@ def advance_lattice(transition, lattice, message, before, t, result, position):
             row = transition[lattice.state[np.uint64(left + i)]]
             for j in range(n_states):
                 result[np.uint64(position + j)] += weight * row[np.uint64(j)]
-        return
-    for j in range(n_right):
-        to = lattice.state[np.uint64(right + j)]
-        total = 0.0
-        if n_left == n_states:
-            total = column_product(transition, to, message, before)
-        else:
-            for i in range(n_left):
-                step = transition[lattice.state[np.uint64(left + i)], to]
-                total += message[np.uint64(before + i)] * step
-        result[np.uint64(position + j)] = total
+    else:
+        for j in range(n_right):
+            to = lattice.state[np.uint64(right + j)]
+            total = 0.0
+            if n_left == n_states:
+                total = column_product(transition, to, message, before)
+            else:
+                for i in range(n_left):
+                    step = transition[lattice.state[np.uint64(left + i)], to]
+                    total += message[np.uint64(before + i)] * step
+            result[np.uint64(position + j)] = total
 
 
 @jit_token_reduction
@@ -231,7 +253,7 @@ def _four_row_products(r0, r1, r2, r3, message):
     return s0, s1, s2, s3
 
 
-@jit_token
+@jit_inline
 def retreat_dense(transition, message, result):
     """result[i] = sum over j of transition[i, j] message[j], all states allowed on both sides."""
     whole = result.size - result.size % 4 if result.size <= _CACHED_STATES else 0
@@ -246,7 +268,7 @@ def retreat_dense(transition, message, result):
         result[i] = _row_product(transition[i], message, 0)
 
 
-@jit_token
+@jit_inline
 def retreat_lattice(transition, lattice, message, following, t, result, position):
     """Same as `retreat_dense` for the states allowed at tokens t and t + 1."""
     n_states = transition.shape[0]
@@ -261,17 +283,17 @@ def retreat_lattice(transition, lattice, message, following, t, result, position
             weight = message[np.uint64(following + j)]
             for i in range(n_states):
                 result[np.uint64(position + i)] += transition[np.uint64(i), to] * weight
-        return
-    for i in range(n_left):
-        row = transition[lattice.state[np.uint64(left + i)]]
-        total = 0.0
-        if n_right == n_states:
-            total = _row_product(row, message, following)
-        else:
-            for j in range(n_right):
-                to = lattice.state[np.uint64(right + j)]
-                total += row[to] * message[np.uint64(following + j)]
-        result[np.uint64(position + i)] = total
+    else:
+        for i in range(n_left):
+            row = transition[lattice.state[np.uint64(left + i)]]
+            total = 0.0
+            if n_right == n_states:
+                total = _row_product(row, message, following)
+            else:
+                for j in range(n_right):
+                    to = lattice.state[np.uint64(right + j)]
+                    total += row[to] * message[np.uint64(following + j)]
+            result[np.uint64(position + i)] = total
 
 
 @jit_token_reduction
@@ -296,7 +318,7 @@ def _weigh_back(message, emission, position, n, inverse):
     return total
 
 
-@jit
+@jit_called
 def forward_pass(start, transition, lattice, begin, end, emission, message, scale):
     """Scaled forward messages (probability space).
 
@@ -336,7 +358,7 @@ def forward_pass(start, transition, lattice, begin, end, emission, message, scal
     return log_z + math.log(product)
 
 
-@jit
+@jit_called
 def backward_pass(transition, lattice, begin, end, size, emission, message, scale):
     """Scaled backward messages (probability space).
 
@@ -389,7 +411,7 @@ def forward_backward(start, transition, lattice, begin, end, size, work):
     return log_z
 
 
-@jit
+@jit_inline
 def add_unary(lattice, begin, end, posterior, start, emission):
     """Add one sequence's posteriors to the start and emission counts."""
     first = lattice.first[begin]
@@ -406,27 +428,25 @@ def add_unary(lattice, begin, end, posterior, start, emission):
 
 
 @jit
-def expected_counts(weights, lattice, starts, work, counts, log_z):
-    """E-step: add the expected counts of all sequences to `counts`, fill `log_z`.
+def expected_counts(weights, lattice, starts, members, passes, counts, log_z):
+    """E-step over the sequences `members`: add to `counts`, fill their `log_z`.
 
-    Probability space. A sequence whose `log_z` comes back as NaN adds nothing and wants
-    `expected_counts_log`.
+    ``counts.transition`` receives the sums over t of forward_t-1(i) g_t(j) (see `backward_pass`):
+    times transition[i, j] they are expected counts. A sequence that float64 may lose adds nothing;
+    its log Z is NaN.
     """
-    work.table[:] = 0.0
-    for i in range(starts.size - 1):
+    for m in range(members.size):
+        i = members[m]
         begin, end = starts[i], starts[i + 1]
-        size = fill_emission(weights.emission, lattice, begin, end, 1.0, work.emission)
+        size = fill_emission(weights.emission, lattice, begin, end, 1.0, passes.emission)
         log_z[i] = forward_backward(
-            weights.start, weights.transition, lattice, begin, end, size, work
+            weights.start, weights.transition, lattice, begin, end, size, passes
         )
         if math.isnan(log_z[i]):
             continue
-        add_unary(lattice, begin, end, work.posterior, counts.start, counts.emission)
+        add_unary(lattice, begin, end, passes.posterior, counts.start, counts.emission)
         before = 0
         for t in range(begin + 1, end):
             position = before + lattice.count[t - 1]
-            add_outer(lattice, t, work, before, position, work.table)
+            add_outer(lattice, t, passes, before, position, counts.transition)
             before = position
-    for i in range(work.table.shape[0]):
-        for j in range(work.table.shape[1]):
-            counts.transition[i, j] += work.table[i, j] * weights.transition[i, j]

@@ -97,24 +97,44 @@ def forward_backward_log(start, transition, lattice, begin, end, size, work):
 
 
 @jit
-def expected_counts_log(log_weights, lattice, starts, work, counts, log_z):
-    """E-step in log space for the sequences whose `log_z` is NaN; -inf where impossible."""
-    for i in range(starts.size - 1):
-        if not math.isnan(log_z[i]):
-            continue
-        begin, end = starts[i], starts[i + 1]
-        size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, work.emission)
-        log_z[i] = forward_backward_log(
-            log_weights.start, log_weights.transition, lattice, begin, end, size, work
-        )
-        if log_z[i] == -math.inf:
-            continue
-        add_unary(lattice, begin, end, work.posterior, counts.start, counts.emission)
-        before = 0
-        for t in range(begin + 1, end):
-            position = before + lattice.count[t - 1]
-            pair_block(
-                log_weights.transition, lattice, t, work, before, position, True, work.block, 0
-            )
-            add_block(lattice, t, work.block, counts.transition)
-            before = position
+def marginals_log(log_weights, lattice, begin, end, smooth, passes, target):
+    """`sklearn_cvb.kernels.chain.decoding.marginals` of one sequence, in log space.
+
+    Fills `target`, the entries of the sequence, unless it is empty. Returns log p(x), -inf where no
+    path explains the sequence: `target` is left as it is.
+    """
+    size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, passes.emission)
+    log_z = forward_backward_log(
+        log_weights.start, log_weights.transition, lattice, begin, end, size, passes
+    )
+    if log_z > -math.inf and target.size:
+        for position in range(size):
+            if smooth:
+                target[position] = passes.posterior[position]
+            else:
+                target[position] = math.exp(passes.forward[position])
+    return log_z
+
+
+@jit
+def expected_counts_log(log_weights, lattice, bounds, passes, block, counts):
+    """E-step of the sequence with the tokens `bounds` in log space: add to `counts`.
+
+    `block` is a buffer for the pair marginals of one step. Returns log Z, -inf where no path
+    explains the sequence, which then adds nothing.
+    """
+    begin, end = bounds
+    size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, passes.emission)
+    log_z = forward_backward_log(
+        log_weights.start, log_weights.transition, lattice, begin, end, size, passes
+    )
+    if log_z == -math.inf:
+        return log_z
+    add_unary(lattice, begin, end, passes.posterior, counts.start, counts.emission)
+    before = 0
+    for t in range(begin + 1, end):
+        position = before + lattice.count[t - 1]
+        pair_block(log_weights.transition, lattice, t, passes, before, position, True, block, 0)
+        add_block(lattice, t, block, counts.transition)
+        before = position
+    return log_z

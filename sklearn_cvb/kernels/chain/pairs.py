@@ -8,10 +8,10 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit_token
+from sklearn_cvb.kernels.jit import jit_inline
 
 
-@jit_token
+@jit_inline
 def pair_block(transition, lattice, t, work, before, position, in_log, block, offset):
     """Pair marginals p(z_t-1, z_t | x) of one step, row by row in `block` from `offset`.
 
@@ -32,7 +32,7 @@ def pair_block(transition, lattice, t, work, before, position, in_log, block, of
                 block[at + j] = weight * value * work.emission[position + j]
 
 
-@jit_token
+@jit_inline
 def _add_open(work, before, position, n_rows, total):
     """The first rows of `add_outer` for two tokens that may take every state, four at a time."""
     n = total.shape[0]
@@ -49,7 +49,7 @@ def _add_open(work, before, position, n_rows, total):
             r3[np.uint64(j)] += w3 * value
 
 
-@jit_token
+@jit_inline
 def add_outer(lattice, t, work, before, position, total):
     """total[i, j] += forward_t-1(i) g_t(j): pair marginals without their transition factor."""
     left, n_left = lattice.first[t - 1], lattice.count[t - 1]
@@ -64,23 +64,22 @@ def add_outer(lattice, t, work, before, position, total):
             row = total[lattice.state[np.uint64(left + i)]]
             for j in range(n_right):
                 row[np.uint64(j)] += weight * work.emission[np.uint64(position + j)]
-        return
-    if n_left == total.shape[0]:
+    elif n_left == total.shape[0]:
         for j in range(n_right):
             to = lattice.state[np.uint64(right + j)]
             weight = work.emission[np.uint64(position + j)]
             for i in range(n_left):
                 total[np.uint64(i), to] += work.forward[np.uint64(before + i)] * weight
-        return
-    for i in range(n_left):
-        row = total[lattice.state[np.uint64(left + i)]]
-        weight = work.forward[np.uint64(before + i)]
-        for j in range(n_right):
-            to = lattice.state[np.uint64(right + j)]
-            row[to] += weight * work.emission[np.uint64(position + j)]
+    else:
+        for i in range(n_left):
+            row = total[lattice.state[np.uint64(left + i)]]
+            weight = work.forward[np.uint64(before + i)]
+            for j in range(n_right):
+                to = lattice.state[np.uint64(right + j)]
+                row[to] += weight * work.emission[np.uint64(position + j)]
 
 
-@jit_token
+@jit_inline
 def add_four_outer(work, before, total):
     """`add_outer` for the steps between five tokens that may take every state.
 
@@ -105,7 +104,7 @@ def add_four_outer(work, before, total):
             )
 
 
-@jit_token
+@jit_inline
 def add_block(lattice, t, block, counts):
     """Add the pair marginals of one step to transition counts."""
     left, n_left = lattice.first[t - 1], lattice.count[t - 1]

@@ -1,4 +1,4 @@
-"""Inference of one run of ambiguous tokens, given the certain ones at its borders.
+"""Inference of runs of ambiguous tokens, given the certain ones at their borders.
 
 Same conventions as `sklearn_cvb.kernels.chain.forward_backward`; all in probability space.
 """
@@ -8,14 +8,45 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain.forward_backward import forward_backward
-from sklearn_cvb.kernels.chain.pairs import add_outer
-from sklearn_cvb.kernels.jit import few, jit, jit_token
+from sklearn_cvb.kernels.jit import few, jit, jit_inline, jit_token
 
 # Over so many tokens products of weights stay inside float64 without scaling.
 SCALED = 8
 SMALLEST_PRODUCT = 1e-100
 LARGEST_PRODUCT = 1e100
+
+
+class Borders(NamedTuple):
+    """Runs of ambiguous tokens and the states around them.
+
+    Attributes
+    ----------
+    begin, end : ndarray of shape (n_runs,), int32
+        Run r are the tokens ``begin[r] : end[r]``.
+    before, after : ndarray of shape (n_runs,), int32
+        State of the certain token before and after each run; -1 where the sequence begins or ends.
+    """
+
+    begin: np.ndarray
+    end: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+
+class RunRoom(NamedTuple):
+    """Buffers for one run.
+
+    Attributes
+    ----------
+    forward, backward : ndarray of shape (n_entries,)
+        Messages of its tokens, one after the other.
+    step : ndarray of shape (n_steps,)
+        Weights transition[i, j] emission_t(j) of all steps inside the run.
+    """
+
+    forward: np.ndarray
+    backward: np.ndarray
+    step: np.ndarray
 
 
 class Factors(NamedTuple):
@@ -42,218 +73,131 @@ def entry_weight(factors, lattice, slot, is_last):
     return factors.emission[cell] * (factors.last_scale if is_last else factors.scale)[state]
 
 
-@jit_token
-def run_forward(factors, lattice, span, bounds, work, position, at):
-    """Forward messages of the ambiguous tokens of a run: `span`, in the sequence `bounds`.
+@jit_inline
+def _rescale(room, position, n, at, size):
+    """Divide the messages of a token, and the steps to it, by the sum of the messages."""
+    total = 0.0
+    for j in range(n):
+        total += room.forward[position + j]
+    inverse = 1.0 / total
+    for j in range(n):
+        room.forward[position + j] *= inverse
+    for step in range(size):
+        room.step[at + step] *= inverse
+    return total
 
-    They go to ``work.forward`` from `position` on, the weights of the steps inside the run to
-    ``work.block`` from `at` on, and those of the step out of it to ``work.emission``, beside the
-    messages of its last token. Returns the weight of the run and of the steps to its borders, the
-    log of what long runs divide by on the way, and the next free `position` and `at`. The weight is
-    NaN where float64 or ``work.block`` does not hold the run.
+
+@jit_inline
+def _forward(weights, lattice, runs, r, room):
+    """Forward messages of run r, the weights of its steps, and the messages of its last token.
+
+    Returns the weight of the run and of the steps to its borders (NaN where float64 may not hold
+    it), the log of what long runs are divided by on the way, and the sizes of messages and steps.
     """
     base, n = 0, 0
+    position, at = 0, 0
     log_scale, weight = 0.0, 0.0
-    for t in range(span[0], span[1]):
+    first, last = runs.begin[r], runs.end[r] - 1
+    for t in range(first, last + 1):
         left, n_left = base, n
         base, n = lattice.first[t], lattice.count[t]
         now = position + n_left
-        if at + n_left * n > work.block.size:
-            return math.nan, 0.0, position, at
         # One loop for first, middle and last tokens: short loops cost what they mispredict.
         for j in range(n):
-            to = lattice.state[base + j]
-            emission = entry_weight(factors, lattice, base + j, t == bounds[1] - 1)
-            if t > span[0]:
+            to, cell = lattice.state[base + j], lattice.cell[base + j]
+            emission = weights.emission[cell] if cell >= 0 else 1.0
+            if t > first:
                 total = 0.0
                 i = 0
                 while i < few(n_left):
-                    step = factors.transition[lattice.state[np.uint64(left + i)], to] * emission
-                    work.block[np.uint64(at + i * n + j)] = step
-                    total += work.forward[np.uint64(position + i)] * step
+                    step = weights.transition[lattice.state[np.uint64(left + i)], to] * emission
+                    room.step[np.uint64(at + i * n + j)] = step
+                    total += room.forward[np.uint64(position + i)] * step
                     i += 1
-            elif t > bounds[0]:
-                total = factors.transition[_certain_state(lattice, t - 1), to] * emission
+            elif runs.before[r] >= 0:
+                total = weights.transition[runs.before[r], to] * emission
             else:
-                total = factors.start[to] * emission
-            work.forward[np.uint64(now + j)] = total
-            if t == span[1] - 1:
+                total = weights.start[to] * emission
+            room.forward[np.uint64(now + j)] = total
+            if t == last:
                 after = 1.0
-                if t < bounds[1] - 1:
-                    after = factors.transition[to, _certain_state(lattice, t + 1)]
-                work.emission[np.uint64(now + j)] = after
+                if runs.after[r] >= 0:
+                    after = weights.transition[to, runs.after[r]]
+                room.backward[np.uint64(now + j)] = after
                 weight += total * after
-        if (t - span[0]) % SCALED == SCALED - 1 and t < span[1] - 1:
-            total = _rescale(work, now, n, at, n_left * n)
+        if (t - first) % SCALED == SCALED - 1 and t < last:
+            total = _rescale(room, now, n, at, n_left * n)
             if not (SMALLEST_PRODUCT < total < LARGEST_PRODUCT):
-                return math.nan, 0.0, position, at
+                break
             log_scale += math.log(total)
         at += n_left * n
         position = now
     if not (SMALLEST_PRODUCT < weight < LARGEST_PRODUCT):
-        return math.nan, 0.0, position, at
+        weight = math.nan
     return weight, log_scale, position + n, at
 
 
-@jit_token
-def _certain_state(lattice, t):
-    """State of the certain token t."""
-    return lattice.state[lattice.first[t]]
+@jit_inline
+def _backward(lattice, runs, r, room, inverse, size, n_steps, counts):
+    """Backward half of run r: adds its expected counts to `counts`.
 
-
-@jit_token
-def _rescale(work, position, n, at, size):
-    """Divide the messages of a token, and the steps to it, by the sum of the messages."""
-    total = 0.0
-    for j in range(n):
-        total += work.forward[position + j]
-    inverse = 1.0 / total
-    for j in range(n):
-        work.forward[position + j] *= inverse
-    for step in range(size):
-        work.block[at + step] *= inverse
-    return total
-
-
-@jit_token
-def run_backward(lattice, span, bounds, work, inverse, position, at, counts):
-    """Backward half of a run: adds its expected counts to `counts`.
-
-    `position` and `at` are what `run_forward` returned, `inverse` is 1 over the weight.
+    `size` and `n_steps` are what `_forward` returned, `inverse` is 1 over the weight.
     """
     base, n = 0, 0
-    for t in range(span[1] - 1, span[0] - 1, -1):
+    position, at = size, n_steps
+    first, last = runs.begin[r], runs.end[r] - 1
+    for t in range(last, first - 1, -1):
         right, n_right = base, n
         base, n = lattice.first[t], lattice.count[t]
         following = position
         position -= n
         at -= n * n_right
-        is_end = t == span[1] - 1
         for i in range(n):
             row, cell = lattice.state[base + i], lattice.cell[base + i]
             here = np.uint64(position + i)
-            before = work.forward[here] * inverse
-            if is_end:
-                after = work.emission[here]
+            before = room.forward[here] * inverse
+            if t == last:
+                after = room.backward[here]
             else:
                 after = 0.0
                 j = 0
                 while j < few(n_right):
-                    step = work.block[np.uint64(at + j)] * work.emission[np.uint64(following + j)]
+                    step = room.step[np.uint64(at + j)] * room.backward[np.uint64(following + j)]
                     after += step
                     counts.transition[row, lattice.state[np.uint64(right + j)]] += before * step
                     j += 1
                 at += n_right
-                work.emission[here] = after
+                room.backward[here] = after
             q = before * after
             if cell >= 0:
                 counts.emission[cell] += q
-            if is_end and t < bounds[1] - 1:
-                counts.transition[row, _certain_state(lattice, t + 1)] += q
-            if t == span[0]:
-                if t > bounds[0]:
-                    counts.transition[_certain_state(lattice, t - 1), row] += q
+            if t == last and runs.after[r] >= 0:
+                counts.transition[row, runs.after[r]] += q
+            if t == first:
+                if runs.before[r] >= 0:
+                    counts.transition[runs.before[r], row] += q
                 else:
                     counts.start[row] += q
         at -= n * n_right
 
 
-@jit_token
-def _add_borders(lattice, span, bounds, posterior, position, top, counts):
-    """Add the steps into and out of a run, whose posteriors are ``posterior[position:top]``."""
-    base, n = lattice.first[span[0]], lattice.count[span[0]]
-    for j in range(n):
-        to = lattice.state[base + j]
-        if span[0] > bounds[0]:
-            counts.transition[_certain_state(lattice, span[0] - 1), to] += posterior[position + j]
-        else:
-            counts.start[to] += posterior[position + j]
-    if span[1] < bounds[1]:
-        base, n = lattice.first[span[1] - 1], lattice.count[span[1] - 1]
-        to = _certain_state(lattice, span[1])
-        for i in range(n):
-            counts.transition[lattice.state[base + i], to] += posterior[top - n + i]
-
-
 @jit
-def _long_run(factors, lattice, span, bounds, work, counts):
-    """The same for any run, by `forward_backward`; returns its log weight, NaN without adding."""
-    size = 0
-    for t in range(span[0], span[1]):
-        base = lattice.first[t]
-        for slot in range(base, base + lattice.count[t]):
-            weight = entry_weight(factors, lattice, slot, t == bounds[1] - 1)
-            if t == span[1] - 1 and t < bounds[1] - 1:
-                weight *= factors.transition[lattice.state[slot], _certain_state(lattice, t + 1)]
-            work.emission[size] = weight
-            size += 1
-    for k in range(work.row.size):
-        work.row[k] = factors.start[k]
-        if span[0] > bounds[0]:
-            work.row[k] = factors.transition[_certain_state(lattice, span[0] - 1), k]
-    log_z = forward_backward(work.row, factors.transition, lattice, *span, size, work)
-    if math.isnan(log_z):
-        return log_z
-    position = 0
-    for t in range(span[0], span[1]):
-        base, n = lattice.first[t], lattice.count[t]
-        if t > span[0]:
-            add_outer(lattice, t, work, position - lattice.count[t - 1], position, work.table)
-        for j in range(n):
-            if lattice.cell[base + j] >= 0:
-                counts.emission[lattice.cell[base + j]] += work.posterior[position + j]
-        position += n
-    _add_borders(lattice, span, bounds, work.posterior, 0, size, counts)
-    return log_z
+def expected_counts_of_runs(weights, lattice, runs, room, counts, lost):
+    """Add the expected counts of all runs to `counts`; returns the sum of their log weights.
 
-
-@jit
-def expected_counts_of_runs(factors, lattice, starts, runs, work, counts):
-    """E-step over the ambiguous runs: add all expected counts to `counts`.
-
-    Returns the total log Z of all sequences; NaN where a run or a certain event has no weight in
-    float64 (then the counts are incomplete: use `expected_counts` of
-    `sklearn_cvb.kernels.chain.forward_backward`).
+    The weight of a run is the sum over its paths, with the steps from and to its borders. Sets
+    ``lost[r]`` where float64 may not hold it; such a run adds nothing.
     """
-    work.table[:] = 0.0
     total, product = 0.0, 1.0
-    for i in range(starts.size - 1):
-        bounds = (starts[i], starts[i + 1])
-        for r in range(runs.sequence[i], runs.sequence[i + 1]):
-            span = (np.int64(runs.begin[r]), np.int64(runs.end[r]))
-            weight, log_scale, position, at = run_forward(
-                factors, lattice, span, bounds, work, 0, 0
-            )
-            if math.isnan(weight):
-                log_scale = _long_run(factors, lattice, span, bounds, work, counts)
-                if math.isnan(log_scale):
-                    return log_scale
-            else:
-                inverse = 1.0 / weight
-                run_backward(lattice, span, bounds, work, inverse, position, at, counts)
-                product *= weight
-                if not (SMALLEST_PRODUCT < product < LARGEST_PRODUCT):
-                    total += math.log(product)
-                    product = 1.0
-            total += log_scale
-    total += math.log(product)
-    total += _add_certain(factors.start, runs.start, counts.start)
-    total += _add_certain(factors.emission, runs.emission, counts.emission)
-    for k in range(work.table.shape[0]):
-        total += _add_certain(factors.transition[k], runs.transition[k], counts.transition[k])
-        for j in range(work.table.shape[1]):
-            counts.transition[k, j] += work.table[k, j] * factors.transition[k, j]
-    return total
-
-
-@jit
-def _add_certain(weights, certain, counts):
-    """Add certain counts; returns their log weight, NaN where the weight is 0."""
-    total = 0.0
-    for i in range(certain.size):
-        if certain[i] > 0.0:
-            if weights[i] <= 0.0:
-                return math.nan
-            total += certain[i] * math.log(weights[i])
-            counts[i] += certain[i]
-    return total
+    for r in range(runs.begin.size):
+        weight, log_scale, size, n_steps = _forward(weights, lattice, runs, r, room)
+        if math.isnan(weight):
+            lost[r] = True
+            continue
+        _backward(lattice, runs, r, room, 1.0 / weight, size, n_steps, counts)
+        product *= weight
+        if not (SMALLEST_PRODUCT < product < LARGEST_PRODUCT):
+            total += math.log(product)
+            product = 1.0
+        total += log_scale
+    return total + math.log(product)

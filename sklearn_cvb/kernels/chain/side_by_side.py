@@ -6,12 +6,18 @@ Tables are as wide as whole vectors of numbers; the states beyond the model's ha
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from sklearn_cvb.kernels.chain.forward_backward import _LARGEST_MESSAGE, _SMALLEST_SCALE
-from sklearn_cvb.kernels.jit import jit, jit_token_reduction
+from sklearn_cvb.kernels.chain.forward_backward import (
+    _LARGEST_MESSAGE,
+    _SMALLEST_SCALE,
+    Lattice,
+    Weights,
+)
+from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token_reduction
 from sklearn_cvb.kernels.tiles import LANES, ROWS, add_outer_products, fetch, multiply
 
 # Sequences side by side: enough for matrix products, few enough for the cache.
@@ -62,6 +68,8 @@ class Messages(NamedTuple):
         Scales of the forward pass.
     row : ndarray of shape (longest * side,), int64
         Row of the emission table of each token.
+    lost : ndarray of shape (side,), bool
+        Which of the sequences float64 may lose.
     """
 
     forward: np.ndarray
@@ -69,6 +77,7 @@ class Messages(NamedTuple):
     backward: np.ndarray
     scale: np.ndarray
     row: np.ndarray
+    lost: np.ndarray
 
 
 def width_for(n_states):
@@ -102,19 +111,12 @@ def _look_back(message, forward, weights, inverse, g, counts):
     return total
 
 
-def _unset(*shape):
-    """An array that begins at a cache line."""
-    size = math.prod(shape)
-    memory = np.empty(size + LANES)
-    first = -memory.ctypes.data // memory.itemsize % LANES
-    return memory[first : first + size].reshape(shape)
-
-
 def _aligned(*shape):
     """An array of zeros that begins at a cache line."""
-    array = _unset(*shape)
-    array.fill(0.0)
-    return array
+    size = math.prod(shape)
+    memory = np.zeros(size + LANES)
+    first = -memory.ctypes.data // memory.itemsize % LANES
+    return memory[first : first + size].reshape(shape)
 
 
 def tables_for(lattice, n_states):
@@ -124,7 +126,7 @@ def tables_for(lattice, n_states):
     """
     n_rows, width = lattice.state.size // n_states, width_for(n_states)
     tables = tables_for_tokens(0, n_states)
-    return tables._replace(emission=_unset(n_rows, width), received=_aligned(n_rows, width))
+    return tables._replace(emission=_aligned(n_rows, width), received=_aligned(n_rows, width))
 
 
 def tables_for_tokens(n_rows, n_states):
@@ -151,6 +153,7 @@ def messages_for(side, longest, n_states):
         _aligned(side + ROWS, width),
         np.empty(longest * side),
         np.empty(longest * side, np.int64),
+        np.zeros(side, bool),
     )
 
 
@@ -170,24 +173,6 @@ def clear_messages(messages):
     """Set all messages to 0: what one sweep leaves serves the next, but for what is not finite."""
     for name in ("forward", "g", "backward"):
         getattr(messages, name).fill(0.0)
-
-
-@jit
-def expected_counts_dense(lattice, starts, order, side, n_states, tables, messages):
-    """E-step over sequences whose tokens may take every state, `side` of them at a time.
-
-    `order` lists the sequences by falling length; `tables` come from `fill_tables` and receive the
-    counts (see `add_tables`), `messages` hold finite numbers. Returns the total log Z of all
-    sequences; NaN where one leaves the range of float64 (then the counts are incomplete: use
-    `sklearn_cvb.kernels.chain.forward_backward.expected_counts`).
-    """
-    total = 0.0
-    for chunk in range(0, order.size, side):
-        members = order[chunk : chunk + side]
-        total += infer_side_by_side(tables, lattice, starts, members, side, n_states, messages)
-        if math.isnan(total):
-            return math.nan
-    return total
 
 
 @jit
@@ -227,57 +212,39 @@ def fill_tokens(emission, inverse, lattice, place, begin, end, tables):
             target[k] = weights[k] * inverse[k]
 
 
-@jit
-def infer_side_by_side(tables, lattice, starts, members, side, n_states, messages):
-    """Posteriors of sequences whose tokens have a row of the tables each (see `fill_tokens`).
-
-    ``lattice.first`` is a token's row times `n_states`. Adds the posteriors to `tables.received`,
-    and the pair marginals without their weights to `tables.outer`. Returns the sum of log Z, or
-    NaN where float64 may lose mass.
-    """
-    total = _forward(tables, lattice, starts, members, side, n_states, messages)
-    if math.isnan(total) or not _backward(tables, starts, members, side, n_states, messages):
-        return math.nan
-    return total
-
-
-@jit
-def fill_tables(weights, lattice, tables):
+def fill_tables(weights: Weights, lattice: Lattice, tables: Tables) -> None:
     """Copy the weights of the model's states; missing observations have weight 1."""
     n_states = weights.start.size
-    for i in range(n_states):
-        tables.start[i] = weights.start[i]
-        for j in range(n_states):
-            tables.transition[i, j] = weights.transition[i, j]
-            tables.backward[j, i] = weights.transition[i, j]
-    for row in range(tables.emission.shape[0]):
-        first = lattice.cell[row * n_states]
-        for k in range(n_states):
-            tables.emission[row, k] = weights.emission[first + k] if first >= 0 else 1.0
-        for k in range(n_states, tables.emission.shape[1]):
-            tables.emission[row, k] = 0.0
+    tables.start[:n_states] = weights.start
+    tables.transition[:n_states, :n_states] = weights.transition
+    tables.backward[:n_states, :n_states] = weights.transition.T
+    first = lattice.cell[::n_states]
+    rows = sliding_window_view(weights.emission, n_states)
+    tables.emission[:, :n_states] = rows[first.clip(0)]
+    tables.emission[first < 0, :n_states] = 1.0
 
 
-@jit
-def add_tables(weights, lattice, tables, counts):
-    """Add the counts of the model's states."""
+def add_tables(weights: Weights, lattice: Lattice, tables: Tables, counts: Any) -> None:
+    """Add the counts of the model's states to the `start`, `transition`, `emission` of `counts`."""
     n_states = weights.start.size
-    for i in range(n_states):
-        counts.start[i] += tables.starts[i]
-        for j in range(n_states):
-            counts.transition[i, j] += tables.outer[i, j] * weights.transition[i, j]
-    for row in range(tables.emission.shape[0]):
-        first = lattice.cell[row * n_states]
-        if first >= 0:
-            for k in range(n_states):
-                counts.emission[first + k] += tables.received[row, k]
+    counts.start[:] += tables.starts[:n_states]
+    counts.transition[:] += tables.outer[:n_states, :n_states] * weights.transition
+    first = lattice.cell[::n_states]
+    rows = sliding_window_view(counts.emission, n_states, writeable=True)
+    received = tables.received[first >= 0, :n_states]
+    first = first[first >= 0]
+    if (np.diff(first) > 0).all():
+        rows[first] += received
+    else:
+        # Unknown words share their cells.
+        np.add.at(rows, first, received)
 
 
-@jit
+@jit_inline
 def _forward(tables, lattice, starts, members, side, n_states, messages):
     """Scaled forward messages of sequences side by side.
 
-    Entries of sequences that are over are 0. Returns the sum of log p(x), or NaN.
+    Entries of sequences that are over or lost are 0. Returns the sum of log p(x), or NaN.
     """
     forward = messages.forward
     alive = members.size
@@ -299,7 +266,10 @@ def _forward(tables, lattice, starts, members, side, n_states, messages):
                     forward[i, k] = tables.start[k]
             scale = _weigh(forward[now + i], tables.emission[messages.row[now + i]])
             if not (_SMALLEST_SCALE < scale < _LARGEST_MESSAGE):
-                return math.nan
+                messages.lost[i] = True
+                total = math.nan
+                forward[now + i] = 0.0
+                scale = 1.0
             messages.scale[now + i] = scale
             product *= scale
             if not (1e-150 < product < 1e150) or i == alive - 1:
@@ -310,12 +280,13 @@ def _forward(tables, lattice, starts, members, side, n_states, messages):
     return total
 
 
-@jit
+@jit_inline
 def _backward(tables, starts, members, side, n_states, messages):
     """Backward messages of sequences side by side: fills g and adds to all counts.
 
-    Returns False where float64 may lose mass.
+    Returns False, without counts of transitions, where float64 may lose mass.
     """
+    safe = True
     forward, g, message = messages.forward, messages.g, messages.backward
     length = starts[members[0] + 1] - starts[members[0]]
     alive = 0
@@ -341,11 +312,47 @@ def _backward(tables, starts, members, side, n_states, messages):
                 tables.received[messages.row[now + i]],
             )
             if not (largest < _LARGEST_MESSAGE):
-                return False
+                messages.lost[i] = True
+                safe = False
         for i in range(now + alive, now + side):
             g[i] = 0.0
-    for i in range(members.size):
-        for k in range(n_states):
-            tables.starts[k] += forward[i, k] * message[i, k]
-    add_outer_products(forward, g[side:], (length - 1) * side, tables.outer)
-    return True
+    if safe:
+        for i in range(members.size):
+            for k in range(n_states):
+                tables.starts[k] += forward[i, k] * message[i, k]
+        add_outer_products(forward, g[side:], (length - 1) * side, tables.outer)
+    return safe
+
+
+@jit_inline
+def infer_side_by_side(tables, lattice, starts, members, side, n_states, messages):
+    """Posteriors of sequences whose tokens have a row of the tables each (see `fill_tokens`).
+
+    ``lattice.first`` is a token's row times `n_states`. Adds the posteriors to `tables.received`,
+    and the pair marginals without their weights to `tables.outer`. Returns the sum of log Z, or
+    NaN where float64 may lose sequences, which ``messages.lost`` tells.
+    """
+    messages.lost[:] = False
+    total = _forward(tables, lattice, starts, members, side, n_states, messages)
+    if not math.isnan(total) and not _backward(tables, starts, members, side, n_states, messages):
+        total = math.nan
+    return total
+
+
+@jit
+def expected_counts_dense(lattice, starts, order, side, n_states, tables, messages, lost):
+    """E-step over sequences whose tokens may take every state, `side` of them at a time.
+
+    `order` lists the sequences by falling length; `tables` come from `fill_tables` and receive the
+    counts (see `add_tables`), `messages` hold finite numbers. Returns the total log Z of all
+    sequences. It is NaN, and the counts are of no use, where some leave the range of float64: those
+    are marked in `lost` (n_sequences,).
+    """
+    total = 0.0
+    for chunk in range(0, order.size, side):
+        members = order[chunk : chunk + side]
+        total += infer_side_by_side(tables, lattice, starts, members, side, n_states, messages)
+        for i in range(members.size):
+            if messages.lost[i]:
+                lost[members[i]] = True
+    return total

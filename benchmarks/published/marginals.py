@@ -1,4 +1,4 @@
-"""How close VB and CVB come to the exact posterior: ``python -m benchmarks.marginals``.
+"""How close VB and CVB come to the exact posterior: ``python -m benchmarks.published.marginals``.
 
 Small problems whose collapsed posterior can be enumerated are drawn from the model, with a
 dictionary that tells the states apart. Every algorithm starts from the same posteriors, uniform
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 import brute
 from estimators import make_estimator
@@ -272,7 +272,9 @@ def report(answers, with_gibbs):
 
 def main(arguments=None):
     """Run the comparison; returns 0."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.marginals", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.published.marginals", description=__doc__
+    )
     parser.add_argument("--output", type=Path, default=Path("."), help="folder (default: here)")
     parser.add_argument("--quick", action="store_true", help="36 problems, no Gibbs")
     options = parser.parse_args(arguments)

@@ -85,12 +85,20 @@ def sums_of_counts(weights, lattice, starts, in_log=False):
     """Expected counts; the emission table is one cell per token and state."""
     n = weights.start.size
     counts = Weights(np.zeros(n), np.zeros((n, n)), np.zeros(weights.emission.size))
-    log_z = np.full(len(starts) - 1, np.nan)
-    work = chain.work_for(starts[:-1], starts[1:], lattice.count, n)
+    passes = chain.passes_for(starts, lattice.count)
     if in_log:
-        log_space.expected_counts_log(logs_of(weights), lattice, starts, work, counts, log_z)
-    else:
-        chain.expected_counts(weights, lattice, starts, work, counts, log_z)
+        logs, block = logs_of(weights), np.empty(n * n)
+        log_z = np.array(
+            [
+                log_space.expected_counts_log(logs, lattice, bounds, passes, block, counts)
+                for bounds in pairwise(starts)
+            ]
+        )
+        return counts, log_z
+    log_z, members = np.full(len(starts) - 1, np.nan), np.arange(len(starts) - 1)
+    chain.expected_counts(weights, lattice, starts, members, passes, counts, log_z)
+    # The kernel leaves the transitions' own weights to its caller.
+    counts.transition[:] *= weights.transition
     return counts, log_z
 
 
@@ -225,7 +233,7 @@ def test_log_space_equals_probability_space(partial):
     for one, other in zip(counts, in_log, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)
     logs = logs_of(weights)
-    work = chain.work_for(starts[:-1], starts[1:], lattice.count, 4)
+    work = chain.passes_for(starts, lattice.count)
     for begin, end in pairwise(starts):
         size = chain.fill_emission(weights.emission, lattice, begin, end, 1.0, work.emission)
         one = chain.forward_backward(

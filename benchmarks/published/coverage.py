@@ -1,4 +1,4 @@
-"""How often credible intervals hold the truth: ``python -m benchmarks.coverage``.
+"""How often credible intervals hold the truth: ``python -m benchmarks.published.coverage``.
 
 Parameters are drawn from the prior, sequences from the parameters, and a few labels are shown,
 which name the states. An exact posterior then holds each probability in its 95 % interval 95 % of
@@ -133,7 +133,9 @@ def main(arguments=None):
     int
         0.
     """
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.published.coverage", description=__doc__
+    )
     parser.add_argument("--replications", type=int, default=400, help="data sets (default: 400)")
     options = parser.parse_args(arguments)
     for labelled in LABELLED:

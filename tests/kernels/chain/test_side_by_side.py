@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMHMM
-from sklearn_cvb.hmm import batch
+from sklearn_cvb.hmm import forms
 from sklearn_cvb.hmm.start import parameter_start
 from sklearn_cvb.kernels.chain import forward_backward as chain
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -57,23 +57,26 @@ def zeros_like(weights):
 
 
 def side_by_side(weights, lattice, starts):
-    """Counts and total log Z; no counts where that is NaN, as in a fit."""
+    """Counts, total log Z and who is lost; no counts where some are, as in a fit."""
     n_states, counts, lengths = weights.start.size, zeros_like(weights), np.diff(starts)
     side = min(SIDE_BY_SIDE, len(lengths))
     tables = tables_for(lattice, n_states)
     fill_tables(weights, lattice, tables)
     order = np.argsort(-lengths, kind="stable")
     messages = messages_for(side, lengths.max(), n_states)
-    total = expected_counts_dense(lattice, starts, order, side, n_states, tables, messages)
+    lost = np.zeros(len(lengths), bool)
+    total = expected_counts_dense(lattice, starts, order, side, n_states, tables, messages, lost)
     if not np.isnan(total):
         add_tables(weights, lattice, tables, counts)
-    return counts, total
+    assert np.isnan(total) == lost.any()
+    return counts, total, np.flatnonzero(lost).tolist()
 
 
 def one_at_a_time(weights, lattice, starts):
     counts, log_z = zeros_like(weights), np.empty(len(starts) - 1)
-    work = chain.work_for(starts[:-1], starts[1:], lattice.count, weights.start.size)
-    chain.expected_counts(weights, lattice, starts, work, counts, log_z)
+    passes, members = chain.passes_for(starts, lattice.count), np.arange(len(log_z))
+    chain.expected_counts(weights, lattice, starts, members, passes, counts, log_z)
+    counts.transition[:] *= weights.transition
     return counts, log_z.sum()
 
 
@@ -106,7 +109,7 @@ def test_widths_are_whole_vectors_and_no_large_power_of_two():
 )
 def test_against_enumeration(n_states, lengths, seed):
     weights, words, lattice, starts = random_case(seed, n_states, lengths, missing=0.2)
-    counts, total = side_by_side(weights, lattice, starts)
+    counts, total, _ = side_by_side(weights, lattice, starts)
     table = np.vstack([weights.transition, weights.start])
     emission = weights.emission.reshape(-1, n_states)
     exact, log_z = Weights(np.zeros(n_states), *map(np.zeros_like, (table[:-1], emission))), 0.0
@@ -130,7 +133,7 @@ def test_against_enumeration(n_states, lengths, seed):
 def test_against_one_sequence_at_a_time(n_states, n_sequences):
     lengths = np.random.default_rng(n_sequences).integers(1, 15, n_sequences)
     weights, _, lattice, starts = random_case(n_states, n_states, lengths)
-    counts, total = side_by_side(weights, lattice, starts)
+    counts, total, _ = side_by_side(weights, lattice, starts)
     expected, log_z = one_at_a_time(weights, lattice, starts)
     for got, exact in zip(counts, expected, strict=True):
         np.testing.assert_allclose(got, exact, rtol=1e-10, atol=1e-13)
@@ -142,7 +145,7 @@ def test_states_of_zero_weight_have_no_counts(n_states):
     weights, _, lattice, starts = random_case(0, n_states, [4, 9, 2, 2, 1])
     weights.start[1] = 0.0
     weights.transition[:, 1] = 0.0
-    counts, _ = side_by_side(weights, lattice, starts)
+    counts, _, _ = side_by_side(weights, lattice, starts)
     assert counts.start[1] == 0
     assert not counts.transition[:, 1].any()
     assert not counts.transition[1].any()
@@ -155,8 +158,9 @@ def test_states_of_zero_weight_have_no_counts(n_states):
 def test_numbers_beyond_float64_give_nan_and_add_nothing(factor):
     weights, words, lattice, starts = random_case(1, 5, [9, 4, 6])
     weights.emission.reshape(-1, 5)[words[0]] *= factor
-    counts, total = side_by_side(weights, lattice, starts)
+    counts, total, lost = side_by_side(weights, lattice, starts)
     assert np.isnan(total)
+    assert lost == [i for i, span in enumerate(pairwise(starts)) if words[0] in words[slice(*span)]]
     assert not any(table.any() for table in counts)
 
 
@@ -164,9 +168,10 @@ def test_what_overflows_backward_gives_nan():
     # State 1 fades for 200 tokens, far below float64, and alone explains the last one.
     words = np.append(np.zeros(200, int), 1)
     weights = Weights(np.full(2, 0.5), np.eye(2), np.array([1.0, 1e-3, 0.0, 1.0]))
-    words, starts = np.tile(words, 2), np.array([0, 201, 402])
-    counts, total = side_by_side(weights, lattice_of_words(words, 2), starts)
+    words, starts = np.append(np.tile(words, 2), [0, 1]), np.array([0, 201, 402, 404])
+    counts, total, lost = side_by_side(weights, lattice_of_words(words, 2), starts)
     assert np.isnan(total)
+    assert lost == [0, 1]
     assert not any(table.any() for table in counts)
 
 
@@ -179,7 +184,7 @@ def test_a_fit_is_the_same_from_both_kernels(n_states, monkeypatch):
     ]
     model = EMHMM(n_states, handle_unknown="error", max_iter=5, tol=0, random_state=0)
     batched = model.fit(X).history_
-    monkeypatch.setattr(batch, "_expectation_side_by_side", lambda *_: (None, np.nan))
+    monkeypatch.setattr(forms, "_fits_side_by_side", lambda problem: False)
     np.testing.assert_allclose(model.fit(X).history_, batched, rtol=1e-11)
 
 
@@ -189,21 +194,22 @@ def test_a_sweep_that_failed_leaves_nothing_in_the_buffers():
     problem, rng = model._problem(X, None), np.random.default_rng(0)
     weights = parameter_start(problem, rng).weights
     broken = weights._replace(emission=np.full_like(weights.emission, np.nan))
-    pieces = batch.pieces_for(problem)
-    counts, total = batch._expectation_side_by_side(broken, problem, 1, pieces)
-    assert np.isnan(total)
-    counts, total, _ = batch.expectation(weights, problem, pieces=pieces)
-    expected, expected_total, _ = batch.expectation(
-        weights, problem, pieces=batch.pieces_for(problem)
-    )
-    assert total == expected_total
-    for table, other in zip(counts, expected, strict=True):
+    first = forms.forms_of(problem)
+    fill_tables(broken, problem.lattice, first.side_by_side[0].tables)
+    share = forms._infer_batch(broken, problem.cells, problem, first.side_by_side[0])
+    assert np.isnan(share.total)
+    assert share.lost.tolist() == [0, 1, 2]
+    found = forms.expectation(weights, problem, first)
+    expected = forms.expectation(weights, problem, forms.forms_of(problem))
+    assert found.forms is first
+    assert found.total == expected.total
+    for table, other in zip(found.counts, expected.counts, strict=True):
         np.testing.assert_array_equal(table, other)
 
 
 def test_a_fit_does_not_keep_the_buffers_of_its_sweeps():
     X = [[0, 1, 2, 1], [2, 2, 1, 1, 0], [1, 0, 0]]
     model = EMHMM(3, max_iter=2, tol=0, warm_start=True, random_state=0).fit(X)
-    assert model._resume[1].state.pieces is None
+    assert model._resume[1].state.forms is None
     further = EMHMM(3, max_iter=4, tol=0, random_state=0).fit(X)
     np.testing.assert_array_equal(model.fit(X).history_, further.history_[2:])

@@ -1,0 +1,292 @@
+"""The collapsed variational algorithms: their state, first posteriors, sweeps and score.
+
+Wang and Blunsom (2013), section 4: figure 3 (a token at a time) and eqs. 24-25 (a sequence).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb import dirichlet
+from sklearn_cvb.hmm import start as starting
+from sklearn_cvb.hmm.batches import (
+    Batched,
+    batched,
+    layout_of,
+    make_batched_pass,
+    n_pairs,
+    pairs_of,
+)
+from sklearn_cvb.hmm.concentrations import WARM_UP_SWEEPS, Concentrations, learn, presence
+from sklearn_cvb.hmm.leave_out import (
+    Layout,
+    Pass,
+    all_entries,
+    layout_for,
+    make_pass,
+    product_pairs,
+    shared_by,
+    stored_entries,
+    tally_in,
+    zero_tally,
+)
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.hmm.tallies import floor_of, tally_of, without_prior
+from sklearn_cvb.kernels.chain.absence import absence_of_units, full_absence
+from sklearn_cvb.kernels.chain.leave_out import EXPECT, PUT_BACK, SCORE, SWEEP, Stored
+from sklearn_cvb.kernels.chain.leave_token_out import sweep_tokens, track_absence
+from sklearn_cvb.kernels.chain.leave_token_out_second_order import sweep_second_order
+from sklearn_cvb.kernels.chain.tally import Floor, Tally
+
+# Every so many sweeps counts are rebuilt from the posteriors, so that rounding does not build up.
+_REBUILT = 20
+
+
+class CVBState(NamedTuple):
+    """What CVB carries between sweeps: posteriors, and the counts they sum to.
+
+    Attributes
+    ----------
+    tally : Tally
+        The counts, with the prior added unless tokens are left out.
+    prior : Prior
+    floor : Floor
+        The prior alone: nothing in the tally is below.
+    concentrations : Concentrations
+    weights : None
+    unexplained : ndarray
+    n_sweeps : int
+    layout : Layout or None
+        What is left out at a time; None for tokens.
+    posterior : ndarray
+        q(z_t), as the layout keeps it; of all (token, state) entries where tokens are left out.
+    pairs : ndarray
+        Pair marginals, as the layout keeps them.
+    absent : ndarray of shape (K, K) or None
+        Absence of transitions in units that keep the sum of their pairs (see
+        `sklearn_cvb.kernels.chain.absence`).
+    batches : Batched or None
+        None where one unit is left out at a time.
+    left_out : tuple
+        `update`, `block_length`, `batch_size`, and whether batches learn concentrations.
+    """
+
+    tally: Tally
+    prior: Prior
+    floor: Floor
+    concentrations: Concentrations
+    weights: None
+    unexplained: np.ndarray
+    n_sweeps: int
+    layout: Layout | None
+    posterior: np.ndarray
+    pairs: np.ndarray
+    absent: np.ndarray | None
+    batches: Batched | None
+    left_out: tuple
+
+    @property
+    def counts(self) -> HMMCounts:
+        """The expected counts."""
+        return without_prior(self.tally, None if self.layout is None else self.prior)
+
+
+def first_state(problem, start, prior, concentrations, left_out) -> CVBState:
+    """The state before the first sweep: posteriors of a start, and their counts.
+
+    Weights give the posteriors and pair marginals of one E-step; posteriors stand for independent
+    tokens.
+    """
+    update, block_length, batch_size, learns = left_out
+    batches, layout = None, None
+    if update == "sequence" and batch_size > 1:
+        batches = batched(problem, batch_size, may_go_side_by_side=not learns)
+        layout = layout_of(problem, batches)
+    elif update == "sequence":
+        layout = layout_for(problem, block_length)
+    floor = floor_of(prior)
+    state = CVBState(
+        tally=zero_tally(problem.cells),
+        prior=prior,
+        floor=floor,
+        concentrations=concentrations,
+        weights=None,
+        unexplained=np.empty(0, np.intp),
+        n_sweeps=0,
+        layout=layout,
+        posterior=np.empty(0),
+        pairs=np.empty(0),
+        absent=None,
+        batches=batches,
+        left_out=left_out,
+    )
+    if layout is None:
+        entries = starting.posterior_of(start, problem)
+        counts = starting.counts_from_marginals(problem, entries)
+        return state._replace(posterior=entries, tally=tally_of(counts, None, problem.cells))
+    expected = None
+    if start.weights is not None and block_length is None:
+        expected = _expected(state, problem, start.weights)
+    if expected is None:
+        expected = _independent(state, problem, starting.posterior_of(start, problem))
+    return _counted(expected, problem)
+
+
+def _expected(state, problem, weights):
+    """A state with the posteriors and pairs under given weights; None if a path is impossible."""
+    n_states, layout = problem.cells.n_states, state.layout
+    size = layout.sequences.pair[-1]
+    if state.batches is not None:
+        size = n_pairs(problem, state.batches, layout)
+    ones = np.ones(n_states)
+    tally = Tally(weights.start, weights.transition, ones, weights.emission, ones)
+    shared = shared_by(tally, Floor(*tally, 0.0, 0.0))
+    found = Stored(np.empty(layout.sequences.entry[-1]), np.empty(size), np.empty(layout.n_units))
+    log_z = _passed(EXPECT, Pass(layout, shared, found), state.batches)
+    if not np.isfinite(log_z).all():
+        return None
+    return state._replace(posterior=found.posterior, pairs=found.pairs)
+
+
+def _independent(state, problem, entries):
+    """A state with the posteriors of independent tokens, and the products of neighbours."""
+    posterior = stored_entries(state.layout, entries)
+    if state.batches is not None:
+        pairs = pairs_of(problem, state.batches, state.layout, posterior)
+    else:
+        pairs = product_pairs(state.layout, posterior, problem.cells.topology)
+    return state._replace(posterior=posterior, pairs=pairs)
+
+
+def _passed(steps, work, batches):
+    """Make a pass over all units or batches; returns their log normalisers."""
+    if batches is not None:
+        return make_batched_pass(steps, work, batches)
+    make_pass(steps, work)
+    return work.stored.log_z
+
+
+def _counted(state, problem):
+    """The state with the counts that its posteriors and pairs add up to, made anew."""
+    zeros = zero_tally(problem.cells)
+    shared = shared_by(zeros, Floor(*zeros, 0.0, 0.0))
+    if state.layout.settled is not None:
+        shared.emission[:-1] = state.layout.settled.count
+    stored = Stored(state.posterior, state.pairs, np.empty(state.layout.n_units))
+    _passed(PUT_BACK, Pass(state.layout, shared, stored), state.batches)
+    counts = HMMCounts(shared.start, shared.transition, shared.emission[:-1])
+    return state._replace(tally=tally_of(counts, state.prior, problem.cells))
+
+
+def under(concentrations, prior, state, cells) -> CVBState:
+    """A state under other concentrations."""
+    tally = state.tally
+    # Under the same prior not a digit changes: a fit goes on as if it had never stopped.
+    if state.layout is not None and not all(map(np.array_equal, prior, state.prior)):
+        tally = tally_of(state.counts, prior, cells)
+    return state._replace(
+        tally=tally, prior=prior, floor=floor_of(prior), concentrations=concentrations
+    )
+
+
+def learned(state, problem) -> Concentrations:
+    """The concentrations after one step from the state's counts and posteriors (eq. 29)."""
+    if state.n_sweeps < WARM_UP_SWEEPS or not _knows_absence(state):
+        return state.concentrations
+    counts = state.counts
+    return learn(
+        state.concentrations,
+        counts,
+        problem.cells,
+        state.n_sweeps,
+        dirichlet.fixed_point,
+        lambda: presence(counts, _absence(state, problem), problem.cells),
+    )
+
+
+def _knows_absence(state):
+    """Whether sums of pairs, if there are any, were watched in the last sweep."""
+    return (
+        state.layout is None
+        or not state.layout.sequences.summed.any()
+        or (state.absent is not None)
+    )
+
+
+def _absence(state, problem):
+    """P(C = 0) of all counts under the state's posteriors and pairs."""
+    absence = full_absence(problem.cells.n_states, len(problem.cells.state))
+    if state.layout is None:
+        track_absence(problem.lattice, problem.corpus.starts, state.posterior, absence)
+        return absence
+    layout = state.layout
+    borrowed = np.zeros(layout.n_units, bool) if layout.borders is None else layout.borders.borrowed
+    absence_of_units(layout.sequences, borrowed, state.posterior, state.pairs, absence)
+    if state.absent is not None:
+        absence.transition[:] *= state.absent
+    return absence
+
+
+def sweep_by_sequence(state, problem) -> tuple[CVBState, float]:
+    """One sweep over all units; posteriors and pairs change in place.
+
+    The value is the mean log normaliser per observed token (nats).
+    """
+    layout, n_states = state.layout, problem.cells.n_states
+    absent = None
+    if state.concentrations.learned and layout.sequences.summed.any():
+        absent = np.ones((n_states, n_states))
+    shared = shared_by(state.tally, state.floor)
+    stored = Stored(state.posterior, state.pairs, np.empty(layout.n_units))
+    log_z = _passed(SWEEP, Pass(layout, shared, stored, absent), state.batches)
+    state = state._replace(tally=tally_in(shared), absent=absent)
+    if state.n_sweeps % _REBUILT == 0:
+        state = _counted(state, problem)
+    return state, _per_token(log_z, state, problem)
+
+
+def _per_token(log_z, state, problem):
+    """Mean log normaliser per observed token, with the settled emissions (nats)."""
+    total, settled = log_z.sum(), state.layout.settled
+    if settled is not None:
+        total += settled.log_weight(state.prior.emission)
+    return float(total / problem.corpus.n_observed)
+
+
+def leave_out_score(state, problem) -> float:
+    """Mean log p(x_i | E[C without i]) per observed token, counts frozen (nats).
+
+    A pseudo leave-one-out score: the posteriors of the other units have seen x_i, so it is
+    optimistic, no bound, and may fall from sweep to sweep. Later windows of a sequence are
+    conditioned on the forward message of the earlier ones; a batch is left out as a whole.
+    """
+    tally = tally_of(state.counts, state.prior, problem.cells)
+    shared = shared_by(tally, state.floor)
+    stored = Stored(state.posterior, state.pairs, np.empty(state.layout.n_units))
+    log_z = _passed(SCORE, Pass(state.layout, shared, stored), state.batches)
+    return _per_token(log_z, state, problem)
+
+
+def as_sequences(state, problem, block_length) -> CVBState:
+    """A state of tokens as one of sequences, or windows: independent tokens."""
+    tally = tally_of(state.counts, state.prior, problem.cells)
+    state = state._replace(layout=layout_for(problem, block_length), tally=tally)
+    return _independent(state, problem, state.posterior)
+
+
+def posterior_of(state) -> np.ndarray:
+    """The last q(z_t) of every (token, state) entry."""
+    return state.posterior if state.layout is None else all_entries(state.layout, state.posterior)
+
+
+def sweep_by_token(state, problem, order) -> tuple[CVBState, float]:
+    """Algorithm 1; the value is the mean log normaliser per token (nats)."""
+    cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
+    tables, prior = state.tally, state.floor
+    if order == 2:
+        total = sweep_second_order(tables, prior, lattice, starts, state.posterior)
+    else:
+        near, (result, mass) = np.zeros((5, cells.n_states)), np.empty((2, cells.n_states))
+        total = sweep_tokens(tables, prior, lattice, starts, state.posterior, near, result, mass)
+    counts = starting.counts_from_marginals(problem, state.posterior)
+    return state._replace(tally=tally_of(counts, None, cells)), total / problem.corpus.n_observed

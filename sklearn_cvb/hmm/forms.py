@@ -1,0 +1,445 @@
+"""The forms of a chain: ways to infer the same thing, each faster for some data.
+
+Expected counts of EM and VB come from three forms; each sequence has one.
+
+========== ============================================================ ===================
+runs       Certain tokens (one allowed state) cut a sequence in         2.3 times as fast
+           independent runs of few ambiguous tokens.                    as sequences
+side by    All states are allowed everywhere: a step of many sequences  2.8 times as fast
+side       is one product of matrices.                                  as sequences
+sequences  Any lattice, one sequence at a time.
+========== ============================================================ ===================
+
+Where float64 loses a sequence, runs and side by side hand it back by its index, and it is one of
+the `sequences` from then on; where these lose it, log space decides. A form that no sequence has is
+None: its kernel is not compiled.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.fitting import even_pieces, on_threads
+from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts, log_weights
+from sklearn_cvb.kernels.chain.forward_backward import (
+    Lattice,
+    Weights,
+    expected_counts,
+    passes_for,
+)
+from sklearn_cvb.kernels.chain.log_space import expected_counts_log
+from sklearn_cvb.kernels.chain.runs import Borders, RunRoom, expected_counts_of_runs
+from sklearn_cvb.kernels.chain.side_by_side import (
+    SIDE_BY_SIDE,
+    Messages,
+    Tables,
+    add_tables,
+    clear_counts,
+    clear_messages,
+    expected_counts_dense,
+    fill_tables,
+    messages_for,
+    tables_beside,
+    tables_for,
+    width_for,
+)
+from sklearn_cvb.lattice import Problem
+from sklearn_cvb.runs import certain_counts, spans_of
+
+# A sequence with a run whose steps have more entries is none of the runs: wide steps are faster
+# one row at a time.
+_LARGEST_RUN = 512
+# Runs of less than this share of all tokens are not worth a kernel.
+_SMALLEST_SHARE = 0.1
+# Side by side the longest sequences must fit in this many entries (64 MB).
+_LARGEST_BATCH = 8_000_000
+
+# A sweep is cut in no more pieces, and in none with fewer tokens: they would wait for one another.
+_MOST_PIECES, _SMALLEST_PIECE = 8, 30_000
+# Entries of the lattice for every cell of a further table of counts: clearing and adding it then
+# take little time.
+_ENTRIES_PER_CELL = 8
+# Every so many tokens tell how many states a token may take.
+_SAMPLED = 64
+
+_NONE = np.empty(0, np.intp)
+
+
+class RunForm(NamedTuple):
+    """Sequences that are inferred run by run.
+
+    Attributes
+    ----------
+    members : ndarray of shape (n_members,)
+        The sequences.
+    lattice : Lattice
+        Their tokens, one after the other.
+    starts : ndarray of shape (n_members + 1,), int64
+        Where each begins among these.
+    borders : Borders
+    sequence : ndarray of shape (n_members + 1,), int64
+        Member m has the runs ``sequence[m] : sequence[m + 1]``.
+    certain : HMMCounts
+        Counts of certain tokens and pairs.
+    sizes : tuple of int
+        Most entries of a run, and most entries of its steps.
+    pieces : list of tuple
+        ``(begin, end)``: the runs that are inferred one after the other.
+    """
+
+    members: np.ndarray
+    lattice: Lattice
+    starts: np.ndarray
+    borders: Borders
+    sequence: np.ndarray
+    certain: HMMCounts
+    sizes: tuple[int, int]
+    pieces: list[tuple[int, int]]
+
+
+class Batch(NamedTuple):
+    """Sequences that one thread infers side by side, and its buffers.
+
+    Attributes
+    ----------
+    members : ndarray
+        The sequences by falling length.
+    tables : Tables
+        Weights, which all batches share, and counts of its own.
+    messages : Messages
+    """
+
+    members: np.ndarray
+    tables: Tables
+    messages: Messages
+
+
+class Forms(NamedTuple):
+    """Which sequences are inferred how; None for a form that none has.
+
+    Attributes
+    ----------
+    runs : RunForm or None
+    side_by_side : list of Batch or None
+    sequences : list of ndarray or None
+        The sequences that each thread infers one at a time.
+    lost : ndarray
+        Those among them that another form lost.
+    """
+
+    runs: RunForm | None
+    side_by_side: list[Batch] | None
+    sequences: list[np.ndarray] | None
+    lost: np.ndarray = _NONE
+
+
+class Expectation(NamedTuple):
+    """What an E-step finds.
+
+    Attributes
+    ----------
+    counts : HMMCounts
+        Expected counts of the sequences that some path explains.
+    total : float
+        Sum of their log Z (nats).
+    unexplained : ndarray
+        Indices of the others.
+    forms : Forms
+        What the next E-step begins with.
+    """
+
+    counts: HMMCounts
+    total: float
+    unexplained: np.ndarray
+    forms: Forms
+
+
+class _Share(NamedTuple):
+    """What a piece of the sequences contributes: counts, sum of log Z, and who is lost."""
+
+    counts: HMMCounts
+    total: float
+    lost: np.ndarray = _NONE
+
+
+def forms_of(problem: Problem, lost: np.ndarray = _NONE) -> Forms:
+    """The form of each sequence.
+
+    Parameters
+    ----------
+    problem : Problem
+    lost : ndarray
+        Sequences for which float64 needs the safest form.
+
+    Returns
+    -------
+    Forms
+    """
+    rest = np.ones(problem.corpus.n_sequences, bool)
+    rest[lost] = False
+    runs, batches = None, None
+    if problem.runs.any_certain:
+        rest &= _has_short_runs(problem)
+        if _n_tokens(problem, rest) > _SMALLEST_SHARE * len(problem.corpus.tokens):
+            runs = _runs_of(problem, rest)
+    elif _fits_side_by_side(problem):
+        batches = _batches_of(problem, rest)
+    if runs is None and batches is None:
+        rest[:] = False
+    members = np.flatnonzero(~rest)
+    pieces = [members[slice(*piece)] for piece in _pieces_of(problem, members)]
+    return Forms(runs, batches, pieces if len(members) else None, lost)
+
+
+def expectation(
+    weights: Weights,
+    problem: Problem,
+    forms: Forms,
+    n_jobs: int | None = 1,
+    logs: Callable[[], Weights] | None = None,
+) -> Expectation:
+    """E-step over all sequences, on up to `n_jobs` threads.
+
+    Parameters
+    ----------
+    weights : Weights
+    problem : Problem
+    forms : Forms
+        From `forms_of`, or what the last E-step left.
+    n_jobs : int or None
+    logs : callable or None
+        Gives the logs of `weights` without underflow; None to take logs.
+
+    Returns
+    -------
+    Expectation
+    """
+    log_z = np.zeros(problem.corpus.n_sequences)
+    tasks = []
+    if forms.runs is not None:
+        tasks += [(_infer_runs, forms.runs, piece) for piece in forms.runs.pieces]
+        tasks.append((_count_certain, forms.runs, problem))
+    if forms.side_by_side is not None:
+        fill_tables(weights, problem.lattice, forms.side_by_side[0].tables)
+        tasks += [(_infer_batch, problem, batch) for batch in forms.side_by_side]
+    if forms.sequences is not None:
+        tasks += [(_infer_sequences, problem, log_z, some) for some in forms.sequences]
+    shares = on_threads(lambda infer, *some: infer(weights, problem.cells, *some), tasks, n_jobs)
+    lost = np.concatenate([share.lost for share in shares])
+    if len(lost):
+        # Rare: counts of the sequences that share a form with these are no use.
+        forms = forms_of(problem, np.union1d(forms.lost, lost))
+        return expectation(weights, problem, forms, n_jobs, logs)
+    counts = _added([share.counts for share in shares])
+    total = sum(share.total for share in shares)
+    if np.isnan(log_z).any():
+        logs = log_weights(weights) if logs is None else logs()
+        _infer_in_log_space(logs, problem, counts, log_z)
+    explained = np.isfinite(log_z)
+    return Expectation(counts, total + log_z[explained].sum(), np.flatnonzero(~explained), forms)
+
+
+def _added(counts):
+    """The sum of counts, in their order."""
+    total, *others = counts
+    for other in others:
+        for table, more in zip(total, other, strict=True):
+            table += more
+    return total
+
+
+# Pieces
+
+
+def _n_tokens(problem, chosen):
+    """Number of tokens of the chosen sequences."""
+    return int(np.diff(problem.corpus.starts)[chosen].sum())
+
+
+def _n_pieces(problem):
+    """In how many pieces a sweep is cut, each with its own counts.
+
+    It depends on the problem alone, so that sums are the same for any number of threads. All tables
+    of counts but the first take no more memory than one with a cell for every word and state, and
+    little time beside the inference.
+    """
+    cells, n_tokens = problem.cells, len(problem.corpus.tokens)
+    n_cells = max(1, len(cells.state))
+    n_entries = n_tokens * problem.lattice.count[::_SAMPLED].mean()
+    n_pieces = min(
+        _MOST_PIECES,
+        n_tokens // _SMALLEST_PIECE,
+        1 + cells.n_rows * cells.n_states // n_cells,
+        1 + int(n_entries / (_ENTRIES_PER_CELL * n_cells)),
+    )
+    return max(1, n_pieces)
+
+
+def _pieces_of(problem, members):
+    """Ranges of `members` that are inferred apart."""
+    lengths = np.diff(problem.corpus.starts)[members]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return even_pieces(starts, -(-len(problem.corpus.tokens) // _n_pieces(problem)))
+
+
+# Runs
+
+
+def _has_short_runs(problem):
+    """Whether the steps of each run of a sequence have few entries, for all sequences."""
+    runs = problem.runs
+    _, sizes = _run_sizes(problem.lattice, runs.begin, runs.end)
+    wide = np.concatenate([[0], np.cumsum(sizes > _LARGEST_RUN)])
+    return np.diff(wide[runs.sequence]) == 0
+
+
+def _run_sizes(lattice, begin, end):
+    """Number of entries of each run, and of the steps inside it."""
+    count = lattice.count.astype(np.int64)
+    entries = np.concatenate([[0], np.cumsum(count)])
+    steps = np.concatenate([[0], np.cumsum(count[:-1] * count[1:])])
+    return entries[end] - entries[begin], steps[end - 1] - steps[begin]
+
+
+def _runs_of(problem, chosen):
+    """Run by run: the chosen sequences."""
+    lattice, starts, cells = problem.lattice, problem.corpus.starts, problem.cells
+    begin, end, sequence = problem.runs.begin, problem.runs.end, problem.runs.sequence
+    certain = problem.runs.start, problem.runs.transition, problem.runs.emission
+    if not chosen.all():
+        lengths = np.diff(starts)
+        tokens = np.repeat(chosen, lengths)
+        lattice = lattice._replace(first=lattice.first[tokens], count=lattice.count[tokens])
+        starts = np.concatenate([[0], np.cumsum(lengths[chosen])])
+        begin, end, sequence = spans_of(lattice, starts)
+        certain = certain_counts(lattice, starts, cells.n_states, len(cells.state))
+    entries, steps = _run_sizes(lattice, begin, end)
+    members = np.flatnonzero(chosen)
+    pieces = [(sequence[first], sequence[last]) for first, last in _pieces_of(problem, members)]
+    return RunForm(
+        members,
+        lattice,
+        starts,
+        Borders(begin, end, *_states_around(lattice, starts, begin, end)),
+        sequence,
+        HMMCounts(*certain),
+        (int(entries.max(initial=1)), int(steps.max(initial=1))),
+        [piece for piece in pieces if piece[0] < piece[1]],
+    )
+
+
+def _states_around(lattice, starts, begin, end):
+    """State of the token before and after each run; -1 where there is none in the sequence."""
+    state = lattice.state[lattice.first].astype(np.int32)
+    at_start, at_end = np.zeros((2, len(state) + 1), bool)
+    at_start[starts[:-1]] = at_end[starts[1:]] = True
+    before = np.where(at_start[begin], -1, state[begin - 1])
+    after = np.where(at_end[end], -1, state[np.minimum(end, len(state) - 1)])
+    return before.astype(np.int32), after.astype(np.int32)
+
+
+def _infer_runs(weights, cells, form, piece):
+    """Counts and log weights of some runs."""
+    counts, entries, steps = empty_counts(cells), *form.sizes
+    borders = Borders(*(values[slice(*piece)] for values in form.borders))
+    room = RunRoom(np.empty(entries), np.empty(entries), np.empty(steps))
+    lost = np.zeros(len(borders.begin), bool)
+    total = expected_counts_of_runs(weights, form.lattice, borders, room, counts, lost)
+    runs = piece[0] + np.flatnonzero(lost)
+    sequences = np.searchsorted(form.sequence, runs, side="right") - 1
+    return _Share(counts, total, form.members[sequences])
+
+
+def _count_certain(weights, cells, form, problem):
+    """Counts of what is certain, and its log weight."""
+    total = 0.0
+    for table, times in zip(weights, form.certain, strict=True):
+        held = times > 0
+        if not (table[held] > 0).all():
+            return _Share(form.certain, 0.0, _without_weight(weights, form))
+        total += float(np.sum(times[held] * np.log(table[held])))
+    return _Share(HMMCounts(*map(np.copy, form.certain)), total)
+
+
+def _without_weight(weights, form):
+    """The sequences in which something certain has no weight."""
+    lattice, starts = form.lattice, form.starts
+    certain = lattice.count == 1
+    state, cell = lattice.state[lattice.first], lattice.cell[lattice.first]
+    step = np.ones(len(state))
+    step[1:][certain[:-1]] = weights.transition[state[:-1], state[1:]][certain[:-1]]
+    step[starts[:-1]] = weights.start[state[starts[:-1]]]
+    weight = np.where(cell >= 0, weights.emission[cell], 1.0)
+    tokens = np.flatnonzero(certain & ~((step > 0) & (weight > 0)))
+    return form.members[np.unique(np.searchsorted(starts, tokens, side="right") - 1)]
+
+
+# Side by side
+
+
+def _fits_side_by_side(problem):
+    """Whether all states are allowed everywhere, in sequences that are several and not too long."""
+    lengths, n_states = np.diff(problem.corpus.starts), problem.cells.n_states
+    size = lengths.max() * min(SIDE_BY_SIDE, len(lengths)) * width_for(n_states)
+    return len(lengths) > 1 and problem.lattice.count.min() == n_states and size <= _LARGEST_BATCH
+
+
+def _batches_of(problem, chosen):
+    """Side by side: the chosen sequences, in batches for several threads."""
+    n_states, lengths = problem.cells.n_states, np.diff(problem.corpus.starts)
+    order = np.argsort(-lengths, kind="stable")
+    order = order[chosen[order]]
+    n_batches, batches = min(_n_pieces(problem), len(order)), []
+    tables = tables_for(problem.lattice, n_states)
+    for index in range(n_batches):
+        # Every batch gets its share of long sequences.
+        members = np.ascontiguousarray(order[index::n_batches])
+        side = min(SIDE_BY_SIDE, len(members))
+        messages = messages_for(side, lengths[members[0]], n_states)
+        batches.append(Batch(members, tables if index == 0 else tables_beside(tables), messages))
+    return batches or None
+
+
+def _infer_batch(weights, cells, problem, batch):
+    """Counts and log Z of some sequences side by side."""
+    clear_counts(batch.tables)
+    lost = np.zeros(problem.corpus.n_sequences, bool)
+    side = min(SIDE_BY_SIDE, len(batch.members))
+    total = expected_counts_dense(
+        problem.lattice,
+        problem.corpus.starts,
+        batch.members,
+        side,
+        cells.n_states,
+        batch.tables,
+        batch.messages,
+        lost,
+    )
+    counts = empty_counts(cells)
+    if np.isnan(total):
+        clear_messages(batch.messages)
+    else:
+        add_tables(weights, problem.lattice, batch.tables, counts)
+    return _Share(counts, total, np.flatnonzero(lost))
+
+
+# One sequence at a time
+
+
+def _infer_sequences(weights, cells, problem, log_z, members):
+    """Counts of some sequences; fills their log Z, NaN where log space has to decide."""
+    lattice, starts, counts = problem.lattice, problem.corpus.starts, empty_counts(cells)
+    passes = passes_for(starts, lattice.count)
+    expected_counts(weights, lattice, starts, members, passes, counts, log_z)
+    counts.transition[:] *= weights.transition
+    return _Share(counts, 0.0)
+
+
+def _infer_in_log_space(logs, problem, counts, log_z):
+    """Add the counts of the sequences whose log Z is NaN, and fill it."""
+    lattice, starts = problem.lattice, problem.corpus.starts
+    passes, block = passes_for(starts, lattice.count), np.empty(problem.cells.n_states**2)
+    for i in np.flatnonzero(np.isnan(log_z)):
+        bounds = starts[i], starts[i + 1]
+        log_z[i] = expected_counts_log(logs, lattice, bounds, passes, block, counts)

@@ -1,0 +1,86 @@
+"""P(C = 0) of every count: products of 1 - q over tokens, and of 1 - q q' over neighbours.
+
+What learning the concentrations needs (eq. 29 with the device of Teh, Kurihara and Welling 2007). A
+pass of its own over the posteriors, when somebody asks.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.kernels.jit import jit
+
+
+class Absence(NamedTuple):
+    """P(C = 0) of cells and row totals, float64.
+
+    Attributes
+    ----------
+    start, out, emit : ndarray of shape (K,)
+    transition : ndarray of shape (K, K)
+    emission : ndarray of shape (n_cells,)
+    """
+
+    start: np.ndarray
+    transition: np.ndarray
+    out: np.ndarray
+    emission: np.ndarray
+    emit: np.ndarray
+
+
+def full_absence(n_states: int, n_cells: int) -> Absence:
+    """Tables to track absence in: all ones."""
+    n = n_states
+    return Absence(np.ones(n), np.ones((n, n)), np.ones(n), np.ones(n_cells), np.ones(n))
+
+
+@jit
+def absence_of_units(sequences, borrowed, posterior, pairs, absence):
+    """Multiply `absence` by 1 - q of the tokens and pairs of all units.
+
+    Pairs of units that keep no more than their sum are left to the caller.
+
+    Parameters
+    ----------
+    sequences : Sequences
+    borrowed : ndarray of shape (n_units,), bool
+        Whether a unit's first token is counted with the unit before.
+    posterior, pairs : ndarray, float64
+        As units keep them.
+    absence : Absence
+        Changed in place.
+    """
+    lattice = sequences.lattice
+    for i in range(sequences.begin.size):
+        begin, end = sequences.begin[i], sequences.end[i]
+        here, at = sequences.entry[i], sequences.pair[i]
+        before, n_left = here, 0
+        for t in range(begin, end):
+            base, n = lattice.first[t], np.int64(lattice.count[t])
+            for j in range(n):
+                state, cell = lattice.state[base + j], lattice.cell[base + j]
+                miss = max(0.0, 1.0 - posterior[here + j]) if n > 1 else 0.0
+                is_own = t > begin or not borrowed[i]
+                if cell >= 0 and is_own:
+                    absence.emission[cell] *= miss
+                    absence.emit[state] *= miss
+                if t == begin and is_own:
+                    absence.start[state] *= miss
+                if t < end - 1:
+                    absence.out[state] *= miss
+            if t > begin and not sequences.summed[i]:
+                left = lattice.first[t - 1]
+                for a in range(n_left):
+                    row = lattice.state[left + a]
+                    for b in range(n):
+                        q = 1.0
+                        if n_left > 1 and n > 1:
+                            q = pairs[at]
+                            at += 1
+                        elif n_left > 1:
+                            q = posterior[before + a]
+                        elif n > 1:
+                            q = posterior[here + b]
+                        absence.transition[row, lattice.state[base + b]] *= max(0.0, 1.0 - q)
+            before, n_left = here, n
+            here += n if n > 1 else 0

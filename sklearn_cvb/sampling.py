@@ -1,0 +1,156 @@
+"""What all samplers share: annealing, burn-in, thinning, and averages over the kept samples."""
+
+import math
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.validation import Interval, InvalidParameterError
+
+# A row whose Gamma draws sum to less has lost digits, and is drawn anew in log space.
+_SMALLEST_TOTAL = 1e-250
+
+
+class Averages(NamedTuple):
+    """Sums over the kept samples.
+
+    Attributes
+    ----------
+    counts : tuple of ndarray
+        Counts of each sample.
+    means : tuple of ndarray
+        Posterior means given each sample.
+    n_kept : int
+        Number of samples.
+    """
+
+    counts: tuple[np.ndarray, ...]
+    means: tuple[np.ndarray, ...]
+    n_kept: int
+
+    def plus(self, counts: tuple[np.ndarray, ...], means: tuple[np.ndarray, ...]) -> "Averages":
+        """The sums with one more sample."""
+        return Averages(_added(self.counts, counts), _added(self.means, means), self.n_kept + 1)
+
+    def mean_counts(self) -> tuple[np.ndarray, ...]:
+        """Mean counts; there must be a sample."""
+        return tuple(table / self.n_kept for table in self.counts)
+
+    def mean_means(self) -> tuple[np.ndarray, ...]:
+        """Mean posterior means; there must be a sample."""
+        return tuple(table / self.n_kept for table in self.means)
+
+
+def _added(sums, tables):
+    return tuple(total + table for total, table in zip(sums, tables, strict=True))
+
+
+def no_averages(counts: tuple[np.ndarray, ...], means: tuple[np.ndarray, ...]) -> Averages:
+    """Sums over no sample, for tables of these shapes."""
+    zeros = (tuple(np.zeros_like(table) for table in tables) for tables in (counts, means))
+    return Averages(*zeros, 0)
+
+
+class SamplerMixin:
+    """Temperatures, burn-in and thinning of a sampler, and what its restarts are ranked by."""
+
+    # Samplers without annealing have no such parameter.
+    temperatures = None
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "n_burn_in": [Interval(Integral, 0, None, closed="left"), None],
+        "thin": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if self.temperatures is not None and not (
+            len(self.temperatures) == 2
+            and all(isinstance(t, Real) and 0 < t < math.inf for t in self.temperatures)
+        ):
+            raise InvalidParameterError(
+                f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
+            )
+
+    def _schedule(self, problem):
+        return super()._schedule(problem)._replace(tol=0.0)
+
+    def _temperature(self, n_sweeps: int) -> float:
+        """Temperature of a sweep after `n_sweeps`: linear over `max_iter`, then the last one."""
+        if self.temperatures is None:
+            return 1.0
+        first, last = self.temperatures
+        share = min(1.0, n_sweeps / max(1, self.max_iter - 1))
+        return first + share * (last - first)
+
+    def _n_burn_in(self) -> int:
+        """Sweeps before samples are kept."""
+        if self.n_burn_in is not None:
+            return min(self.n_burn_in, self.max_iter - 1)
+        return self.max_iter // 2 if self.temperatures is None else self._late
+
+    @property
+    def _late(self) -> int:
+        """Sweeps before the last tenth."""
+        return self.max_iter * 9 // 10
+
+    def _is_kept(self, n_sweeps: int) -> bool:
+        """Whether the sample of the sweep after `n_sweeps` is kept."""
+        done = n_sweeps - self._n_burn_in()
+        return done >= 0 and done % self.thin == 0
+
+    def _objective(self, fit, problem) -> float:
+        """Mean log joint probability over the last tenth of the sweeps."""
+        tail = max(1, len(fit.history) // 10)
+        return float(np.mean(fit.history[-tail:]))
+
+
+def draw_rows(
+    parameters: np.ndarray,
+    rows: np.ndarray,
+    rest: np.ndarray,
+    temperature: float,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Draw from one Dirichlet for each row, also where the parameters are tiny.
+
+    At temperature tau the draws are those of the density over log probabilities to the power
+    1 / tau, raised to 1 / tau.
+
+    Parameters
+    ----------
+    parameters : ndarray of shape (n_cells,)
+        Dirichlet parameters of the cells of all rows.
+    rows : ndarray of shape (n_cells,)
+        Row of each cell.
+    rest : ndarray of shape (n_rows,)
+        Summed parameters of the cells of each row that are not listed.
+    temperature : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n_cells,)
+    """
+    if temperature == 1.0:
+        draws = rng.standard_gamma(parameters)
+        totals = np.bincount(rows, draws, len(rest)) + rng.standard_gamma(rest)
+        # A draw's direction does not depend on its sum: none is preferred by drawing anew.
+        if totals.min() > _SMALLEST_TOTAL:
+            return draws / totals[rows]
+    logs = _log_gamma_draws(parameters / temperature, rng)
+    rest_logs = _log_gamma_draws(rest / temperature, rng)
+    largest = rest_logs.copy()
+    np.maximum.at(largest, rows, logs)
+    totals = np.bincount(rows, np.exp(logs - largest[rows]), len(rest))
+    log_totals = largest + np.log(totals + np.exp(rest_logs - largest))
+    return np.exp((logs - log_totals[rows]) / temperature)
+
+
+def _log_gamma_draws(shapes, rng):
+    """Logs of Gamma draws, also of those below float64; -inf where the shape is 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(rng.standard_gamma(shapes + 1.0)) - rng.standard_exponential(
+            shapes.shape
+        ) / np.maximum(shapes, 0.0)

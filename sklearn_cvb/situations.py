@@ -1,0 +1,226 @@
+"""Tiny data and settings that between them use every kernel: one situation for each kind of fit.
+
+Who compiles beforehand (`sklearn_cvb.compile`), measures first fits (``python -m benchmarks --rows
+cold``) or tests for kernels that are compiled twice goes through this one list.
+"""
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+# Words with one tag and with several, in sentences longer and shorter than a window.
+_X = [
+    "the can can leak and they saw a duck swim by the saw",
+    "they saw the duck duck",
+    "a saw cut the can and they can the duck",
+    "duck saw can",
+]
+_DICTIONARY = {
+    "the": ["DET"],
+    "a": ["DET"],
+    "they": ["PRON"],
+    "and": ["CONJ"],
+    "by": ["ADV", "PREP"],
+    "can": ["AUX", "NOUN", "VERB"],
+    "saw": ["NOUN", "VERB"],
+    "duck": ["NOUN", "VERB"],
+    "cut": ["NOUN", "VERB"],
+    "leak": ["NOUN", "VERB"],
+    "swim": ["VERB"],
+}
+_UNKNOWN = "zebra"
+_LABELS = {"saw": "NOUN", "they": "PRON"}
+_WINDOW = 4
+# Concentrations are learned after twenty sweeps.
+_SWEEPS, _SWEEPS_AUTO = 3, 22
+
+_SENTENCES = [list(letters) for letters in ("aba", "ab", "babab", "a")]
+_GRAMMAR = "S -> A B | B A | S S | 'a'\nA -> 'a' | A A\nB -> 'b' | 'b' 'a' | A B A"
+_CYCLE = "S -> A | A S\nA -> B | B A | 'a'\nB -> A | 'b' | 'a' 'b'"
+# Fewer states and enough of them for tables of rules.
+_FEW, _MANY = 2, 8
+
+# How estimators are read; each has some of these methods.
+_READ: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("predict", {}),
+    ("predict", {"decoding": "marginal"}),
+    ("predict_proba", {}),
+    ("filter_proba", {}),
+    ("predict_next_proba", {}),
+    ("score_samples", {}),
+    ("lower_bound_samples", {}),
+    ("sample_paths", {"random_state": 0}),
+    ("parse", {"n_best": 2}),
+)
+
+
+class Situation(NamedTuple):
+    """An estimator with settings and data.
+
+    Attributes
+    ----------
+    estimator : str
+        Name of its class.
+    settings : dict
+        What the constructor is given.
+    X : list of list
+        Sequences to fit.
+    y : list of list or None
+        Labels or brackets.
+    new : list of list
+        Sequences to predict.
+    """
+
+    estimator: str
+    settings: dict[str, Any]
+    X: list[list[Any]]
+    y: list[Any] | None
+    new: list[list[Any]]
+
+    def fit(self) -> Any:
+        """The fitted estimator; of the package only what it needs is imported."""
+        kind = getattr(import_module("sklearn_cvb"), self.estimator)
+        return kind(**self.settings).fit(self.X, self.y)
+
+    def read(self, model: Any) -> None:
+        """Read a fitted estimator in every way."""
+        for name, settings in _READ:
+            if hasattr(model, name) and not (
+                name == "predict" and settings and not _decodes(model)
+            ):
+                getattr(model, name)(self.new, **settings)
+        model.score(self.X)
+        model.sample(2, random_state=0)
+
+
+def _decodes(model: Any) -> bool:
+    return hasattr(model, "filter_proba")
+
+
+def _words(sentences: list[str]) -> list[list[Any]]:
+    return [sentence.split() for sentence in sentences]
+
+
+def _without_some(sentences: list[list[Any]]) -> list[list[Any]]:
+    """Every fifth observation is missing."""
+    return [[None if t % 5 == 3 else word for t, word in enumerate(words)] for words in sentences]
+
+
+def _partial() -> dict[str, list[str]]:
+    return {word: tags for word, tags in _DICTIONARY.items() if word not in ("can", "by")}
+
+
+def _ambiguous() -> dict[str, list[str]]:
+    return {word: tags if len(tags) > 1 else [*tags, "NOUN"] for word, tags in _DICTIONARY.items()}
+
+
+def _weighted() -> dict[str, dict[str, float]]:
+    return {
+        word: {tag: float(n) for n, tag in enumerate(tags, 1)} for word, tags in _DICTIONARY.items()
+    }
+
+
+def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
+    """Those of a hidden Markov model or tagger."""
+    X = _words(_X)
+    name = f"{algorithm}HMM{'Tagger' if is_tagger else ''}"
+    base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
+    if algorithm == "Gibbs":
+        base |= {"temperatures": None, "thin": 1}
+    usual: dict[str, Any] = {"tag_dictionary": _DICTIONARY} if is_tagger else {"n_components": 3}
+
+    def situation(X: list[list[Any]] = X, y: Any = None, **settings: Any) -> Situation:
+        return Situation(name, base | settings, X, y, [["they", _UNKNOWN, "duck", "saw"]])
+
+    found = {}
+    if is_tagger:
+        found["full"] = situation(**usual)
+        found["partial"] = situation(tag_dictionary=_partial())
+        found["ambiguous"] = situation(tag_dictionary=_ambiguous())
+        found["weights"] = situation(tag_dictionary=_weighted())
+        labels = [[_LABELS.get(word) for word in words] for words in X]
+        found["labels"] = situation(y=labels, **usual)
+    found["none"] = situation(n_components=3)
+    found["missing"] = situation(X=_without_some(X), **usual)
+    found["one state"] = situation(n_components=1)
+    found["near zero"] = situation(**usual | {"alpha": 1e-10, "beta": 1e-10})
+    for start in ("token", "parameter", "unambiguous"):
+        found[f"init {start}"] = situation(init=start, **usual)
+    if algorithm != "EM":
+        auto = {"alpha": "auto", "beta": "auto", "max_iter": _SWEEPS_AUTO}
+        found["auto"] = situation(**usual | auto)
+    for title, settings in _UPDATES.get(algorithm, {}).items():
+        found[title] = situation(**usual | settings)
+    if algorithm == "CVB" and is_tagger:
+        found["windows partial"] = situation(tag_dictionary=_partial(), block_length=_WINDOW)
+        found["batches partial"] = situation(tag_dictionary=_partial(), batch_size=2)
+        found["token partial"] = situation(tag_dictionary=_partial(), update="token")
+    shape: dict[str, Any] = {"update": "sequence"} if algorithm == "Gibbs" else {}
+    found["topology"] = situation(n_components=3, topology="left-right", **shape)
+    found["mixture"] = situation(n_components=3, topology="independent")
+    return found
+
+
+_TOKEN: dict[str, Any] = {"update": "token"}
+_UPDATES: dict[str, dict[str, dict[str, Any]]] = {
+    "CVB": {
+        "token": _TOKEN,
+        "token auto": _TOKEN | {"alpha": "auto", "beta": "auto", "max_iter": _SWEEPS_AUTO},
+        "order 2": _TOKEN | {"order": 2},
+        "windows": {"block_length": _WINDOW},
+        "batches": {"batch_size": 2},
+    },
+    "Gibbs": {
+        "sequence": {"update": "sequence"},
+        "parameter": {"update": "parameter"},
+        "annealing": {"temperatures": (2.0, 0.5)},
+    },
+}
+
+
+def _grammar_situations(algorithm: str) -> dict[str, Situation]:
+    """Those of a grammar: given, with cycles of unary rules, and with all rules."""
+    base: dict[str, Any] = {"max_iter": _SWEEPS, "random_state": 0}
+    if algorithm in ("Hastings", "Gibbs"):
+        base |= {"thin": 1}
+
+    def situation(y: Any = None, **settings: Any) -> Situation:
+        new = [list("ab"), list("abab")]
+        return Situation(f"{algorithm}PCFG", base | settings, _SENTENCES, y, new)
+
+    brackets = [[(0, 2)], None, [(1, 3), (3, 5)], None]
+    found = {
+        "given": situation(grammar=_GRAMMAR),
+        "cycles": situation(grammar=_CYCLE),
+        "brackets": situation(grammar=_GRAMMAR, y=brackets),
+        "n_components": situation(n_components=_FEW),
+        "tables": situation(n_components=_MANY),
+    }
+    if algorithm == "EM":
+        stepwise = {"update": "sequence", "batch_size": 2}
+        found["stepwise"] = situation(grammar=_GRAMMAR, **stepwise)
+        found["stepwise cycles"] = situation(grammar=_CYCLE, **stepwise)
+        found["stepwise tables"] = situation(n_components=_MANY, **stepwise)
+    else:
+        auto = {"alpha": "auto", "max_iter": _SWEEPS_AUTO, "tol": 0.0}
+        for title, settings in (
+            ("auto", {"grammar": _GRAMMAR}),
+            ("auto cycles", {"grammar": _CYCLE}),
+            ("auto tables", {"n_components": _MANY}),
+        ):
+            found[title] = situation(**settings | auto)
+    return found
+
+
+def _all_situations() -> dict[str, dict[str, Situation]]:
+    found = {
+        f"{algorithm}HMM{'Tagger' * is_tagger}": _chain_situations(algorithm, is_tagger)
+        for algorithm in ("EM", "VB", "CVB", "Gibbs")
+        for is_tagger in (False, True)
+    }
+    for algorithm in ("EM", "VB", "CVB", "Hastings", "Gibbs"):
+        found[f"{algorithm}PCFG"] = _grammar_situations(algorithm)
+    return found
+
+
+# By class, then by title; the first of a class is its usual one.
+SITUATIONS = _all_situations()

@@ -1,0 +1,66 @@
+"""Where no folder for compiled code can be written, everything works, after one warning."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sklearn_cvb
+from sklearn_cvb.compilation import SECONDS
+
+PROGRAM = """
+import sklearn_cvb
+from sklearn_cvb import EMHMM, EMPCFG
+print(sklearn_cvb.__file__)
+model = EMHMM(1, alpha=1.0, beta=1.0, max_iter=1, handle_unknown="error", verbose=1)
+print(model.fit([["a", "b", "a"]]).emissionprob_.tolist())
+"""
+
+
+@pytest.fixture(scope="module")
+def run_without_folder(tmp_path_factory):
+    """What a process says whose package and home can hold no folder, whoever runs it.
+
+    Where a folder would be made there is a file: unlike permissions, that stops root as well.
+    """
+    place = tmp_path_factory.mktemp("read_only")
+    package = place / "sklearn_cvb"
+    source = Path(sklearn_cvb.__file__).parent
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [package, *filter(Path.is_dir, package.rglob("*"))]:
+        (folder / "__pycache__").touch()
+    no_folder = str(package / "base.py")
+    names = ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "NUMBA_CACHE_DIR")
+    environment = {**os.environ, **dict.fromkeys(names, no_folder), "PYTHONPATH": str(place)}
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=place,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_import_and_fit_work(run_without_folder):
+    assert run_without_folder.returncode == 0, run_without_folder.stderr
+    path, _, probabilities = run_without_folder.stdout.splitlines()
+    assert Path(path).parents[1].name.startswith("read_only")
+    assert probabilities == "[[0.6, 0.4]]"
+
+
+def test_one_warning_names_the_remedy(run_without_folder):
+    lines = run_without_folder.stderr.splitlines()
+    warned = [line for line in lines if "Warning" in line]
+    assert len(warned) == 1, lines
+    assert "RuntimeWarning: no folder for compiled code can be written" in warned[0]
+    assert "NUMBA_CACHE_DIR" in warned[0]
+
+
+def test_the_fit_says_that_it_compiles(run_without_folder):
+    lines = run_without_folder.stderr.splitlines()
+    said = [line for line in lines if line.startswith("compiling, once")]
+    assert said == [f"compiling, once: up to about {SECONDS['EMHMM']} s"]

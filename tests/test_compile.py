@@ -1,0 +1,167 @@
+"""Compiling beforehand: all situations run, what is compiled is kept, and a first fit says so."""
+
+import inspect
+import io
+import os
+import re
+import subprocess
+import sys
+import threading
+
+import numba
+import pytest
+from sklearn.base import BaseEstimator
+
+import sklearn_cvb
+from sklearn_cvb import EMHMM, EMHMMTagger, compilation
+from sklearn_cvb.compile import command_line, compile_for, main
+from sklearn_cvb.situations import SITUATIONS
+
+ESTIMATORS = [
+    name
+    for name in sklearn_cvb.__all__
+    if inspect.isclass(getattr(sklearn_cvb, name))
+    and issubclass(getattr(sklearn_cvb, name), BaseEstimator)
+]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def nothing_said(monkeypatch):
+    monkeypatch.setattr(compilation, "_said", threading.Event())
+
+
+def kernel(module="sklearn_cvb.kernels.some"):
+    """A function as of this package that has not been compiled."""
+
+    def successor(n):
+        return n + 1
+
+    successor.__module__ = module
+    return numba.njit(successor)
+
+
+# Situations
+
+
+def test_every_estimator_has_situations():
+    assert sorted(SITUATIONS) == sorted(ESTIMATORS)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_parameter_that_chooses_kernels_is_set_in_some_situation(name):
+    used = {key for situation in SITUATIONS[name].values() for key in situation.settings}
+    kind = getattr(sklearn_cvb, name)
+    choosing = {"block_length", "batch_size", "topology", "tag_dictionary", "grammar"}
+    assert choosing & set(inspect.signature(kind).parameters) <= used
+    for parameter in {"update", "order"} & set(kind._parameter_constraints):
+        (choices,) = kind._parameter_constraints[parameter]
+        default = inspect.signature(kind).parameters[parameter].default
+        settings = [situation.settings for situation in SITUATIONS[name].values()]
+        assert {each.get(parameter, default) for each in settings} == choices.options
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_situation_of_an_estimator_compiles_once(name):
+    for title, situation in SITUATIONS[name].items():
+        compile_for(situation)
+        assert compile_for(situation) == 0, title
+
+
+# The command
+
+
+def _run(folder, *arguments):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_what_is_compiled_is_kept_and_found_by_the_next_process(tmp_path):
+    command = ["-m", "sklearn_cvb.compile", "--only", "EMHMM:none"]
+    line, total, kept = _run(tmp_path, *command).stdout.splitlines()
+    number, seconds = re.fullmatch(
+        r"EMHMM: 1 situations, (\d+) functions compiled, (\d+\.\d) s", line
+    ).groups()
+    assert int(number) >= 10
+    assert float(seconds) > 0.5
+    assert total.startswith(f"in all {number} functions, ")
+    assert kept == f"kept in {tmp_path}"
+    program = "from sklearn_cvb import EMHMM; EMHMM(verbose=1, random_state=0).fit([[0, 1, 0]] * 3)"
+    assert _run(tmp_path, "-c", program).stderr == ""
+    assert ", 0 functions compiled," in _run(tmp_path, *command).stdout
+
+
+def test_wildcards_choose_families():
+    chosen = command_line().parse_args(["--only", "*PCFG,EMHMM*:none"]).only
+    grammars = [name for name in ESTIMATORS if "PCFG" in name]
+    assert sorted(chosen) == sorted([*grammars, "EMHMM", "EMHMMTagger"])
+    assert chosen["EMHMM"] == [SITUATIONS["EMHMM"]["none"]]
+    assert chosen["EMPCFG"] == list(SITUATIONS["EMPCFG"].values())
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ("EMHMN", "unknown 'EMHMN': choose from EMHMM, EMHMMTagger, "),
+        ("EMHMM:windows", "unknown situation 'windows' of EMHMM: choose from none, "),
+    ],
+)
+def test_an_unknown_name_exits_with_2_and_a_message(chosen, message, capsys):
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main(["--only", chosen])
+    assert message in capsys.readouterr().err
+
+
+# What a fit says
+
+
+@pytest.mark.usefixtures("nothing_said")
+@pytest.mark.parametrize(("seconds", "said"), [(6, "up to about 6 s"), (None, "some seconds")])
+def test_the_first_function_that_is_compiled_is_announced_and_no_other(seconds, said):
+    lines = []
+    for _ in range(2):
+        with compilation.announced(lines.append, seconds):
+            assert lines[1:] == []
+            first, second = kernel(), kernel()
+            assert first(1) == second(1) == first(1) == 2
+    assert lines == [f"compiling, once: {said}"]
+
+
+@pytest.mark.usefixtures("nothing_said")
+def test_functions_of_others_are_not_announced():
+    lines = []
+    with compilation.announced(lines.append, None):
+        kernel("another.module")(1)
+        kernel("sklearn_cvb_of_another")(1)
+    assert lines == []
+    kernel()(1)  # not watched any more
+    assert lines == []
+
+
+@pytest.mark.usefixtures("nothing_said")
+@pytest.mark.parametrize(
+    ("stream", "verbose", "is_said"),
+    [(Terminal, 0, True), (io.StringIO, 1, True), (io.StringIO, 0, False)],
+)
+def test_a_fit_tells_a_terminal_or_where_it_is_verbose(stream, verbose, is_said, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", stream())
+    with compilation.announced_fit(EMHMMTagger(), verbose):
+        kernel()(1)
+    seconds = compilation.SECONDS["EMHMM"]
+    expected = f"compiling, once: up to about {seconds} s\n" if is_said else ""
+    assert sys.stderr.getvalue() == expected
+
+
+def test_seconds_are_known_of_every_estimator_and_of_classes_made_from_them():
+    kinds = [getattr(sklearn_cvb, name) for name in ESTIMATORS]
+    assert all(0 < compilation.seconds_of(kind) < 100 for kind in kinds)
+    assert compilation.seconds_of(type("Mine", (EMHMM,), {})) == compilation.SECONDS["EMHMM"]
+    assert compilation.seconds_of(BaseEstimator) is None
