@@ -30,7 +30,7 @@ def pytest_sessionstart(session):
 
 def _compile_everything(folder):
     """Chains in one process and grammars in another, which share no kernel."""
-    done = folder / "everything"
+    done = folder / f"all-of-{source_cache().name}"
     if done.exists():
         return
     families = [
