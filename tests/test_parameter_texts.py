@@ -6,7 +6,6 @@ from collections import defaultdict
 from typing import NamedTuple
 
 import pytest
-from numpydoc.docscrape import NumpyDocString
 from sklearn.base import BaseEstimator
 
 import sklearn_cvb
@@ -68,12 +67,15 @@ DIFFERS = {
 
 def documented(kind):
     """The documented parameters of a class by name."""
+    docstring = inspect.getdoc(kind)
+    section = re.search(r"^Parameters\n-+\n(.*?)\n\n\w+\n---", docstring, re.M | re.S)[1]
     found = {}
-    for entry in NumpyDocString(inspect.getdoc(kind))["Parameters"]:
-        kind_of_value, _, default = entry.type.partition(", default=")
-        text = " ".join(" ".join(entry.desc).split())
-        for name in entry.name.split(", "):
-            found[name] = Documented(kind_of_value, default, text)
+    for entry in re.split(r"\n(?=\S)", section):
+        head, *lines = entry.splitlines()
+        names, type_and_default = head.split(" : ")
+        type_, _, default = type_and_default.partition(", default=")
+        for name in names.split(", "):
+            found[name] = Documented(type_, default, " ".join(map(str.strip, lines)))
     return found
 
 
