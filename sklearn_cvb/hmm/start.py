@@ -67,7 +67,7 @@ def neighbour_products(lattice, starts, posterior, n_states):
         if len(entries) > _DENSE * math.prod(shape):
             total += before.toarray().T @ after.toarray()
         else:
-            total += before.T @ after
+            total += (before.T @ after).toarray()
         position += bounds[min(step, len(tokens.count))]
     return total
 
