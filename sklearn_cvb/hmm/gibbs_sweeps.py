@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean
 from sklearn_cvb.hmm.start import Start, counts_from_marginals
@@ -439,25 +438,3 @@ SWEEPS = {
     "sequence": sweep_by_sequence,
     "parameter": sweep_by_parameters,
 }
-
-
-def log_joint(counts: HMMCounts, prior: Prior, cells) -> float:
-    """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
-    moved = counts.transition > 0
-    begun = np.s_[:] if prior.start.min() > 0.0 else counts.start > 0
-    return (
-        dirichlet.log_evidence(
-            counts.start[begun],
-            prior.start[begun],
-            counts.start.sum(),
-            np.asarray(prior.start_total),
-        )
-        + dirichlet.log_evidence(
-            counts.transition[moved],
-            prior.transition[moved],
-            counts.transition.sum(axis=1),
-            prior.transition_total,
-        )
-        + dirichlet.log_rising(counts.emission, prior.emission)
-        - dirichlet.log_rising(cells.row_totals(counts.emission), prior.emission_total)
-    )
