@@ -37,21 +37,27 @@ _SECOND, _MAIN = (3, 1), (28, 15)
 
 def imports(settings):
     """Processor time to import this library, and to import what it cannot do without."""
-    n_pairs = 2 if settings.quick else max(9, settings.pairs)
-    with tempfile.TemporaryDirectory() as folder:
-        # Byte code is kept, but not among the sources.
-        kept = {"PYTHONDONTWRITEBYTECODE": None, "PYTHONPYCACHEPREFIX": folder}
+    n_pairs = 1 if settings.quick else max(9, settings.pairs)
+    kept = _byte_code(settings)
 
-        def seconds(modules):
-            return run_python(["-c", _IMPORT.format(modules)], **kept)
+    def seconds(modules):
+        return run_python(["-c", _IMPORT.format(modules)], **kept)
 
-        sides = ("sklearn_cvb", "sklearn.base, numba")
-        for modules in sides:
-            seconds(modules)
-        pairs = [tuple(map(seconds, sides)) for _ in range(n_pairs)]
+    sides = ("sklearn_cvb", "sklearn.base, numba")
+    for modules in sides:
+        seconds(modules)
+    pairs = [tuple(map(seconds, sides)) for _ in range(n_pairs)]
     ratios = [a / b for a, b in pairs]
     note = "processor time, byte code cached, a process each"
     return Measurement([a for a, _ in pairs], [b for _, b in pairs], ratios, "s", note)
+
+
+def _byte_code(settings):
+    """Variables by which byte code is kept, but not among the sources (quick: as it is)."""
+    if settings.quick:
+        return {}
+    folder = Path(tempfile.gettempdir(), "sklearn_cvb-byte-code")
+    return {"PYTHONDONTWRITEBYTECODE": None, "PYTHONPYCACHEPREFIX": str(folder)}
 
 
 def _bounds(name, title):
@@ -123,8 +129,6 @@ def main_job(settings):
 
 def _seconds(situations, folder, settings):
     """Processor seconds of the last situation; compiled code is in the folder."""
-    kept = Path(settings.folder, "byte_code")
-    environment = {"PYTHONDONTWRITEBYTECODE": None, "PYTHONPYCACHEPREFIX": str(kept)}
-    if not kept.exists():
-        run_python(["-c", _IMPORT.format("sklearn_cvb, sklearn_cvb.pcfg.em")], **environment)
-    return run_python(["-c", _FITS, *situations], NUMBA_CACHE_DIR=str(folder), **environment)
+    kept = _byte_code(settings)
+    run_python(["-c", _IMPORT.format("sklearn_cvb, sklearn_cvb.pcfg.em")], **kept)
+    return run_python(["-c", _FITS, *situations], NUMBA_CACHE_DIR=str(folder), **kept)

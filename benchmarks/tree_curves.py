@@ -1,13 +1,13 @@
 """How the cost of a grammar with all rules grows: with words and with symbols."""
 
 import numpy as np
-from sklearn_cvb.kernels.tree.table_sentences import dense_room_for, infer_by_tables
 
 from benchmarks import peers
 from benchmarks.timing import sample, warmed_up
 from benchmarks.trees import N_NARROW, N_WIDE, WORDS, FullGrammar
 from sklearn_cvb.kernels.tree.forest_inference import expected_forest_counts, forest_work_for
 from sklearn_cvb.kernels.tree.forests import forest_of
+from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
 from sklearn_cvb.pcfg.forms import MOST_EDGES
 
 
@@ -19,12 +19,11 @@ def milliseconds(run, n_sentences):
 
 def one_by_one(problem):
     """As `FullGrammar`, sentence after sentence: what CVB needs, whose weights change between."""
-    room = dense_room_for(problem.dense, problem.rules, problem.lexicon)
-    arguments = problem.rules, problem.weights, problem.lexicon, problem.free
+    log_z = np.empty(1)
 
     def run():
         for i in problem.order:
-            infer_by_tables(*arguments, i, room, problem.counts)
+            expected_counts_by_tables(problem.tables, problem.listed, np.array([i]), log_z, True)
 
     return run
 
@@ -35,9 +34,9 @@ def by_forest(problem):
     forest = forest_of(problem.rules, problem.lexicon, problem.free, n_cells, MOST_EDGES)
     if forest is None:
         return None
-    weights, work = np.append(problem.theta, 1.0), forest_work_for(forest)
+    weights, work = np.append(problem.theta, 1.0)[forest.cell], forest_work_for(forest)
     counts = np.empty(len(forest.cell))
-    return lambda: expected_forest_counts(forest, weights, work, counts, problem.log_z)
+    return lambda: expected_forest_counts(forest, weights, work, counts, problem.log_z, True)
 
 
 def best_tree_by_nltk(problem):

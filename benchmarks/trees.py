@@ -7,17 +7,14 @@ from benchmarks.measurement import Measurement
 from benchmarks.text import read
 from benchmarks.timing import interleaved
 from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.kernels.tree.arrays import (
-    RuleCounts,
-    TreeWeights,
-    brackets_of,
-    lexicon_of,
-    rules_of,
-)
-from sklearn_cvb.kernels.tree.decoding import viterbi_trees
-from sklearn_cvb.kernels.tree.lists import expected_rule_counts
-from sklearn_cvb.kernels.tree.table_products import dense_rule_counts
-from sklearn_cvb.kernels.tree.tables import dense_rules_of, work_for
+from sklearn_cvb.kernels.tree.arrays import brackets_of, lexicon_of, rules_of
+from sklearn_cvb.kernels.tree.charts import chart_for
+from sklearn_cvb.kernels.tree.decoding import best_listed_trees
+from sklearn_cvb.kernels.tree.listed import listed_of
+from sklearn_cvb.kernels.tree.lists import expected_listed_counts
+from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
+from sklearn_cvb.kernels.tree.tables import dense_rules_of, tables_for
+from sklearn_cvb.pcfg.parameters import set_log_weights, set_weights
 
 # The grammar that NLTK is timed with: so many rules, and a sentence of so many words.
 _N_RULES, _QUICK_RULES, _LENGTH = 6500, 300, 10
@@ -73,17 +70,16 @@ class Parser:
 
     def __call__(self):
         from sklearn_cvb.pcfg.layout import lexicon_for
-        from sklearn_cvb.pcfg.parameters import log_tree_weights
 
         words = [self._index[word] for sentence in self.sentences for word in sentence]
         starts = np.concatenate([[0], np.cumsum([len(words) for words in self.sentences])])
         corpus = Corpus(np.array(words, np.int32), starts.astype(np.int64), None, [])
         lexicon = lexicon_for(self._layout, corpus)
-        logs = log_tree_weights(self._layout, lexicon, self._logs)
         n = len(self.sentences)
-        return viterbi_trees(
-            self._layout.rules, logs, lexicon, brackets_of(n), np.arange(n), self.log_p
-        )
+        listed = listed_of(self._layout.rules, lexicon, brackets_of(n))
+        set_log_weights(listed, self._logs)
+        trees, self.log_p = best_listed_trees(listed, np.arange(n))
+        return trees
 
 
 def parsing(settings):
@@ -131,42 +127,19 @@ class FullGrammar:
         theta += list(rng.dirichlet(np.ones((n - 1) ** 2), n_wide)) + list(self.terms)
         self.theta = np.concatenate(theta)
         rules = self.rules
-        self.weights = TreeWeights(
-            self.theta[rules.binary],
-            self.theta[rules.unary],
-            np.empty(0),
-            self.theta[self.lexicon.rule],
-        )
-        sizes = len(rules.binary), len(rules.unary), len(self.lexicon.rule)
-        self.counts = RuleCounts(*(np.zeros(size) for size in sizes))
+        self.free, self.order = brackets_of(n_sentences), np.arange(n_sentences)
+        self.listed = listed_of(rules, self.lexicon, self.free)
+        set_weights(self.listed, self.theta)
         self.log_z = np.empty(n_sentences)
-        self.order, self.free = np.arange(n_sentences), brackets_of(n_sentences)
         self.dense = dense_rules_of(rules, self.lexicon)
-        self.work = work_for(self.dense, n_words)
+        self.tables = tables_for(self.dense, self.listed)
 
     def __call__(self):
-        dense_rule_counts(
-            self.dense,
-            self.weights,
-            self.lexicon,
-            self.free,
-            self.order,
-            self.work,
-            self.counts,
-            self.log_z,
-        )
+        expected_counts_by_tables(self.tables, self.listed, self.order, self.log_z, True)
 
     def by_lists(self):
         """The same through lists of rules."""
-        expected_rule_counts(
-            self.rules,
-            self.weights,
-            self.lexicon,
-            self.free,
-            self.order,
-            self.counts,
-            self.log_z,
-        )
+        expected_listed_counts(self.listed, chart_for(self.listed), self.order, self.log_z, True)
 
     @property
     def n_operations(self):

@@ -38,25 +38,25 @@ class Cells(NamedTuple):
     topology: Topology | None = None
 
     @property
-    def n_rows(self):
+    def n_rows(self) -> int:
         """Number of symbols W: the vocabulary and, where the model has one, the unknown item."""
         return len(self.indptr) - 1
 
     @property
-    def unknown(self):
+    def unknown(self) -> slice:
         """The slice of the unknown item's cells (empty where the model has none)."""
         return slice(int(self.indptr[self.n_words]), int(self.indptr[-1]))
 
     @property
-    def is_full(self):
+    def is_full(self) -> bool:
         """Whether every state may emit every word."""
         return len(self.state) == self.n_rows * self.n_states
 
-    def spread(self, totals):
+    def spread(self, totals: np.ndarray) -> np.ndarray:
         """Give every cell the value of its state in `totals` (n_states,)."""
         return np.tile(totals, self.n_rows) if self.is_full else totals[self.state]
 
-    def divided(self, values, totals):
+    def divided(self, values: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """Divide every cell of `values` (n_cells,) by the value of its state, in place."""
         if self.is_full:
             table = values.reshape(self.n_rows, self.n_states)
@@ -65,7 +65,7 @@ class Cells(NamedTuple):
             values /= totals[self.state]
         return values
 
-    def row_totals(self, values):
+    def row_totals(self, values: np.ndarray) -> np.ndarray:
         """Sum `values` (n_cells,) by state."""
         if self.is_full:
             return values.reshape(self.n_rows, self.n_states).sum(axis=0)
@@ -102,9 +102,9 @@ class Problem(NamedTuple):
     places: np.ndarray | None = None
     left_out: "Problem | None" = None
 
-    def among_given(self, values, of_left_out):
+    def among_given(self, values: np.ndarray, of_left_out: np.ndarray | None) -> np.ndarray:
         """Values of all given tokens, from those of the corpus and those left out."""
-        if self.places is None:
+        if self.places is None or self.left_out is None:
             return values
         result = np.empty((len(self.given.tokens), *values.shape[1:]), values.dtype)
         result[self.places] = values
@@ -112,7 +112,7 @@ class Problem(NamedTuple):
         return result
 
 
-def problem_of(corpus, lattice, cells):
+def problem_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     """A problem, with its ambiguous runs."""
     return Problem(
         corpus,
@@ -123,7 +123,9 @@ def problem_of(corpus, lattice, cells):
     )
 
 
-def cells_for(rows, n_states, n_words, with_unknown):
+def cells_for(
+    rows: list[np.ndarray] | None, n_states: int, n_words: int, with_unknown: bool
+) -> Cells:
     """Lay out the emission parameters.
 
     Parameters
@@ -144,7 +146,7 @@ def cells_for(rows, n_states, n_words, with_unknown):
     return Cells(indptr, np.concatenate(rows).astype(np.int32), n_states, n_words)
 
 
-def expect(cells, shares, tokens):
+def expect(cells: Cells, shares: list[np.ndarray], tokens: np.ndarray) -> Cells:
     """Cells that know how often a dictionary's weights expect each of them in a corpus.
 
     Parameters
@@ -163,7 +165,9 @@ def expect(cells, shares, tokens):
     return cells._replace(expected=np.concatenate([*shares, without]) * np.append(uses, without))
 
 
-def lattice_for(corpus, cells, unknown_rows=None):
+def lattice_for(
+    corpus: Corpus, cells: Cells, unknown_rows: list[np.ndarray] | None = None
+) -> Lattice:
     """Allowed states of every token of a corpus.
 
     Parameters
@@ -195,12 +199,12 @@ def lattice_for(corpus, cells, unknown_rows=None):
         states.append(row)
         positions.append((cells.unknown.start + row).astype(np.int32))
         lengths.append([len(row)])
-    lengths = np.concatenate(lengths).astype(np.int32)
-    firsts = (np.cumsum(lengths) - lengths).astype(np.uint32)
+    n_slots = np.concatenate(lengths).astype(np.int32)
+    firsts = (np.cumsum(n_slots) - n_slots).astype(np.uint32)
     # By code; -1, the missing one, is the last entry.
     size = int(used[-1]) + 2
     first, count = np.empty(size, np.uint32), np.empty(size, np.int32)
-    first[used], count[used] = firsts, lengths
+    first[used], count[used] = firsts, n_slots
     return Lattice(
         first[corpus.tokens],
         count[corpus.tokens],
@@ -225,7 +229,7 @@ def _ranges(begins, ends):
     return np.arange(total, dtype=np.int64) + offsets, lengths
 
 
-def restrict(lattice, labels):
+def restrict(lattice: Lattice, labels: np.ndarray) -> tuple[Lattice, np.ndarray]:
     """Restrict labelled tokens to their label.
 
     Parameters
@@ -250,24 +254,24 @@ def restrict(lattice, labels):
     return lattice._replace(first=first, count=count), np.flatnonzero(count == 0)
 
 
-def n_entries(lattice):
+def n_entries(lattice: Lattice) -> int:
     """Total number of (token, allowed state) entries."""
     return int(lattice.count.sum(dtype=np.int64))
 
 
-def entry_states(lattice):
+def entry_states(lattice: Lattice) -> np.ndarray:
     """State of every (token, allowed state) entry, tokens in order."""
     slots, _ = _ranges(lattice.first.astype(np.int64), lattice.first + lattice.count)
     return lattice.state[slots]
 
 
-def entry_cells(lattice):
+def entry_cells(lattice: Lattice) -> np.ndarray:
     """Cell of every (token, allowed state) entry, -1 where the observation is missing."""
     slots, _ = _ranges(lattice.first.astype(np.int64), lattice.first + lattice.count)
     return lattice.cell[slots]
 
 
-def dense_posterior(lattice, posterior, n_states):
+def dense_posterior(lattice: Lattice, posterior: np.ndarray, n_states: int) -> np.ndarray:
     """Spread the entries of `posterior` over all states: ndarray of shape (n_tokens, n_states)."""
     table = np.zeros((len(lattice.first), n_states))
     tokens = np.repeat(np.arange(len(lattice.first)), lattice.count)

@@ -62,11 +62,17 @@ def runs_of(lattice: Lattice, starts: np.ndarray, n_states: int, n_cells: int) -
     """
     start, transition, emission = certain_counts(lattice, starts, n_states, n_cells)
     settled = _settled(lattice, n_cells)
+    begin, end, sequence = spans_of(lattice, starts)
+    cell, rest, times = _settled_counts(lattice, starts, settled, emission)
     return Runs(
-        *spans_of(lattice, starts),
+        begin,
+        end,
+        sequence,
         bool((lattice.count == 1).any()),
         settled,
-        *_settled_counts(lattice, starts, settled, emission),
+        cell,
+        rest,
+        times,
         start,
         transition,
         emission,
@@ -130,6 +136,6 @@ def _settled_counts(lattice, starts, settled, emission):
     return cell, emission[cell] - times, (times * sequences).astype(float)
 
 
-def settled_log_weight(runs, prior):
+def settled_log_weight(runs: Runs, prior: np.ndarray) -> float:
     """Summed log count plus prior of all settled tokens, each without its own sequence (nats)."""
     return float(runs.settled_times @ np.log(runs.settled_rest + prior[runs.settled_cell]))

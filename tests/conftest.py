@@ -23,14 +23,18 @@ numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
 def pytest_sessionstart(session):
     """Before all tests run on several processes: compile once, not in each of them."""
     config = session.config
-    is_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    is_all = (
+        config.args_source is pytest.Config.ArgsSource.TESTPATHS
+        and not config.getoption("keyword")
+        and not config.getoption("collectonly")
+    )
     if is_all and config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         _compile_everything(Path(os.environ["NUMBA_CACHE_DIR"]))
 
 
 def _compile_everything(folder):
     """Chains in one process and grammars in another, which share no kernel."""
-    done = folder / "everything"
+    done = folder / f"all-of-{source_cache().name}"
     if done.exists():
         return
     families = [

@@ -9,7 +9,7 @@ from scipy.special import digamma, gammaln
 from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.concentrations import presence
 from sklearn_cvb.hmm.parameters import HMMCounts
-from sklearn_cvb.hmm.units import Absence
+from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.lattice import cells_for
 
 # exp(digamma)

@@ -1,14 +1,21 @@
 """Grammars and sentences to test tree kernels with, as arrays."""
 
+from types import SimpleNamespace
+
 import numpy as np
 from tree_enumeration import Grammar
 
-from sklearn_cvb.kernels.tree.arrays import RuleCounts, TreeWeights, lexicon_of, rules_of
-from sklearn_cvb.kernels.tree.spans import fill_closure
+from sklearn_cvb.kernels.tree.arrays import brackets_of, lexicon_of, rules_of
+from sklearn_cvb.kernels.tree.decoding import best_listed_trees
+from sklearn_cvb.kernels.tree.forests import forest_of
+from sklearn_cvb.kernels.tree.tables import dense_rules_of
+from sklearn_cvb.pcfg.forms import form_for, listed_for
+from sklearn_cvb.pcfg.parameters import set_log_weights, set_weights
+from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
 
 
 def arrays_of(grammar, sentences):
-    """Rules, weights and lexicon of a grammar and sentences."""
+    """Rules and lexicon of a grammar and sentences."""
     rules = rules_of(grammar.n_symbols, grammar.start, grammar.binary, grammar.unary)
     found = [
         (i, begin, begin + len(text), symbol, cell)
@@ -19,30 +26,50 @@ def arrays_of(grammar, sentences):
     ]
     lengths = [len(words) for words in sentences]
     lexicon, _ = lexicon_of(lengths, *np.array(found, np.int64).reshape(-1, 5).T)
-    return rules, weights_of(grammar, rules, lexicon), lexicon
+    return rules, lexicon
 
 
-def weights_of(grammar, rules, lexicon):
-    """Weights of a grammar, the closure included."""
-    theta = np.append(grammar.theta, 1.0)
-    closure = np.empty(rules.block_first[-1])
-    unary = theta[rules.unary]
-    assert fill_closure(rules, unary, closure)
-    return TreeWeights(theta[rules.binary], unary, closure, theta[lexicon.rule])
+def problem_of(grammar, sentences, form="lists", brackets=None):
+    """Sentences under a grammar, to be inferred by one of the three forms."""
+    rules, lexicon = arrays_of(grammar, sentences)
+    n, n_cells = len(sentences), len(grammar.theta)
+    brackets = brackets_of(n) if brackets is None else brackets
+    listing = (rules, lexicon, brackets, n_cells, 10**6)
+    return SimpleNamespace(
+        layout=SimpleNamespace(rules=rules, lhs=np.zeros(n_cells, np.int32), n_lhs=1),
+        lexicon=lexicon,
+        brackets=brackets,
+        dense=dense_rules_of(rules, lexicon) if form == "tables" else None,
+        forest=forest_of(*listing) if form == "forest" else None,
+        corpus=SimpleNamespace(n_sequences=n),
+        sentences=np.arange(n),
+    )
 
 
-def counts_for(rules, lexicon):
-    """Counts of zero."""
-    sizes = len(rules.binary), len(rules.unary), len(lexicon.rule)
-    return RuleCounts(*(np.zeros(size) for size in sizes))
+def weighed(grammar, problem):
+    """The form of a problem by lists or tables, with the grammar's weights."""
+    form = form_for(problem)
+    set_weights(form.listed, np.asarray(grammar.theta))
+    return form
 
 
-def cells_of(grammar, rules, lexicon, counts):
-    """Counts per cell."""
-    cells = np.zeros(len(grammar.theta) + 1)
-    for where, values in zip((rules.binary, rules.unary, lexicon.rule), counts, strict=True):
-        np.add.at(cells, where, values)
-    return cells[:-1]
+def logs_of(grammar, problem):
+    """A problem's grammar in lists with logs of weights."""
+    listed = listed_for(problem)
+    with np.errstate(divide="ignore"):
+        set_log_weights(listed, np.log(grammar.theta))
+    return listed
+
+
+def best(grammar, problem):
+    """The heaviest tree of each sentence by lists, and its log weight."""
+    return best_listed_trees(logs_of(grammar, problem), problem.sentences)
+
+
+def drawn(grammar, problem, seed=0):
+    """A tree of each sentence from its posterior, and log p(words)."""
+    tally = frozen_tally(problem.layout, np.asarray(grammar.theta))
+    return draw_sweep(problem, tally, np.random.default_rng(seed))[:2]
 
 
 # A sentence of one word, an ambiguous one, and one that nothing derives.
@@ -93,12 +120,6 @@ CASES = {
     "cycles, one word": (CYCLES, ("a",), 30),
     "cycles, two words": (CYCLES, ("b", "a"), 17),
 }
-
-
-def logs_of(weights):
-    """Logs of weights."""
-    with np.errstate(divide="ignore"):
-        return TreeWeights(*map(np.log, weights))
 
 
 def trees_of(trees):

@@ -164,7 +164,8 @@ def algorithm(name, settings):
     n_sweeps, n_runs = method.sweeps, method.n_runs
     if settings.quick:
         n_sweeps, n_runs = method.quick_sweeps, min(2, n_runs)
-    estimator_of(name, given, 1, 0).fit(given.training[:50])  # compiles
+    else:
+        estimator_of(name, given, 1, 0).fit(given.training[:50])  # compiles
     due = [*(sweep for sweep in _SHOWN if sweep < n_sweeps), n_sweeps]
     runs = [
         one_run(given, estimator_of(name, given, n_sweeps, seed), due) for seed in range(n_runs)

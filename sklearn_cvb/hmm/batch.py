@@ -9,7 +9,8 @@ from sklearn_cvb.fitting import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.concentrations import Concentrations, learn
-from sklearn_cvb.hmm.forms import Forms, expectation, forms_of
+from sklearn_cvb.hmm.expectation import expectation
+from sklearn_cvb.hmm.forms import Forms, forms_of
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, uniform_weights
 from sklearn_cvb.kernels.chain.decoding import smoothed, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Weights

@@ -103,11 +103,11 @@ class CVBState(NamedTuple):
         return without_prior(self.tally, None if self.layout is None else self.prior)
 
 
-def first_state(problem, start, prior, concentrations, left_out) -> CVBState:
+def first_state(problem, starting_point, prior, concentrations, left_out) -> CVBState:
     """The state before the first sweep: posteriors of a start, and their counts.
 
     Weights give the posteriors and pair marginals of one E-step; posteriors stand for independent
-    tokens.
+    tokens. `starting_point` is called for the start, whose memory is free before pairs are made.
     """
     update, block_length, batch_size, learns = left_out
     batches, layout = None, None
@@ -132,6 +132,7 @@ def first_state(problem, start, prior, concentrations, left_out) -> CVBState:
         batches=batches,
         left_out=left_out,
     )
+    start = starting_point()
     if layout is None:
         entries = starting.posterior_of(start, problem)
         counts = starting.counts_from_marginals(problem, entries)
@@ -140,7 +141,9 @@ def first_state(problem, start, prior, concentrations, left_out) -> CVBState:
     if start.weights is not None and block_length is None:
         expected = _expected(state, problem, start.weights)
     if expected is None:
-        expected = _independent(state, problem, starting.posterior_of(start, problem))
+        posterior = stored_entries(layout, starting.posterior_of(start, problem))
+        del start
+        expected = _independent(state, problem, posterior)
     return _counted(expected, problem)
 
 
@@ -160,9 +163,8 @@ def _expected(state, problem, weights):
     return state._replace(posterior=found.posterior, pairs=found.pairs)
 
 
-def _independent(state, problem, entries):
+def _independent(state, problem, posterior):
     """A state with the posteriors of independent tokens, and the products of neighbours."""
-    posterior = stored_entries(state.layout, entries)
     if state.batches is not None:
         pairs = pairs_of(problem, state.batches, state.layout, posterior)
     else:
@@ -233,7 +235,8 @@ def _absence(state, problem):
         return absence
     layout = state.layout
     borrowed = np.zeros(layout.n_units, bool) if layout.borders is None else layout.borders.borrowed
-    absence_of_units(layout.sequences, borrowed, state.posterior, state.pairs, absence)
+    block = np.empty(int(problem.lattice.count.max()) ** 2)
+    absence_of_units(layout.sequences, borrowed, state.posterior, state.pairs, absence, block)
     if state.absent is not None:
         absence.transition[:] *= state.absent
     return absence
@@ -283,7 +286,7 @@ def as_sequences(state, problem, block_length) -> CVBState:
     """A state of tokens as one of sequences, or windows: independent tokens."""
     tally = tally_of(state.counts, state.prior, problem.cells)
     state = state._replace(layout=layout_for(problem, block_length), tally=tally)
-    return _independent(state, problem, state.posterior)
+    return _independent(state, problem, stored_entries(state.layout, state.posterior))
 
 
 def posterior_of(state) -> np.ndarray:

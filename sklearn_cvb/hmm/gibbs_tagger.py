@@ -24,11 +24,12 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
     n_components : int or None, default=None
         Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
     topology : {"full", "independent", "constant", "left-right"} or array, default="full"
-        Which tag may follow which. "independent": none depends on the one before, a mixture for
-        every token. "constant": a sequence has one tag, a mixture for every sequence.
-        "left-right": from the first tag on, never back. Or a boolean table of shape
-        (n_components, n_components) whose rows say what may follow. ``update="token"`` takes "full"
-        and "independent" alone: tokens that move one at a time cannot reach every path.
+        Which state (of a tagger: tag) may follow which. "independent": none depends on the one
+        before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
+        every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
+        table of shape (n_components, n_components) whose rows say what may follow.
+        ``update="token"`` takes "full" and "independent" alone: tokens that are updated one at a
+        time cannot keep to a path.
     alpha : float or "auto", default=1.0
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -63,15 +64,14 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         Ignored: a sampler runs all its sweeps.
     init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
-        times the dictionary's weights if it has any (None means this with a dictionary or labels).
-        "parameter": random weights and one E-step
-        (None means this otherwise). "word": one posterior
-        for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
-        neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
-        of each training sequence, shape (length, n_components). A fitted model of this family over
-        the same vocabulary and states: its counts (within a search wrap it in
-        `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or a model all restarts would
-        be the same, and only one is run.
+        times the weights of a dictionary that has some (None means this with a dictionary or
+        labels). "parameter": random weights and one E-step (None means this otherwise; for CVB's
+        token update, "word"). "word": one posterior for all tokens of a word, from Dirichlet(0.1).
+        "unambiguous": transitions counted between neighbouring tokens that have one allowed state
+        each (Kupiec 1992). Arrays: the posteriors of each training sequence, shape (length,
+        n_components). A fitted model of this family over the same vocabulary and states: its counts
+        (within a search wrap it in `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or
+        a model all restarts would be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare"}, default="rare"
         Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
         cell the mean expected count of the words seen once as well. With the cell the number of
@@ -80,9 +80,10 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         The known symbols; None for those seen in `fit`.
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
-        after Ctrl-C; with another prior a new chain begins.
+        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
+        prior.
     random_state : int, RandomState or None, default=None
-        Seed of the starts and of the samples.
+        Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
         Threads that run restarts; the result does not depend on it.
     verbose : int, default=0

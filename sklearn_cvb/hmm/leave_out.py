@@ -33,9 +33,9 @@ class Layout(NamedTuple):
     sequences : Sequences
         All units, token by token.
     lists : Lists or None
-        The first units by their lists (see `sklearn_cvb.hmm.lists`); None for none.
+        All units by their lists (see `sklearn_cvb.hmm.lists`), or None.
     settled : Settled or None
-        What these lists leave out.
+        What lists leave out.
     borders : Borders or None
         Where units are windows.
     n_states : int
@@ -51,11 +51,6 @@ class Layout(NamedTuple):
     def n_units(self) -> int:
         """Number of units."""
         return len(self.sequences.begin)
-
-    @property
-    def n_listed(self) -> int:
-        """How many of the first units have lists."""
-        return 0 if self.lists is None else len(self.lists.parts)
 
 
 class Pass(NamedTuple):
@@ -98,18 +93,20 @@ def layout_for(problem, block_length=None, order=None, with_lists=True) -> Layou
     begin, end, borrowed = _windows(starts, block_length)
     if order is not None:
         begin, end = begin[order], end[order]
-    n_entries, n_pairs = _sizes(begin, end, problem.lattice.count)
-    by_list = with_lists and not (restricted or borrowed.any())
-    by_list = by_list and problem.runs.any_certain
-    by_list = by_list and n_pairs.sum() <= _MOST_PAIRS_A_TOKEN * (end - begin).sum()
-    summed = (_SUMMED * n_pairs > n_steps) | (restricted & (end - begin > 1))
-    summed &= not by_list
+    if with_lists and not (restricted or borrowed.any()) and problem.runs.any_certain:
+        n_entries, n_pairs = _sizes(begin, end, problem.lattice.count, 0)
+        if n_pairs.sum() <= _MOST_PAIRS_A_TOKEN * (end - begin).sum():
+            summed = np.zeros(len(begin), bool)
+            offsets = _offsets(n_entries), _offsets(n_pairs)
+            sequences = Sequences(begin, end, *offsets, summed, True, problem.lattice)
+            lists, settled = lists_for(sequences, cells.n_states, len(cells.state))
+            if lists is not None:
+                return Layout(sequences, cells.n_states, lists, settled)
+    n_entries, n_pairs = _sizes(begin, end, problem.lattice.count, 1)
+    summed = (n_pairs > n_steps / _SUMMED) | (restricted & (end - begin > 1))
     n_pairs[summed] = n_steps
-    entry, pair = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in (n_entries, n_pairs))
-    sequences = Sequences(begin, end, entry, pair, summed, problem.lattice)
-    if by_list:
-        lists, settled = lists_for(sequences, cells.n_states, len(cells.state))
-        return Layout(sequences, cells.n_states, lists, settled)
+    offsets = _offsets(n_entries), _offsets(n_pairs)
+    sequences = Sequences(begin, end, *offsets, summed, False, problem.lattice)
     if not borrowed.any():
         return Layout(sequences, cells.n_states)
     right = np.ones((len(begin), cells.n_states))
@@ -128,11 +125,21 @@ def _windows(starts, block_length):
     return begin - (number > 0), end, number > 0
 
 
-def _sizes(begin, end, count):
-    """Number of posteriors and of entries of blocks that each unit keeps."""
-    own = np.where(count > 1, count, 0).astype(np.int64)
-    entries = np.concatenate([[0], np.cumsum(own)])
-    blocks = np.concatenate([[0, 0], np.cumsum(own[1:] * own[:-1])])
+def _offsets(sizes):
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def _sizes(begin, end, count, without):
+    """Number of posteriors and of entries of blocks that each unit keeps.
+
+    Blocks are stored `without` so many rows and columns.
+    """
+    own = np.where(count > 1, count, 0)
+    entries = _offsets(own)
+    own = np.maximum(own - without, 0)
+    blocks = np.concatenate([[0], _offsets(own[1:] * own[:-1])])
     return entries[end] - entries[begin], blocks[end] - blocks[begin + 1]
 
 
@@ -171,28 +178,15 @@ def make_pass(steps: int, work: Pass, span=None) -> None:
     layout = work.layout
     first, last = span or (0, layout.n_units)
     while first < last:
-        if first < layout.n_listed:
-            end = min(last, layout.n_listed)
-            buffers = _list_buffers(layout)
-            stop = pass_over_lists(
-                steps, (first, end), work.shared, layout.lists, work.stored, buffers
-            )
+        arguments = steps, (first, last), work.shared
+        if layout.lists is not None:
+            stop = pass_over_lists(*arguments, layout.lists, work.stored, _list_buffers(layout))
         else:
-            end = last
-            stop = pass_over_sequences(
-                steps,
-                (first, end),
-                work.shared,
-                layout.sequences,
-                work.stored,
-                layout.borders,
-                work.absent,
-                _buffers(layout),
-            )
-        if stop < end:
+            given = layout.sequences, work.stored, layout.borders, work.absent
+            stop = pass_over_sequences(*arguments, *given, _buffers(layout))
+        if stop < last:
             _recover(steps, work, stop)
-            stop += 1
-        first = stop
+        first = stop + 1
 
 
 def _recover(steps, work, unit):
@@ -200,7 +194,7 @@ def _recover(steps, work, unit):
     layout, stored = work.layout, work.stored
     arguments = work.shared, layout.sequences, stored, layout.borders, work.absent
     infer_lost(steps, unit, *arguments, _buffers(layout))
-    if unit < layout.n_listed:
+    if layout.settled is not None:
         stored.log_z[unit] -= _log_settled(layout, work.shared, unit)
     if steps & PUT_BACK:
         make_pass(PUT_BACK, work, (unit, unit + 1))
@@ -306,14 +300,15 @@ def _fill_blocks(layout, posterior, units, pairs):
     owner, place = ragged((sequences.end - sequences.begin)[units])
     count = sequences.lattice.count[sequences.begin[units][owner] + place].astype(np.int64)
     own = np.where(count > 1, count, 0)
+    kept = own if sequences.whole else np.maximum(own - 1, 0)
     # Where each token's posteriors begin, counted unit by unit.
     before = np.cumsum(own) - own
     unit_first = before[np.flatnonzero(place == 0)]
     at = sequences.entry[units][owner] + before - unit_first[owner]
     is_pair = np.flatnonzero((place[1:] > 0) & (own[1:] > 0) & (own[:-1] > 0)) + 1
-    pair, step = ragged(own[is_pair] * own[is_pair - 1])
+    pair, step = ragged(kept[is_pair] * kept[is_pair - 1])
     right = is_pair[pair]
-    i, j = np.divmod(step, own[right])
+    i, j = np.divmod(step, kept[right])
     values = posterior[at[right - 1] + i] * posterior[at[right] + j]
     owner, place = ragged(np.diff(sequences.pair)[units])
     pairs[sequences.pair[units][owner] + place] = values

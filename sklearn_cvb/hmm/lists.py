@@ -20,8 +20,10 @@ from sklearn_cvb.kernels.chain.listed import (
     Lists,
 )
 
-# Lists are kept where they, the posteriors and the pairs need no more than this for a token.
+# Lists are kept where they, the posteriors and the pairs need no more than this for a token, or no
+# more than 64 MB in all.
 _MOST_BYTES_A_TOKEN = 80
+_SMALL = 64_000_000
 # Units listed at a time: enough for long arrays, few enough for little memory.
 _CHUNK = 2000
 
@@ -35,7 +37,7 @@ class Settled(NamedTuple):
     ----------
     is_settled : ndarray of shape (n_cells,), bool
     count : ndarray of shape (n_cells,), float64
-        How often the listed units hold each settled cell.
+        How often the units hold each settled cell.
     cell, rest, times : ndarray of shape (n_settled,)
         A settled cell, its count without a unit that holds it, and how many tokens there are in all
         units without which it has that count.
@@ -226,17 +228,17 @@ def _settled_counts(lattice, begin, end, is_settled):
 
 
 def lists_for(sequences, n_states, n_cells):
-    """Lists of the first units, as many as need little memory.
+    """Lists of all units, where they need little memory.
 
     Parameters
     ----------
     sequences : Sequences
+        With whole blocks.
     n_states, n_cells : int
 
     Returns
     -------
     lists : Lists or None
-        None where not even the first units' lists are small enough.
     settled : Settled or None
     """
     lattice: Lattice = sequences.lattice
@@ -244,7 +246,7 @@ def lists_for(sequences, n_states, n_cells):
     is_settled = _settled_cells(lattice, n_states, n_cells)
     # What units store without lists is needed anyway.
     n_tokens, n_stored = int((end - begin).sum()), int(sequences.entry[-1] + sequences.pair[-1])
-    room = _MOST_BYTES_A_TOKEN * n_tokens - 8 * n_stored
+    room = max(_SMALL, _MOST_BYTES_A_TOKEN * n_tokens) - 8 * n_stored
     items, parts, used = [], [], 0
     for first in range(0, len(begin), _CHUNK):
         some = slice(first, first + _CHUNK)
@@ -252,12 +254,8 @@ def lists_for(sequences, n_states, n_cells):
         where += sum(map(len, items))
         used += more.nbytes + where.nbytes
         if used > room:
-            break
+            return None, None
         items.append(more)
         parts.append(where)
-    if not items:
-        return None, None
-    where = np.concatenate(parts)
-    n = len(where)
-    lists = Lists(np.concatenate(items), where, sequences.entry[: n + 1], sequences.pair[: n + 1])
-    return lists, Settled(is_settled, *_settled_counts(lattice, begin[:n], end[:n], is_settled))
+    lists = Lists(np.concatenate(items), np.concatenate(parts), sequences.entry, sequences.pair)
+    return lists, Settled(is_settled, *_settled_counts(lattice, begin, end, is_settled))

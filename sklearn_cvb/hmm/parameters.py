@@ -8,6 +8,7 @@ from scipy.special import digamma
 
 from sklearn_cvb.dirichlet import exp_digamma
 from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.lattice import Cells
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_RATIO = 1e-280
@@ -47,7 +48,7 @@ class Prior(NamedTuple):
     emission_total: np.ndarray
 
 
-def symmetric_prior(cells, alpha, beta, start_alpha):
+def symmetric_prior(cells: Cells, alpha: float, beta: float, start_alpha: float) -> Prior:
     """The prior with one concentration for each kind of cell."""
     n = cells.n_states
     prior = Prior(
@@ -69,7 +70,7 @@ def symmetric_prior(cells, alpha, beta, start_alpha):
     )
 
 
-def with_dictionary(prior, cells, weight):
+def with_dictionary(prior: Prior, cells: Cells, weight: float) -> Prior:
     """The prior with the counts that a weighted dictionary expects, times `weight`.
 
     As if the corpus had been tagged so many times in the proportions of the dictionary.
@@ -83,7 +84,7 @@ def with_dictionary(prior, cells, weight):
     )
 
 
-def empty_counts(cells):
+def empty_counts(cells: Cells) -> HMMCounts:
     """Counts of zero."""
     n = cells.n_states
     return HMMCounts(np.zeros(n), np.zeros((n, n)), np.zeros(len(cells.state)))
@@ -96,7 +97,9 @@ def _divide(numerator, denominator, kept):
     return np.where(denominator > 0, numerator / np.where(denominator > 0, denominator, 1.0), kept)
 
 
-def posterior_mean(counts, prior, cells, kept=None):
+def posterior_mean(
+    counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None
+) -> Weights:
     """Weights (C + u) / (row sum): posterior means, or maximum likelihood with a prior of 0.
 
     Parameters
@@ -129,14 +132,14 @@ def posterior_mean(counts, prior, cells, kept=None):
     return tied(weights, cells)
 
 
-def tied(weights, cells):
+def tied(weights: Weights, cells: Cells) -> Weights:
     """Weights whose transitions all are the start row, where no state depends on another."""
     if cells.topology is None or not cells.topology.tied:
         return weights
     return weights._replace(transition=np.tile(weights.start, (cells.n_states, 1)))
 
 
-def exp_expected_log(counts, prior, cells):
+def exp_expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
     """Weights exp(E[log theta]) under the Dirichlet posterior (Beal 2003; paper, section 2.1)."""
     u, (start, out, emit) = dirichlet_parameters(counts, prior, cells)
     weights = Weights(
@@ -155,7 +158,7 @@ def _exp_digamma_ratio(cells, totals, rows):
     return np.exp(digamma(cells) - digamma(totals)[rows])
 
 
-def expected_log(counts, prior, cells):
+def expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
     """E[log theta] under the Dirichlet posterior: logs of `exp_expected_log`, without underflow."""
     u, totals = dirichlet_parameters(counts, prior, cells)
     start, out, emit = map(digamma, totals)
@@ -167,7 +170,9 @@ def expected_log(counts, prior, cells):
     return tied(logs, cells)
 
 
-def dirichlet_parameters(counts, prior, cells):
+def dirichlet_parameters(
+    counts: HMMCounts, prior: Prior, cells: Cells
+) -> tuple[HMMCounts, tuple[np.ndarray, ...]]:
     """Dirichlet parameters u = counts + prior, and the totals of start, transition, emission."""
     u = HMMCounts(*(getattr(counts, name) + getattr(prior, name) for name in HMMCounts._fields))
     totals = (
@@ -178,7 +183,7 @@ def dirichlet_parameters(counts, prior, cells):
     return u, totals
 
 
-def uniform_weights(cells):
+def uniform_weights(cells: Cells) -> Weights:
     """Equal weights for every state and symbol."""
     n = cells.n_states
     weights = Weights(
@@ -189,7 +194,7 @@ def uniform_weights(cells):
     return kept_to_topology(weights, cells)
 
 
-def kept_to_topology(weights, cells):
+def kept_to_topology(weights: Weights, cells: Cells) -> Weights:
     """Weights with zeros where the topology allows nothing, and rows that sum to 1 again."""
     if cells.topology is None or cells.topology.tied:
         return weights
@@ -199,13 +204,13 @@ def kept_to_topology(weights, cells):
     )
 
 
-def log_weights(weights):
+def log_weights(weights: Weights) -> Weights:
     """Elementwise logs; log 0 is -inf."""
     with np.errstate(divide="ignore"):
         return Weights(*(np.log(table) for table in weights))
 
 
-def word_major(cells, values):
+def word_major(cells: Cells, values: np.ndarray) -> np.ndarray | csr_array:
     """Cells as a (n_symbols, n_components) array, sparse where a dictionary rules states out."""
     if cells.is_full:
         return values.reshape(cells.n_rows, cells.n_states)
@@ -214,11 +219,11 @@ def word_major(cells, values):
     )
 
 
-def public_counts(counts, cells):
+def public_counts(counts: HMMCounts, cells: Cells) -> HMMCounts:
     """Counts with emissions in their public form."""
     return counts._replace(emission=word_major(cells, counts.emission))
 
 
-def flat_cells(emission):
+def flat_cells(emission: np.ndarray | csr_array) -> np.ndarray:
     """The flat cells of a public emission table."""
-    return emission.data if hasattr(emission, "indptr") else np.ravel(emission)
+    return np.ravel(emission) if isinstance(emission, np.ndarray) else emission.data

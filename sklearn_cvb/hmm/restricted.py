@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.parameters import log_weights, uniform_weights
-from sklearn_cvb.kernels.chain.decoding import log_likelihood
-from sklearn_cvb.lattice import problem_of
+from sklearn_cvb.kernels.chain.decoding import viterbi
+from sklearn_cvb.kernels.chain.forward_backward import Lattice
+from sklearn_cvb.lattice import Cells, Problem, problem_of
 
 
-def restricted_problem(corpus, lattice, cells):
+def restricted_problem(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     """A problem that keeps to the topology of `cells`.
 
     Where no state depends on another every token is a sequence of its own. Else the sequences that
@@ -48,12 +50,12 @@ def restricted_problem(corpus, lattice, cells):
 
 
 def _possible(corpus, lattice, cells):
-    """Whether some path explains each sequence."""
+    """Whether some path explains each sequence: then the best one has some weight."""
     weights = uniform_weights(cells)
     weights = weights._replace(emission=np.ones_like(weights.emission))
-    log_z = np.empty(corpus.n_sequences)
-    log_likelihood(weights, log_weights(weights), lattice, corpus.starts, log_z)
-    return np.isfinite(log_z)
+    path, log_p = np.empty(len(corpus.tokens), np.int32), np.empty(corpus.n_sequences)
+    viterbi(log_weights(weights), lattice, corpus.starts, path, log_p)
+    return np.isfinite(log_p)
 
 
 def _some_sequences(corpus, lattice, cells, chosen):

@@ -16,8 +16,8 @@ from sklearn_cvb.hmm.parameters import (
     uniform_weights,
 )
 from sklearn_cvb.kernels.chain.decoding import smoothed
-from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.lattice import entry_cells, entry_states, n_entries
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.lattice import Problem, entry_cells, entry_states, n_entries
 
 # Smooths the transitions counted between unambiguous neighbours (Kupiec 1992).
 _UNAMBIGUOUS_COUNT = 0.1
@@ -36,7 +36,7 @@ class Start(NamedTuple):
     weights: Weights | None
 
 
-def normalise_entries(lattice, entries):
+def normalise_entries(lattice: Lattice, entries: np.ndarray) -> None:
     """Divide the entries of each token by their sum, in place."""
     position = 0
     for begin in range(0, len(lattice.count), _BLOCK):
@@ -47,7 +47,9 @@ def normalise_entries(lattice, entries):
         position += len(token)
 
 
-def neighbour_products(lattice, starts, posterior, n_states):
+def neighbour_products(
+    lattice: Lattice, starts: np.ndarray, posterior: np.ndarray, n_states: int
+) -> np.ndarray:
     """Sum over all neighbours in a sequence of the products of their posteriors, (K, K)."""
     total, position = np.zeros((n_states, n_states)), 0
     first = np.zeros(len(lattice.count), bool)
@@ -72,7 +74,7 @@ def neighbour_products(lattice, starts, posterior, n_states):
     return total
 
 
-def counts_from_marginals(problem, posterior):
+def counts_from_marginals(problem: Problem, posterior: np.ndarray) -> HMMCounts:
     """Expected counts of independent token posteriors.
 
     Parameters
@@ -101,7 +103,7 @@ def counts_from_marginals(problem, posterior):
     return counts._replace(start=start, transition=transition)
 
 
-def kept_to_start(start, problem):
+def kept_to_start(start: Start, problem: Problem) -> Start:
     """A start under the topology of a problem: no sequence begins where none may.
 
     Weights of transitions that are ruled out become 0.
@@ -115,7 +117,7 @@ def kept_to_start(start, problem):
     first = np.zeros(len(lattice.count), bool)
     first[problem.corpus.starts[:-1]] = True
     inside = np.repeat(first, lattice.count)
-    states, entries = entry_states(lattice), start.posterior.copy()
+    states, entries = entry_states(lattice), posterior_of(start, problem).copy()
     allowed = topology.start[states[inside]]
     tokens = np.repeat(np.arange(problem.corpus.n_sequences), lattice.count[first])
     kept = np.where(allowed, entries[inside], 0.0)
@@ -126,10 +128,11 @@ def kept_to_start(start, problem):
     return Start(entries, None)
 
 
-def posterior_of(start, problem):
+def posterior_of(start: Start, problem: Problem) -> np.ndarray:
     """Token posteriors of a start; its weights get one forward-backward pass."""
     if start.posterior is not None:
         return start.posterior
+    assert start.weights is not None
     posterior = np.empty(n_entries(problem.lattice))
     smoothed(
         start.weights,
@@ -142,7 +145,7 @@ def posterior_of(start, problem):
     return posterior
 
 
-def token_start(problem, rng):
+def token_start(problem: Problem, rng: np.random.Generator) -> Start:
     """q_t from Dirichlet(1) over each token's allowed states, independently.
 
     Times the shares that a weighted dictionary gives them.
@@ -157,7 +160,7 @@ def token_start(problem, rng):
     return Start(entries, None)
 
 
-def word_start(problem, rng):
+def word_start(problem: Problem, rng: np.random.Generator) -> Start:
     """One posterior for all tokens of a word, from a sparse Dirichlet over its allowed states.
 
     Words gathered in few states show which state follows which; independent token posteriors that
@@ -172,7 +175,7 @@ def word_start(problem, rng):
     return Start(entries, None)
 
 
-def parameter_start(problem, rng):
+def parameter_start(problem: Problem, rng: np.random.Generator) -> Start:
     """Transitions and emissions drawn from Dirichlet(1)."""
     cells, n = problem.cells, problem.cells.n_states
     emission = rng.standard_exponential(len(cells.state))
@@ -186,7 +189,7 @@ def parameter_start(problem, rng):
     return Start(None, weights)
 
 
-def unambiguous_start(problem, rng):
+def unambiguous_start(problem: Problem, rng: np.random.Generator) -> Start:
     """Transitions between neighbouring tokens that have one allowed state each; flat emissions."""
     lattice, starts = problem.lattice, problem.corpus.starts
     cells = problem.cells
@@ -210,7 +213,7 @@ def unambiguous_start(problem, rng):
     )
 
 
-def array_start(problem, arrays):
+def array_start(problem: Problem, arrays: list[np.ndarray]) -> Start:
     """Posteriors given as one (length, n_components) array per sequence."""
     lengths = np.diff(problem.given.starts)
     if len(arrays) != len(lengths):

@@ -1,5 +1,7 @@
 """Variational Bayes for hidden Markov models: Beal (2003), chapter 3."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import digamma, gammaln
 
@@ -9,26 +11,87 @@ from sklearn_cvb.hmm.concentrations import row_totals
 from sklearn_cvb.hmm.parameters import (
     _SMALLEST_RATIO,
     HMMCounts,
-    dirichlet_parameters,
+    Prior,
     exp_expected_log,
     expected_log,
 )
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.divergence import expected_weights
+from sklearn_cvb.lattice import Cells
 
 
-def _prior_totals(prior):
-    """Row totals of the prior of the start row, of transitions and of emissions."""
-    return np.atleast_1d(prior.start_total), prior.transition_total, prior.emission_total
+class _Rows(NamedTuple):
+    """The Dirichlet distributions of one table: start, transitions or emissions.
+
+    Attributes
+    ----------
+    counts, prior : ndarray of shape (n_cells,)
+        Expected counts C and prior u of the cells that a topology allows.
+    row : ndarray of shape (n_cells,), int32
+        Row of each cell.
+    count_totals, prior_totals : ndarray of shape (n_rows,)
+        Their sums by row; those of the prior include cells that a dictionary rules out.
+    allowed : ndarray of bool or slice
+        Which flat cells of the table these are.
+    """
+
+    counts: np.ndarray
+    prior: np.ndarray
+    row: np.ndarray
+    count_totals: np.ndarray
+    prior_totals: np.ndarray
+    allowed: np.ndarray | slice
+
+    @property
+    def totals(self):
+        """Row totals of the posterior, C + u."""
+        return self.count_totals + self.prior_totals
 
 
-def _allowed(cells):
-    """Which flat cells of the three tables a topology allows: masks, or slices of all of them."""
-    every, topology = slice(None), cells.topology
-    if topology is None:
-        return every, every, every
-    return topology.start, topology.transition.ravel(), every
+def _rows_of(counts: HMMCounts, prior: Prior, cells: Cells) -> list[_Rows]:
+    """The Dirichlet posteriors of the start row, of transitions and of emissions."""
+    n, topology = cells.n_states, cells.topology
+    rows = (np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state)
+    allowed: list[np.ndarray | slice] = [slice(None)] * 3
+    if topology is not None:
+        allowed = [topology.start, topology.transition.ravel(), slice(None)]
+    priors = prior.start, prior.transition, prior.emission
+    of_prior = np.atleast_1d(prior.start_total), prior.transition_total, prior.emission_total
+    return [
+        _Rows(np.ravel(count)[kept], np.ravel(u)[kept], row[kept], total, u_total, kept)
+        for count, u, row, total, u_total, kept in zip(
+            counts, priors, rows, row_totals(counts, cells), of_prior, allowed, strict=True
+        )
+    ]
+
+
+def _divergence_of_totals(rows: _Rows) -> float:
+    """What row totals add to KL(Dir(C + u) || Dir(u)) beside its cells (Beal 2003, appendix A)."""
+    return float(
+        np.sum(
+            gammaln(rows.totals)
+            - gammaln(rows.prior_totals)
+            - rows.count_totals * digamma(rows.totals)
+        )
+    )
+
+
+def _divergence(rows: _Rows) -> float:
+    """KL(Dir(C + u) || Dir(u)) of all rows (Beal 2003, appendix A)."""
+    u = rows.counts + rows.prior
+    return kl_divergence(u, rows.prior, rows.totals, rows.prior_totals)
+
+
+def _weights_and_divergence(rows: _Rows, divisors: np.ndarray, table: np.ndarray) -> float:
+    """Fill in exp E[log theta] of a table (eq. 11 of the paper); returns the KL divergence.
+
+    `divisors` are exp(digamma(row total)).
+    """
+    weights = np.empty(len(rows.counts))
+    divergence = expected_weights(rows.counts, rows.prior, rows.row, divisors, weights)
+    table.reshape(-1)[rows.allowed] = weights
+    return divergence + _divergence_of_totals(rows)
 
 
 class VBHMM(BatchHMM):
@@ -39,10 +102,10 @@ class VBHMM(BatchHMM):
     n_components : int, default=2
         Number of hidden states.
     topology : {"full", "independent", "constant", "left-right"} or array, default="full"
-        Which state may follow which. "independent": none depends on the one before, a mixture for
-        every token. "constant": a sequence stays in one state, a mixture for every sequence.
-        "left-right": a sequence starts in state 0 and never goes back. Or a boolean table of shape
-        (n_components, n_components) whose rows say what may follow.
+        Which state (of a tagger: tag) may follow which. "independent": none depends on the one
+        before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
+        every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
+        table of shape (n_components, n_components) whose rows say what may follow.
     alpha : float or "auto", default=0.1
         Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
         while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -59,15 +122,15 @@ class VBHMM(BatchHMM):
     tol : float, default=1e-4
         Stop when the bound changes by less than this per token.
     init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
-        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states
-        (None means this with a dictionary or labels). "parameter": random weights and one E-step
-        (None means this otherwise). "word": one posterior
-        for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted between
-        neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the posteriors
-        of each training sequence, shape (length, n_components). A fitted model of this family over
-        the same vocabulary and states: its counts (within a search wrap it in
-        `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or a model all restarts would
-        be the same, and only one is run.
+        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
+        times the weights of a dictionary that has some (None means this with a dictionary or
+        labels). "parameter": random weights and one E-step (None means this otherwise; for CVB's
+        token update, "word"). "word": one posterior for all tokens of a word, from Dirichlet(0.1).
+        "unambiguous": transitions counted between neighbouring tokens that have one allowed state
+        each (Kupiec 1992). Arrays: the posteriors of each training sequence, shape (length,
+        n_components). A fitted model of this family over the same vocabulary and states: its counts
+        (within a search wrap it in `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or
+        a model all restarts would be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare"}, default="smooth"
         Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
         cell the mean expected count of the words seen once as well. With the cell the number of
@@ -76,9 +139,10 @@ class VBHMM(BatchHMM):
         The known symbols; None for those seen in `fit`.
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
-        after Ctrl-C; under the prior asked for then.
+        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
+        prior.
     random_state : int, RandomState or None, default=None
-        Seed of the starts.
+        Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
         Threads that run restarts and, if there are fewer of these, the sequences of each. The
         result does not depend on it.
@@ -194,42 +258,17 @@ class VBHMM(BatchHMM):
 
     def _maximise(self, counts, prior, cells, kept):
         """Weights and KL divergence in one pass over the cells."""
-        n, sums = cells.n_states, row_totals(counts, cells)
-        totals = [row + of_prior for row, of_prior in zip(sums, _prior_totals(prior), strict=True)]
-        divisors = [exp_digamma(total) for total in totals]
+        tables = _rows_of(counts, prior, cells)
+        divisors = [exp_digamma(rows.totals) for rows in tables]
         if min(divisor.min() for divisor in divisors) <= _SMALLEST_RATIO:
             return super()._maximise(counts, prior, cells, kept)
-        rows = (np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state)
         weights = Weights(*(np.zeros(table.shape) for table in counts))
-        divergence = 0.0
-        for count, name, row, divisor, weight, allowed in zip(
-            counts, HMMCounts._fields, rows, divisors, weights, _allowed(cells), strict=True
-        ):
-            of_prior = np.ravel(getattr(prior, name))[allowed]
-            # A view, or a copy where a topology rules cells out.
-            result = weight.reshape(-1)[allowed]
-            divergence += expected_weights(
-                np.ravel(count)[allowed], of_prior, row[allowed], divisor, result
-            )
-            weight.reshape(-1)[allowed] = result
-        for row, total, of_prior in zip(sums, totals, _prior_totals(prior), strict=True):
-            divergence += np.sum(gammaln(total) - gammaln(of_prior) - row * digamma(total))
-        return weights, float(divergence)
+        penalty = sum(map(_weights_and_divergence, tables, divisors, weights))
+        return weights, penalty
 
     def _penalty(self, counts, prior, weights, cells):
         """KL divergence of the parameters' posterior from their prior."""
-        u, totals = dirichlet_parameters(counts, prior, cells)
-        return sum(
-            kl_divergence(np.ravel(cell)[kept], np.ravel(prior_cell)[kept], total, prior_total)
-            for cell, prior_cell, total, prior_total, kept in zip(
-                u,
-                (prior.start, prior.transition, prior.emission),
-                totals,
-                _prior_totals(prior),
-                _allowed(cells),
-                strict=True,
-            )
-        )
+        return sum(map(_divergence, _rows_of(counts, prior, cells)))
 
     def _fitted_by_algorithm(self, best, problem):
         return {"lower_bound_": best.objective}

@@ -4,7 +4,8 @@ Compilation is most of a first fit. What costs is, in this order: functions with
 their own, arguments (each field of a NamedTuple is one), levels of calls (numba compiles a callee
 anew in every caller), and code that the data never run. So a kernel that Python calls (`jit`) has
 few levels below it: what is done per sequence is called (`jit_called`), what is done per token is
-copied into the caller (`jit_inline`), and what only some data need is a kernel of its own.
+copied into the caller (`jit_inline`), and what only some data need is a kernel of its own. A number
+that is passed on begins as ``np.int64(0)``: for 0 alone a function would be compiled once more.
 """
 
 import functools

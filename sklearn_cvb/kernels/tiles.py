@@ -71,8 +71,12 @@ def _add_terms(builder, sums, left, table, strides, step, width):
     return terms
 
 
-def _write_tile(builder, left, table, result, strides, width, n_steps, n_vectors, add):
-    """The loop over steps, then the stores; the pointers are where the tile begins."""
+def _write_tile(builder, pointers, strides, width, n_steps, n_vectors, add):
+    """The loop over steps, then the stores.
+
+    The pointers say where the tile begins in the left table, the right one and the result.
+    """
+    left, table, result = pointers
     cells = [(i, j) for i in range(_TILE_ROWS) for j in range(n_vectors)]
     places = [
         _place(builder, result, builder.add(builder.mul(_integer(i), width), _integer(j * LANES)))
@@ -121,9 +125,8 @@ def _tile(n_vectors, transposed):
             table = builder.gep(arrays[1].data, [column])
             result = builder.gep(arrays[2].data, [builder.add(across, column)])
             strides = (_integer(1), stride) if transposed else (stride, _integer(1))
-            _write_tile(
-                builder, left, table, result, strides, width, n_steps, n_vectors, add=transposed
-            )
+            pointers = left, table, result
+            _write_tile(builder, pointers, strides, width, n_steps, n_vectors, add=transposed)
             return context.get_dummy_value()
 
         return types.void(left, table, result, whole, whole, whole), write

@@ -48,9 +48,10 @@ class EMPCFG(BatchPCFG):
     update : {"batch", "sequence"}, default="batch"
         When weights change. "batch": after each sweep, from the counts of all sentences.
         "sequence": after every `batch_size` sentences (stepwise or online EM, Liang and Klein
-        2009), which come in an order drawn anew for each sweep. Step k = 0, 1, ... keeps 1 - eta
-        of the running counts and adds eta times the batch's, scaled up to the corpus, with eta =
-        (k + 2) ** -step_power; the first running counts are those of a batch E-step.
+        2009), which come in an order drawn anew for each sweep. Step k = 0, 1, ... keeps 1 - eta of
+        the running counts and adds eta times the batch's, scaled up to the corpus, with eta = (k +
+        2) ** -step_power; the first running counts are those of a batch E-step. Stops after two
+        small changes in a row.
     batch_size : int, default=1
         Sentences between two updates with "sequence".
     step_power : float in (0.5, 1], default=0.7
@@ -61,17 +62,17 @@ class EMPCFG(BatchPCFG):
     max_iter : int, default=100
         Largest number of sweeps.
     tol : float, default=1e-4
-        Stop when the objective changes by less than this per token ("sequence": twice in a row).
+        Stop when the objective changes by less than this per token.
     init : {"parameter", "uniform", "trees", "grammar"}, array, model or None, default=None
-        Where to start: an E-step under these weights. "parameter": each symbol's from Dirichlet(1)
-        (None means this without a grammar). "uniform": equal for the rules of each symbol, with 1 %
-        of noise. "trees": equal for all rules, with 1 % of noise, so that all trees of a sentence
-        are alike; where terminals have several words, "uniform" prefers the longest by far. None
-        means "trees" with a grammar that has such terminals (and no cycle of unary rules), else
-        "uniform". "grammar": the probabilities of the given grammar (None means this where it has
-        some). An array of shape (n_rules,): weights in the order of ``rules_.rules``. A fitted
-        model over the same rules: its `rule_probabilities_`. From "grammar", an array or a model
-        only one restart is run.
+        Where to start: an E-step under these weights, or for samplers trees drawn under them.
+        "parameter": each symbol's from Dirichlet(1) (None means this without a grammar). "uniform":
+        equal for the rules of each symbol, with 1 % of noise. "trees": equal for all rules, with 1
+        % of noise, so that all trees of a sentence are alike; where terminals have several words,
+        "uniform" prefers the longest by far. None means "trees" with a grammar that has such
+        terminals (and no cycle of unary rules), else "uniform". "grammar": the probabilities of the
+        given grammar (None means this where it has some). An array of shape (n_rules,): weights in
+        the order of ``rules_.rules``. A fitted model over the same rules: its
+        `rule_probabilities_`. From "grammar", an array or a model only one restart is run.
     handle_unknown : {"error", "smooth", "rare"}, default="smooth"
         Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
         model without grammar has for every symbol; or give these rules the mean expected count of
@@ -82,10 +83,11 @@ class EMPCFG(BatchPCFG):
         Whether `fit` learns from the trees or brackets in `y` where they are known. With "none" `y`
         is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
     warm_start : bool, default=False
-        Keep the state of the fit and let the next `fit` on the same sentences go on from it, also
-        after Ctrl-C.
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
+        prior.
     random_state : int, RandomState or None, default=None
-        Seed of the starts.
+        Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
         Threads that run restarts; the result does not depend on it.
     verbose : int, default=0

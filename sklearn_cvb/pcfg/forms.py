@@ -40,6 +40,8 @@ from sklearn_cvb.pcfg.parameters import cells_of, set_log_weights, set_weights
 FEWEST_RULES = 8**3
 # A forest may take so many edges (100 MB).
 MOST_EDGES = 2**23
+# And so many where the sentences are inferred only once.
+MOST_EDGES_ONCE = 2**18
 
 
 class Problem(NamedTuple):
@@ -74,9 +76,13 @@ class Problem(NamedTuple):
 
 
 def forms_of(
-    layout: Layout, lexicon: Lexicon, brackets: Brackets
+    layout: Layout, lexicon: Lexicon, brackets: Brackets, once: bool = False
 ) -> tuple[DenseRules | None, Forest | None]:
-    """What the sentences are inferred with: `dense` and `forest` of `Problem`."""
+    """What the sentences are inferred with: `dense` and `forest` of `Problem`.
+
+    Sentences that are inferred `once`, as in `predict`, are listed in a forest while they are few:
+    the kernels of lists, ten times as fast for that, take a few seconds to be compiled.
+    """
     rules = layout.rules
     if len(rules.binary) >= FEWEST_RULES:
         dense = dense_rules_of(rules, lexicon)
@@ -84,7 +90,8 @@ def forms_of(
             return dense, None
     if len(rules.member):
         return None, None
-    return None, forest_of(rules, lexicon, brackets, len(layout.lhs), MOST_EDGES)
+    most = min(MOST_EDGES, MOST_EDGES_ONCE) if once else MOST_EDGES
+    return None, forest_of(rules, lexicon, brackets, len(layout.lhs), most)
 
 
 def listed_for(problem: Problem) -> Listed:
@@ -103,39 +110,50 @@ def form_for(problem: Problem, to_draw: bool = False) -> Form:
     return Form(None, None, listed, tables_for(problem.dense, listed, chart), None)
 
 
-def expectation(theta: np.ndarray, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def expectation(
+    theta: np.ndarray, problem: Problem, with_counts: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
     """E-step over all sentences.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_rules,)
+        Weights of rules.
+    problem : Problem
+    with_counts : bool, default=True
+        False: only the log normalisers are of use.
 
     Returns
     -------
     counts : ndarray of shape (n_rules,)
         Expected counts over the sentences that have a tree.
     log_z : ndarray of shape (n_sentences,)
-        -inf for the others.
+        log p(words) in nats, -inf for sentences without a tree.
     """
     if problem.forest is not None:
-        return _forest_expectation(theta, problem)
+        return _forest_expectation(theta, problem, with_counts)
     form, lengths = form_for(problem), problem.lexicon.length
     set_weights(form.listed, theta)
     log_z = np.empty(len(lengths))
     if form.tables is None:
-        expected_listed_counts(form.listed, form.chart, problem.sentences, log_z)
+        sentences = problem.sentences
+        expected_listed_counts(form.listed, form.chart, sentences, log_z, with_counts)
     else:
         # Sentences of similar length are inferred side by side.
         order, ordered = np.argsort(lengths, kind="stable"), np.empty_like(log_z)
-        expected_counts_by_tables(form.tables, form.listed, order, ordered)
+        expected_counts_by_tables(form.tables, form.listed, order, ordered, with_counts)
         log_z[order] = ordered
     for i in np.flatnonzero(np.isnan(log_z)).tolist():
         log_z[i] = count_lost(form, i)
     return cells_of(form.listed, len(theta)), log_z
 
 
-def _forest_expectation(theta, problem):
+def _forest_expectation(theta, problem, with_counts):
     """The same by a forest."""
     forest, form = problem.forest, form_for(problem)
     weights = np.append(theta, 1.0)[forest.cell]
     counts, log_z = np.empty_like(weights), np.empty(problem.corpus.n_sequences)
-    expected_forest_counts(forest, weights, form.work, counts, log_z)
+    expected_forest_counts(forest, weights, form.work, counts, log_z, with_counts)
     for i in np.flatnonzero(np.isnan(log_z)).tolist():
         here = slice(forest.rule_first[i], forest.rule_first[i + 1])
         n_rules = here.stop - here.start

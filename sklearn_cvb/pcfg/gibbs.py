@@ -31,23 +31,23 @@ class GibbsPCFG(SamplingPCFG):
     n_burn_in : int or None, default=None
         Sweeps before samples are kept; None for half of `max_iter`.
     thin : int, default=10
-        Every so many sweeps a sample is kept.
+        Keep every `thin`-th sample.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=1000
-        Largest number of sweeps.
+        Number of sweeps.
     tol : float, default=1e-4
-        Ignored: all sweeps are done.
+        Ignored: a sampler runs all its sweeps.
     init : {"parameter", "uniform", "trees", "grammar"}, array, model or None, default=None
-        Where to start: trees are drawn under these weights. "parameter": each symbol's from
-        Dirichlet(1) (None means this without a grammar). "uniform": equal for the rules of each
-        symbol, with 1 % of noise. "trees": equal for all rules, with 1 % of noise, so that all
-        trees of a sentence are alike; where terminals have several words, "uniform" prefers the
-        longest by far. None means "trees" with a grammar that has such terminals (and no cycle of
-        unary rules), else "uniform". "grammar": the probabilities of the given grammar (None means
-        this where it has some). An array of shape (n_rules,): weights in the order of
-        ``rules_.rules``. A fitted model over the same rules: its `rule_probabilities_`. From
-        "grammar", an array or a model only one restart is run.
+        Where to start: an E-step under these weights, or for samplers trees drawn under them.
+        "parameter": each symbol's from Dirichlet(1) (None means this without a grammar). "uniform":
+        equal for the rules of each symbol, with 1 % of noise. "trees": equal for all rules, with 1
+        % of noise, so that all trees of a sentence are alike; where terminals have several words,
+        "uniform" prefers the longest by far. None means "trees" with a grammar that has such
+        terminals (and no cycle of unary rules), else "uniform". "grammar": the probabilities of the
+        given grammar (None means this where it has some). An array of shape (n_rules,): weights in
+        the order of ``rules_.rules``. A fitted model over the same rules: its
+        `rule_probabilities_`. From "grammar", an array or a model only one restart is run.
     handle_unknown : {"error", "smooth", "rare"}, default="smooth"
         Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
         model without grammar has for every symbol; or give these rules the mean expected count of
@@ -58,10 +58,11 @@ class GibbsPCFG(SamplingPCFG):
         Whether `fit` learns from the trees or brackets in `y` where they are known. With "none" `y`
         is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
     warm_start : bool, default=False
-        Keep the state of the fit and let the next `fit` on the same sentences go on from it, also
-        after Ctrl-C.
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
+        prior.
     random_state : int, RandomState or None, default=None
-        Seed of the starts and of the sampler.
+        Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
         Threads that run restarts; the result does not depend on it.
     verbose : int, default=0

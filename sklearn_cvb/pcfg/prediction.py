@@ -202,7 +202,9 @@ class PredictionMixin:
 
     def _log_likelihoods(self, X):
         corpus, _ = self._encoded_words(X)
-        log_z = expectation(self._mean_weights(), _unseen(self._layout, corpus))[1]
+        log_z = expectation(self._mean_weights(), _unseen(self._layout, corpus), with_counts=False)[
+            1
+        ]
         return log_z, corpus.n_observed
 
     def _arranged_trees(self, corpus, words, trees):
@@ -221,7 +223,7 @@ def _as_lists(layout, corpus, words):
 def _unseen(layout, corpus):
     """Sentences to be inferred by the form that suits them."""
     problem = _as_lists(layout, corpus, None)
-    dense, forest = forms_of(layout, problem.lexicon, problem.brackets)
+    dense, forest = forms_of(layout, problem.lexicon, problem.brackets, once=True)
     return problem._replace(dense=dense, forest=forest)
 
 

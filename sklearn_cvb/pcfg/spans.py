@@ -16,7 +16,7 @@ def span_posteriors(form, i: int) -> tuple[Spans | None, float]:
     None where it has no tree.
     """
     log_z = np.empty(1)
-    expected_listed_counts(form.listed, form.chart, np.array([i]), log_z)
+    expected_listed_counts(form.listed, form.chart, np.array([i]), log_z, True)
     value = float(log_z[0])
     if np.isnan(value):
         value = count_lost(form, i)

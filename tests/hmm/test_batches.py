@@ -9,7 +9,7 @@ from problems import initial_posteriors, random_problem, unequal_priors
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_cvb import CVBHMM, CVBHMMTagger
-from sklearn_cvb.hmm import leave_out_batches
+from sklearn_cvb.hmm import batches, leave_out
 from sklearn_cvb.validation import InvalidParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -129,7 +129,7 @@ def test_one_after_the_other_gives_the_same(monkeypatch):
     problem, _ = _case(4, 4, False)
     keywords = {"init": "parameter", "tol": 0, "max_iter": 25, "batch_size": 3}
     together = make_estimator("CVB", problem, **keywords).fit(problem.sequences)
-    monkeypatch.setattr(leave_out_batches, "_LARGEST_STEP", 0)
+    monkeypatch.setattr(batches, "_LARGEST_STEP", 0)
     apart = make_estimator("CVB", problem, **keywords).fit(problem.sequences)
     np.testing.assert_allclose(together.history_, apart.history_, rtol=1e-9)
     np.testing.assert_allclose(together.transmat_, apart.transmat_, rtol=1e-7, atol=1e-9)
@@ -141,7 +141,7 @@ def test_out_of_range_of_float64(monkeypatch):
     X = [[f"{i}{t}" for t in range(5)] for i in range(8)]
     settings = {"n_components": 3, "beta": 1e-300, "alpha": 1e-3, "max_iter": 3, "tol": 0}
     model = CVBHMM(batch_size=2, random_state=0, **settings).fit(X)
-    monkeypatch.setattr(leave_out_batches, "_LARGEST_STEP", 0)
+    monkeypatch.setattr(batches, "_LARGEST_STEP", 0)
     apart = CVBHMM(batch_size=2, random_state=0, **settings).fit(X)
     assert np.isfinite(model.history_).all()
     np.testing.assert_allclose(model.history_, apart.history_, rtol=1e-9)
@@ -150,11 +150,17 @@ def test_out_of_range_of_float64(monkeypatch):
 
 @DICTIONARY
 def test_learned_concentrations_do_not_depend_on_the_layout(dictionary, monkeypatch):
+    """Pairs kept as blocks or as sums; side by side nobody could watch every pair."""
     problem, q = _case(5, 3, dictionary)
-    settings = {"alpha": "auto", "beta": "auto", "start_alpha": None}
-    learned = _fit(problem, q, 3, n_sweeps=24, **settings)
-    monkeypatch.setattr(leave_out_batches, "_LARGEST_STEP", 0)
-    apart = _fit(problem, q, 3, n_sweeps=24, **settings)
+    settings = {"alpha": "auto", "beta": "auto", "start_alpha": None, "warm_start": True}
+    fits = []
+    for summed in (1e-9, 1e9):
+        monkeypatch.setattr(leave_out, "_SUMMED", summed)
+        fits.append(_fit(problem, q, 3, n_sweeps=24, **settings))
+        state = fits[-1]._resume[1].state
+        assert state.batches.side_by_side is None
+        assert state.layout.sequences.summed.any() == (summed > 1)
+    learned, apart = fits
     assert learned.alpha_ != 0.1
     assert learned.beta_ != 0.1
     assert learned.alpha_ == pytest.approx(apart.alpha_, rel=1e-8)

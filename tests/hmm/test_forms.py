@@ -5,7 +5,8 @@ import pytest
 
 from sklearn_cvb import EMHMM, EMHMMTagger
 from sklearn_cvb.hmm import forms
-from sklearn_cvb.hmm.forms import expectation, forms_of
+from sklearn_cvb.hmm.expectation import expectation
+from sklearn_cvb.hmm.forms import forms_of
 from sklearn_cvb.hmm.parameters import uniform_weights
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 

@@ -6,7 +6,8 @@ from sklearn.base import clone
 
 from sklearn_cvb import EMHMM, VBHMM, EMHMMTagger, VBHMMTagger
 from sklearn_cvb.hmm import forms
-from sklearn_cvb.hmm.forms import expectation, forms_of
+from sklearn_cvb.hmm.expectation import expectation
+from sklearn_cvb.hmm.forms import forms_of
 from sklearn_cvb.hmm.parameters import uniform_weights
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from sklearn_cvb import CVBPCFG, CVBHMMTagger, EMHMMTagger, Grammar
-from sklearn_cvb.hmm import leave_out as chains
-from sklearn_cvb.pcfg import shares as trees
+from sklearn_cvb.hmm import collapsed
+from sklearn_cvb.kernels.chain.leave_out import SWEEP
+from sklearn_cvb.pcfg import cvb as trees
 from sklearn_cvb.pcfg.rules import Rule, Words
 
 END, K, ALPHA, BETA = "</s>", 3, 0.4, 0.2
@@ -40,22 +41,37 @@ def counts_as_rules(model, vocabulary):
     return np.concatenate([rows.ravel(), emission[np.ix_(states, columns)].ravel()])
 
 
-def recorded(monkeypatch, module, name):
-    """The log normalisers, the last argument of a module's sweep, of every call."""
-    sweep, calls = getattr(module, name), []
+def recorded_sweeps_of_trees(monkeypatch):
+    """The log normalisers of every sweep over sentences."""
+    sweep, calls = trees.leave_out_sweep, []
 
-    def recording(*arguments):
-        result = sweep(*arguments)
-        calls.append(arguments[-1].copy())
+    def recording(problem, tally, shares, frozen):
+        result = sweep(problem, tally, shares, frozen)
+        if not frozen:
+            calls.append(result[1].copy())
         return result
 
-    monkeypatch.setattr(module, name, recording)
+    monkeypatch.setattr(trees, "leave_out_sweep", recording)
+    return calls
+
+
+def recorded_sweeps(monkeypatch):
+    """The log normalisers of every sweep over sequences."""
+    make, calls = collapsed._passed, []
+
+    def recording(steps, work, batches):
+        log_z = make(steps, work, batches)
+        if steps == SWEEP:
+            calls.append(log_z.copy())
+        return log_z
+
+    monkeypatch.setattr(collapsed, "_passed", recording)
     return calls
 
 
 def test_hidden_markov_model_and_grammar_meet(monkeypatch):
-    of_chain = recorded(monkeypatch, chains, "sweep_units")
-    of_tree = recorded(monkeypatch, trees, "sweep_forest")
+    of_chain = recorded_sweeps(monkeypatch)
+    of_tree = recorded_sweeps_of_trees(monkeypatch)
     rng = np.random.default_rng(0)
     words = ["u", "v", "w", "x"]
     X = [[words[w] for w in rng.integers(4, size=n)] + [END] for n in (4, 7, 5, 3, 6, 2)]

@@ -1,4 +1,4 @@
-"""Kernels of grammars are compiled for one set of types, whatever the sentences and the grammar."""
+"""Kernels of grammars are compiled when a fit needs them, once, and nothing else is."""
 
 import json
 import subprocess
@@ -6,78 +6,93 @@ import sys
 import warnings
 from pathlib import Path
 
-# What Python calls; the parts they are made of are compiled into them.
-CALLED = [
-    "kernels.tree.k_best.k_best_trees",
-    "kernels.tree.spans.fill_closure",
-    "kernels.tree.decoding.viterbi_trees",
-    "kernels.tree.table_products.dense_rule_counts",
-    "kernels.tree.table_sentences.sample_trees_by_tables",
-    "kernels.tree.forests._add_sentences",
-    "kernels.tree.forest_inference.best_forest_trees",
-    "kernels.tree.forest_inference.expected_forest_counts",
-    "kernels.tree.forest_inference.sample_forest_trees",
-    "kernels.tree.lists.expected_rule_counts",
-    "kernels.tree.lists.log_likelihood",
-    "kernels.tree.lists.span_posteriors",
-    "kernels.tree.sampling.sample_trees",
-    "kernels.tree.forest_sweeps.left_out_forest_trees",
-    "kernels.tree.forest_sweeps.score_forest",
-    "kernels.tree.forest_sweeps.sweep_forest",
-    "kernels.tree.forest_sweeps.sweep_forest_hastings",
-    "kernels.tree.leave_out.add_share",
-    "kernels.tree.leave_out.leave_out_scores",
-    "kernels.tree.leave_out.sweep_sentences",
-    "kernels.tree.leave_out.sweep_tables",
-    "kernels.tree.leave_out.weigh",
-    "kernels.tree.leave_out.weights_for",
-    "kernels.tree.hastings.sweep_hastings",
-    "kernels.tree.hastings.sweep_hastings_by_tables",
-]
-TEXTS = ["S -> S S | 'a' | 'b' 'a'", "S -> A | A S\nA -> A B | B | 'a'\nB -> A | 'b' | 'a' A 'b'"]
+import pytest
+
+GIVEN = "S -> A S | 'a' | 'b' A\nA -> S | 'b' | 'a' 'b'"
+CYCLES = "S -> A | A S\nA -> A B | B | 'a'\nB -> A | 'b' | 'a' A 'b'"
+X = [list("aba"), list("ab"), list("a")]
+# Kernels that Python calls, by what they are for.
+LISTING, FOREST = "forests._add_sentences", "forest_inference.expected_forest_counts"
+BEST_IN_FOREST, BEST = "forest_inference.best_forest_trees", "decoding._best_trees"
+LISTS, TABLES = "lists.expected_listed_counts", "table_products.expected_counts_by_tables"
+SWEEPS = {"CVBPCFG": "leave_out.leave_out", "HastingsPCFG": "draws.draw_trees"}
+SWEEPS["GibbsPCFG"] = SWEEPS["HastingsPCFG"]
 
 
-def _fit_and_read(kind, X, new, y=None, **keywords):
-    settings = {"random_state": 0, "max_iter": 3} | keywords
-    model = kind(**settings).fit(X, y)
-    model.predict(new)
-    model.predict_proba(new)
-    model.parse(new, n_best=2)
-    model.score(new)
-
-
-def _types_of_all_kernels():
-    """Kernels with more than one set of types after fits of every class in several forms."""
-    import numpy as np
-    from kernels.test_compilation import dispatchers
+def _compiled_by_each(steps):
+    """Names of the kernels that each step of a program compiles or loads, as lists."""
+    from kernels.test_compilation import dispatchers, is_cached
 
     import sklearn_cvb
 
     warnings.simplefilter("ignore")
-    table = np.random.default_rng(0).integers(3, size=(5, 4))
-    for name in ("EMPCFG", "VBPCFG", "CVBPCFG", "HastingsPCFG", "GibbsPCFG"):
-        kind = getattr(sklearn_cvb, name)
-        for text in TEXTS:
-            X = [list("aba"), list("ab"), list("a")]
-            _fit_and_read(kind, X, X, grammar=text)
-            _fit_and_read(kind, X, X[:1], [[(0, 2)], None, None], grammar=text, alpha=0.5)
-        _fit_and_read(kind, table, table[:2], n_components=1)
-        _fit_and_read(kind, table.astype("float32"), table[:, ::-1], n_components=9, n_jobs=2)
-        if name != "EMPCFG":
-            _fit_and_read(kind, X, X, grammar=TEXTS[0], alpha="auto", max_iter=22, tol=0)
-    kernels = dispatchers()
-    return {key: len(kernel.signatures) for key, kernel in kernels.items() if kernel.signatures}
+    kernels = {
+        name.removeprefix("sklearn_cvb.kernels.tree."): kernel
+        for name, kernel in dispatchers().items()
+        if ".kernels.tree." in name and is_cached(kernel)
+    }
+    known, found = dict.fromkeys(kernels, 0), []
+    for name, keywords, max_iter in steps:
+        settings = {"random_state": 0, "max_iter": max_iter, "tol": 0} | keywords
+        model = getattr(sklearn_cvb, name)(**settings).fit(X)
+        model.predict(X[:1])
+        now = {key: len(kernel.signatures) for key, kernel in kernels.items()}
+        found.append(sorted(key for key in now if now[key] > known[key]))
+        known = now
+    return found
 
 
-def test_every_kernel_has_one_set_of_types():
+def compiled(*steps):
+    """`_compiled_by_each` in a process of its own."""
     done = subprocess.run(
-        [sys.executable, __file__], capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, __file__, json.dumps(steps)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    n_types = json.loads(done.stdout.splitlines()[-1])
-    assert {name: n_types[f"sklearn_cvb.{name}"] for name in CALLED} == dict.fromkeys(CALLED, 1)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", ["EMPCFG", "VBPCFG", "CVBPCFG", "HastingsPCFG", "GibbsPCFG"])
+def test_a_fit_compiles_its_own_form_alone_and_once(name):
+    given = {"grammar": GIVEN}
+    small, again, more = compiled(
+        (name, given, 3), (name, given | {"alpha": 0.5}, 3), (name, {"n_components": 2}, 3)
+    )
+    # Nothing of lists and tables, and no logs.
+    assert small == sorted([LISTING, BEST_IN_FOREST, SWEEPS.get(name, FOREST)])
+    # Another prior, and another grammar of this form, need nothing new.
+    assert again == more == []
+
+
+@pytest.mark.parametrize("name", ["EMPCFG", "CVBPCFG", "HastingsPCFG"])
+def test_tables_and_lists_are_compiled_where_they_are_chosen(name):
+    full, wider, cyclic, again = compiled(
+        (name, {"n_components": 8}, 3),
+        (name, {"n_components": 9, "alpha": 0.5}, 3),
+        (name, {"grammar": CYCLES}, 3),
+        (name, {"grammar": CYCLES, "alpha": 0.5}, 3),
+    )
+    assert full == sorted([BEST, SWEEPS.get(name, TABLES)])
+    # The sweep and the heaviest trees once more: with unary rules.
+    of_lists = [BEST, "unary_rules.fill_closure", SWEEPS.get(name, LISTS)]
+    assert cyclic == sorted(of_lists if name == "EMPCFG" else of_lists[::2])
+    assert wider == again == []
+
+
+def test_a_learned_concentration_and_a_second_algorithm_need_little():
+    em, auto, cvb = compiled(
+        ("EMPCFG", {"grammar": GIVEN}, 3),
+        ("VBPCFG", {"grammar": GIVEN, "alpha": "auto"}, 22),
+        ("CVBPCFG", {"grammar": GIVEN}, 3),
+    )
+    assert em == sorted([LISTING, BEST_IN_FOREST, FOREST])
+    assert auto == []
+    assert cvb == [SWEEPS["CVBPCFG"]]
 
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[n]) for n in (1, 2)]
-    print(json.dumps(_types_of_all_kernels()))
+    print(json.dumps(_compiled_by_each(json.loads(sys.argv[1]))))

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn_cvb import EMPCFG, Grammar
 from sklearn_cvb.fitting import spawn_generators
 from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.stepwise import Steps, running_of, sweep_steps
+from sklearn_cvb.pcfg.sweeps import stepwise_sweep, tally_of
 
 TEXT = """
 S -> NP VP | VP
@@ -165,10 +165,9 @@ def test_counts_survive_ever_smaller_units(form):
     counts = 1.0 + np.arange(len(START))
     ends = []
     for unit in (1.0, 1e-199):
-        running = running_of(layout, counts / unit, np.zeros_like(counts), START)
+        running = tally_of(layout, counts / unit, np.zeros_like(counts), START)
         running.unit[0] = unit
-        steps = Steps(np.arange(n), 1, 0.7, 0)
-        assert sweep_steps(problem, running, steps, np.empty(n)) == n
+        assert stepwise_sweep(problem, running, np.arange(n), (1, 0.7, 0))[1] == n
         assert running.unit[0] > 1e-3 or unit == 1.0
         ends.append(running.cells * running.unit[0])
     assert ends[1] == pytest.approx(ends[0], rel=1e-12)

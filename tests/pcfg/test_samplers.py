@@ -5,12 +5,11 @@ import pytest
 import restatement_pcfg as plain
 
 from sklearn_cvb import GibbsPCFG, Grammar, HastingsPCFG
-from sklearn_cvb.kernels.tree.leave_out import weigh, weights_for
-from sklearn_cvb.kernels.tree.sampling import sample_trees
+from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.pcfg import hastings
 from sklearn_cvb.pcfg.gibbs import dirichlet_draw
 from sklearn_cvb.pcfg.layout import layout_of
-from sklearn_cvb.pcfg.trees import joined
+from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
 
 # Text, sentences, alpha, unary depth, and the largest stationary acceptance rate.
 GRAMMARS = {
@@ -100,28 +99,36 @@ def test_accepting_everything_misses_the_posterior(monkeypatch):
     grammar = Grammar.from_text(text)
     exact = exact_shares(grammar, sentences, alpha, depth)
 
-    monkeypatch.setattr(hastings, "sweep_hastings", accept_all)
-    monkeypatch.setattr("sklearn_cvb.pcfg.forms.MOST_EDGES", 0)
+    monkeypatch.setattr(hastings, "draw_sweep", accept_all)
     model = HastingsPCFG(grammar, alpha=alpha, handle_unknown="error", max_iter=10**8)
     shares, _ = sampled_shares(model, sentences, 15_000, 100)
     assert distance(without_helpers(shares), exact) > 0.05
 
 
-def accept_all(rules, lexicon, brackets, tally, trees, temperature, rng):
+def accept_all(problem, tally, rng, old=None, temperature=1.0):
     """A sweep that takes every proposal."""
-    weights, parts = weights_for(rules, lexicon), []
-    for i in range(len(lexicon.length)):
-        old = trees.rule[trees.starts[i] : trees.starts[i + 1]]
-        for cells, sign in ((old[old >= 0], -1.0), (None, 1.0)):
-            if cells is None:
-                log_z = np.empty(1)
-                weigh(tally, rules, lexicon, i, 1.0, weights)
-                kernel = (rules, weights, lexicon, brackets, np.array([i]))
-                parts.append(sample_trees(*kernel, rng, log_z))
-                cells = parts[-1].rule[parts[-1].rule >= 0]
-            np.add.at(tally.cells, cells, sign)
-            np.add.at(tally.totals, tally.lhs[cells], sign)
-    return joined(parts), len(parts), len(parts)
+    if old is None:
+        return draw_sweep(problem, tally, rng)
+    n, parts, every = problem.corpus.n_sequences, [], np.arange(len(tally.cells))
+    for i in range(n):
+        rules = old.rule[old.starts[i] : old.starts[i + 1]]
+        count(tally, rules, -1.0)
+        means = tally.cells + tally.prior
+        means /= (tally.totals + tally.prior_totals)[tally.lhs[every]]
+        trees, _, _ = draw_sweep(problem, frozen_tally(problem.layout, means), rng)
+        parts.append(trees.rule[trees.starts[i] : trees.starts[i + 1]])
+        count(tally, parts[-1], 1.0)
+    starts = np.concatenate([[0], np.cumsum([len(rules) for rules in parts])])
+    rules = np.concatenate(parts)
+    nothing = np.zeros(len(rules), np.int32)
+    return Trees(starts, nothing, nothing, nothing, rules, nothing), None, np.array([n, n])
+
+
+def count(tally, rules, sign):
+    """Add rules to the counts, or take them away."""
+    cells = rules[rules >= 0]
+    np.add.at(tally.cells, cells, sign)
+    np.add.at(tally.totals, tally.lhs[cells], sign)
 
 
 def test_averages_are_over_kept_samples():

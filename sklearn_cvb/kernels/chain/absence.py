@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.kernels.chain.sequences import whole_block
 from sklearn_cvb.kernels.jit import jit
 
 
@@ -35,7 +36,7 @@ def full_absence(n_states: int, n_cells: int) -> Absence:
 
 
 @jit
-def absence_of_units(sequences, borrowed, posterior, pairs, absence):
+def absence_of_units(sequences, borrowed, posterior, pairs, absence, block):
     """Multiply `absence` by 1 - q of the tokens and pairs of all units.
 
     Pairs of units that keep no more than their sum are left to the caller.
@@ -49,6 +50,8 @@ def absence_of_units(sequences, borrowed, posterior, pairs, absence):
         As units keep them.
     absence : Absence
         Changed in place.
+    block : ndarray, float64
+        A buffer for the pair marginals of two tokens.
     """
     lattice = sequences.lattice
     for i in range(sequences.begin.size):
@@ -69,19 +72,21 @@ def absence_of_units(sequences, borrowed, posterior, pairs, absence):
                 if t < end - 1:
                     absence.out[state] *= miss
             if t > begin and not sequences.summed[i]:
-                left = lattice.first[t - 1]
-                for a in range(n_left):
-                    row = lattice.state[left + a]
-                    for b in range(n):
-                        q = 1.0
-                        if n_left > 1 and n > 1:
-                            q = pairs[at]
-                            at += 1
-                        elif n_left > 1:
-                            q = posterior[before + a]
-                        elif n > 1:
-                            q = posterior[here + b]
-                        absence.transition[row, lattice.state[base + b]] *= max(0.0, 1.0 - q)
+                left, size = lattice.first[t - 1], n_left * n
+                if n_left > 1 and n > 1 and sequences.whole:
+                    for step in range(size):
+                        block[step] = pairs[at + step]
+                    at += size
+                elif n_left > 1 and n > 1:
+                    whole_block(posterior, before, n_left, here, n, pairs, at, block)
+                    at += (n_left - 1) * (n - 1)
+                else:
+                    for step in range(size):
+                        ambiguous = before if n_left > 1 else here
+                        block[step] = posterior[ambiguous + step] if size > 1 else 1.0
+                for step in range(size):
+                    row, to = lattice.state[left + step // n], lattice.state[base + step % n]
+                    absence.transition[row, to] *= max(0.0, 1.0 - block[step])
             before, n_left = here, n
             here += n if n > 1 else 0
 

@@ -42,7 +42,8 @@ class Lattice(NamedTuple):
     """
 
     first: np.ndarray
-    count: np.ndarray
+    # numba knows the field by this name, which tuples have, too.
+    count: np.ndarray  # type: ignore[assignment]
     state: np.ndarray
     cell: np.ndarray
 
@@ -145,7 +146,7 @@ def work_of_size(entries: int, length: int, n_states: int, block: int) -> Work:
 @jit_inline
 def fill_emission(weights, lattice, begin, end, unobserved, target):
     """Copy the emission weights of one sequence to `target`; return the number of entries."""
-    position = 0
+    position = np.int64(0)
     for t in range(begin, end):
         base = lattice.first[t]
         for slot in range(base, base + lattice.count[t]):
@@ -212,12 +213,9 @@ def advance_lattice(transition, lattice, message, before, t, result, position):
         for j in range(n_right):
             to = lattice.state[np.uint64(right + j)]
             total = 0.0
-            if n_left == n_states:
-                total = column_product(transition, to, message, before)
-            else:
-                for i in range(n_left):
-                    step = transition[lattice.state[np.uint64(left + i)], to]
-                    total += message[np.uint64(before + i)] * step
+            for i in range(n_left):
+                step = transition[lattice.state[np.uint64(left + i)], to]
+                total += message[np.uint64(before + i)] * step
             result[np.uint64(position + j)] = total
 
 
@@ -265,35 +263,24 @@ def retreat_dense(transition, message, result):
         result[i + 2] = s2
         result[i + 3] = s3
     for i in range(whole, result.size):
-        result[i] = _row_product(transition[i], message, 0)
+        result[i] = _row_product(transition[i], message, np.int64(0))
 
 
 @jit_inline
 def retreat_lattice(transition, lattice, message, following, t, result, position):
     """Same as `retreat_dense` for the states allowed at tokens t and t + 1."""
-    n_states = transition.shape[0]
     left, n_left = lattice.first[t], lattice.count[t]
     right, n_right = lattice.first[t + 1], lattice.count[t + 1]
-    if n_left == n_states and n_right < n_states:
-        # All states in their order on the left: whole columns of the table.
-        for i in range(n_states):
-            result[np.uint64(position + i)] = 0.0
-        for j in range(n_right):
-            to = lattice.state[np.uint64(right + j)]
-            weight = message[np.uint64(following + j)]
-            for i in range(n_states):
-                result[np.uint64(position + i)] += transition[np.uint64(i), to] * weight
-    else:
-        for i in range(n_left):
-            row = transition[lattice.state[np.uint64(left + i)]]
-            total = 0.0
-            if n_right == n_states:
-                total = _row_product(row, message, following)
-            else:
-                for j in range(n_right):
-                    to = lattice.state[np.uint64(right + j)]
-                    total += row[to] * message[np.uint64(following + j)]
-            result[np.uint64(position + i)] = total
+    for i in range(n_left):
+        row = transition[lattice.state[np.uint64(left + i)]]
+        total = 0.0
+        if n_right == row.size:
+            total = _row_product(row, message, following)
+        else:
+            for j in range(n_right):
+                to = lattice.state[np.uint64(right + j)]
+                total += row[to] * message[np.uint64(following + j)]
+        result[np.uint64(position + i)] = total
 
 
 @jit_token_reduction
@@ -326,8 +313,8 @@ def forward_pass(start, transition, lattice, begin, end, emission, message, scal
     log p(x), or NaN where the scale leaves the range of float64.
     """
     n_states = transition.shape[0]
-    position = 0
-    previous = 0
+    position = np.int64(0)
+    previous = np.int64(0)
     before = 0
     log_z = 0.0
     product = 1.0
@@ -390,7 +377,7 @@ def backward_pass(transition, lattice, begin, end, size, emission, message, scal
     return True
 
 
-@jit
+@jit_inline
 def forward_backward(start, transition, lattice, begin, end, size, work):
     """Posterior of one sequence in probability space.
 
@@ -400,12 +387,10 @@ def forward_backward(start, transition, lattice, begin, end, size, work):
     log_z = forward_pass(
         start, transition, lattice, begin, end, work.emission, work.forward, work.scale
     )
-    if math.isnan(log_z):
-        return log_z
-    if not backward_pass(
+    if not math.isnan(log_z) and not backward_pass(
         transition, lattice, begin, end, size, work.emission, work.posterior, work.scale
     ):
-        return math.nan
+        log_z = math.nan
     for position in range(size):
         work.posterior[position] *= work.forward[position]
     return log_z

@@ -33,7 +33,7 @@ N_ROWS = 5
 
 
 class Lists(NamedTuple):
-    """The lists of units 0 to n - 1.
+    """The lists of all units.
 
     Attributes
     ----------

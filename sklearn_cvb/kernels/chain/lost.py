@@ -34,8 +34,10 @@ def _keep_pairs(i, sequences, pairs, absent, work):
     """Keep the pair marginals of unit i from log messages."""
     lattice, n_states = sequences.lattice, work.table.shape[0]
     at, before, is_summed = sequences.pair[i], 0, sequences.summed[i]
+    # Rows and columns that are not stored.
+    without = 0 if sequences.whole else 1
     if is_summed:
-        pairs[at : sequences.pair[i + 1]] = 0.0
+        pairs[at : at + n_states * n_states] = 0.0
     for t in range(sequences.begin[i] + 1, sequences.end[i]):
         left, n_left = lattice.first[t - 1], lattice.count[t - 1]
         right, n_right = lattice.first[t], lattice.count[t]
@@ -50,9 +52,10 @@ def _keep_pairs(i, sequences, pairs, absent, work):
                     if absent is not None:
                         absent[row, to] *= max(0.0, 1.0 - q)
         elif n_left > 1 and n_right > 1:
-            for step in range(n_left * n_right):
-                pairs[at + step] = work.block[step]
-            at += n_left * n_right
+            for a in range(n_left - without):
+                for b in range(n_right - without):
+                    pairs[at] = work.block[a * n_right + b]
+                    at += 1
         before = now
 
 

@@ -64,12 +64,6 @@ def add_outer(lattice, t, work, before, position, total):
             row = total[lattice.state[np.uint64(left + i)]]
             for j in range(n_right):
                 row[np.uint64(j)] += weight * work.emission[np.uint64(position + j)]
-    elif n_left == total.shape[0]:
-        for j in range(n_right):
-            to = lattice.state[np.uint64(right + j)]
-            weight = work.emission[np.uint64(position + j)]
-            for i in range(n_left):
-                total[np.uint64(i), to] += work.forward[np.uint64(before + i)] * weight
     else:
         for i in range(n_left):
             row = total[lattice.state[np.uint64(left + i)]]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import few, jit, jit_inline, jit_token
+from sklearn_cvb.kernels.jit import few, jit, jit_called, jit_inline, jit_token
 
 # Over so many tokens products of weights stay inside float64 without scaling.
 SCALED = 8
@@ -87,7 +87,7 @@ def _rescale(room, position, n, at, size):
     return total
 
 
-@jit_inline
+@jit_called
 def _forward(weights, lattice, runs, r, room):
     """Forward messages of run r, the weights of its steps, and the messages of its last token.
 
@@ -137,7 +137,7 @@ def _forward(weights, lattice, runs, r, room):
     return weight, log_scale, position + n, at
 
 
-@jit_inline
+@jit_called
 def _backward(lattice, runs, r, room, inverse, size, n_steps, counts):
     """Backward half of run r: adds its expected counts to `counts`.
 

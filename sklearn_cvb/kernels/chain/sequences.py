@@ -39,6 +39,9 @@ class Sequences(NamedTuple):
         Where the posteriors and the pair marginals of each unit begin.
     summed : ndarray of shape (n_units,), bool
         Which units store the (K, K) sum of their pair marginals, not blocks.
+    whole : bool
+        Whether blocks are stored with their last row and column, which the posteriors give as well.
+        Lists need them, and a pass token by token does without.
     lattice : Lattice
     """
 
@@ -47,6 +50,7 @@ class Sequences(NamedTuple):
     entry: np.ndarray
     pair: np.ndarray
     summed: np.ndarray
+    whole: bool
     lattice: Lattice
 
 
@@ -151,30 +155,54 @@ def _shift_sum(pair, shared, pairs, sign):
 
 
 @jit_inline
-def _shift_blocks(i, shared, sequences, posterior, pairs, by_state, sign):
-    """Shift the transitions of a unit, pair by pair."""
-    lattice, least_step = sequences.lattice, shared.least_step
+def whole_block(posterior, before, n_left, following, n_right, pairs, at, block):
+    """Pair marginals of two tokens, row by row in `block`, from those stored from `at` on.
+
+    The last row and column are what the posteriors of the tokens, which begin at `before` and
+    `following`, have left.
+    """
+    wide = n_right - 1
+    last = (n_left - 1) * n_right
+    for b in range(n_right):
+        block[np.uint64(last + b)] = posterior[np.uint64(following + b)]
+    for a in range(n_left - 1):
+        row = a * n_right
+        rest = posterior[np.uint64(before + a)]
+        for b in range(wide):
+            q = pairs[np.uint64(at + a * wide + b)]
+            block[np.uint64(row + b)] = q
+            block[np.uint64(last + b)] -= q
+            rest -= q
+        rest = max(rest, 0.0)
+        block[np.uint64(row + wide)] = rest
+        block[np.uint64(last + wide)] -= rest
+    for b in range(n_right):
+        block[np.uint64(last + b)] = max(block[np.uint64(last + b)], 0.0)
+
+
+@jit_inline
+def _shift_blocks(i, shared, sequences, stored, by_state, block, sign):
+    """Shift the transitions of a unit, pair by pair; `block` is a buffer."""
+    lattice, least_step, posterior = sequences.lattice, shared.least_step, stored.posterior
     position, at = sequences.entry[i], sequences.pair[i]
     for t in range(sequences.begin[i] + 1, sequences.end[i]):
         left, n_left = np.int64(lattice.first[t - 1]), np.int64(lattice.count[t - 1])
         right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
         following = position + (n_left if n_left > 1 else 0)
+        if n_left > 1 and n_right > 1:
+            whole_block(posterior, position, n_left, following, n_right, stored.pairs, at, block)
+            at += (n_left - 1) * (n_right - 1)
+        elif n_right > 1:
+            for b in range(n_right):
+                block[np.uint64(b)] = posterior[np.uint64(following + b)]
+        else:
+            for a in range(n_left):
+                block[np.uint64(a)] = posterior[np.uint64(position + a)] if n_left > 1 else 1.0
         for a in range(n_left):
             row = shared.transition[lattice.state[np.uint64(left + a)]]
-            if n_left > 1 and n_right > 1:
-                for b in range(n_right):
-                    to = lattice.state[np.uint64(right + b)]
-                    row[to] = max(row[to] + sign * pairs[np.uint64(at + b)], least_step)
-                at += n_right
-            elif n_right > 1:
-                for b in range(n_right):
-                    to = lattice.state[np.uint64(right + b)]
-                    q = posterior[np.uint64(following + b)]
-                    row[to] = max(row[to] + sign * q, least_step)
-            else:
-                to = lattice.state[np.uint64(right)]
-                q = posterior[np.uint64(position + a)] if n_left > 1 else 1.0
-                row[to] = max(row[to] + sign * q, least_step)
+            for b in range(n_right):
+                to = lattice.state[np.uint64(right + b)]
+                row[to] = max(row[to] + sign * block[np.uint64(a * n_right + b)], least_step)
         position = following
     for k in range(shared.out.size):
         value = shared.out[k] + sign * by_state[_EVERY, k]
@@ -182,18 +210,18 @@ def _shift_blocks(i, shared, sequences, posterior, pairs, by_state, sign):
 
 
 @jit_called
-def shift_sequence(i, shared, sequences, stored, is_borrowed, by_state, sign):
+def _shift_sequence(i, shared, sequences, stored, is_borrowed, work, sign):
     """Take the counts of unit i out (sign -1) or put them back (1).
 
-    Changes `shared`; `by_state` is a buffer, (3, K).
+    Changes `shared`; of `work`, `scales` and `block` are buffers.
     """
-    posterior, pairs = stored.posterior, stored.pairs
+    posterior, by_state = stored.posterior, work.scales
     _shift_tokens(i, shared, sequences, posterior, is_borrowed, by_state, sign)
     _shift_ends(i, shared, sequences, posterior, is_borrowed, by_state, sign)
     if sequences.summed[i]:
-        _shift_sum(sequences.pair[i], shared, pairs, sign)
+        _shift_sum(sequences.pair[i], shared, stored.pairs, sign)
     else:
-        _shift_blocks(i, shared, sequences, posterior, pairs, by_state, sign)
+        _shift_blocks(i, shared, sequences, stored, by_state, work.block, sign)
 
 
 @jit_inline
@@ -355,14 +383,14 @@ def _keep_blocks(i, shared, sequences, pairs, work):
         right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
         now = before + n_left
         if n_left > 1 and n_right > 1:
-            for a in range(n_left):
+            for a in range(n_left - 1):
                 row = shared.transition[lattice.state[np.uint64(left + a)]]
                 weight = work.forward[np.uint64(before + a)]
-                for b in range(n_right):
+                for b in range(n_right - 1):
                     step = row[lattice.state[np.uint64(right + b)]]
                     value = weight * step * work.emission[np.uint64(now + b)]
                     pairs[np.uint64(at + b)] = value
-                at += n_right
+                at += n_right - 1
         before = now
 
 
@@ -403,7 +431,7 @@ def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent,
             ahead = not last and steps & KEEP > 0
             start = borders.ones if is_borrowed else shared.start
         if steps & TAKE_OUT:
-            shift_sequence(i, shared, sequences, stored, is_borrowed, work.scales, -1.0)
+            _shift_sequence(i, shared, sequences, stored, is_borrowed, work, -1.0)
         if steps & INFER:
             size = fill_weights(i, shared, sequences, is_borrowed, work)
             if borders is not None:
@@ -426,5 +454,5 @@ def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent,
                 else:
                     _keep_blocks(i, shared, sequences, stored.pairs, work)
         if steps & PUT_BACK:
-            shift_sequence(i, shared, sequences, stored, is_borrowed, work.scales, 1.0)
+            _shift_sequence(i, shared, sequences, stored, is_borrowed, work, 1.0)
     return span[1]

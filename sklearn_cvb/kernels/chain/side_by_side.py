@@ -17,7 +17,7 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     Lattice,
     Weights,
 )
-from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token_reduction
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
 from sklearn_cvb.kernels.tiles import LANES, ROWS, add_outer_products, fetch, multiply
 
 # Sequences side by side: enough for matrix products, few enough for the cache.
@@ -80,7 +80,7 @@ class Messages(NamedTuple):
     lost: np.ndarray
 
 
-def width_for(n_states):
+def width_for(n_states: int) -> int:
     """Width of tables for so many states."""
     n_vectors = -(-n_states // LANES)
     # Rows that lie a power of two apart would share few places in the cache.
@@ -119,7 +119,7 @@ def _aligned(*shape):
     return memory[first : first + size].reshape(shape)
 
 
-def tables_for(lattice, n_states):
+def tables_for(lattice: Lattice, n_states: int) -> Tables:
     """Tables for the words of a lattice in which every token may take every state.
 
     All zeros, but for the emission weights, which `fill_tables` sets.
@@ -129,22 +129,21 @@ def tables_for(lattice, n_states):
     return tables._replace(emission=_aligned(n_rows, width), received=_aligned(n_rows, width))
 
 
-def tables_for_tokens(n_rows, n_states):
+def tables_for_tokens(n_rows: int, n_states: int) -> Tables:
     """Tables of zeros with so many rows of emission weights."""
     width = width_for(n_states)
-    shapes = Tables(
-        start=(width,),
-        transition=(width, width),
-        backward=(width, width),
-        emission=(n_rows, width),
-        starts=(width,),
-        received=(n_rows, width),
-        outer=(width, width),
+    return Tables(
+        start=_aligned(width),
+        transition=_aligned(width, width),
+        backward=_aligned(width, width),
+        emission=_aligned(n_rows, width),
+        starts=_aligned(width),
+        received=_aligned(n_rows, width),
+        outer=_aligned(width, width),
     )
-    return Tables(*(_aligned(*shape) for shape in shapes))
 
 
-def messages_for(side, longest, n_states):
+def messages_for(side: int, longest: int, n_states: int) -> Messages:
     """Buffers for so many sequences side by side, of at most that length."""
     width = width_for(n_states)
     return Messages(
@@ -157,19 +156,19 @@ def messages_for(side, longest, n_states):
     )
 
 
-def tables_beside(tables):
+def tables_beside(tables: Tables) -> Tables:
     """The same weights, with counts of their own."""
     shapes = (getattr(tables, name).shape for name in _COUNTS)
     return tables._replace(**{name: _aligned(*s) for name, s in zip(_COUNTS, shapes, strict=True)})
 
 
-def clear_counts(tables):
+def clear_counts(tables: Tables) -> None:
     """Set all counts to 0."""
     for name in _COUNTS:
         getattr(tables, name).fill(0.0)
 
 
-def clear_messages(messages):
+def clear_messages(messages: Messages) -> None:
     """Set all messages to 0: what one sweep leaves serves the next, but for what is not finite."""
     for name in ("forward", "g", "backward"):
         getattr(messages, name).fill(0.0)
@@ -241,6 +240,13 @@ def add_tables(weights: Weights, lattice: Lattice, tables: Tables, counts: Any) 
 
 
 @jit_inline
+def _clear(row):
+    """Set a row to 0."""
+    for k in range(row.size):
+        row[k] = 0.0
+
+
+@jit_called
 def _forward(tables, lattice, starts, members, side, n_states, messages):
     """Scaled forward messages of sequences side by side.
 
@@ -268,7 +274,7 @@ def _forward(tables, lattice, starts, members, side, n_states, messages):
             if not (_SMALLEST_SCALE < scale < _LARGEST_MESSAGE):
                 messages.lost[i] = True
                 total = math.nan
-                forward[now + i] = 0.0
+                _clear(forward[now + i])
                 scale = 1.0
             messages.scale[now + i] = scale
             product *= scale
@@ -276,11 +282,11 @@ def _forward(tables, lattice, starts, members, side, n_states, messages):
                 total += math.log(product)
                 product = 1.0
         for i in range(now + alive, now + side):
-            forward[i] = 0.0
+            _clear(forward[i])
     return total
 
 
-@jit_inline
+@jit_called
 def _backward(tables, starts, members, side, n_states, messages):
     """Backward messages of sequences side by side: fills g and adds to all counts.
 
@@ -289,7 +295,7 @@ def _backward(tables, starts, members, side, n_states, messages):
     safe = True
     forward, g, message = messages.forward, messages.g, messages.backward
     length = starts[members[0] + 1] - starts[members[0]]
-    alive = 0
+    alive = np.int64(0)
     for t in range(length - 1, -1, -1):
         now = t * side
         before = alive
@@ -315,7 +321,7 @@ def _backward(tables, starts, members, side, n_states, messages):
                 messages.lost[i] = True
                 safe = False
         for i in range(now + alive, now + side):
-            g[i] = 0.0
+            _clear(g[i])
     if safe:
         for i in range(members.size):
             for k in range(n_states):
@@ -332,7 +338,8 @@ def infer_side_by_side(tables, lattice, starts, members, side, n_states, message
     and the pair marginals without their weights to `tables.outer`. Returns the sum of log Z, or
     NaN where float64 may lose sequences, which ``messages.lost`` tells.
     """
-    messages.lost[:] = False
+    for i in range(members.size):
+        messages.lost[i] = False
     total = _forward(tables, lattice, starts, members, side, n_states, messages)
     if not math.isnan(total) and not _backward(tables, starts, members, side, n_states, messages):
         total = math.nan

@@ -76,7 +76,7 @@ def best_chart_for(listed: Listed) -> BestChart:
     )
 
 
-@jit_called
+@jit_inline
 def _try_splits(binary, chart, b, k):
     """Take the binary rules of a span where they are better than all so far."""
     row = chart.rows[b]
@@ -128,7 +128,7 @@ def _climb(unary, row, free, chart):
                     break
 
 
-@jit_called
+@jit_inline
 def _fill(listed, i, chart):
     """Best scores of all spans of a sentence; returns that of the whole, -inf without a tree."""
     terminals, n = listed.terminals, np.int64(listed.terminals.length[i])
@@ -169,9 +169,10 @@ def _fill(listed, i, chart):
 
 
 @jit_called
-def write_unary(unary, u, begin, end, symbol, stack, height, trees, at):
-    """Write a node with a unary rule; what is below goes to the stack."""
+def _write_unary(unary, u, node, stack, height, trees, at):
+    """`write_node` with a unary rule."""
     if unary is not None:
+        begin, end, symbol = node
         put(trees, at, begin, end, symbol, unary.cell[u], 1)
         push(stack, height, begin, end, unary.lower[u])
 
@@ -187,7 +188,7 @@ def write_node(listed, node, rule, split, stack, height, trees, at):
         put(trees, at, begin, end, symbol, listed.terminals.cell[rule], 0)
         return height
     if split == UNARY:
-        write_unary(listed.unary, rule, begin, end, symbol, stack, height, trees, at)
+        _write_unary(listed.unary, rule, node, stack, height, trees, at)
         return height + 1
     binary = listed.binary
     put(trees, at, begin, end, symbol, binary.cell[rule], 2)
@@ -196,21 +197,21 @@ def write_node(listed, node, rule, split, stack, height, trees, at):
     return height + 2
 
 
-@jit_called
+@jit_inline
 def _trace(listed, i, chart, trees, size):
     """Write the best tree of a filled chart after `size` nodes; returns how many, -1: no room."""
     push(chart.stack, 0, 0, listed.terminals.length[i], listed.binary.start)
-    height = 1
-    while height > 0 and size < trees.begin.size:
+    height, at = 1, size
+    while height > 0 and at < trees.begin.size:
         height -= 1
         begin, end = chart.stack[height, 0], chart.stack[height, 1]
         symbol = chart.stack[height, 2]
         item = find(chart.first, chart.symbol, span_at(begin, end), symbol)
         rule, split = chart.origin[item, 0], chart.origin[item, 1]
         node = begin, end, symbol
-        height = write_node(listed, node, rule, split, chart.stack, height, trees, size)
-        size += 1
-    return size if height == 0 else -1
+        height = write_node(listed, node, rule, split, chart.stack, height, trees, at)
+        at += 1
+    return at if height == 0 else -1
 
 
 @jit

@@ -92,7 +92,7 @@ def _log_ratio(tally, trees, begin, end):
     return _log_urn(tally, trees, begin, end), _log_proposal(tally, trees, begin, end)
 
 
-@jit_called
+@jit_inline
 def _settle(tally, draws, i, temperature, rng):
     """Keep the tree of sentence `i` that is proposed, or the old one; it is added to the counts."""
     old, new = draws.old, draws.new

@@ -114,7 +114,7 @@ def forest_outside(forest, i, work):
 
 
 @jit
-def expected_forest_counts(forest, weights, work, counts, log_z):
+def expected_forest_counts(forest, weights, work, counts, log_z, with_counts):
     """E-step over all sentences.
 
     Parameters
@@ -128,16 +128,19 @@ def expected_forest_counts(forest, weights, work, counts, log_z):
     log_z : ndarray of shape (n_sentences,)
         Receives log p(words) in nats; -inf for a sentence without a tree and NaN for one that is
         lost, which have no counts.
+    with_counts : bool
+        False for `log_z` alone.
     """
     for i in range(log_z.size):
         first, stop = forest.rule_first[i], forest.rule_first[i + 1]
         for x in range(first, stop):
             work.weight[x - first] = weights[x]
         log_z[i] = forest_inside(forest, i, work)
-        if log_z[i] > -math.inf:
+        counted = with_counts and log_z[i] > -math.inf
+        if counted:
             forest_outside(forest, i, work)
         for x in range(first, stop):
-            counts[x] = work.count[x - first] if log_z[i] > -math.inf else 0.0
+            counts[x] = work.count[x - first] if counted else 0.0
 
 
 @jit_inline

@@ -257,13 +257,14 @@ def _add_sentence(rules, lexicon, i, items, n_cells, buffers):
 @jit
 def _add_sentences(rules, lexicon, brackets, items, n_cells, i, buffers):
     """Append sentences from `i` on while there is room; returns which is the next."""
-    while i < lexicon.length.size:
+    room = True
+    while room and i < lexicon.length.size:
         _derive(rules, lexicon, brackets, i, items)
-        if not _add_sentence(rules, lexicon, i, items, n_cells, buffers):
-            break
-        i += 1
-        for x in range(3):
-            buffers.ends[i, x] = buffers.sizes[x]
+        room = _add_sentence(rules, lexicon, i, items, n_cells, buffers)
+        if room:
+            i += 1
+            for x in range(3):
+                buffers.ends[i, x] = buffers.sizes[x]
     return i
 
 

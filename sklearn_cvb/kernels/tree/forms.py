@@ -22,7 +22,7 @@ from sklearn_cvb.kernels.tree.listed import Listed
 from sklearn_cvb.kernels.tree.lists import inside, outside
 from sklearn_cvb.kernels.tree.nodes import push
 from sklearn_cvb.kernels.tree.sampling import draw_listed_tree
-from sklearn_cvb.kernels.tree.table_products import count_by_tables, inside_by_tables
+from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables, inside_by_tables
 from sklearn_cvb.kernels.tree.tables import Tables
 from sklearn_cvb.kernels.tree.tallies import rule_mean
 from sklearn_cvb.kernels.tree.unary_rules import fill_closure
@@ -71,6 +71,7 @@ def _weigh_unary(unary, tally, power, chains):
 
 @jit_called
 def _weigh_listed(listed, tables, chart, tally, power):
+    """`weigh_rules` by the fields of a form."""
     if listed is not None:
         binary = listed.binary
         for r in range(binary.cell.size):
@@ -89,6 +90,7 @@ def weigh_rules(form, tally, power):
 
 @jit_called
 def _weigh_sentence(forest, work, listed, tally, i, power):
+    """`weigh_sentence` by the fields of a form."""
     if forest is not None:
         first = forest.rule_first[i]
         for x in range(first, forest.rule_first[i + 1]):
@@ -107,6 +109,7 @@ def weigh_sentence(form, tally, i, power):
 
 @jit_called
 def _count_rules(forest, tables, chart, form, i):
+    """`count_rules` by the fields of a form."""
     log_z = math.nan
     if forest is not None:
         log_z = forest_inside(forest, i, form.work)
@@ -114,7 +117,7 @@ def _count_rules(forest, tables, chart, form, i):
             forest_outside(forest, i, form.work)
     if tables is not None:
         tables.one[0] = i
-        count_by_tables(tables, form.listed, tables.one, tables.log_z)
+        expected_counts_by_tables(tables, form.listed, tables.one, tables.log_z, np.bool_(True))
         log_z = tables.log_z[0]
     if chart is not None:
         log_z = inside(form.listed, i, chart)
@@ -134,6 +137,7 @@ def count_rules(form, i):
 
 @jit_called
 def _fill_chart(forest, tables, chart, form, i):
+    """`fill_chart` by the fields of a form."""
     log_z = math.nan
     if forest is not None:
         log_z = forest_inside(forest, i, form.work)
@@ -171,6 +175,7 @@ def _draw_edge(forest, i, x, work, rng):
 
 @jit_called
 def _begin_tree(forest, work, listed, i, draws):
+    """`begin_tree` by the fields of a form."""
     draws.height[0] = 1
     if forest is not None:
         work.stack[0] = 1
@@ -184,20 +189,22 @@ def begin_tree(form, i, draws):
     _begin_tree(form.forest, form.work, form.listed, i, draws)
 
 
-@jit_called
+@jit_inline
 def _draw_forest_tree(forest, work, i, rng, draws, size):
-    height = draws.height[0]
+    """Draw a tree of a forest, whose room is known; returns the number of nodes."""
+    height, at = draws.height[0], size
     while height > 0:
         x = work.stack[height - 1]
         e = _draw_edge(forest, i, x, work, rng)
-        height = write_node(forest, i, x, e, work, height - 1, draws.new, size)
-        size += 1
+        height = write_node(forest, i, x, e, work, height - 1, draws.new, at)
+        at += 1
     draws.height[0] = height
-    return size
+    return at
 
 
 @jit_called
 def _draw_tree(forest, tables, chart, form, i, rng, draws):
+    """`draw_tree` by the fields of a form."""
     size = draws.stop[0]
     if forest is not None:
         size = _draw_forest_tree(forest, form.work, i, rng, draws, size)

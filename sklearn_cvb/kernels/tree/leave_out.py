@@ -13,11 +13,13 @@ from sklearn_cvb.kernels.tree.tallies import add_share
 
 @jit_called
 def _n_unary(unary):
+    """Number of unary rules."""
     return 0 if unary is None else unary.cell.size
 
 
 @jit_called
 def _n_rules(forest, listed, i):
+    """`n_rules_at_most` by the fields of a form."""
     n = 0
     if forest is not None:
         n = forest.rule_first[i + 1] - forest.rule_first[i]
@@ -53,6 +55,7 @@ def _list_positive(cells, counts, span, shares, size):
 
 @jit_called
 def _list_unary(unary, shares, size):
+    """`_list_positive` of the unary rules."""
     if unary is not None:
         size = _list_positive(unary.cell, unary.count, (0, unary.cell.size, 0), shares, size)
     return size
@@ -60,6 +63,7 @@ def _list_unary(unary, shares, size):
 
 @jit_called
 def _list_counts(forest, work, listed, i, shares, size):
+    """`list_counts` by the fields of a form."""
     if forest is not None:
         first = forest.rule_first[i]
         span = (0, forest.rule_first[i + 1] - first, first)

@@ -211,7 +211,7 @@ def outside(listed, i, chart):
 
 
 @jit
-def expected_listed_counts(listed, chart, sentences, log_z):
+def expected_listed_counts(listed, chart, sentences, log_z, with_counts):
     """E-step: add the expected counts of some sentences to the counts of `listed`.
 
     Parameters
@@ -223,10 +223,12 @@ def expected_listed_counts(listed, chart, sentences, log_z):
         Numbers of the sentences.
     log_z : ndarray of shape (len(sentences),)
         Receives log p(words) in nats; NaN for a sentence without a tree, which adds nothing.
+    with_counts : bool
+        False for `log_z` alone.
     """
     for x in range(sentences.size):
         log_z[x] = inside(listed, sentences[x], chart)
-        if not math.isnan(log_z[x]):
+        if with_counts and not math.isnan(log_z[x]):
             outside(listed, sentences[x], chart)
 
 
@@ -264,6 +266,6 @@ def spans_of(chart: Chart, n: int) -> Spans:
         np.repeat(begin, each)[kept].astype(np.int32),
         np.repeat(end, each)[kept].astype(np.int32),
         chart.symbol[:n_items][kept],
-        (chart.inside * chart.outside)[:n_items][kept],
+        (chart.inside[:n_items] * chart.outside[:n_items])[kept],
         chart.top[:n_items][kept],
     )

@@ -15,14 +15,13 @@ from sklearn_cvb.kernels.tree.charts import find
 from sklearn_cvb.kernels.tree.decoding import TERMINAL, UNARY
 from sklearn_cvb.kernels.tree.lists import has_terminal
 from sklearn_cvb.kernels.tree.spans import FORBIDDEN, FREE, allow, restrict, span_at
-from sklearn_cvb.kernels.tree.unary_rules import summed_chains
+from sklearn_cvb.kernels.tree.unary_rules import fill_allowed_block
 
 
 @jit_called
-def _through_cycles(unary, c, row, free, work, upward):
-    """Add the summed chains within a component to the logs of its members."""
+def _multiply(unary, c, row, work, table, upward):
+    """Add the summed chains within a component, a table (n, n), flat, to logs of its members."""
     begin, n = unary.member_first[c], unary.member_first[c + 1] - unary.member_first[c]
-    table, at = summed_chains(unary, c, free, work)
     line = n * n
     for x in range(n):
         work.block[line + x] = row[unary.member[begin + x]]
@@ -30,9 +29,21 @@ def _through_cycles(unary, c, row, free, work, upward):
         total = -math.inf
         for y in range(n):
             cell = x * n + y if upward else y * n + x
-            total = log_add(total, math.log(table[at + cell]) + work.block[line + y])
-        symbol = unary.member[begin + x]
-        row[symbol] = total if free or work.allowed[symbol] else -math.inf
+            total = log_add(total, math.log(table[cell]) + work.block[line + y])
+        row[unary.member[begin + x]] = total
+
+
+@jit_called
+def _through_cycles(unary, c, row, free, work, upward):
+    """Add the summed chains within a component to the logs of its members."""
+    if free:
+        _multiply(unary, c, row, work, unary.closure[unary.block_first[c] :], upward)
+    else:
+        fill_allowed_block(unary, c, work)
+        _multiply(unary, c, row, work, work.block, upward)
+        for x in range(unary.member_first[c], unary.member_first[c + 1]):
+            if not work.allowed[unary.member[x]]:
+                row[unary.member[x]] = -math.inf
 
 
 @jit_called

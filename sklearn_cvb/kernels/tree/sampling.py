@@ -8,14 +8,14 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit_called
+from sklearn_cvb.kernels.jit import jit_called, jit_inline
 from sklearn_cvb.kernels.tree.charts import erase, find, scatter
 from sklearn_cvb.kernels.tree.decoding import TERMINAL, UNARY, write_node
 from sklearn_cvb.kernels.tree.lists import split_scale
 from sklearn_cvb.kernels.tree.spans import span_at
 
 
-@jit_called
+@jit_inline
 def _draw_binary(binary, chart, node, level):
     """Go through the binary rules of a node until `level` is used up.
 
@@ -24,7 +24,7 @@ def _draw_binary(binary, chart, node, level):
     begin, end, symbol = node
     s = span_at(begin, end)
     rule, split = np.int64(-1), np.int64(0)
-    left_row, right_row = chart.left_row, chart.right_row
+    left_row, right_row, rest = chart.left_row, chart.right_row, level
     for j in range(begin + 1, end):
         scale = split_scale(chart.exponent, begin, j, end, chart.exponent[s])
         if scale == 0.0:
@@ -38,14 +38,14 @@ def _draw_binary(binary, chart, node, level):
             value *= binary.weight[r] * scale
             if value > 0.0:
                 rule, split = np.int64(r), np.int64(j)
-                level -= value
-                if level < 0.0:
+                rest -= value
+                if rest < 0.0:
                     break
         erase(chart, left, left_row)
         erase(chart, right, right_row)
-        if level < 0.0:
+        if rest < 0.0:
             break
-    return rule, split, level
+    return rule, split, rest
 
 
 @jit_called
@@ -65,12 +65,12 @@ def _draw_unary(unary, chart, node, level):
     return rule, level
 
 
-@jit_called
+@jit_inline
 def _draw_terminal(terminals, i, chart, node, level):
     """The same for the terminals of a node."""
     begin, end, symbol = node
     s = span_at(begin, end)
-    rule = np.int64(-1)
+    rule, rest = np.int64(-1), level
     for entry in range(terminals.starts[i], terminals.starts[i + 1]):
         if (
             terminals.begin[entry] == begin
@@ -79,13 +79,13 @@ def _draw_terminal(terminals, i, chart, node, level):
             and terminals.weight[entry] > 0.0
         ):
             rule = np.int64(entry)
-            level -= math.ldexp(terminals.weight[entry], -chart.exponent[s])
-            if level < 0.0:
+            rest -= math.ldexp(terminals.weight[entry], -chart.exponent[s])
+            if rest < 0.0:
                 break
-    return rule, level
+    return rule, rest
 
 
-@jit_called
+@jit_inline
 def _draw_rule(listed, i, chart, node, rng):
     """Draw the rule applied at a node: its number, and the split or what stands for it."""
     item = find(chart.first, chart.symbol, span_at(node[0], node[1]), node[2])

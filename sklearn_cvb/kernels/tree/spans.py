@@ -64,6 +64,7 @@ def allow(brackets, i, begin, end, gate, allowed):
 
 @jit_token_reduction
 def _largest(row):
+    """The largest number of a row, 0 if none is positive."""
     largest = 0.0
     for x in range(row.size):
         largest = row[x] if row[x] > largest else largest

@@ -58,7 +58,7 @@ def _take_pairs(above, scale, n_left, n_right, left, right, left_outside, right_
 @jit_called
 def _begin_sentences(listed, sentences, begin, charts):
     """Take sentences from `begin` on in hand; returns how many."""
-    size, n_spans = 0, 0
+    size, n_spans = np.int64(0), np.int64(0)
     while size < charts.sentence.size and begin + size < sentences.size:
         i = sentences[begin + size]
         n = np.int64(listed.terminals.length[i])
@@ -140,7 +140,7 @@ def _take_splits(dense, charts, first, b, k, above, narrow_above):
             _take_pairs(narrow_above, scale, n_narrow, n_narrow, left, right, to_left, to_right)
 
 
-@jit_called
+@jit_inline
 def _finish_inside(tables, listed, i, first, b, k):
     """Terminals, brackets and unary rules of a span; its binary rules are in its row."""
     charts, place, s = tables.charts, tables.dense.place, first + span_at(b, k)
@@ -162,7 +162,7 @@ def _finish_inside(tables, listed, i, first, b, k):
     charts.exponent[s] = rescale(row, exponent)
 
 
-@jit_called
+@jit_inline
 def _finish_outside(tables, terminals, i, first, b, k):
     """Unary rules and terminals of a span: outside weights and counts."""
     charts, s = tables.charts, first + span_at(b, k)
@@ -180,7 +180,7 @@ def _finish_outside(tables, terminals, i, first, b, k):
         entry += 1
 
 
-@jit_called
+@jit_inline
 def _inside_chunk(tables, begin, n_rows, width):
     """Binary rules of some of the listed spans: inside weights of their parents."""
     dense, others, narrow, charts = tables.dense, tables.others, tables.narrow, tables.charts
@@ -202,7 +202,7 @@ def _inside_chunk(tables, begin, n_rows, width):
             charts.inside[s, dense.parent[p]] = value
 
 
-@jit_called
+@jit_inline
 def _outside_chunk(tables, begin, n_rows, width):
     """Binary rules of some of the listed spans: outside weights of their parts, and counts."""
     dense, others, narrow, charts = tables.dense, tables.others, tables.narrow, tables.charts
@@ -222,29 +222,39 @@ def _outside_chunk(tables, begin, n_rows, width):
             _take_splits(dense, charts, first, b, b + width, others.above[x], narrow.above[x])
 
 
-@jit_called
-def _fill_charts(tables, listed, sentences, size, widths, upward):
-    """Inside or outside weights and counts of the sentences at hand, width by width."""
-    charts = tables.charts
-    for step in range(widths):
-        width = step + 1 if upward else widths - step
-        n_listed = _list_spans(listed.terminals.length, sentences, charts, size, width)
+@jit_inline
+def _fill_inside(tables, listed, sentences, size, longest):
+    """Inside weights of the sentences at hand, width by width."""
+    charts, lengths = tables.charts, listed.terminals.length
+    for width in range(1, longest + 1):
+        n_listed = _list_spans(lengths, sentences, charts, size, width)
         for begin in range(0, n_listed, CHUNK):
             n_rows = min(CHUNK, n_listed - begin)
-            if upward and width > 1:
+            if width > 1:
                 _inside_chunk(tables, begin, n_rows, width)
             for x in range(n_rows):
                 sentence, b = charts.listed[begin + x, 0], charts.listed[begin + x, 1]
-                first, i = charts.first[sentence], sentences[charts.sentence[sentence]]
-                if upward:
-                    _finish_inside(tables, listed, i, first, b, b + width)
-                else:
-                    _finish_outside(tables, listed.terminals, i, first, b, b + width)
-            if not upward and width > 1:
+                i = sentences[charts.sentence[sentence]]
+                _finish_inside(tables, listed, i, charts.first[sentence], b, b + width)
+
+
+@jit_inline
+def _fill_outside(tables, listed, sentences, size, longest):
+    """Outside weights and counts of the sentences at hand, width by width."""
+    charts, lengths = tables.charts, listed.terminals.length
+    for width in range(longest, 0, -1):
+        n_listed = _list_spans(lengths, sentences, charts, size, width)
+        for begin in range(0, n_listed, CHUNK):
+            n_rows = min(CHUNK, n_listed - begin)
+            for x in range(n_rows):
+                sentence, b = charts.listed[begin + x, 0], charts.listed[begin + x, 1]
+                i, first = sentences[charts.sentence[sentence]], charts.first[sentence]
+                _finish_outside(tables, listed.terminals, i, first, b, b + width)
+            if width > 1:
                 _outside_chunk(tables, begin, n_rows, width)
 
 
-@jit_called
+@jit_inline
 def _log_weight(charts, s, symbol):
     """Log of the inside weight of a symbol over a span, NaN for 0."""
     value = charts.inside[s, symbol]
@@ -260,8 +270,9 @@ def inside_by_tables(tables, listed, sentence, chart):
     """
     dense, charts, n = tables.dense, tables.charts, np.int64(listed.terminals.length[sentence[0]])
     fill_tables(dense, listed.binary.weight, tables.others, tables.narrow)
-    _begin_sentences(listed, sentence, 0, charts)
-    _fill_charts(tables, listed, sentence, 1, n, True)
+    begin, size = np.int64(0), np.int64(1)
+    _begin_sentences(listed, sentence, begin, charts)
+    _fill_inside(tables, listed, sentence, size, n)
     item = 0
     for s in range(n * (n + 1) // 2):
         chart.first[s] = item
@@ -276,8 +287,8 @@ def inside_by_tables(tables, listed, sentence, chart):
     return _log_weight(charts, span_at(0, n), dense.start)
 
 
-@jit_called
-def count_by_tables(tables, listed, sentences, log_z):
+@jit
+def expected_counts_by_tables(tables, listed, sentences, log_z, with_counts):
     """E-step: `lists.expected_listed_counts` by tables; the same numbers but for rounding.
 
     Parameters
@@ -289,27 +300,24 @@ def count_by_tables(tables, listed, sentences, log_z):
         Numbers of the sentences; those of similar length are best next to each other.
     log_z : ndarray of shape (len(sentences),)
         Receives log p(words) in nats; NaN for a sentence without a tree, which adds nothing.
+    with_counts : bool
+        False for `log_z` alone.
     """
-    dense, charts, begin = tables.dense, tables.charts, 0
+    dense, charts, begin = tables.dense, tables.charts, np.int64(0)
     fill_tables(dense, listed.binary.weight, tables.others, tables.narrow)
     while begin < sentences.size:
         size = _begin_sentences(listed, sentences, begin, charts)
         longest = np.int64(0)
         for x in range(size):
             longest = max(longest, np.int64(listed.terminals.length[sentences[begin + x]]))
-        _fill_charts(tables, listed, sentences, size, longest, True)
+        _fill_inside(tables, listed, sentences, size, longest)
         for x in range(size):
             n = np.int64(listed.terminals.length[sentences[begin + x]])
             whole = charts.first[x] + span_at(0, n)
             log_z[begin + x] = _log_weight(charts, whole, dense.start)
             if charts.inside[whole, dense.start] > 0.0:
                 charts.outside[whole, dense.start] = 1.0 / charts.inside[whole, dense.start]
-        _fill_charts(tables, listed, sentences, size, longest, False)
+        if with_counts:
+            _fill_outside(tables, listed, sentences, size, longest)
         begin += size
     read_counts(dense, listed.binary.weight, tables.others, tables.narrow, listed.binary.count)
-
-
-@jit
-def expected_counts_by_tables(tables, listed, sentences, log_z):
-    """`count_by_tables` for Python."""
-    count_by_tables(tables, listed, sentences, log_z)

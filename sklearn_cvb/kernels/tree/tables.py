@@ -136,6 +136,7 @@ class Tables(NamedTuple):
 
 
 def _up_to_vectors(n):
+    """A width rounded up to whole vectors."""
     return -(-max(int(n), 1) // LANES) * LANES
 
 
@@ -190,6 +191,7 @@ def is_full(dense: DenseRules) -> bool:
 
 
 def _tables(n_parents, n_columns):
+    """Tables and buffers for so many parents and pairs."""
     n_rows, width = _up_to_vectors(n_parents), _up_to_vectors(n_columns)
     return DenseTables(
         aligned(width, n_rows),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_called
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_token
 from sklearn_cvb.kernels.tree.arrays import Rules
 
 
@@ -137,19 +137,15 @@ def fill_closure(unary, work):
 
 
 @jit_called
-def summed_chains(unary, c, free, work):
-    """The table of a component's summed chains, and where it begins."""
-    if free:
-        return unary.closure, unary.block_first[c]
-    _fill_block(unary, c, free, work, work.block, 0)
-    return work.block, np.int64(0)
+def fill_allowed_block(unary, c, work):
+    """Summed chains of a component through allowed symbols only, to the head of `work.block`."""
+    _fill_block(unary, c, False, work, work.block, 0)
 
 
-@jit_called
-def _through_cycles(unary, c, row, free, work, upward):
-    """Multiply the members of a component by their summed chains."""
+@jit_token
+def _multiply(unary, c, row, work, table, upward):
+    """Multiply the members of a component by a table (n, n), flat, of their summed chains."""
     begin, n = unary.member_first[c], unary.member_first[c + 1] - unary.member_first[c]
-    table, at = summed_chains(unary, c, free, work)
     line = n * n
     for x in range(n):
         work.block[line + x] = row[unary.member[begin + x]]
@@ -157,12 +153,24 @@ def _through_cycles(unary, c, row, free, work, upward):
         total = 0.0
         for y in range(n):
             cell = x * n + y if upward else y * n + x
-            total += table[at + cell] * work.block[line + y]
-        symbol = unary.member[begin + x]
-        row[symbol] = total if free or work.allowed[symbol] else 0.0
+            total += table[cell] * work.block[line + y]
+        row[unary.member[begin + x]] = total
 
 
-@jit_called
+@jit_token
+def _through_cycles(unary, c, row, free, work, upward):
+    """Multiply the members of a component by their summed chains."""
+    if free:
+        _multiply(unary, c, row, work, unary.closure[unary.block_first[c] :], upward)
+    else:
+        fill_allowed_block(unary, c, work)
+        _multiply(unary, c, row, work, work.block, upward)
+        for x in range(unary.member_first[c], unary.member_first[c + 1]):
+            if not work.allowed[unary.member[x]]:
+                row[unary.member[x]] = 0.0
+
+
+@jit_token
 def climb(unary, row, free, work):
     """Add the unary rules to the inside weights of a span, the lowest symbols first.
 
@@ -179,7 +187,7 @@ def climb(unary, row, free, work):
                 _through_cycles(unary, c, row, free, work, True)
 
 
-@jit_called
+@jit_token
 def descend(unary, row, inside_row, free, work):
     """Add the unary rules to the outside weights of a span, the highest symbols first.
 

@@ -7,6 +7,7 @@ import pytest
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.hmm import forms
+from sklearn_cvb.hmm.expectation import expectation, infer_batch
 from sklearn_cvb.hmm.start import parameter_start
 from sklearn_cvb.kernels.chain import forward_backward as chain
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -196,11 +197,11 @@ def test_a_sweep_that_failed_leaves_nothing_in_the_buffers():
     broken = weights._replace(emission=np.full_like(weights.emission, np.nan))
     first = forms.forms_of(problem)
     fill_tables(broken, problem.lattice, first.side_by_side[0].tables)
-    share = forms._infer_batch(broken, problem.cells, problem, first.side_by_side[0])
+    share = infer_batch(broken, problem.cells, problem, first.side_by_side[0])
     assert np.isnan(share.total)
     assert share.lost.tolist() == [0, 1, 2]
-    found = forms.expectation(weights, problem, first)
-    expected = forms.expectation(weights, problem, forms.forms_of(problem))
+    found = expectation(weights, problem, first)
+    expected = expectation(weights, problem, forms.forms_of(problem))
     assert found.forms is first
     assert found.total == expected.total
     for table, other in zip(found.counts, expected.counts, strict=True):

@@ -12,34 +12,28 @@ from tree_cases import (
     CHAINS,
     CYCLES,
     LONG_RULES,
-    arrays_of,
-    cells_of,
-    counts_for,
+    best,
+    drawn,
     logs_of,
+    problem_of,
     trees_of,
-    weights_of,
+    weighed,
 )
 
 from sklearn_cvb.kernels.tree.arrays import Rules, brackets_of, lexicon_of, rules_of
-from sklearn_cvb.kernels.tree.decoding import viterbi_trees
 from sklearn_cvb.kernels.tree.k_best import k_best_trees
-from sklearn_cvb.kernels.tree.lists import expected_rule_counts, log_likelihood, span_posteriors
-from sklearn_cvb.kernels.tree.lists_log import inside_log, outside_log
-from sklearn_cvb.kernels.tree.sampling import sample_trees
-from sklearn_cvb.kernels.tree.spans import chart_for, fill_closure, restrict
-
-ONE = np.zeros(1, np.int64)
-FREE = brackets_of(1)
+from sklearn_cvb.kernels.tree.lists import expected_listed_counts
+from sklearn_cvb.kernels.tree.lost_sentences import count_lost
+from sklearn_cvb.kernels.tree.unary_rules import chain_work_for, fill_closure, unary_rules_of
+from sklearn_cvb.pcfg.forms import expectation
+from sklearn_cvb.pcfg.parameters import cells_of
+from sklearn_cvb.pcfg.spans import span_posteriors
 
 
 def learn(grammar, sentences, brackets=None):
     """Expected counts per cell, and log p(words) of each sentence."""
-    rules, weights, lexicon = arrays_of(grammar, sentences)
-    counts, log_z = counts_for(rules, lexicon), np.empty(len(sentences))
-    brackets = brackets if brackets is not None else brackets_of(len(sentences))
-    order = np.arange(len(sentences))
-    expected_rule_counts(rules, weights, lexicon, brackets, order, counts, log_z)
-    return cells_of(grammar, rules, lexicon, counts), log_z
+    problem = problem_of(grammar, sentences, brackets=brackets)
+    return expectation(np.asarray(grammar.theta), problem)
 
 
 @pytest.fixture(params=CASES)
@@ -61,9 +55,7 @@ def test_inside_and_expected_counts_equal_enumeration(case):
 
 def test_viterbi_tree_is_the_heaviest(case):
     grammar, words, weights = case
-    rules, tree_weights, lexicon = arrays_of(grammar, [words])
-    log_p = np.empty(1)
-    trees = viterbi_trees(rules, logs_of(tree_weights), lexicon, FREE, ONE, log_p)
+    trees, log_p = best(grammar, problem_of(grammar, [words]))
     ((_, weight),) = enumeration.best(weights)
     assert log_p[0] == pytest.approx(np.log(weight), abs=1e-12)
     assert weights[trees_of(trees)[0]] == pytest.approx(weight, rel=1e-12)
@@ -72,10 +64,9 @@ def test_viterbi_tree_is_the_heaviest(case):
 @pytest.mark.parametrize("k", [1, 2, 7, 40])
 def test_k_best_trees_are_the_heaviest(case, k):
     grammar, words, weights = case
-    rules, tree_weights, lexicon = arrays_of(grammar, [words])
-    trees, log_p = k_best_trees(rules, logs_of(tree_weights), lexicon, FREE, 0, k)
-    best = enumeration.best(weights, k)
-    np.testing.assert_allclose(log_p, np.log([weight for _, weight in best]), atol=1e-11)
+    trees, log_p = k_best_trees(logs_of(grammar, problem_of(grammar, [words])), 0, k)
+    heaviest = enumeration.best(weights, k)
+    np.testing.assert_allclose(log_p, np.log([weight for _, weight in heaviest]), atol=1e-11)
     found = trees_of(trees)
     assert len(set(found)) == len(found)
     np.testing.assert_allclose(log_p, np.log([weights[tree] for tree in found]), atol=1e-11)
@@ -83,8 +74,7 @@ def test_k_best_trees_are_the_heaviest(case, k):
 
 def test_span_posteriors_equal_enumeration(case):
     grammar, words, weights = case
-    rules, tree_weights, lexicon = arrays_of(grammar, [words])
-    spans, log_z = span_posteriors(rules, tree_weights, lexicon, FREE, 0)
+    spans, log_z = span_posteriors(weighed(grammar, problem_of(grammar, [words])), 0)
     assert log_z == pytest.approx(np.log(enumeration.total(weights)), abs=1e-12)
     nodes, highest = enumeration.expected_nodes(weights)
     keys = list(zip(*(field.tolist() for field in spans[:3]), strict=True))
@@ -95,11 +85,15 @@ def test_span_posteriors_equal_enumeration(case):
 
 def sample(grammar, words, brackets, size):
     """How often each tree is drawn."""
-    rules, weights, lexicon = arrays_of(grammar, [words])
-    log_z = np.empty(size)
-    sentences = np.zeros(size, np.int64)
-    rng = np.random.default_rng(0)
-    return Counter(trees_of(sample_trees(rules, weights, lexicon, brackets, sentences, rng, log_z)))
+    every = brackets if brackets is None else repeated(brackets, size)
+    return Counter(trees_of(drawn(grammar, problem_of(grammar, [words] * size, brackets=every))[0]))
+
+
+def repeated(brackets, size):
+    """The same brackets for so many sentences."""
+    n = len(brackets.begin)
+    fields = (np.tile(field, size) for field in brackets[1:])
+    return brackets_of(size, np.repeat(np.arange(size), n), *fields)
 
 
 def assert_drawn_from(drawn, weights):
@@ -118,7 +112,7 @@ def assert_drawn_from(drawn, weights):
 
 def test_sampled_trees_follow_the_exact_distribution(case):
     grammar, words, weights = case
-    assert_drawn_from(sample(grammar, words, FREE, 20_000), weights)
+    assert_drawn_from(sample(grammar, words, None, 20_000), weights)
 
 
 BRACKETED = {
@@ -143,13 +137,12 @@ def test_brackets_restrict_the_trees(name):
     assert log_z[0] == pytest.approx(np.log(enumeration.total(weights)), abs=1e-12)
     expected = enumeration.expected_counts(grammar, weights)
     np.testing.assert_allclose(cells, expected, rtol=1e-10, atol=1e-13)
-    rules, tree_weights, lexicon = arrays_of(grammar, [words])
-    logs, log_p = logs_of(tree_weights), np.empty(1)
-    best = enumeration.best(weights, 5)
-    viterbi_trees(rules, logs, lexicon, brackets, ONE, log_p)
-    assert log_p[0] == pytest.approx(np.log(best[0][1]), abs=1e-12)
-    _, log_p = k_best_trees(rules, logs, lexicon, brackets, 0, 5)
-    np.testing.assert_allclose(log_p, np.log([weight for _, weight in best]), atol=1e-11)
+    problem = problem_of(grammar, [words], brackets=brackets)
+    heaviest = enumeration.best(weights, 5)
+    _, log_p = best(grammar, problem)
+    assert log_p[0] == pytest.approx(np.log(heaviest[0][1]), abs=1e-12)
+    _, log_p = k_best_trees(logs_of(grammar, problem), 0, 5)
+    np.testing.assert_allclose(log_p, np.log([weight for _, weight in heaviest]), atol=1e-11)
     assert_drawn_from(sample(grammar, words, brackets, 5000), weights)
 
 
@@ -173,16 +166,15 @@ def test_a_sentence_without_a_tree_adds_nothing():
     alone, log_alone = learn(AMBIGUOUS, [known])
     assert log_z.tolist() == [-np.inf, log_alone[0], -np.inf]
     np.testing.assert_array_equal(cells, alone)
-    rules, weights, lexicon = arrays_of(AMBIGUOUS, [unknown, known])
-    order, log_p = np.arange(2), np.empty(2)
-    free = brackets_of(2)
-    trees = viterbi_trees(rules, logs_of(weights), lexicon, free, order, log_p)
+    problem = problem_of(AMBIGUOUS, [unknown, known])
+    trees, log_p = best(AMBIGUOUS, problem)
     assert log_p[0] == -np.inf
     assert trees_of(trees)[0] == ()
-    drawn = sample_trees(rules, weights, lexicon, free, order, np.random.default_rng(0), log_p)
-    assert trees_of(drawn)[0] == ()
-    assert len(span_posteriors(rules, weights, lexicon, free, 0)[0].top) == 0
-    assert k_best_trees(rules, logs_of(weights), lexicon, free, 0, 3)[1].size == 0
+    trees, log_z = drawn(AMBIGUOUS, problem)
+    assert log_z[0] == -np.inf
+    assert trees_of(trees)[0] == ()
+    assert span_posteriors(weighed(AMBIGUOUS, problem), 0) == (None, -np.inf)
+    assert k_best_trees(logs_of(AMBIGUOUS, problem), 0, 3)[1].size == 0
 
 
 @pytest.mark.parametrize("n", [1, 2, 50, 200])
@@ -228,28 +220,23 @@ def test_trees_of_dropped_items_are_found_in_log_space():
     mild_cells, mild_log_z = learn(mild, [words])
     np.testing.assert_allclose(cells, mild_cells, rtol=1e-9, atol=1e-13)
     assert log_z[0] == pytest.approx(mild_log_z[0] - 11 * np.log(1e20), rel=1e-12)
-    rules, weights, lexicon = arrays_of(grammar, [words])
-    spans, _ = span_posteriors(rules, weights, lexicon, FREE, 0)
-    rules, weights, lexicon = arrays_of(mild, [words])
-    mild_spans, _ = span_posteriors(rules, weights, lexicon, FREE, 0)
+    spans, _ = span_posteriors(weighed(grammar, problem_of(grammar, [words])), 0)
+    mild_spans, _ = span_posteriors(weighed(mild, problem_of(mild, [words])), 0)
     np.testing.assert_allclose(spans.expected, mild_spans.expected, rtol=1e-9)
     np.testing.assert_allclose(spans.top, mild_spans.top, rtol=1e-9)
-    assert sample(grammar, words, FREE, 200) == sample(mild, words, FREE, 200)
+    assert sample(grammar, words, None, 200) == sample(mild, words, None, 200)
 
 
 def in_log_space(grammar, words, brackets):
     """Expected counts per cell and log p(words), all in log space."""
-    rules, weights, lexicon = arrays_of(grammar, [words])
-    chart, counts = chart_for(rules, len(words)), counts_for(rules, lexicon)
-    restrict(brackets, 0, len(words), chart.gate)
-    log_z = inside_log(rules, weights, lexicon, brackets, 0, chart)
-    outside_log(rules, weights, lexicon, 0, chart, counts)
-    return cells_of(grammar, rules, lexicon, counts), log_z
+    form = weighed(grammar, problem_of(grammar, [words], brackets=brackets))
+    log_z = count_lost(form, 0)
+    return cells_of(form.listed, len(grammar.theta)), log_z
 
 
 def test_log_space_equals_enumeration(case):
     grammar, words, weights = case
-    cells, log_z = in_log_space(grammar, words, FREE)
+    cells, log_z = in_log_space(grammar, words, None)
     assert log_z == pytest.approx(np.log(enumeration.total(weights)), abs=1e-11)
     expected = enumeration.expected_counts(grammar, weights)
     np.testing.assert_allclose(cells, expected, rtol=1e-10, atol=1e-13)
@@ -270,12 +257,15 @@ def test_closure_equals_the_inverse_and_refuses_divergence():
     unary = [(a, b, 4 * a + b) for a in range(4) for b in range(4)]
     rules = rules_of(4, 0, [], unary)
     weights = rng.uniform(0, 0.24, 16)
-    closure = np.empty(16)
-    assert fill_closure(rules, weights[rules.unary], closure)
+    unary = unary_rules_of(rules)
+    work = chain_work_for(4, unary)
+    unary.weight[:] = weights[rules.unary]
+    assert fill_closure(unary, work)
     exact = np.linalg.inv(np.eye(4) - weights.reshape(4, 4))
-    np.testing.assert_allclose(closure.reshape(4, 4), exact, rtol=1e-12)
-    assert not fill_closure(rules, np.full(16, 0.25), closure)
-    assert not fill_closure(rules, np.full(16, 0.7), closure)
+    np.testing.assert_allclose(unary.closure.reshape(4, 4), exact, rtol=1e-12)
+    for too_much in (0.25, 0.7):
+        unary.weight[:] = too_much
+        assert not fill_closure(unary, work)
 
 
 def test_rules_are_sorted_and_grouped():
@@ -306,39 +296,17 @@ def test_occurrences_are_sorted_by_sentence_and_column():
 
 def test_parts_of_a_corpus_add_up():
     sentences = [("a", "b", "a"), ("a",), ("a", "a", "b", "a")]
-    rules, weights, lexicon = arrays_of(AMBIGUOUS, sentences)
     whole, log_z = learn(AMBIGUOUS, sentences)
-    counts, parts = counts_for(rules, lexicon), np.empty(3)
-    free = brackets_of(3)
+    form, parts = weighed(AMBIGUOUS, problem_of(AMBIGUOUS, sentences)), np.empty(3)
     for i in range(3):
-        part = parts[i : i + 1]
-        expected_rule_counts(rules, weights, lexicon, free, np.array([i]), counts, part)
+        expected_listed_counts(form.listed, form.chart, np.array([i]), parts[i : i + 1], True)
     np.testing.assert_array_equal(parts, log_z)
-    np.testing.assert_array_equal(cells_of(AMBIGUOUS, rules, lexicon, counts), whole)
-    log_likelihood(rules, weights, lexicon, free, np.arange(3), parts)
-    np.testing.assert_array_equal(parts, log_z)
+    np.testing.assert_array_equal(cells_of(form.listed, len(AMBIGUOUS.theta)), whole)
     # Weights of other sentences are not read.
-    hidden = np.full(len(weights.lexical), np.nan)
-    own = slice(*lexicon.starts[1:3])
-    hidden[own] = weights.lexical[own]
-    log_likelihood(rules, weights._replace(lexical=hidden), lexicon, free, np.array([1]), parts[:1])
+    terminals = form.listed.terminals
+    own = slice(*terminals.starts[1:3])
+    weights = terminals.weight[own].copy()
+    terminals.weight[:] = np.nan
+    terminals.weight[own] = weights
+    expected_listed_counts(form.listed, form.chart, np.array([1]), parts[:1], True)
     assert parts[0] == log_z[1]
-
-
-KERNELS = (
-    expected_rule_counts,
-    log_likelihood,
-    span_posteriors,
-    viterbi_trees,
-    k_best_trees,
-    sample_trees,
-    fill_closure,
-)
-
-
-def test_kernels_have_one_set_of_types():
-    """Small grammars and large, with unary rules and without."""
-    assert weights_of(AMBIGUOUS, *arrays_of(AMBIGUOUS, [("a",)])[::2])
-    assert {kernel.py_func.__name__: len(kernel.signatures) for kernel in KERNELS} == {
-        kernel.py_func.__name__: 1 for kernel in KERNELS
-    }
