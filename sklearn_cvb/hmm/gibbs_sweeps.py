@@ -159,16 +159,18 @@ def drawn_given_weights(
     stretches, room = stretches_of(problem), room_for(problem)
     drawn, is_lost = slots.copy(), np.empty(len(stretches.begin), bool)
     draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, room)
+    paths = Proposal(slots, drawn, levels, np.empty(0))
     owners = np.searchsorted(stretches.sequence, np.flatnonzero(is_lost), side="right") - 1
     for i in np.unique(owners).tolist():
         own = range(*stretches.sequence[i : i + 2].tolist())
         lost = [stretch for stretch in own if is_lost[stretch]]
-        _draw_in_logs(factors, problem.lattice, stretches, i, lost, levels, slots, drawn, room)
+        _draw_in_logs(factors, problem.lattice, stretches, i, lost, paths, room)
     return drawn
 
 
-def _draw_in_logs(factors, lattice, stretches, i, lost, levels, slots, drawn, room):
-    """Draw stretches of sequence i in log space into `drawn`; False where one has no path."""
+def _draw_in_logs(factors, lattice, stretches, i, lost, paths, room):
+    """Draw stretches of sequence i in log space; False where one has no path."""
+    slots, drawn, levels, _ = paths
     possible = True
     for stretch in lost:
         span = int(stretches.begin[stretch]), int(stretches.end[stretch])
@@ -370,13 +372,10 @@ def sweep_by_sequence(state: GibbsState, problem: Problem, prior, temperature, r
         if i < n_sequences:
             # float64 may have lost sequence i, whose counts are taken out.
             own = range(*stretches.sequence[i : i + 2].tolist())
-            slots, drawn = proposal.slots, proposal.drawn
-            possible = _draw_in_logs(
-                factors, lattice, stretches, i, own, levels, slots, drawn, room
-            )
+            possible = _draw_in_logs(factors, lattice, stretches, i, own, proposal, room)
             if not possible:
                 bounds = slice(*stretches.starts[i : i + 2].tolist())
-                drawn[bounds] = slots[bounds]
+                proposal.drawn[bounds] = proposal.slots[bounds]
             n_accepted += decide(urn, lattice, stretches, proposal, i) and possible
     counts = HMMCounts(urn.counts.start, urn.counts.transition, urn.counts.emission)
     n_proposed = np.count_nonzero(np.diff(stretches.sequence))
