@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.chain.leave_out import INFER, KEEP, PUT_BACK, TAKE_OUT
 from sklearn_cvb.kernels.chain.runs import LARGEST_PRODUCT, SCALED, SMALLEST_PRODUCT
-from sklearn_cvb.kernels.jit import few, jit, jit_inline
+from sklearn_cvb.kernels.jit import few, jit, jit_called, jit_inline
 
 # The parts of a list. A step is a place in `Shared.steps`.
 # CERTAIN: states of the certain tokens. FIXED: steps between them, and the start if it is certain.
@@ -78,7 +78,7 @@ def _count_certain(items, parts, by_state):
         by_state[_CERTAIN, items[np.uint64(c)]] += 1.0
 
 
-@jit_inline
+@jit_called
 def _shift(items, parts, spot, shared, stored, by_state, sign):
     """Take the counts of a unit out (sign -1) or put them back (1)."""
     posterior, emission, steps = stored.posterior, shared.emission, shared.steps
@@ -265,7 +265,7 @@ def _backward(items, begin, length, weight, posterior, block, place, inverse):
             i += 1
 
 
-@jit_inline
+@jit_called
 def _infer_runs(items, parts, weight, posterior, block, place):
     """Forward-backward over all runs of a unit, each between certain tokens (eqs. 7 and 8).
 
