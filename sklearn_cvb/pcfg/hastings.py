@@ -1,8 +1,5 @@
 """Collapsed Hastings sampling for probabilistic context-free grammars (Johnson et al. 2007)."""
 
-import math
-from numbers import Real
-
 from sklearn_cvb.pcfg.samplers import SamplingPCFG
 from sklearn_cvb.pcfg.sweeps import draw_sweep, tally_of
 from sklearn_cvb.validation import InvalidParameterError
@@ -173,14 +170,6 @@ class HastingsPCFG(SamplingPCFG):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.temperatures is not None and not (
-            len(self.temperatures) == 2
-            and all(isinstance(t, Real) and 0 < t < math.inf for t in self.temperatures)
-        ):
-            raise InvalidParameterError(
-                f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
-            )
-
         has_cycles = len(self._layout.rules.member) > 0
         if self.temperatures is not None and max(self.temperatures) > 1 and has_cycles:
             raise InvalidParameterError(

@@ -1,6 +1,5 @@
 """What both samplers share: a tree per sentence, and averages over the kept samples."""
 
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
 from sklearn_cvb.pcfg.parameters import posterior_mean, totals_of
 from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
-from sklearn_cvb.validation import Interval
+from sklearn_cvb.sampling import Averages, SamplerMixin, no_averages
 
 
 class SamplerState(NamedTuple):
@@ -28,27 +27,18 @@ class SamplerState(NamedTuple):
     weights: None
     unexplained: np.ndarray
     n_sweeps: int
-    count_sum: np.ndarray
-    mean_sum: np.ndarray
-    n_kept: int
+    averages: Averages
     seen: list
     proposals: np.ndarray
 
 
-class SamplingPCFG(BasePCFG):
+class SamplingPCFG(SamplerMixin, BasePCFG):
     """Start, averages and labels of the samplers; a sampler fills in `_resampled`."""
-
-    # Samplers without annealing have no such parameter.
-    temperatures = None
 
     _parameter_constraints: dict = {  # noqa: RUF012
         **BasePCFG._parameter_constraints,
-        "n_burn_in": [Interval(Integral, 0, None, closed="left"), None],
-        "thin": [Interval(Integral, 1, None, closed="left")],
+        **SamplerMixin._parameter_constraints,
     }
-
-    def _schedule(self, problem):
-        return super()._schedule(problem)._replace(tol=0.0)
 
     def _with_parameters_of_now(self, state, problem):
         """The state, or None under another prior: samples of two posteriors are not averaged."""
@@ -70,25 +60,10 @@ class SamplingPCFG(BasePCFG):
             None,
             np.flatnonzero(np.isneginf(log_z)),
             0,
-            np.zeros_like(counts),
-            np.zeros_like(counts),
-            0,
+            no_averages((counts,), (counts,)),
             [{} for _ in log_z],
             np.zeros(2),
         )
-
-    def _temperature(self, n_sweeps):
-        """Temperature of a sweep: linear over `max_iter` sweeps, then the last one."""
-        if self.temperatures is None:
-            return 1.0
-        first, last = self.temperatures
-        share = min(1.0, n_sweeps / max(1, self.max_iter - 1))
-        return first + share * (last - first)
-
-    def _n_burn_in(self):
-        if self.n_burn_in is not None:
-            return min(self.n_burn_in, self.max_iter - 1)
-        return self.max_iter // 2 if self.temperatures is None else self.max_iter * 9 // 10
 
     def _resampled(self, state, problem, temperature, rng):
         """New trees, and how many were proposed and accepted."""
@@ -114,16 +89,12 @@ class SamplingPCFG(BasePCFG):
     def _remember(self, state, problem):
         """Add the sample to the sums it belongs to."""
         done = state.n_sweeps - 1
-        if done >= self.max_iter * 9 // 10:
+        if done >= self._late:
             remember_trees(state.trees, state.seen)
-        burn_in = self._n_burn_in()
-        if done < burn_in or (done - burn_in) % self.thin:
+        if not self._is_kept(done):
             return state
-        return state._replace(
-            count_sum=state.count_sum + state.counts,
-            mean_sum=state.mean_sum + self._sample_means(state, problem),
-            n_kept=state.n_kept + 1,
-        )
+        means = self._sample_means(state, problem)
+        return state._replace(averages=state.averages.plus((state.counts,), (means,)))
 
     def _sample_means(self, state, problem):
         """Posterior means given one sample."""
@@ -132,11 +103,6 @@ class SamplingPCFG(BasePCFG):
             counts = counts.copy()
             np.add.at(counts, problem.layout.unknown_cells, rare)
         return posterior_mean(problem.layout, counts, state.prior, None)
-
-    def _objective(self, fit, problem):
-        """Mean of log p(x, t) over the last tenth of the sweeps."""
-        tail = max(1, len(fit.history) // 10)
-        return float(np.mean(fit.history[-tail:]))
 
     def _label_trees(self, state, problem):
         """The most frequent tree of each sentence over the last tenth of the sweeps."""
@@ -148,12 +114,13 @@ class SamplingPCFG(BasePCFG):
 
     def _final_counts(self, state):
         """Mean counts of the kept samples."""
-        return state.count_sum / state.n_kept if state.n_kept else state.counts
+        averages = state.averages
+        return averages.mean_counts()[0] if averages.n_kept else state.counts
 
     def _fitted_by_algorithm(self, best, problem):
         state = best.state
-        if state.n_kept:
-            return {"_means": state.mean_sum / state.n_kept}
+        if state.averages.n_kept:
+            return {"_means": state.averages.mean_means()[0]}
         return {"_means": self._sample_means(state, problem)}
 
     def _mean_weights(self):
