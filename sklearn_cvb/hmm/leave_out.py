@@ -14,8 +14,9 @@ from sklearn_cvb.kernels.chain.forward_backward import work_of_size
 from sklearn_cvb.kernels.chain.leave_out import PUT_BACK, Shared, Stored
 from sklearn_cvb.kernels.chain.listed import N_ROWS, ListBuffers, Lists, pass_over_lists
 from sklearn_cvb.kernels.chain.lost import infer_lost
-from sklearn_cvb.kernels.chain.sequences import Borders, Sequences, pass_over_sequences
+from sklearn_cvb.kernels.chain.sequences import Sequences, pass_over_sequences
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
+from sklearn_cvb.kernels.chain.windows import Borders
 
 # Where neighbours have more pairs of states than this for a token, lists are too long.
 _MOST_PAIRS_A_TOKEN = 16
