@@ -42,8 +42,7 @@ class Lattice(NamedTuple):
     """
 
     first: np.ndarray
-    # numba knows the field by this name, which tuples have, too.
-    count: np.ndarray  # type: ignore[assignment]
+    count: np.ndarray
     state: np.ndarray
     cell: np.ndarray
 
