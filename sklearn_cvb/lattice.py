@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
@@ -193,7 +194,7 @@ def lattice_for(
     slots, counts = _ranges(cells.indptr[known], cells.indptr[known + 1])
     states.append(cells.state[slots])
     positions.append(slots.astype(np.int32))
-    lengths = [np.full(n_missing, cells.n_states), counts]
+    lengths: list[ArrayLike] = [np.full(n_missing, cells.n_states), counts]
     for word in used[n_missing + len(known) :] - cells.n_words:
         row = every if unknown_rows is None else unknown_rows[word]
         states.append(row)
@@ -213,7 +214,7 @@ def lattice_for(
     )
 
 
-def _codes_in_use(tokens):
+def _codes_in_use(tokens: np.ndarray) -> np.ndarray:
     """The codes that occur, ascending."""
     present = np.zeros(int(tokens.max()) + 2, bool)
     present[tokens] = True
@@ -221,7 +222,7 @@ def _codes_in_use(tokens):
     return np.flatnonzero(np.roll(present, 1)) - 1
 
 
-def _ranges(begins, ends):
+def _ranges(begins: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All integers of the ranges [begin, end), one after the other, and the ranges' lengths."""
     lengths = ends - begins
     total = int(lengths.sum())

@@ -2,11 +2,17 @@
 
 import math
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.fitting import Fit, Schedule
 from sklearn_cvb.validation import Interval, InvalidParameterError
+
+if TYPE_CHECKING:
+    from sklearn_cvb.base import BaseModel as _Model
+else:
+    _Model = object
 
 # A row whose Gamma draws sum to less has lost digits, and is drawn anew in log space.
 _SMALLEST_TOTAL = 1e-250
@@ -42,17 +48,16 @@ class Averages(NamedTuple):
         return tuple(table / self.n_kept for table in self.means)
 
 
-def _added(sums, tables):
+def _added(sums: tuple[np.ndarray, ...], tables: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     return tuple(total + table for total, table in zip(sums, tables, strict=True))
 
 
 def no_averages(counts: tuple[np.ndarray, ...], means: tuple[np.ndarray, ...]) -> Averages:
     """Sums over no sample, for tables of these shapes."""
-    zeros = (tuple(np.zeros_like(table) for table in tables) for tables in (counts, means))
-    return Averages(*zeros, 0)
+    return Averages(tuple(map(np.zeros_like, counts)), tuple(map(np.zeros_like, means)), 0)
 
 
-class SamplerMixin:
+class SamplerMixin(_Model):
     """Temperatures, burn-in and thinning of a sampler, and what its restarts are ranked by."""
 
     # Samplers without annealing have no such parameter.
@@ -63,7 +68,7 @@ class SamplerMixin:
         "thin": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.temperatures is not None and not (
             len(self.temperatures) == 2
@@ -73,7 +78,7 @@ class SamplerMixin:
                 f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
             )
 
-    def _schedule(self, problem):
+    def _schedule(self, problem: Any) -> Schedule:
         return super()._schedule(problem)._replace(tol=0.0)
 
     def _temperature(self, n_sweeps: int) -> float:
@@ -100,7 +105,7 @@ class SamplerMixin:
         done = n_sweeps - self._n_burn_in()
         return done >= 0 and done % self.thin == 0
 
-    def _objective(self, fit, problem) -> float:
+    def _objective(self, fit: Fit, problem: Any) -> float:
         """Mean log joint probability over the last tenth of the sweeps."""
         tail = max(1, len(fit.history) // 10)
         return float(np.mean(fit.history[-tail:]))
@@ -143,12 +148,12 @@ def draw_rows(
     rest_logs = _log_gamma_draws(rest / temperature, rng)
     largest = rest_logs.copy()
     np.maximum.at(largest, rows, logs)
-    totals = np.bincount(rows, np.exp(logs - largest[rows]), len(rest))
-    log_totals = largest + np.log(totals + np.exp(rest_logs - largest))
+    listed = np.bincount(rows, np.exp(logs - largest[rows]), len(rest))
+    log_totals = largest + np.log(listed + np.exp(rest_logs - largest))
     return np.exp((logs - log_totals[rows]) / temperature)
 
 
-def _log_gamma_draws(shapes, rng):
+def _log_gamma_draws(shapes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Logs of Gamma draws, also of those below float64; -inf where the shape is 0."""
     with np.errstate(divide="ignore"):
         return np.log(rng.standard_gamma(shapes + 1.0)) - rng.standard_exponential(

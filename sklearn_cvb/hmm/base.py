@@ -1,15 +1,20 @@
 """What all hidden Markov models share: reading X, the template of a fit, and what it leaves."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
+from sklearn_cvb.corpus import Corpus, Sequences
+from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm import start as starting
-from sklearn_cvb.hmm.concentrations import first_concentrations
+from sklearn_cvb.hmm.concentrations import Concentrations, first_concentrations
 from sklearn_cvb.hmm.parameters import (
+    HMMCounts,
+    Prior,
     log_weights,
     posterior_mean,
     public_counts,
@@ -18,8 +23,9 @@ from sklearn_cvb.hmm.parameters import (
 from sklearn_cvb.hmm.prediction import PredictionMixin
 from sklearn_cvb.hmm.restricted import restricted_problem
 from sklearn_cvb.hmm.summaries import SummariesMixin
-from sklearn_cvb.lattice import cells_for, dense_posterior, lattice_for
-from sklearn_cvb.topology import NAMES, same_topology, topology_of
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.lattice import Cells, Problem, cells_for, dense_posterior, lattice_for
+from sklearn_cvb.topology import NAMES, Topology, same_topology, topology_of
 from sklearn_cvb.validation import (
     HasMethods,
     Interval,
@@ -35,8 +41,6 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     A state has at least the fields counts, prior, concentrations, weights, unexplained, n_sweeps.
     """
 
-    # Where to start without a dictionary.
-    _default_start = "parameter"
     _read_names = (*BaseModel._read_names, "classes_", "_cells", "_n_states", "_legal", "_labels")
 
     # Models that learn no concentration have no such parameters.
@@ -67,7 +71,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "verbose": ["verbose"],
     }
 
-    def _problem(self, X, y):
+    def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the states, and lays out the parameters."""
         self._check_parameters()
         sequences = self._sequences(X, reset=True)
@@ -85,38 +89,40 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         self._cells = self._weighted(cells, corpus)
         return restricted_problem(corpus, self._training_lattice(corpus, sequences, y), self._cells)
 
-    def _word_states(self, corpus, y):
+    def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the number of states; return the states of each word (None: all of them)."""
         self._n_states = self.n_components
         return None
 
-    def _check_topology(self, topology):
+    def _check_topology(self, topology: Topology | None) -> None:
         """Raise where an algorithm cannot keep to a topology."""
 
-    def _weighted(self, cells, corpus):
+    def _weighted(self, cells: Cells, corpus: Corpus) -> Cells:
         """The layout of parameters with what a dictionary's weights expect of them."""
         return cells
 
-    def _training_lattice(self, corpus, sequences, y):
+    def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
         return lattice_for(corpus, self._cells)
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
         for name in ("alpha_prior", "beta_prior"):
             check_gamma_prior(name, getattr(self, name))
 
-    def _priors(self, cells, concentrations):
+    def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
         """The Dirichlet prior of a sweep; override it for unequal cells."""
         alpha = concentrations.alpha
         start_alpha = alpha if self.start_alpha is None else self.start_alpha
         return symmetric_prior(cells, alpha, concentrations.beta, start_alpha)
 
-    def _first_concentrations(self):
+    def _first_concentrations(self) -> Concentrations:
         return first_concentrations(
             self.alpha, self.beta, self.alpha_prior, self.beta_prior, self.start_alpha
         )
 
-    def _starting_point(self, problem, prior, rng):
+    def _starting_point(
+        self, problem: Problem, prior: Prior, rng: np.random.Generator
+    ) -> starting.Start:
         """Posteriors or weights to start from, as `init` says."""
         init = self.init
         if init is None:
@@ -130,19 +136,28 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             start = starting.array_start(problem, init)
         return starting.kept_to_start(start, problem)
 
-    def _starts_differ(self):
+    @property
+    def _default_start(self) -> str:
+        """Where to start without a dictionary."""
+        return "parameter"
+
+    def _starts_differ(self) -> bool:
         """Whether restarts differ: not when `init` fixes where they begin."""
         return self.init is None or (isinstance(self.init, str) and self.init != "unambiguous")
 
-    def _weights(self, counts, prior, cells, kept=None):
+    def _weights(
+        self, counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None
+    ) -> Weights:
         """Weights for sweeps and prediction: posterior means, unless an algorithm differs."""
         return posterior_mean(counts, prior, cells, kept)
 
-    def _log_weights(self, weights, counts, prior, cells):
+    def _log_weights(
+        self, weights: Weights, counts: HMMCounts, prior: Prior, cells: Cells
+    ) -> Weights:
         """Logs of `_weights`, safe from underflow."""
         return log_weights(weights)
 
-    def _fitted(self, fits, problem):
+    def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
         """All fitted attributes, from the best restart."""
         best, record = self._fit_record(fits)
         state = best.state
@@ -162,13 +177,13 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             **self._fitted_by_algorithm(best, problem),
         }
 
-    def _given_path(self, state, problem):
+    def _given_path(self, state: Any, problem: Problem) -> np.ndarray:
         """States of all given tokens, also of sequences left out."""
         table = self._of_left_out(state, problem)
         rest = None if table is None else table.argmax(axis=1)
         return problem.among_given(self._label_path(state, problem), rest)
 
-    def _of_left_out(self, state, problem):
+    def _of_left_out(self, state: Any, problem: Problem) -> np.ndarray | None:
         """Posteriors of the sequences left out: the most probable legal state by emission."""
         rest = problem.left_out
         if rest is None:
@@ -178,7 +193,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         entries, _ = self._entries(rest.corpus, rest.lattice, weights, logs)
         return dense_posterior(rest.lattice, entries, rest.cells.n_states)
 
-    def _unexplained(self, state, problem):
+    def _unexplained(self, state: Any, problem: Problem) -> np.ndarray:
         """Given sequences that no path explains, be it from the start or under the weights."""
         found = state.unexplained
         if problem.sequences is not None:
@@ -187,15 +202,15 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             found = np.sort(np.concatenate([found, problem.left_out.sequences]))
         return found
 
-    def _final_counts(self, state):
+    def _final_counts(self, state: Any) -> HMMCounts:
         """The counts a fit leaves."""
         return state.counts
 
-    def _fitted_by_algorithm(self, best, problem):
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _resumable(self, problem):
+    def _resumable(self, problem: Problem) -> Any:
         """The state to go on from, with `warm_start` and the same sequences."""
         resume = getattr(self, "_resume", None) if self.warm_start else None
         if resume is None:
@@ -211,7 +226,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         )
         return self._with_parameters_of_now(best.state, problem) if same else None
 
-    def _with_parameters_of_now(self, state, problem):
+    def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
         """A state under the prior that is asked for now; what is learned goes on from its value."""
         first = self._first_concentrations()
         concentrations = first._replace(
@@ -221,7 +236,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         prior = self._priors(problem.cells, concentrations)
         return state._replace(concentrations=concentrations, prior=prior)
 
-    def training_posteriors(self):
+    def training_posteriors(self) -> np.ndarray:
         """Posterior state probabilities of the training tokens after the last sweep.
 
         Needs ``warm_start=True``, which keeps the state of the fit. EM and VB report p(z_t | x)
@@ -245,7 +260,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         table = problem.among_given(table, self._of_left_out(best.state, problem))
         return reading.arrange(problem.given, table, np.nan)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True

@@ -1,11 +1,11 @@
 """Batch algorithms: all expected counts under the current weights, then new weights (EM, VB)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.fitting import even_pieces, on_threads, threads_for_each
+from sklearn_cvb.fitting import Fit, even_pieces, on_threads, threads_for_each
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.concentrations import Concentrations, learn
@@ -14,7 +14,7 @@ from sklearn_cvb.hmm.forms import Forms, forms_of
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, uniform_weights
 from sklearn_cvb.kernels.chain.decoding import smoothed, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.lattice import n_entries
+from sklearn_cvb.lattice import Cells, Problem, n_entries
 
 # Fewer tokens than this are not worth a thread.
 _SHORTEST_PIECE = 5000
@@ -39,7 +39,7 @@ class BatchState(NamedTuple):
 class BatchHMM(BaseHMM):
     """Start and sweep of the algorithms that update all counts at once."""
 
-    def _start(self, problem, rng):
+    def _start(self, problem: Problem, rng: np.random.Generator) -> BatchState:
         """First counts: of a fitted model, of token posteriors, or of one E-step."""
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
@@ -50,6 +50,7 @@ class BatchHMM(BaseHMM):
             start = self._starting_point(problem, prior, rng)
             weights = start.weights
             if weights is None:
+                assert start.posterior is not None
                 counts = starting.counts_from_marginals(problem, start.posterior)
             else:
                 found = expectation(weights, problem, forms_of(problem), self._n_threads())
@@ -58,7 +59,9 @@ class BatchHMM(BaseHMM):
             weights = uniform_weights(problem.cells)
         return BatchState(counts, prior, concentrations, weights, np.empty(0, np.intp), 0, forms)
 
-    def _sweep(self, state, problem, rng):
+    def _sweep(
+        self, state: BatchState, problem: Problem, rng: np.random.Generator
+    ) -> tuple[BatchState, float]:
         """M-step, then E-step; the value is the objective of the weights just used."""
         cells = problem.cells
         concentrations = learn(
@@ -87,30 +90,32 @@ class BatchHMM(BaseHMM):
         )
         return following, float(value)
 
-    def _ranked(self, fit, problem):
+    def _ranked(self, fit: Fit, problem: Problem) -> Fit:
         """The fit without the buffers of its sweeps."""
         fit = super()._ranked(fit, problem)
         return fit._replace(state=fit.state._replace(forms=None))
 
-    def _n_threads(self):
+    def _n_threads(self) -> int:
         """Threads for one restart: those that the other restarts leave."""
         n_restarts = self.n_init if self._starts_differ() else 1
         return threads_for_each(n_restarts, self.n_jobs)
 
-    def _maximise(self, counts, prior, cells, kept):
+    def _maximise(
+        self, counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None
+    ) -> tuple[Weights, float]:
         """M-step: new weights, and what the objective subtracts for them."""
         weights = self._weights(counts, prior, cells, kept)
         return weights, self._penalty(counts, prior, weights, cells)
 
-    def _penalty(self, counts, prior, weights, cells):
+    def _penalty(self, counts: HMMCounts, prior: Prior, weights: Weights, cells: Cells) -> float:
         """What the objective subtracts from log Z (nats)."""
         raise NotImplementedError
 
-    def _final_weights(self, state, problem):
+    def _final_weights(self, state: Any, problem: Problem) -> tuple[Weights, Weights]:
         weights = self._weights(state.counts, state.prior, problem.cells, state.weights)
         return weights, self._log_weights(weights, state.counts, state.prior, problem.cells)
 
-    def _posterior(self, state, problem):
+    def _posterior(self, state: Any, problem: Problem) -> np.ndarray:
         """p(z_t | x) of every (token, state) entry under the weights of the final counts."""
         weights, logs = self._final_weights(state, problem)
         posterior = np.empty(n_entries(problem.lattice))
@@ -118,14 +123,14 @@ class BatchHMM(BaseHMM):
         smoothed(weights, logs, problem.lattice, problem.corpus.starts, posterior, log_z)
         return posterior
 
-    def _label_path(self, state, problem):
+    def _label_path(self, state: Any, problem: Problem) -> np.ndarray:
         """States of the training tokens: Viterbi under the weights of the final counts."""
         _, logs = self._final_weights(state, problem)
         starts = problem.corpus.starts
         path = np.empty(len(problem.corpus.tokens), np.int32)
         log_p = np.empty(problem.corpus.n_sequences)
 
-        def label(begin, end):
+        def label(begin: int, end: int) -> None:
             viterbi(logs, problem.lattice, starts[begin : end + 1], path, log_p[begin:end])
 
         on_threads(label, even_pieces(starts, _SHORTEST_PIECE), self.n_jobs)

@@ -18,6 +18,7 @@ from sklearn_cvb.hmm.leave_out import (
 from sklearn_cvb.kernels.chain.batches import BatchBuffers, Batches, pass_over_batches
 from sklearn_cvb.kernels.chain.leave_out import INFER, KEEP, PUT_BACK, TAKE_OUT, Stored
 from sklearn_cvb.kernels.chain.side_by_side import messages_for, tables_for_tokens, width_for
+from sklearn_cvb.lattice import Problem
 
 # Sequences side by side: fewer than in EM, as each token has weights and posteriors of its own.
 _SIDE_BY_SIDE = 16
@@ -45,13 +46,13 @@ class Batched(NamedTuple):
         return len(self.first) - 1
 
 
-def by_length(problem):
+def by_length(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """The sequences of a problem by falling length, and the lengths."""
     lengths = np.diff(problem.corpus.starts)
     return np.argsort(-lengths, kind="stable"), lengths
 
 
-def batched(problem, batch_size: int, may_go_side_by_side: bool = True) -> Batched:
+def batched(problem: Problem, batch_size: int, may_go_side_by_side: bool = True) -> Batched:
     """Group the sequences of a problem by length, `batch_size` at a time.
 
     Side by side is no place to look at every pair of neighbours: what needs that goes one after the
@@ -73,19 +74,21 @@ def batched(problem, batch_size: int, may_go_side_by_side: bool = True) -> Batch
     return Batched(first, Batches(order, first, starts, side, place))
 
 
-def largest_share(problem, batch_size: int) -> float:
+def largest_share(problem: Problem, batch_size: int) -> float:
     """The largest share of all tokens that one batch holds."""
     lengths = -np.sort(-np.diff(problem.corpus.starts))
     return lengths[:batch_size].sum() / lengths.sum()
 
 
-def layout_of(problem, batches: Batched) -> Layout:
+def layout_of(problem: Problem, batches: Batched) -> Layout:
     """The sequences as units: side by side in the order of the corpus, else batch by batch."""
     order = by_length(problem)[0] if batches.side_by_side is None else None
     return layout_for(problem, order=order, with_lists=False)
 
 
-def pairs_of(problem, batches: Batched, layout: Layout, posterior) -> np.ndarray:
+def pairs_of(
+    problem: Problem, batches: Batched, layout: Layout, posterior: np.ndarray
+) -> np.ndarray:
     """Pair marginals of independent tokens, for each unit or as one sum for each batch."""
     topology, n_states = problem.cells.topology, problem.cells.n_states
     if batches.side_by_side is None:
@@ -128,7 +131,7 @@ def make_batched_pass(steps: int, work: Pass, batches: Batched) -> np.ndarray:
     return stored.log_z
 
 
-def _one_after_the_other(steps, work, batches):
+def _one_after_the_other(steps: int, work: Pass, batches: Batched) -> np.ndarray:
     """A pass over batches that are ranges of units."""
     log_z = work.stored.log_z
     for first, last in zip(batches.first[:-1].tolist(), batches.first[1:].tolist(), strict=True):
@@ -141,14 +144,15 @@ def _one_after_the_other(steps, work, batches):
     return np.add.reduceat(log_z, batches.first[:-1]) if steps & INFER else log_z
 
 
-def _from_what_is_left(work):
+def _from_what_is_left(work: Pass) -> Pass:
     """The pass with the start row's total as it is."""
     return work._replace(shared=work.shared._replace(log_start=np.log(work.shared.start.sum())))
 
 
-def _recover(steps, work, batches, b):
+def _recover(steps: int, work: Pass, batches: Batched, b: int) -> None:
     """Infer a batch that was lost side by side, one sequence after the other."""
     some, n_states = batches.side_by_side, work.layout.n_states
+    assert some is not None
     members = some.order[some.first[b] : some.first[b + 1]]
     sequences = work.layout.sequences
     n_each = n_states**2
@@ -173,7 +177,7 @@ def _recover(steps, work, batches, b):
         pass_over_batches(PUT_BACK, (b, b + 1), work.shared, some, lattice, work.stored, buffers)
 
 
-def n_pairs(problem, batches: Batched, layout: Layout) -> int:
+def n_pairs(problem: Problem, batches: Batched, layout: Layout) -> int:
     """How many pair marginals, or cells of their sums, all units or batches keep."""
     if batches.side_by_side is None:
         return int(layout.sequences.pair[-1])

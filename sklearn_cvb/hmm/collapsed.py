@@ -3,6 +3,7 @@
 Wang and Blunsom (2013), section 4: figure 3 (a token at a time) and eqs. 24-25 (a sequence).
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -31,22 +32,39 @@ from sklearn_cvb.hmm.leave_out import (
     tally_in,
     zero_tally,
 )
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, empty_counts
 from sklearn_cvb.hmm.tallies import floor_of, tally_of, without_prior
 from sklearn_cvb.kernels.chain.absence import (
+    Absence,
     absence_of_tokens,
     absence_of_units,
     full_absence,
 )
+from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import EXPECT, PUT_BACK, SCORE, SWEEP, Stored
-from sklearn_cvb.kernels.chain.leave_token_out import Tokens, room_for, sweep_tokens
+from sklearn_cvb.kernels.chain.leave_token_out import (
+    Tokens,
+    count_tokens,
+    room_for,
+    sweep_tokens,
+)
 from sklearn_cvb.kernels.chain.leave_token_out_second_order import sweep_second_order
 from sklearn_cvb.kernels.chain.runs import Factors
 from sklearn_cvb.kernels.chain.score_tokens import score_lost, score_sequences
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
+from sklearn_cvb.lattice import Cells, Problem
 
 # Every so many sweeps counts are rebuilt from the posteriors, so that rounding does not build up.
 _REBUILT = 20
+
+
+class LeftOut(NamedTuple):
+    """What is left out at a time, and whether batches learn concentrations."""
+
+    update: str
+    block_length: int | None
+    batch_size: int
+    learns: bool
 
 
 class CVBState(NamedTuple):
@@ -74,8 +92,7 @@ class CVBState(NamedTuple):
         `sklearn_cvb.kernels.chain.absence`).
     batches : Batched or None
         None where one unit is left out at a time.
-    left_out : tuple
-        `update`, `block_length`, `batch_size`, and whether batches learn concentrations.
+    left_out : LeftOut
     """
 
     tally: Tally
@@ -90,15 +107,27 @@ class CVBState(NamedTuple):
     pairs: np.ndarray
     absent: np.ndarray | None
     batches: Batched | None
-    left_out: tuple
+    left_out: LeftOut
 
     @property
     def counts(self) -> HMMCounts:
         """The expected counts."""
         return without_prior(self.tally, None if self.layout is None else self.prior)
 
+    @property
+    def units(self) -> Layout:
+        """The layout, in what is done for sequences alone."""
+        assert self.layout is not None
+        return self.layout
 
-def first_state(problem, starting_point, prior, concentrations, left_out) -> CVBState:
+
+def first_state(
+    problem: Problem,
+    starting_point: Callable[[], starting.Start],
+    prior: Prior,
+    concentrations: Concentrations,
+    left_out: LeftOut,
+) -> CVBState:
     """The state before the first sweep: posteriors of a start, and their counts.
 
     Weights give the posteriors and pair marginals of one E-step; posteriors stand for independent
@@ -142,9 +171,9 @@ def first_state(problem, starting_point, prior, concentrations, left_out) -> CVB
     return _counted(expected, problem)
 
 
-def _expected(state, problem, weights):
+def _expected(state: CVBState, problem: Problem, weights: Weights) -> CVBState | None:
     """A state with the posteriors and pairs under given weights; None if a path is impossible."""
-    n_states, layout = problem.cells.n_states, state.layout
+    n_states, layout = problem.cells.n_states, state.units
     size = layout.sequences.pair[-1]
     if state.batches is not None:
         size = n_pairs(problem, state.batches, layout)
@@ -158,16 +187,16 @@ def _expected(state, problem, weights):
     return state._replace(posterior=found.posterior, pairs=found.pairs)
 
 
-def _independent(state, problem, posterior):
+def _independent(state: CVBState, problem: Problem, posterior: np.ndarray) -> CVBState:
     """A state with the posteriors of independent tokens, and the products of neighbours."""
     if state.batches is not None:
-        pairs = pairs_of(problem, state.batches, state.layout, posterior)
+        pairs = pairs_of(problem, state.batches, state.units, posterior)
     else:
-        pairs = product_pairs(state.layout, posterior, problem.cells.topology)
+        pairs = product_pairs(state.units, posterior, problem.cells.topology)
     return state._replace(posterior=posterior, pairs=pairs)
 
 
-def _passed(steps, work, batches):
+def _passed(steps: int, work: Pass, batches: Batched | None) -> np.ndarray:
     """Make a pass over all units or batches; returns their log normalisers."""
     if batches is not None:
         return make_batched_pass(steps, work, batches)
@@ -175,30 +204,31 @@ def _passed(steps, work, batches):
     return work.stored.log_z
 
 
-def _counted(state, problem):
+def _counted(state: CVBState, problem: Problem) -> CVBState:
     """The state with the counts that its posteriors and pairs add up to, made anew."""
     zeros = zero_tally(problem.cells)
     shared = shared_by(zeros, Floor(*zeros, 0.0, 0.0))
-    if state.layout.settled is not None:
-        shared.emission[:-1] = state.layout.settled.count
-    stored = Stored(state.posterior, state.pairs, np.empty(state.layout.n_units))
-    _passed(PUT_BACK, Pass(state.layout, shared, stored), state.batches)
+    layout = state.units
+    if layout.settled is not None:
+        shared.emission[:-1] = layout.settled.count
+    stored = Stored(state.posterior, state.pairs, np.empty(layout.n_units))
+    _passed(PUT_BACK, Pass(layout, shared, stored), state.batches)
     counts = HMMCounts(shared.start, shared.transition, shared.emission[:-1])
     return state._replace(tally=tally_of(counts, state.prior, problem.cells))
 
 
-def under(concentrations, prior, state, cells) -> CVBState:
+def under(concentrations: Concentrations, prior: Prior, state: CVBState, cells: Cells) -> CVBState:
     """A state under other concentrations."""
     tally = state.tally
     # Under the same prior not a digit changes: a fit goes on as if it had never stopped.
-    if state.layout is not None and not all(map(np.array_equal, prior, state.prior)):
+    if state.layout is not None and not prior.equals(state.prior):
         tally = tally_of(state.counts, prior, cells)
     return state._replace(
         tally=tally, prior=prior, floor=floor_of(prior), concentrations=concentrations
     )
 
 
-def learned(state, problem) -> Concentrations:
+def learned(state: CVBState, problem: Problem) -> Concentrations:
     """The concentrations after one step from the state's counts and posteriors (eq. 29)."""
     if state.n_sweeps < WARM_UP_SWEEPS or not _knows_absence(state):
         return state.concentrations
@@ -213,7 +243,7 @@ def learned(state, problem) -> Concentrations:
     )
 
 
-def _knows_absence(state):
+def _knows_absence(state: CVBState) -> bool:
     """Whether sums of pairs, if there are any, were watched in the last sweep."""
     return (
         state.layout is None
@@ -222,7 +252,7 @@ def _knows_absence(state):
     )
 
 
-def _absence(state, problem):
+def _absence(state: CVBState, problem: Problem) -> Absence:
     """P(C = 0) of all counts under the state's posteriors and pairs."""
     absence = full_absence(problem.cells.n_states, len(problem.cells.state))
     if state.layout is None:
@@ -237,12 +267,12 @@ def _absence(state, problem):
     return absence
 
 
-def sweep_by_sequence(state, problem) -> tuple[CVBState, float]:
+def sweep_by_sequence(state: CVBState, problem: Problem) -> tuple[CVBState, float]:
     """One sweep over all units; posteriors and pairs change in place.
 
     The value is the mean log normaliser per observed token (nats).
     """
-    layout, n_states = state.layout, problem.cells.n_states
+    layout, n_states = state.units, problem.cells.n_states
     absent = None
     if state.concentrations.learned and layout.sequences.summed.any():
         absent = np.ones((n_states, n_states))
@@ -255,15 +285,15 @@ def sweep_by_sequence(state, problem) -> tuple[CVBState, float]:
     return state, _per_token(log_z, state, problem)
 
 
-def _per_token(log_z, state, problem):
+def _per_token(log_z: np.ndarray, state: CVBState, problem: Problem) -> float:
     """Mean log normaliser per observed token, with the settled emissions (nats)."""
-    total, settled = log_z.sum(), state.layout.settled
+    total, settled = log_z.sum(), state.units.settled
     if settled is not None:
         total += settled.log_weight(state.prior.emission)
     return float(total / problem.corpus.n_observed)
 
 
-def leave_out_score(state, problem) -> float:
+def leave_out_score(state: CVBState, problem: Problem) -> float:
     """Mean log p(x_i | E[C without i]) per observed token, counts frozen (nats).
 
     A pseudo leave-one-out score: the posteriors of the other units have seen x_i, so it is
@@ -272,36 +302,38 @@ def leave_out_score(state, problem) -> float:
     """
     tally = tally_of(state.counts, state.prior, problem.cells)
     shared = shared_by(tally, state.floor)
-    stored = Stored(state.posterior, state.pairs, np.empty(state.layout.n_units))
-    log_z = _passed(SCORE, Pass(state.layout, shared, stored), state.batches)
+    stored = Stored(state.posterior, state.pairs, np.empty(state.units.n_units))
+    log_z = _passed(SCORE, Pass(state.units, shared, stored), state.batches)
     return _per_token(log_z, state, problem)
 
 
-def as_sequences(state, problem, block_length) -> CVBState:
+def as_sequences(state: CVBState, problem: Problem, block_length: int | None) -> CVBState:
     """A state of tokens as one of sequences, or windows: independent tokens."""
     tally = tally_of(state.counts, state.prior, problem.cells)
     state = state._replace(layout=layout_for(problem, block_length), tally=tally)
-    return _independent(state, problem, stored_entries(state.layout, state.posterior))
+    return _independent(state, problem, stored_entries(state.units, state.posterior))
 
 
-def posterior_of(state) -> np.ndarray:
+def posterior_of(state: CVBState) -> np.ndarray:
     """The last q(z_t) of every (token, state) entry."""
     return state.posterior if state.layout is None else all_entries(state.layout, state.posterior)
 
 
-def sweep_by_token(state, problem, order) -> tuple[CVBState, float]:
+def sweep_by_token(state: CVBState, problem: Problem, order: int) -> tuple[CVBState, float]:
     """Algorithm 1; the value is the mean log normaliser per token (nats)."""
     tokens = Tokens(problem.lattice, problem.corpus.starts, state.posterior)
     if order == 2:
         total = sweep_second_order(state.tally, state.floor, tokens)
     else:
         total = sweep_tokens(state.tally, state.floor, tokens, room_for(problem.cells.n_states))
-    counts = starting.counts_from_marginals(problem, state.posterior)
+    # Counted anew, so that rounding does not build up.
+    counts = empty_counts(problem.cells)
+    count_tokens(tokens, *counts)
     state = state._replace(tally=tally_of(counts, None, problem.cells))
     return state, total / problem.corpus.n_observed
 
 
-def score_of_tokens(state, problem) -> float:
+def score_of_tokens(state: CVBState, problem: Problem) -> float:
     """`leave_out_score` of independent tokens, whole sequences left out."""
     starts, n_states = problem.corpus.starts, problem.cells.n_states
     tally = tally_of(state.counts, state.prior, problem.cells)

@@ -1,11 +1,15 @@
 """Learning alpha and beta while fitting (Wang and Blunsom 2013, eq. 29)."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_cvb.concentrations import Rows, first_value, log_density, present, rests
 from sklearn_cvb.hmm.parameters import HMMCounts
+from sklearn_cvb.kernels.chain.absence import Absence
+from sklearn_cvb.lattice import Cells
+from sklearn_cvb.topology import Topology
 
 
 class Concentrations(NamedTuple):
@@ -37,26 +41,32 @@ class Presence(NamedTuple):
     totals: HMMCounts
 
 
-def first_concentrations(alpha, beta, alpha_prior, beta_prior, start_alpha):
+def first_concentrations(
+    alpha: float | str,
+    beta: float | str,
+    alpha_prior: tuple[float, float],
+    beta_prior: tuple[float, float],
+    start_alpha: float | None,
+) -> Concentrations:
     """The concentrations of the first sweep; "auto" marks those to learn."""
     return Concentrations(
         first_value(alpha),
         first_value(beta),
         alpha == "auto",
         beta == "auto",
-        tuple(alpha_prior),
-        tuple(beta_prior),
+        alpha_prior,
+        beta_prior,
         start_alpha is None,
     )
 
 
-def certain(counts: HMMCounts, cells) -> Presence:
+def certain(counts: HMMCounts, cells: Cells) -> Presence:
     """The plain form: every cell with a positive count is surely present."""
     totals = row_totals(counts, cells)
     return Presence(*(HMMCounts(*map(np.ones_like, tables)) for tables in (counts, totals)))
 
 
-def row_totals(counts: HMMCounts, cells) -> HMMCounts:
+def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
     """Totals of the start row, of the transition rows and of the emission rows."""
     return HMMCounts(
         counts.start.sum(keepdims=True),
@@ -65,7 +75,14 @@ def row_totals(counts: HMMCounts, cells) -> HMMCounts:
     )
 
 
-def learn(concentrations, counts, cells, n_sweeps, step, presence=None):
+def learn(
+    concentrations: Concentrations,
+    counts: HMMCounts,
+    cells: Cells,
+    n_sweeps: int,
+    step: Callable,
+    presence: Callable[[], Presence] | None = None,
+) -> Concentrations:
     """One step for each learned concentration, both from the same counts; none in the warm-up.
 
     Parameters
@@ -90,9 +107,10 @@ def learn(concentrations, counts, cells, n_sweeps, step, presence=None):
     surely = certain(counts, cells) if presence is None else presence()
     totals = row_totals(counts, cells)
 
-    def rows(name, width):
+    def rows(name: str, width: int) -> Rows:
         tables = (counts, surely.cells, totals, surely.totals)
-        return Rows(*(getattr(table, name) for table in tables), width)
+        own, seen, sums, sums_seen = (getattr(table, name) for table in tables)
+        return Rows(own, seen, sums, sums_seen, width)
 
     alpha, beta = concentrations.alpha, concentrations.beta
     if concentrations.learn_alpha:
@@ -106,18 +124,18 @@ def learn(concentrations, counts, cells, n_sweeps, step, presence=None):
     return concentrations._replace(alpha=alpha, beta=beta)
 
 
-def _by_width(rows, topology):
+def _by_width(rows: Rows, topology: Topology | None) -> list[Rows]:
     """Transition rows grouped by how many states may follow: the cells that share the prior."""
     if topology is None:
         return [rows]
-    *tables, _ = rows
-    widths = topology.transition.sum(axis=1)
-    return [
-        Rows(*(table[widths == width] for table in tables), width) for width in np.unique(widths)
-    ]
+    widths, groups = topology.transition.sum(axis=1), []
+    for width in np.unique(widths).tolist():
+        own, seen, sums, sums_seen = (table[widths == width] for table in rows[:-1])
+        groups.append(Rows(own, seen, sums, sums_seen, width))
+    return groups
 
 
-def presence(counts: HMMCounts, absence, cells) -> Presence:
+def presence(counts: HMMCounts, absence: Absence, cells: Cells) -> Presence:
     """P(C > 0) from the products of 1 - q, for cells and row totals."""
     here = HMMCounts(
         present(absence.start, counts.start),

@@ -1,13 +1,20 @@
 """Collapsed variational Bayes for hidden Markov models (Wang and Blunsom 2013, section 4)."""
 
 import warnings
+from collections.abc import Collection
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.batches import largest_share
 from sklearn_cvb.hmm.collapsed import (
+    CVBState,
+    LeftOut,
     as_sequences,
     first_state,
     learned,
@@ -18,7 +25,10 @@ from sklearn_cvb.hmm.collapsed import (
     sweep_by_token,
     under,
 )
+from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.kernels.chain.decoding import best_states
+from sklearn_cvb.lattice import Problem
+from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import Interval, InvalidParameterError, Options, StrOptions
 
 # One sequence that holds most of the tokens is scored in windows of this many.
@@ -160,29 +170,29 @@ class CVBHMM(BaseHMM):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int = 2,
         *,
-        topology="full",
-        alpha=0.1,
-        beta=0.1,
-        start_alpha=None,
-        alpha_prior=(1.0, 1.0),
-        beta_prior=(1.0, 1.0),
-        update="sequence",
-        order=1,
-        block_length=None,
-        batch_size=1,
-        n_init=1,
-        max_iter=100,
-        tol=1e-4,
-        init=None,
-        handle_unknown="smooth",
-        vocabulary=None,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        topology: str | ArrayLike = "full",
+        alpha: float | str = 0.1,
+        beta: float | str = 0.1,
+        start_alpha: float | None = None,
+        alpha_prior: tuple[float, float] = (1.0, 1.0),
+        beta_prior: tuple[float, float] = (1.0, 1.0),
+        update: str = "sequence",
+        order: int = 1,
+        block_length: int | None = None,
+        batch_size: int = 1,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.topology = topology
         self.alpha = alpha
@@ -206,16 +216,16 @@ class CVBHMM(BaseHMM):
         self.verbose = verbose
 
     @property
-    def _left_out(self):
+    def _left_out(self) -> LeftOut:
         """What is left out at a time."""
         learns = self.batch_size > 1 and "auto" in (self.alpha, self.beta)
-        return self.update, self.block_length, self.batch_size, learns
+        return LeftOut(self.update, self.block_length, self.batch_size, learns)
 
     @property
-    def _default_start(self):
+    def _default_start(self) -> str:
         return "word" if self.update == "token" else "parameter"
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.order == 2 and self.update != "token":
             raise InvalidParameterError(
@@ -229,25 +239,25 @@ class CVBHMM(BaseHMM):
                 f"block_length={self.block_length!r}"
             )
 
-    def _check_topology(self, topology):
+    def _check_topology(self, topology: Topology | None) -> None:
         if self.update == "token" and topology is not None and not topology.tied:
             raise InvalidParameterError(
                 "update='token' infers tokens as if they were independent, which gives paths that "
                 "topology rules out a probability: use update='sequence'"
             )
 
-    def _start(self, problem, rng):
+    def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
         """First posteriors and their counts."""
         self._check_blocks(problem)
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
 
-        def starting_point():
+        def starting_point() -> Start:
             return self._starting_point(problem, prior, rng)
 
         return first_state(problem, starting_point, prior, concentrations, self._left_out)
 
-    def _check_blocks(self, problem):
+    def _check_blocks(self, problem: Problem) -> None:
         """Warn where leaving out a sequence leaves little to learn from."""
         lengths = np.diff(problem.corpus.starts)
         if self.update == "sequence" and self.block_length is None:
@@ -269,15 +279,17 @@ class CVBHMM(BaseHMM):
                     stacklevel=2,
                 )
 
-    def _resumable(self, problem):
+    def _resumable(self, problem: Problem) -> CVBState | None:
         state = super()._resumable(problem)
         return None if state is None or state.left_out != self._left_out else state
 
-    def _with_parameters_of_now(self, state, problem):
+    def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState:
         asked = super()._with_parameters_of_now(state, problem)
         return under(asked.concentrations, asked.prior, state, problem.cells)
 
-    def _sweep(self, state, problem, rng):
+    def _sweep(
+        self, state: CVBState, problem: Problem, rng: np.random.Generator
+    ) -> tuple[CVBState, float]:
         if state.concentrations.learned:
             concentrations = learned(state, problem)
             prior = self._priors(problem.cells, concentrations)
@@ -287,14 +299,14 @@ class CVBHMM(BaseHMM):
             return sweep_by_token(state, problem, self.order)
         return sweep_by_sequence(state, problem)
 
-    def _ranked(self, fit, problem):
+    def _ranked(self, fit: Fit, problem: Problem) -> Fit:
         fit = super()._ranked(fit, problem)
         if self.warm_start:
             return fit
         # Nothing needs the pairs any more, the largest part of a state.
         return fit._replace(state=fit.state._replace(pairs=np.empty(0)))
 
-    def _objective(self, fit, problem):
+    def _objective(self, fit: Fit, problem: Problem) -> float:
         """The leave-one-out score, in a pass of its own with all counts frozen."""
         state, lengths = fit.state, np.diff(problem.corpus.starts)
         if self.update == "token":
@@ -306,15 +318,15 @@ class CVBHMM(BaseHMM):
             state = as_sequences(state, problem, window)
         return leave_out_score(state, problem)
 
-    def _posterior(self, state, problem):
+    def _posterior(self, state: CVBState, problem: Problem) -> np.ndarray:
         """The last q(z_t) of every (token, state) entry."""
         return posterior_of(state)
 
-    def _label_path(self, state, problem):
+    def _label_path(self, state: CVBState, problem: Problem) -> np.ndarray:
         """The state with the largest q(z_t)."""
         path = np.empty(len(problem.corpus.tokens), np.int32)
         best_states(problem.lattice, self._posterior(state, problem), 0, len(path), path)
         return path
 
-    def _fitted_by_algorithm(self, best, problem):
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"loo_score_": best.objective}

@@ -1,13 +1,19 @@
 """EM for hidden Markov models (Baum-Welch): Wang and Blunsom (2013), eqs. 4-10."""
 
+from collections.abc import Collection
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
+from sklearn_cvb.annotations import Seed
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.batch import BatchHMM
-from sklearn_cvb.hmm.parameters import HMMCounts
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.lattice import Cells
 from sklearn_cvb.validation import Interval
 
 _PSEUDO_COUNT = [Interval(Real, 0, None, closed="left")]
@@ -126,23 +132,23 @@ class EMHMM(BatchHMM):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int = 2,
         *,
-        topology="full",
-        alpha=0.0,
-        beta=0.0,
-        start_alpha=None,
-        n_init=1,
-        max_iter=100,
-        tol=1e-4,
-        init=None,
-        handle_unknown="smooth",
-        vocabulary=None,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        topology: str | ArrayLike = "full",
+        alpha: float = 0.0,
+        beta: float = 0.0,
+        start_alpha: float | None = None,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.topology = topology
         self.alpha = alpha
@@ -159,7 +165,7 @@ class EMHMM(BatchHMM):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _penalty(self, counts, prior, weights, cells):
+    def _penalty(self, counts: HMMCounts, prior: Prior, weights: Weights, cells: Cells) -> float:
         """Minus the log prior in the softmax basis: the sum of u log theta over all cells."""
         if not (prior.start_total or prior.transition_total.any() or prior.emission_total.any()):
             return 0.0

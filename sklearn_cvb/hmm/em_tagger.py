@@ -1,5 +1,11 @@
 """The tagger learned by EM: mostly what its parameters mean."""
 
+from collections.abc import Collection
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from sklearn_cvb.annotations import Seed
 from sklearn_cvb.hmm.em import EMHMM
 from sklearn_cvb.hmm.tagger import TaggerMixin
 
@@ -125,29 +131,28 @@ class EMHMMTagger(TaggerMixin, EMHMM):
 
     def __init__(
         self,
-        tag_dictionary=None,
+        tag_dictionary: dict | None = None,
         *,
-        dictionary_weight=1.0,
-        unknown_tags=None,
-        supervision="y",
-        n_components=None,
-        topology="full",
-        alpha=0.0,
-        beta=0.0,
-        start_alpha=None,
-        n_init=1,
-        max_iter=100,
-        tol=1e-4,
-        init=None,
-        handle_unknown="rare",
-        vocabulary=None,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        dictionary_weight: float = 1.0,
+        unknown_tags: Collection | None = None,
+        supervision: str = "y",
+        n_components: int | None = None,
+        topology: str | ArrayLike = "full",
+        alpha: float = 0.0,
+        beta: float = 0.0,
+        start_alpha: float | None = None,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "rare",
+        vocabulary: Collection | None = None,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         super().__init__(
-            n_components=n_components,
             topology=topology,
             alpha=alpha,
             beta=beta,
@@ -163,6 +168,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
             n_jobs=n_jobs,
             verbose=verbose,
         )
+        self.n_components = n_components
         self.tag_dictionary = tag_dictionary
         self.dictionary_weight = dictionary_weight
         self.unknown_tags = unknown_tags

@@ -104,7 +104,7 @@ def expectation(
     return Expectation(counts, total + log_z[explained].sum(), np.flatnonzero(~explained), forms)
 
 
-def _added(counts):
+def _added(counts: list[HMMCounts]) -> HMMCounts:
     """The sum of counts, in their order."""
     total, *others = counts
     for other in others:
@@ -139,7 +139,7 @@ def count_certain(weights: Weights, cells: Cells, form: RunForm) -> Share:
     return Share(HMMCounts(*map(np.copy, form.certain)), total)
 
 
-def _without_weight(weights, form):
+def _without_weight(weights: Weights, form: RunForm) -> np.ndarray:
     """The sequences in which something certain has no weight."""
     lattice, starts = form.lattice, form.starts
     certain = lattice.count == 1

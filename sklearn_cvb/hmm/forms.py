@@ -154,12 +154,12 @@ def forms_of(problem: Problem, lost: np.ndarray = _NONE) -> Forms:
 # Pieces
 
 
-def _n_tokens(problem, chosen):
+def _n_tokens(problem: Problem, chosen: np.ndarray) -> int:
     """Number of tokens of the chosen sequences."""
     return int(np.diff(problem.corpus.starts)[chosen].sum())
 
 
-def _n_pieces(problem):
+def _n_pieces(problem: Problem) -> int:
     """In how many pieces a sweep is cut, each with its own counts.
 
     It depends on the problem alone, so that sums are the same for any number of threads. All tables
@@ -178,7 +178,7 @@ def _n_pieces(problem):
     return max(1, n_pieces)
 
 
-def _pieces_of(problem, members):
+def _pieces_of(problem: Problem, members: np.ndarray) -> list[tuple[int, int]]:
     """Ranges of `members` that are inferred apart."""
     lengths = np.diff(problem.corpus.starts)[members]
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -188,7 +188,7 @@ def _pieces_of(problem, members):
 # Runs
 
 
-def _has_short_runs(problem):
+def _has_short_runs(problem: Problem) -> np.ndarray:
     """Whether the steps of each run of a sequence have few entries, for all sequences."""
     runs = problem.runs
     _, sizes = _run_sizes(problem.lattice, runs.begin, runs.end)
@@ -196,7 +196,9 @@ def _has_short_runs(problem):
     return np.diff(wide[runs.sequence]) == 0
 
 
-def _run_sizes(lattice, begin, end):
+def _run_sizes(
+    lattice: Lattice, begin: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Number of entries of each run, and of the steps inside it."""
     count = lattice.count.astype(np.int64)
     entries = np.concatenate([[0], np.cumsum(count)])
@@ -204,7 +206,7 @@ def _run_sizes(lattice, begin, end):
     return entries[end] - entries[begin], steps[end - 1] - steps[begin]
 
 
-def _runs_of(problem, chosen):
+def _runs_of(problem: Problem, chosen: np.ndarray) -> RunForm:
     """Run by run: the chosen sequences."""
     lattice, starts, cells = problem.lattice, problem.corpus.starts, problem.cells
     begin, end, sequence = problem.runs.begin, problem.runs.end, problem.runs.sequence
@@ -231,7 +233,9 @@ def _runs_of(problem, chosen):
     )
 
 
-def _states_around(lattice, starts, begin, end):
+def _states_around(
+    lattice: Lattice, starts: np.ndarray, begin: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """State of the token before and after each run; -1 where there is none in the sequence."""
     state = lattice.state[lattice.first].astype(np.int32)
     at_start, at_end = np.zeros((2, len(state) + 1), bool)
@@ -244,14 +248,14 @@ def _states_around(lattice, starts, begin, end):
 # Side by side
 
 
-def _fits_side_by_side(problem):
+def _fits_side_by_side(problem: Problem) -> bool:
     """Whether all states are allowed everywhere, in sequences that are several and not too long."""
     lengths, n_states = np.diff(problem.corpus.starts), problem.cells.n_states
     size = lengths.max() * min(SIDE_BY_SIDE, len(lengths)) * width_for(n_states)
     return len(lengths) > 1 and problem.lattice.count.min() == n_states and size <= _LARGEST_BATCH
 
 
-def _batches_of(problem, chosen):
+def _batches_of(problem: Problem, chosen: np.ndarray) -> list[Batch] | None:
     """Side by side: the chosen sequences, in batches for several threads."""
     n_states, lengths = problem.cells.n_states, np.diff(problem.corpus.starts)
     order = np.argsort(-lengths, kind="stable")

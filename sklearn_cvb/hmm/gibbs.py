@@ -3,12 +3,17 @@ or with the parameters (Gao and Johnson 2008).
 """
 
 import warnings
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of
+from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of, log_joint
 from sklearn_cvb.hmm.concentrations import learn
 from sklearn_cvb.hmm.gibbs_sweeps import (
     SWEEPS,
@@ -17,14 +22,14 @@ from sklearn_cvb.hmm.gibbs_sweeps import (
     add_frequencies,
     counts_of_path,
     first_slots,
-    log_joint,
     scan_for,
 )
 from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.lattice import n_entries
+from sklearn_cvb.lattice import Problem, n_entries
 from sklearn_cvb.sampling import SamplerMixin, no_averages
+from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import InvalidParameterError, StrOptions
 
 # Below this acceptance rate a chain can be said to stand still.
@@ -173,29 +178,29 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int = 2,
         *,
-        topology="full",
-        alpha=0.1,
-        beta=0.1,
-        start_alpha=None,
-        alpha_prior=(1.0, 1.0),
-        beta_prior=(1.0, 1.0),
-        update="token",
-        temperatures=None,
-        n_burn_in=None,
-        thin=10,
-        n_init=1,
-        max_iter=1000,
-        tol=1e-4,
-        init=None,
-        handle_unknown="smooth",
-        vocabulary=None,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        topology: str | ArrayLike = "full",
+        alpha: float | str = 0.1,
+        beta: float | str = 0.1,
+        start_alpha: float | None = None,
+        alpha_prior: tuple[float, float] = (1.0, 1.0),
+        beta_prior: tuple[float, float] = (1.0, 1.0),
+        update: str = "token",
+        temperatures: tuple[float, float] | None = None,
+        n_burn_in: int | None = None,
+        thin: int = 10,
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.topology = topology
         self.alpha = alpha
@@ -218,14 +223,14 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_topology(self, topology):
+    def _check_topology(self, topology: Topology | None) -> None:
         if self.update == "token" and topology is not None and not topology.tied:
             raise InvalidParameterError(
                 "update='token' moves one token at a time, which cannot reach every path that "
                 "topology allows: use update='sequence' or 'parameter'"
             )
 
-    def _start(self, problem, rng) -> GibbsState:
+    def _start(self, problem: Problem, rng: np.random.Generator) -> GibbsState:
         """A path drawn from where `init` says."""
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
@@ -244,7 +249,9 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
             np.zeros(2, np.int64),
         )
 
-    def _sweep(self, state, problem, rng) -> tuple[GibbsState, float]:
+    def _sweep(
+        self, state: GibbsState, problem: Problem, rng: np.random.Generator
+    ) -> tuple[GibbsState, float]:
         """Concentrations, then all states; the value is log p(x, z | alpha, beta)."""
         cells = problem.cells
         concentrations = learn(
@@ -266,19 +273,17 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         )
         return state._replace(samples=self._remembered(state, problem, value)), value
 
-    def _with_parameters_of_now(self, state, problem):
+    def _with_parameters_of_now(self, state: GibbsState, problem: Problem) -> GibbsState | None:
         """The state, or None under another prior: samples of two posteriors are not averaged."""
         asked = super()._with_parameters_of_now(state, problem)
-        same = asked.concentrations == state.concentrations and all(
-            map(np.array_equal, asked.prior, state.prior)
-        )
+        same = asked.concentrations == state.concentrations and asked.prior.equals(state.prior)
         if not same:
             return None
         if self.update == "token" and state.scan is None:
             return state._replace(scan=scan_for(problem.lattice, problem.corpus.starts))
         return state
 
-    def _remembered(self, state, problem, value) -> Samples:
+    def _remembered(self, state: GibbsState, problem: Problem, value: float) -> Samples:
         """What is remembered of the chain, with its last path of log joint probability `value`."""
         frequency, averages, paths, trace = state.samples
         done = state.n_sweeps - 1
@@ -295,11 +300,11 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
                 paths.append(states.astype(np.min_scalar_type(-problem.cells.n_states)))
         return Samples(frequency, averages, paths, trace)
 
-    def _sample_means(self, state, problem):
+    def _sample_means(self, state: GibbsState, problem: Problem) -> Weights:
         """Posterior means given one sample."""
         return posterior_mean(self._with_rare(state.counts, problem), state.prior, problem.cells)
 
-    def _posterior(self, state, problem):
+    def _posterior(self, state: GibbsState, problem: Problem) -> np.ndarray:
         """How often each state was sampled in the last tenth of the sweeps."""
         frequency = state.samples.frequency
         if not frequency.any():
@@ -307,18 +312,18 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
             add_frequencies(problem.lattice, state.slots, frequency)
         return frequency / frequency[: problem.lattice.count[0]].sum()
 
-    def _label_path(self, state, problem):
+    def _label_path(self, state: GibbsState, problem: Problem) -> np.ndarray:
         """The most frequent state of each token over the last tenth of the sweeps."""
         path = np.empty(len(state.slots), np.int32)
         best_states(problem.lattice, self._posterior(state, problem), 0, len(path), path)
         return path
 
-    def _final_counts(self, state):
+    def _final_counts(self, state: GibbsState) -> HMMCounts:
         """Mean counts of the kept samples."""
         averages = state.samples.averages
         return HMMCounts(*averages.mean_counts()) if averages.n_kept else state.counts
 
-    def _fitted_by_algorithm(self, best, problem):
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         state = best.state
         _, averages, paths, trace = state.samples
         if averages.n_kept:
@@ -335,14 +340,14 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
             "_sample_concentrations": np.array(kept) if paths else None,
         }
 
-    def _fitted(self, fits, problem):
+    def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
         chains = None
         if self.temperatures is None:
             traces = [fit.state.samples.trace for fit in fits]
             chains = chains_of(traces, self._n_burn_in())
         return super()._fitted(fits, problem) | {"chains_": chains}
 
-    def _keep(self, fitted, why):
+    def _keep(self, fitted: dict[str, Any], why: str) -> None:
         super()._keep(fitted, why)
         if self.acceptance_rate_ < _LOW_ACCEPTANCE:
             warnings.warn(
@@ -352,15 +357,15 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
                 stacklevel=5,
             )
 
-    def _mean_weights(self):
+    def _mean_weights(self) -> Weights:
         """Averages over samples of the posterior means given the sample."""
         self._complete_counts()
         return self._means
 
-    def _predicting_weights(self):
+    def _predicting_weights(self) -> tuple[Weights, Weights]:
         return self._mean_and_log()
 
 
-def _n_occupied(counts):
+def _n_occupied(counts: HMMCounts) -> int:
     """Number of states that have a token."""
     return int(np.count_nonzero(counts.start + counts.transition.sum(axis=0)))

@@ -1,5 +1,11 @@
 """The tagger learned by sampling: mostly what its parameters mean."""
 
+from collections.abc import Collection
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from sklearn_cvb.annotations import Seed
 from sklearn_cvb.hmm.gibbs import GibbsHMM
 from sklearn_cvb.hmm.tagger import TaggerMixin
 
@@ -155,35 +161,34 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
 
     def __init__(
         self,
-        tag_dictionary=None,
+        tag_dictionary: dict | None = None,
         *,
-        dictionary_weight=1.0,
-        unknown_tags=None,
-        supervision="y",
-        n_components=None,
-        topology="full",
-        alpha=1.0,
-        beta=0.03,
-        start_alpha=None,
-        alpha_prior=(1.0, 1.0),
-        beta_prior=(1.0, 1.0),
-        update="token",
-        temperatures=(2.0, 0.08),
-        n_burn_in=None,
-        thin=10,
-        n_init=1,
-        max_iter=1000,
-        tol=1e-4,
-        init=None,
-        handle_unknown="rare",
-        vocabulary=None,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        dictionary_weight: float = 1.0,
+        unknown_tags: Collection | None = None,
+        supervision: str = "y",
+        n_components: int | None = None,
+        topology: str | ArrayLike = "full",
+        alpha: float | str = 1.0,
+        beta: float | str = 0.03,
+        start_alpha: float | None = None,
+        alpha_prior: tuple[float, float] = (1.0, 1.0),
+        beta_prior: tuple[float, float] = (1.0, 1.0),
+        update: str = "token",
+        temperatures: tuple[float, float] | None = (2.0, 0.08),
+        n_burn_in: int | None = None,
+        thin: int = 10,
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "rare",
+        vocabulary: Collection | None = None,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         super().__init__(
-            n_components=n_components,
             topology=topology,
             alpha=alpha,
             beta=beta,
@@ -205,6 +210,7 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
             n_jobs=n_jobs,
             verbose=verbose,
         )
+        self.n_components = n_components
         self.tag_dictionary = tag_dictionary
         self.dictionary_weight = dictionary_weight
         self.unknown_tags = unknown_tags

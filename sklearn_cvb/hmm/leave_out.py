@@ -10,12 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.hmm.lists import Settled, lists_for, ragged
-from sklearn_cvb.kernels.chain.forward_backward import work_of_size
+from sklearn_cvb.kernels.chain.forward_backward import Work, work_of_size
 from sklearn_cvb.kernels.chain.leave_out import PUT_BACK, Shared, Stored
 from sklearn_cvb.kernels.chain.listed import N_ROWS, ListBuffers, Lists, pass_over_lists
 from sklearn_cvb.kernels.chain.lost import infer_lost
-from sklearn_cvb.kernels.chain.sequences import Borders, Sequences, pass_over_sequences
+from sklearn_cvb.kernels.chain.sequences import Sequences, pass_over_sequences
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
+from sklearn_cvb.kernels.chain.windows import Borders
+from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.topology import Topology
 
 # Where neighbours have more pairs of states than this for a token, lists are too long.
 _MOST_PAIRS_A_TOKEN = 16
@@ -71,7 +74,12 @@ class Pass(NamedTuple):
     absent: np.ndarray | None = None
 
 
-def layout_for(problem, block_length=None, order=None, with_lists=True) -> Layout:
+def layout_for(
+    problem: Problem,
+    block_length: int | None = None,
+    order: np.ndarray | None = None,
+    with_lists: bool = True,
+) -> Layout:
     """Cut a corpus into sequences, or into windows of at most `block_length` tokens.
 
     Lists are for whole sequences under a dictionary. Elsewhere, with topologies, windows or
@@ -114,7 +122,9 @@ def layout_for(problem, block_length=None, order=None, with_lists=True) -> Layou
     return Layout(sequences, cells.n_states, borders=borders)
 
 
-def _windows(starts, block_length):
+def _windows(
+    starts: np.ndarray, block_length: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where windows begin and end, and which begin with a borrowed token."""
     lengths = np.diff(starts)
     windows = np.ones_like(lengths) if block_length is None else -(-lengths // block_length)
@@ -125,13 +135,15 @@ def _windows(starts, block_length):
     return begin - (number > 0), end, number > 0
 
 
-def _offsets(sizes):
+def _offsets(sizes: np.ndarray) -> np.ndarray:
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
 
 
-def _sizes(begin, end, count, without):
+def _sizes(
+    begin: np.ndarray, end: np.ndarray, count: np.ndarray, without: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Number of posteriors and of entries of blocks that each unit keeps.
 
     Blocks are stored `without` so many rows and columns.
@@ -170,7 +182,7 @@ def tally_in(shared: Shared) -> Tally:
     return Tally(shared.start, shared.transition, shared.out, shared.emission[:-1], shared.emit)
 
 
-def make_pass(steps: int, work: Pass, span=None) -> None:
+def make_pass(steps: int, work: Pass, span: tuple[int, int] | None = None) -> None:
     """Make a pass over the units of `span` (None: all), each in its form.
 
     Units that float64 loses are inferred in log space.
@@ -189,7 +201,7 @@ def make_pass(steps: int, work: Pass, span=None) -> None:
         first = stop + 1
 
 
-def _recover(steps, work, unit):
+def _recover(steps: int, work: Pass, unit: int) -> None:
     """Finish the steps of a pass for a unit that was lost on the way."""
     layout, stored = work.layout, work.stored
     arguments = work.shared, layout.sequences, stored, layout.borders, work.absent
@@ -200,8 +212,9 @@ def _recover(steps, work, unit):
         make_pass(PUT_BACK, work, (unit, unit + 1))
 
 
-def _log_settled(layout, shared, unit):
+def _log_settled(layout: Layout, shared: Shared, unit: int) -> float:
     """Summed log of the settled emissions of a listed unit, which stay counted."""
+    assert layout.settled is not None
     lattice = layout.sequences.lattice
     tokens = slice(layout.sequences.begin[unit], layout.sequences.end[unit])
     cells = lattice.cell[lattice.first[tokens]][lattice.count[tokens] == 1]
@@ -209,7 +222,7 @@ def _log_settled(layout, shared, unit):
     return np.log(shared.emission[cells[layout.settled.is_settled[cells]]]).sum()
 
 
-def _largest(layout):
+def _largest(layout: Layout) -> tuple[int, int, int]:
     """Most tokens and entries of any unit, and most entries of a block."""
     sequences = layout.sequences
     tokens = int((sequences.end - sequences.begin).max())
@@ -218,14 +231,15 @@ def _largest(layout):
     return tokens, stored + tokens, int(sequences.lattice.count.max()) ** 2
 
 
-def _buffers(layout):
+def _buffers(layout: Layout) -> Work:
     """Buffers for any unit, token by token."""
     tokens, entries, block = _largest(layout)
     return work_of_size(entries, tokens, layout.n_states, block)
 
 
-def _list_buffers(layout):
+def _list_buffers(layout: Layout) -> ListBuffers:
     """Buffers for any listed unit."""
+    assert layout.lists is not None
     entries = np.empty(int(np.diff(layout.lists.entry).max(initial=1)))
     block = np.empty(int(np.diff(layout.lists.pair).max(initial=1)))
     return ListBuffers(entries, np.empty_like(entries), block, np.empty((N_ROWS, layout.n_states)))
@@ -244,7 +258,7 @@ def all_entries(layout: Layout, posterior: np.ndarray) -> np.ndarray:
     return entries
 
 
-def _places(layout):
+def _places(layout: Layout) -> tuple[np.ndarray, np.ndarray | None]:
     """Which entries the units keep, and which of these are not of borrowed tokens (None: all)."""
     sequences, count = layout.sequences, layout.sequences.lattice.count
     if layout.borders is None and (sequences.begin[1:] == sequences.end[:-1]).all():
@@ -261,7 +275,9 @@ def _places(layout):
     return places, ~is_borrowed[kept][owner]
 
 
-def product_pairs(layout: Layout, posterior: np.ndarray, topology=None) -> np.ndarray:
+def product_pairs(
+    layout: Layout, posterior: np.ndarray, topology: Topology | None = None
+) -> np.ndarray:
     """Pair marginals of independent tokens: neighbouring posteriors multiplied."""
     pairs = np.empty(layout.sequences.pair[-1])
     for first in range(0, layout.n_units, _CHUNK):
@@ -272,7 +288,13 @@ def product_pairs(layout: Layout, posterior: np.ndarray, topology=None) -> np.nd
     return pairs
 
 
-def _fill_sums(layout, posterior, units, pairs, topology):
+def _fill_sums(
+    layout: Layout,
+    posterior: np.ndarray,
+    units: np.ndarray,
+    pairs: np.ndarray,
+    topology: Topology | None,
+) -> None:
     """`product_pairs` of units that keep a sum."""
     sequences, n_states = layout.sequences, layout.n_states
     lattice = sequences.lattice
@@ -294,7 +316,9 @@ def _fill_sums(layout, posterior, units, pairs, topology):
             total[~topology.transition] = 0.0
 
 
-def _fill_blocks(layout, posterior, units, pairs):
+def _fill_blocks(
+    layout: Layout, posterior: np.ndarray, units: np.ndarray, pairs: np.ndarray
+) -> None:
     """`product_pairs` of units that keep blocks."""
     sequences = layout.sequences
     owner, place = ragged((sequences.end - sequences.begin)[units])
@@ -314,7 +338,7 @@ def _fill_blocks(layout, posterior, units, pairs):
     pairs[sequences.pair[units][owner] + place] = values
 
 
-def zero_tally(cells) -> Tally:
+def zero_tally(cells: Cells) -> Tally:
     """A tally of nothing."""
     n = cells.n_states
     return Tally(

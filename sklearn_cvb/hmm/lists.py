@@ -19,6 +19,7 @@ from sklearn_cvb.kernels.chain.listed import (
     UNSEEN,
     Lists,
 )
+from sklearn_cvb.kernels.chain.sequences import Sequences
 
 # Lists are kept where they, the posteriors and the pairs need no more than this for a token, or no
 # more than 64 MB in all.
@@ -49,7 +50,7 @@ class Settled(NamedTuple):
     rest: np.ndarray
     times: np.ndarray
 
-    def log_weight(self, prior):
+    def log_weight(self, prior: np.ndarray) -> float:
         """Summed log count plus prior of all settled tokens, each without its own unit (nats)."""
         return float(self.times @ np.log(self.rest + prior[self.cell]))
 
@@ -79,19 +80,19 @@ class _Tokens(NamedTuple):
     entry_before: np.ndarray
 
 
-def ragged(sizes):
+def ragged(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Owner and place within the owner of every element of groups of the given sizes."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     return owner, np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _before(values, first_value, is_first):
+def _before(values: np.ndarray, first_value: int, is_first: np.ndarray) -> np.ndarray:
     """The value of the token before each, or `first_value` where there is none."""
     shifted = np.concatenate([[first_value], values[:-1]])
     return np.where(is_first, first_value, shifted)
 
 
-def _tokens_of(lattice, begin, end, n_states):
+def _tokens_of(lattice: Lattice, begin: np.ndarray, end: np.ndarray, n_states: int) -> _Tokens:
     """The tokens of units [begin[i], end[i])."""
     owner, place = ragged(end - begin)
     token = begin[owner] + place
@@ -121,7 +122,7 @@ def _tokens_of(lattice, begin, end, n_states):
     )
 
 
-def _run_lengths(tokens):
+def _run_lengths(tokens: _Tokens) -> np.ndarray:
     """For each ambiguous token the length of the run it begins; 0 inside runs."""
     is_ambiguous = tokens.n > 1
     begins = is_ambiguous & tokens.certain_before
@@ -131,7 +132,9 @@ def _run_lengths(tokens):
     return lengths[is_ambiguous]
 
 
-def _border(tokens, lattice, n_states):
+def _border(
+    tokens: _Tokens, lattice: Lattice, n_states: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Owner, entry and step of each way into or out of a run, in the order of tokens."""
     out_of = (tokens.n == 1) & ~tokens.certain_before
     into = (tokens.n > 1) & tokens.certain_before
@@ -145,7 +148,7 @@ def _border(tokens, lattice, n_states):
     return tokens.owner[token], entry, row * n_states + to
 
 
-def _inside(tokens, lattice, n_states):
+def _inside(tokens: _Tokens, lattice: Lattice, n_states: int) -> tuple[np.ndarray, np.ndarray]:
     """Owner and step of each pair of states of neighbours inside runs, row by row."""
     is_inside = (tokens.n > 1) & ~tokens.certain_before
     token, place = ragged(np.where(is_inside, tokens.n_before * tokens.n, 0))
@@ -154,7 +157,9 @@ def _inside(tokens, lattice, n_states):
     return tokens.owner[token], row * n_states + lattice.state[tokens.base[token] + j]
 
 
-def _parts(tokens, lattice, n_states, settled):
+def _parts(
+    tokens: _Tokens, lattice: Lattice, n_states: int, settled: np.ndarray
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """Owners and values of every part; values of several columns are rows."""
     certain, ambiguous = tokens.n == 1, tokens.n > 1
     fixed = certain & tokens.certain_before
@@ -185,7 +190,9 @@ def _parts(tokens, lattice, n_states, settled):
     }
 
 
-def _listed(lattice, begin, end, n_states, settled):
+def _listed(
+    lattice: Lattice, begin: np.ndarray, end: np.ndarray, n_states: int, settled: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The parts of the lists of some units, one after the other, and where they begin."""
     n_units = len(begin)
     parts = _parts(_tokens_of(lattice, begin, end, n_states), lattice, n_states, settled)
@@ -202,7 +209,7 @@ def _listed(lattice, begin, end, n_states, settled):
     return items, header
 
 
-def _settled_cells(lattice, n_states, n_cells):
+def _settled_cells(lattice: Lattice, n_states: int, n_cells: int) -> np.ndarray:
     """Which cells no ambiguous token may use."""
     settled, is_ambiguous = np.ones(n_cells, bool), lattice.count > 1
     # Labels narrow some tokens of a word: first slot and count together say which slots.
@@ -214,7 +221,9 @@ def _settled_cells(lattice, n_states, n_cells):
     return settled
 
 
-def _settled_counts(lattice, begin, end, is_settled):
+def _settled_counts(
+    lattice: Lattice, begin: np.ndarray, end: np.ndarray, is_settled: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """How often units hold settled cells, and what is left without each of them."""
     owner, place = ragged(end - begin)
     token = begin[owner] + place
@@ -227,7 +236,9 @@ def _settled_counts(lattice, begin, end, is_settled):
     return count, cell, count[cell] - times, (times * n_units).astype(float)
 
 
-def lists_for(sequences, n_states, n_cells):
+def lists_for(
+    sequences: Sequences, n_states: int, n_cells: int
+) -> tuple[Lists | None, Settled | None]:
     """Lists of all units, where they need little memory.
 
     Parameters
@@ -241,13 +252,15 @@ def lists_for(sequences, n_states, n_cells):
     lists : Lists or None
     settled : Settled or None
     """
-    lattice: Lattice = sequences.lattice
+    lattice = sequences.lattice
     begin, end = sequences.begin, sequences.end
     is_settled = _settled_cells(lattice, n_states, n_cells)
     # What units store without lists is needed anyway.
     n_tokens, n_stored = int((end - begin).sum()), int(sequences.entry[-1] + sequences.pair[-1])
     room = max(_SMALL, _MOST_BYTES_A_TOKEN * n_tokens) - 8 * n_stored
-    items, parts, used = [], [], 0
+    items: list[np.ndarray] = []
+    parts: list[np.ndarray] = []
+    used = 0
     for first in range(0, len(begin), _CHUNK):
         some = slice(first, first + _CHUNK)
         more, where = _listed(lattice, begin[some], end[some], n_states, is_settled)

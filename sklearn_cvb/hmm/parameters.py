@@ -1,6 +1,6 @@
 """From counts to weights: priors, posterior means, exp E[log], and the public form of counts."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -47,6 +47,12 @@ class Prior(NamedTuple):
     emission: np.ndarray
     emission_total: np.ndarray
 
+    def equals(self, other: "Prior") -> bool:
+        """Whether two priors are the same to the last digit."""
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in self._fields
+        )
+
 
 def symmetric_prior(cells: Cells, alpha: float, beta: float, start_alpha: float) -> Prior:
     """The prior with one concentration for each kind of cell."""
@@ -90,7 +96,7 @@ def empty_counts(cells: Cells) -> HMMCounts:
     return HMMCounts(np.zeros(n), np.zeros((n, n)), np.zeros(len(cells.state)))
 
 
-def _divide(numerator, denominator, kept):
+def _divide(numerator: np.ndarray, denominator: np.ndarray, kept: np.ndarray) -> np.ndarray:
     """numerator / denominator; where the denominator is 0 the kept value."""
     if np.all(denominator > 0):
         return numerator / denominator
@@ -150,7 +156,7 @@ def exp_expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
     return tied(weights, cells)
 
 
-def _exp_digamma_ratio(cells, totals, rows):
+def _exp_digamma_ratio(cells: np.ndarray, totals: np.ndarray, rows: Any) -> np.ndarray:
     """exp(digamma(cells) - digamma(totals[rows])), also where each of the two underflows."""
     below = exp_digamma(totals)
     if below.min() > _SMALLEST_RATIO:

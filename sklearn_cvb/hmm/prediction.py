@@ -1,13 +1,19 @@
 """Reading a fitted hidden Markov model: states, posteriors, likelihoods, samples."""
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     flat_cells,
@@ -16,24 +22,25 @@ from sklearn_cvb.hmm.parameters import (
     word_major,
 )
 from sklearn_cvb.kernels.chain import decoding
-from sklearn_cvb.lattice import dense_posterior, lattice_for, n_entries
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.lattice import Cells, Problem, dense_posterior, lattice_for, n_entries
 
 
 class PredictionMixin(TransformerMixin):
     """Prediction, scoring and sampling from posterior counts, whichever algorithm left them."""
 
     @property
-    def startprob_(self):
+    def startprob_(self) -> np.ndarray:
         """Posterior mean of the start probabilities, shape (n_components,)."""
         return self._mean_weights().start
 
     @property
-    def transmat_(self):
+    def transmat_(self) -> np.ndarray:
         """Posterior mean of the transition probabilities, shape (n_components, n_components)."""
         return self._mean_weights().transition
 
     @property
-    def emissionprob_(self):
+    def emissionprob_(self) -> np.ndarray:
         """Posterior mean of the emission probabilities, shape (n_components, n_symbols).
 
         Symbols are in the order of `vocabulary_`; the unknown item, where there is one, is last.
@@ -44,7 +51,7 @@ class PredictionMixin(TransformerMixin):
             weights = _with_ruled_out(weights)
         return np.ascontiguousarray(weights.T)
 
-    def predict(self, X, decoding="viterbi"):
+    def predict(self, X: Any, decoding: str = "viterbi") -> np.ndarray:
         """States (taggers: tags) of new sequences.
 
         Parameters
@@ -70,7 +77,7 @@ class PredictionMixin(TransformerMixin):
         _warn_unexplained(log_p)
         return self._arranged_states(corpus, path)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """p(z_t | x_1..T) of every token.
 
         Parameters
@@ -88,7 +95,7 @@ class PredictionMixin(TransformerMixin):
         _warn_unexplained(log_z)
         return self._arranged_table(corpus, lattice, posterior)
 
-    def filter_proba(self, X):
+    def filter_proba(self, X: Any) -> np.ndarray:
         """p(z_t | x_1..t) of every token: what is known as the sequence unfolds.
 
         Parameters
@@ -105,7 +112,7 @@ class PredictionMixin(TransformerMixin):
         _warn_unexplained(log_z)
         return self._arranged_table(corpus, lattice, posterior)
 
-    def predict_next_proba(self, X):
+    def predict_next_proba(self, X: Any) -> np.ndarray:
         """Probability of each symbol to come next after each sequence.
 
         Parameters
@@ -123,7 +130,7 @@ class PredictionMixin(TransformerMixin):
         table = dense_posterior(lattice, posterior, self._cells.n_states)
         return table[corpus.starts[1:] - 1] @ self.transmat_ @ self.emissionprob_
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.
 
         Parameters
@@ -141,7 +148,9 @@ class PredictionMixin(TransformerMixin):
         sums = np.add.reduceat(table, corpus.starts[:-1], axis=0)
         return sums / np.diff(corpus.starts)[:, None]
 
-    def sample(self, n_samples=1, length=10, random_state=None):
+    def sample(
+        self, n_samples: int = 1, length: int | ArrayLike = 10, random_state: Seed = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Draw sequences from the model with posterior-mean parameters.
 
         Parameters
@@ -171,7 +180,7 @@ class PredictionMixin(TransformerMixin):
         X = reading.arrange(drawn, self.vocabulary_[symbols], None)
         return X, self._arranged_states(drawn, states)
 
-    def sample_paths(self, X, random_state=None):
+    def sample_paths(self, X: Any, random_state: Seed = None) -> np.ndarray:
         """Draw a state path from p(z | x) for every sequence.
 
         Parameters
@@ -194,11 +203,11 @@ class PredictionMixin(TransformerMixin):
 
     # Reading X
 
-    def _lattice_of(self, corpus):
+    def _lattice_of(self, corpus: Corpus) -> Lattice:
         """Allowed states of a new corpus."""
         return lattice_for(corpus, self._cells)
 
-    def _read(self, X, means=False):
+    def _read(self, X: Any, means: bool = False) -> tuple[Corpus, Lattice, Weights, Weights]:
         """Corpus, lattice, weights and log weights; unknown words nobody emits are unobserved."""
         corpus = self._encoded(X)
         weights, logs = self._mean_and_log() if means else self._predicting_weights()
@@ -207,7 +216,7 @@ class PredictionMixin(TransformerMixin):
 
     # Weights
 
-    def _complete_counts(self):
+    def _complete_counts(self) -> HMMCounts:
         """Flat counts; the unknown item gets the mean count of words seen once ("rare")."""
         check_is_fitted(self)
         emission = flat_cells(self.counts_.emission)
@@ -216,7 +225,7 @@ class PredictionMixin(TransformerMixin):
             emission[self._cells.unknown] += self._rare
         return HMMCounts(self.counts_.start, self.counts_.transition, emission)
 
-    def _rare_counts(self, counts, problem):
+    def _rare_counts(self, counts: HMMCounts, problem: Problem) -> np.ndarray | None:
         """Mean expected count, by state, of the words seen once; None where nothing is to add."""
         cells, corpus = problem.cells, problem.corpus
         if self.handle_unknown != "rare" or corpus.unknown:
@@ -231,15 +240,15 @@ class PredictionMixin(TransformerMixin):
         )
         return total / np.count_nonzero(seen == 1)
 
-    def _mean_weights(self):
+    def _mean_weights(self) -> Weights:
         """Posterior-mean weights."""
         return posterior_mean(self._complete_counts(), self._prior, self._cells, self._kept)
 
-    def _mean_and_log(self):
+    def _mean_and_log(self) -> tuple[Weights, Weights]:
         weights = self._mean_weights()
         return weights, log_weights(weights)
 
-    def _predicting_weights(self):
+    def _predicting_weights(self) -> tuple[Weights, Weights]:
         """Weights of `predict` and `predict_proba`, and their logs."""
         counts = self._complete_counts()
         weights = self._weights(counts, self._prior, self._cells, self._kept)
@@ -247,39 +256,52 @@ class PredictionMixin(TransformerMixin):
 
     # Running the kernels
 
-    def _entries(self, corpus, lattice, weights, logs, kernel=decoding.smoothed):
+    def _entries(
+        self,
+        corpus: Corpus,
+        lattice: Lattice,
+        weights: Weights,
+        logs: Weights,
+        kernel: Callable = decoding.smoothed,
+    ) -> tuple[np.ndarray, np.ndarray]:
         posterior = np.empty(n_entries(lattice))
         log_z = np.empty(corpus.n_sequences)
         kernel(weights, logs, lattice, corpus.starts, posterior, log_z)
         return posterior, log_z
 
-    def _best_path(self, corpus, lattice, logs):
+    def _best_path(
+        self, corpus: Corpus, lattice: Lattice, logs: Weights
+    ) -> tuple[np.ndarray, np.ndarray]:
         path = np.empty(len(corpus.tokens), np.int32)
         log_p = np.empty(corpus.n_sequences)
         decoding.viterbi(logs, lattice, corpus.starts, path, log_p)
         return path, log_p
 
-    def _most_probable(self, corpus, lattice, posterior):
+    def _most_probable(self, corpus: Corpus, lattice: Lattice, posterior: np.ndarray) -> np.ndarray:
         path = np.empty(len(corpus.tokens), np.int32)
         decoding.best_states(lattice, posterior, 0, len(path), path)
         return path
 
-    def _log_likelihoods(self, X):
+    def _log_likelihoods(self, X: Any) -> tuple[np.ndarray, int]:
         corpus = self._encoded(X)
         weights, logs = self._mean_and_log()
         log_z = np.empty(corpus.n_sequences)
         decoding.log_likelihood(weights, logs, self._lattice_of(corpus), corpus.starts, log_z)
         return log_z, corpus.n_observed
 
-    def _arranged_table(self, corpus, lattice, posterior):
+    def _arranged_table(
+        self, corpus: Corpus, lattice: Lattice, posterior: np.ndarray
+    ) -> np.ndarray:
         table = dense_posterior(lattice, posterior, self._cells.n_states)
         return reading.arrange(corpus, table, np.nan)
 
-    def _arranged_states(self, corpus, path):
+    def _arranged_states(self, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States in the shape of the input."""
         return reading.arrange(corpus, path.astype(np.int64), -1)
 
-    def _drawn(self, lengths, rng):
+    def _drawn(
+        self, lengths: np.ndarray, rng: np.random.RandomState
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Symbols and states of all sampled tokens, flat."""
         inside = np.arange(lengths.max()) < lengths[:, None]
         transition = np.cumsum(self.transmat_, axis=1)
@@ -299,7 +321,7 @@ class PredictionMixin(TransformerMixin):
         return symbols, states
 
 
-def _with_ruled_out(weights):
+def _with_ruled_out(weights: csr_array) -> np.ndarray:
     """Dense emissions in which the cells a dictionary rules out share the rest of their row."""
     dense = weights.toarray()
     listed = np.zeros(dense.shape, bool)
@@ -309,13 +331,15 @@ def _with_ruled_out(weights):
     return np.where(listed, dense, rest)
 
 
-def _draw_rows(cumulative, rows, rng):
+def _draw_rows(cumulative: np.ndarray, rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     """Draw a column for each row index, with the cumulative weights of that row."""
     levels = rng.random_sample(len(rows)) * cumulative[rows, -1]
     return (cumulative[rows] <= levels[:, None]).sum(axis=1)
 
 
-def _without_impossible(lattice, corpus, cells, weights):
+def _without_impossible(
+    lattice: Lattice, corpus: Corpus, cells: Cells, weights: Weights
+) -> Lattice:
     """Make unknown tokens unobserved where none of their states gives the unknown item weight."""
     unknown = weights.emission[cells.unknown]
     if not corpus.unknown or unknown.all():
@@ -329,7 +353,7 @@ def _without_impossible(lattice, corpus, cells, weights):
     return lattice._replace(cell=cell)
 
 
-def _warn_unexplained(log_p):
+def _warn_unexplained(log_p: np.ndarray) -> None:
     unexplained = np.flatnonzero(np.isneginf(log_p))
     if len(unexplained):
         warnings.warn(

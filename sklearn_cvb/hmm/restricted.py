@@ -49,7 +49,7 @@ def restricted_problem(corpus: Corpus, lattice: Lattice, cells: Cells) -> Proble
     return _some_sequences(corpus, lattice, cells, possible)._replace(left_out=left_out)
 
 
-def _possible(corpus, lattice, cells):
+def _possible(corpus: Corpus, lattice: Lattice, cells: Cells) -> np.ndarray:
     """Whether some path explains each sequence: then the best one has some weight."""
     weights = uniform_weights(cells)
     weights = weights._replace(emission=np.ones_like(weights.emission))
@@ -58,7 +58,7 @@ def _possible(corpus, lattice, cells):
     return np.isfinite(log_p)
 
 
-def _some_sequences(corpus, lattice, cells, chosen):
+def _some_sequences(corpus: Corpus, lattice: Lattice, cells: Cells, chosen: np.ndarray) -> Problem:
     """The problem of the chosen sequences alone."""
     lengths = np.diff(corpus.starts)
     tokens = np.repeat(chosen, lengths)

@@ -1,13 +1,14 @@
 """Where a fit starts: posteriors of the training tokens, or weights for a first E-step."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
+    Prior,
     empty_counts,
     flat_cells,
     kept_to_topology,
@@ -69,7 +70,7 @@ def neighbour_products(
         if len(entries) > _DENSE * math.prod(shape):
             total += before.toarray().T @ after.toarray()
         else:
-            total += before.T @ after
+            total += (before.T @ after).toarray()
         position += bounds[min(step, len(tokens.count))]
     return total
 
@@ -240,7 +241,7 @@ def array_start(problem: Problem, arrays: list[np.ndarray]) -> Start:
     return Start(entries, None)
 
 
-def model_counts(problem, model, vocabulary):
+def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCounts:
     """The counts of a fitted model over the same vocabulary and states."""
     if not hasattr(model, "counts_"):
         raise ValueError(
@@ -269,7 +270,7 @@ def model_counts(problem, model, vocabulary):
     return counts
 
 
-def model_start(problem, model, prior, vocabulary):
+def model_start(problem: Problem, model: Any, prior: Prior, vocabulary: np.ndarray) -> Start:
     """The posterior-mean weights of a fitted model."""
     counts = model_counts(problem, model, vocabulary)
     kept = uniform_weights(problem.cells)

@@ -4,13 +4,20 @@ Each probability of a row with Dirichlet parameters u has a Beta(u_k, U - u_k) m
 sum.
 """
 
+from collections.abc import Iterable
 from numbers import Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import betainc, betaincinv, expit, logit
 
-from sklearn_cvb.hmm.parameters import dirichlet_parameters, word_major
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, dirichlet_parameters, word_major
+from sklearn_cvb.lattice import Cells
+
+if TYPE_CHECKING:
+    from sklearn_cvb.base import BaseModel as _Model
+else:
+    _Model = object
 
 # Halvings of the bracket around the quantile of a mixture: its width shrinks a billionfold.
 _HALVINGS = 32
@@ -40,13 +47,13 @@ class CredibleIntervals(NamedTuple):
     emission: np.ndarray
 
 
-class SummariesMixin:
+class SummariesMixin(_Model):
     """Posterior summaries of models whose counts stand for Dirichlet posteriors."""
 
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = None
 
-    def credible_intervals(self, level=0.95):
+    def credible_intervals(self, level: float = 0.95) -> CredibleIntervals:
         """Equal-tailed credible intervals of all probabilities.
 
         From the Dirichlet distributions with parameters counts + prior. These are q(theta) of
@@ -88,7 +95,9 @@ class SummariesMixin:
         return mixture_intervals([(self._complete_counts(), self._prior)], self._cells, level)
 
 
-def mixture_intervals(posteriors, cells, level):
+def mixture_intervals(
+    posteriors: Iterable[tuple[HMMCounts, Prior]], cells: Cells, level: float
+) -> CredibleIntervals:
     """Equal-tailed intervals under a mixture of equally probable Dirichlet posteriors.
 
     Parameters
@@ -121,7 +130,7 @@ class Rows(NamedTuple):
     totals: np.ndarray
 
 
-def _dirichlets(counts, prior, cells):
+def _dirichlets(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Rows, Rows, Rows]:
     """Rows of the start, the transitions and the emissions of every state."""
     u, (start, out, emit) = dirichlet_parameters(counts, prior, cells)
     if cells.topology is not None and cells.topology.tied:
@@ -134,7 +143,7 @@ def _dirichlets(counts, prior, cells):
     )
 
 
-def _emission_rows(u, prior, cells, totals):
+def _emission_rows(u: HMMCounts, prior: Prior, cells: Cells, totals: np.ndarray) -> Rows:
     """Emission parameters of every state and symbol, (n_components, n_symbols).
 
     The cells that a dictionary rules out share the rest of their state's prior mass.
@@ -150,7 +159,7 @@ def _emission_rows(u, prior, cells, totals):
     return Rows(table, totals)
 
 
-def _quantiles(components, tails):
+def _quantiles(components: list[Rows], tails: tuple[float, float]) -> np.ndarray:
     """Quantiles of each cell's mixture of Beta marginals: (n_tails, n_rows, n_columns)."""
     n_rows, n_columns = components[0].cells.shape
     result = np.empty((len(tails), n_rows, n_columns))
@@ -168,7 +177,7 @@ def _quantiles(components, tails):
     return result
 
 
-def _mixture_quantile(own, other, tail):
+def _mixture_quantile(own: np.ndarray, other: np.ndarray, tail: float) -> np.ndarray:
     """Where the mean distribution function of each column's components reaches `tail`."""
     each = _beta_quantile(own, other, tail)
     low, high = each.min(axis=0), each.max(axis=0)
@@ -185,14 +194,14 @@ def _mixture_quantile(own, other, tail):
     return low
 
 
-def _beta_quantile(own, other, tail):
+def _beta_quantile(own: np.ndarray, other: np.ndarray, tail: float) -> np.ndarray:
     """Quantile of Beta(own, other); a parameter of 0 leaves all mass at one end."""
     with np.errstate(invalid="ignore"):
         inside = betaincinv(own, other, tail)
     return np.where(own <= 0.0, 0.0, np.where(other <= 0.0, 1.0, inside))
 
 
-def _beta_share(own, other, value):
+def _beta_share(own: np.ndarray, other: np.ndarray, value: np.ndarray) -> np.ndarray:
     """Distribution function of Beta(own, other) at `value`."""
     with np.errstate(invalid="ignore"):
         inside = betainc(own, other, value)

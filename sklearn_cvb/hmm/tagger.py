@@ -2,19 +2,28 @@
 
 import warnings
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sklearn_cvb import corpus as reading
+from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dictionary import Legal, check_dictionary, describe_forbidden, tags_in
-from sklearn_cvb.hmm.parameters import with_dictionary
-from sklearn_cvb.lattice import expect, lattice_for, restrict
+from sklearn_cvb.hmm.concentrations import Concentrations
+from sklearn_cvb.hmm.parameters import Prior, with_dictionary
+from sklearn_cvb.kernels.chain.forward_backward import Lattice
+from sklearn_cvb.lattice import Cells, expect, lattice_for, restrict
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
+
+if TYPE_CHECKING:
+    from sklearn_cvb.hmm.base import BaseHMM as _Model
+else:
+    _Model = object
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
 
-def read_labels(y, corpus, numeric=False):
+def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
     """Flatten tag sequences to one label per token, None where unknown.
 
     Parameters
@@ -68,7 +77,7 @@ def read_labels(y, corpus, numeric=False):
     return [None if reading.is_missing(tag) else tag for tag in labels]
 
 
-class TaggerMixin:
+class TaggerMixin(_Model):
     """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token."""
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -79,7 +88,7 @@ class TaggerMixin:
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         """Token accuracy with `y`, mean log-likelihood per token without.
 
         Parameters
@@ -103,7 +112,7 @@ class TaggerMixin:
             raise ValueError("y holds no known tag to score against")
         return float(np.mean(path[known] == labels[known]))
 
-    def _word_states(self, corpus, y):
+    def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the tags, and return the legal ones of each word (None: all of them)."""
         dictionary = self.tag_dictionary or {}
         check_dictionary(dictionary)
@@ -135,7 +144,7 @@ class TaggerMixin:
             return None
         return self._legal.rows(self.vocabulary_.tolist())
 
-    def _weighted(self, cells, corpus):
+    def _weighted(self, cells: Cells, corpus: Corpus) -> Cells:
         if not self._legal.any_weights:
             return cells
         if self.beta == "auto":
@@ -145,14 +154,14 @@ class TaggerMixin:
             )
         return expect(cells, self._legal.shares(self.vocabulary_.tolist()), corpus.tokens)
 
-    def _priors(self, cells, concentrations):
+    def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
         prior = super()._priors(cells, concentrations)
         return with_dictionary(prior, cells, self.dictionary_weight)
 
-    def _read_labels(self, y, corpus):
+    def _read_labels(self, y: Any, corpus: Corpus) -> list:
         return read_labels(y, corpus, numeric=self.vocabulary_.dtype.kind in "iuf")
 
-    def _training_lattice(self, corpus, sequences, y):
+    def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
         lattice = self._lattice_of(corpus)
         labels, self._labels = self._labels, None
         del self._labels
@@ -163,17 +172,17 @@ class TaggerMixin:
             raise ValueError(describe_forbidden(forbidden, corpus, sequences.tokens, labels))
         return lattice
 
-    def _lattice_of(self, corpus):
+    def _lattice_of(self, corpus: Corpus) -> Lattice:
         unknown = self._legal.rows(corpus.unknown) if corpus.unknown else None
         return lattice_for(corpus, self._cells, unknown)
 
-    def _encode_labels(self, labels):
+    def _encode_labels(self, labels: list) -> np.ndarray:
         """States of labels: -1 where unknown, -2 for tags that are no class."""
         states = self._legal.states
         return np.fromiter(
             (-1 if tag is None else states.get(tag, -2) for tag in labels), np.int32, len(labels)
         )
 
-    def _arranged_states(self, corpus, path):
+    def _arranged_states(self, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         tags = self.classes_[path]
         return reading.arrange(corpus, tags, -1 if tags.dtype.kind in "iu" else None)

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from sklearn_cvb.hmm.parameters import HMMCounts
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
+from sklearn_cvb.lattice import Cells
 
 
-def tally_of(counts, prior, cells):
+def tally_of(counts: HMMCounts, prior: Prior | None, cells: Cells) -> Tally:
     """Counts plus prior, with denominators (`prior` None: plain counts)."""
     start, transition, emission = counts
     out, emit = transition.sum(axis=1), cells.row_totals(emission)
@@ -21,7 +22,7 @@ def tally_of(counts, prior, cells):
     )
 
 
-def without_prior(tables, prior):
+def without_prior(tables: Tally, prior: Prior | None) -> HMMCounts:
     """The counts in tables that had the prior added (`prior` None: that had not)."""
     counts = HMMCounts(tables.start, tables.transition, tables.emission)
     if prior is None:
@@ -30,7 +31,7 @@ def without_prior(tables, prior):
     return HMMCounts(*(np.maximum(a - b, 0.0) for a, b in zip(counts, added, strict=True)))
 
 
-def floor_of(prior):
+def floor_of(prior: Prior) -> Floor:
     """The tables of a prior alone: what no count may fall below."""
     return Floor(
         prior.start,

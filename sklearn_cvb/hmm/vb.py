@@ -1,11 +1,15 @@
 """Variational Bayes for hidden Markov models: Beal (2003), chapter 3."""
 
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln
 
+from sklearn_cvb.annotations import Seed
 from sklearn_cvb.dirichlet import exp_digamma, kl_divergence
+from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.batch import BatchHMM
 from sklearn_cvb.hmm.concentrations import row_totals
 from sklearn_cvb.hmm.parameters import (
@@ -18,7 +22,7 @@ from sklearn_cvb.hmm.parameters import (
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.divergence import expected_weights
-from sklearn_cvb.lattice import Cells
+from sklearn_cvb.lattice import Cells, Problem
 
 
 class _Rows(NamedTuple):
@@ -44,7 +48,7 @@ class _Rows(NamedTuple):
     allowed: np.ndarray | slice
 
     @property
-    def totals(self):
+    def totals(self) -> np.ndarray:
         """Row totals of the posterior, C + u."""
         return self.count_totals + self.prior_totals
 
@@ -196,25 +200,25 @@ class VBHMM(BatchHMM):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int = 2,
         *,
-        topology="full",
-        alpha=0.1,
-        beta=0.1,
-        start_alpha=None,
-        alpha_prior=(1.0, 1.0),
-        beta_prior=(1.0, 1.0),
-        n_init=1,
-        max_iter=100,
-        tol=1e-4,
-        init=None,
-        handle_unknown="smooth",
-        vocabulary=None,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        topology: str | ArrayLike = "full",
+        alpha: float | str = 0.1,
+        beta: float | str = 0.1,
+        start_alpha: float | None = None,
+        alpha_prior: tuple[float, float] = (1.0, 1.0),
+        beta_prior: tuple[float, float] = (1.0, 1.0),
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.topology = topology
         self.alpha = alpha
@@ -233,7 +237,7 @@ class VBHMM(BatchHMM):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def lower_bound_samples(self, X):
+    def lower_bound_samples(self, X: Any) -> np.ndarray:
         """Lower bound on the log predictive probability of each sequence (Beal 2003, eq. 3.84).
 
         Parameters
@@ -250,13 +254,19 @@ class VBHMM(BatchHMM):
         decoding.log_likelihood(weights, logs, lattice, corpus.starts, log_z)
         return log_z
 
-    def _weights(self, counts, prior, cells, kept=None):
+    def _weights(
+        self, counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None
+    ) -> Weights:
         return exp_expected_log(counts, prior, cells)
 
-    def _log_weights(self, weights, counts, prior, cells):
+    def _log_weights(
+        self, weights: Weights, counts: HMMCounts, prior: Prior, cells: Cells
+    ) -> Weights:
         return expected_log(counts, prior, cells)
 
-    def _maximise(self, counts, prior, cells, kept):
+    def _maximise(
+        self, counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None
+    ) -> tuple[Weights, float]:
         """Weights and KL divergence in one pass over the cells."""
         tables = _rows_of(counts, prior, cells)
         divisors = [exp_digamma(rows.totals) for rows in tables]
@@ -266,9 +276,9 @@ class VBHMM(BatchHMM):
         penalty = sum(map(_weights_and_divergence, tables, divisors, weights))
         return weights, penalty
 
-    def _penalty(self, counts, prior, weights, cells):
+    def _penalty(self, counts: HMMCounts, prior: Prior, weights: Weights, cells: Cells) -> float:
         """KL divergence of the parameters' posterior from their prior."""
         return sum(map(_divergence, _rows_of(counts, prior, cells)))
 
-    def _fitted_by_algorithm(self, best, problem):
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"lower_bound_": best.objective}

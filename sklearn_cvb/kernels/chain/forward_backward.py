@@ -42,8 +42,7 @@ class Lattice(NamedTuple):
     """
 
     first: np.ndarray
-    # numba knows the field by this name, which tuples have, too.
-    count: np.ndarray  # type: ignore[assignment]
+    count: np.ndarray
     state: np.ndarray
     cell: np.ndarray
 
@@ -119,14 +118,6 @@ def passes_for(starts: np.ndarray, count: np.ndarray) -> Passes:
     return Passes(np.empty(entries), np.empty(entries), np.empty(entries), np.empty(length))
 
 
-def work_for(begins: np.ndarray, ends: np.ndarray, count: np.ndarray, n_states: int) -> Work:
-    """Buffers that fit the longest of the given stretches of tokens."""
-    before = np.concatenate([[0], np.cumsum(count, dtype=np.int64)])
-    entries = int((before[ends] - before[begins]).max(initial=1))
-    length = int((ends - begins).max(initial=1))
-    return work_of_size(entries, length, n_states, n_states * n_states)
-
-
 def work_of_size(entries: int, length: int, n_states: int, block: int) -> Work:
     """Buffers for so many entries, tokens and entries of pair marginals."""
     return Work(
@@ -174,24 +165,6 @@ def advance_dense(transition, message, result):
         row = transition[i]
         for j in range(n_states):
             result[j] += weight * row[j]
-
-
-@jit_token_reduction
-def column_product(transition, to, message, before):
-    """Sum over all i of message[i] transition[i, to]; the message begins at `before`."""
-    n_states = transition.shape[0]
-    whole = n_states - n_states % 4
-    total, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    # A column is not a vector: four sums at a time, so that none waits for the one before.
-    for i in range(0, whole, 4):
-        here = np.uint64(before + i)
-        total += message[here] * transition[np.uint64(i), to]
-        s1 += message[here + np.uint64(1)] * transition[np.uint64(i + 1), to]
-        s2 += message[here + np.uint64(2)] * transition[np.uint64(i + 2), to]
-        s3 += message[here + np.uint64(3)] * transition[np.uint64(i + 3), to]
-    for i in range(whole, n_states):
-        total += message[np.uint64(before + i)] * transition[np.uint64(i), to]
-    return total + s1 + s2 + s3
 
 
 @jit_inline

@@ -7,7 +7,7 @@ for the sequences that the probability-space kernels hand back.
 import math
 
 from sklearn_cvb.kernels.chain.forward_backward import add_unary, fill_emission
-from sklearn_cvb.kernels.chain.pairs import add_block, pair_block
+from sklearn_cvb.kernels.chain.pairs import add_block, fill_block_from_logs
 from sklearn_cvb.kernels.jit import jit, jit_token
 
 
@@ -134,7 +134,7 @@ def expected_counts_log(log_weights, lattice, bounds, passes, block, counts):
     before = 0
     for t in range(begin + 1, end):
         position = before + lattice.count[t - 1]
-        pair_block(log_weights.transition, lattice, t, passes, before, position, True, block, 0)
+        fill_block_from_logs(log_weights.transition, lattice, t, passes, before, position, block)
         add_block(lattice, t, block, counts.transition)
         before = position
     return log_z

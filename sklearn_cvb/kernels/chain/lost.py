@@ -8,14 +8,9 @@ import math
 
 from sklearn_cvb.kernels.chain.leave_out import KEEP
 from sklearn_cvb.kernels.chain.log_space import fill_logs, forward_backward_log
-from sklearn_cvb.kernels.chain.pairs import pair_block
-from sklearn_cvb.kernels.chain.sequences import (
-    carry_back,
-    carry_forward,
-    fill_weights,
-    keep_posterior,
-    weigh_borders,
-)
+from sklearn_cvb.kernels.chain.pairs import fill_block_from_logs
+from sklearn_cvb.kernels.chain.sequences import fill_weights, keep_posterior
+from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders
 from sklearn_cvb.kernels.jit import jit, jit_inline
 
 
@@ -42,7 +37,7 @@ def _keep_pairs(i, sequences, pairs, absent, work):
         left, n_left = lattice.first[t - 1], lattice.count[t - 1]
         right, n_right = lattice.first[t], lattice.count[t]
         now = before + n_left
-        pair_block(work.table, lattice, t, work, before, now, True, work.block, 0)
+        fill_block_from_logs(work.table, lattice, t, work, before, now, work.block)
         if is_summed:
             for a in range(n_left):
                 row = lattice.state[left + a]

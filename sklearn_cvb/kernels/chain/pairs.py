@@ -12,24 +12,20 @@ from sklearn_cvb.kernels.jit import jit_inline
 
 
 @jit_inline
-def pair_block(transition, lattice, t, work, before, position, in_log, block, offset):
-    """Pair marginals p(z_t-1, z_t | x) of one step, row by row in `block` from `offset`.
+def fill_block_from_logs(log_transition, lattice, t, work, before, position, block):
+    """Pair marginals p(z_t-1, z_t | x) of one step, row by row in `block`.
 
-    `before` and `position` are where the two tokens begin locally. With `in_log`, `transition`
-    holds logs and `work` comes from `forward_backward_log`.
+    `before` and `position` are where the two tokens begin locally; `work` comes from
+    `sklearn_cvb.kernels.chain.log_space.forward_backward_log`.
     """
     left, n_left = lattice.first[t - 1], lattice.count[t - 1]
     right, n_right = lattice.first[t], lattice.count[t]
     for i in range(n_left):
         row = lattice.state[left + i]
         weight = work.forward[before + i]
-        at = offset + i * n_right
         for j in range(n_right):
-            value = transition[row, lattice.state[right + j]]
-            if in_log:
-                block[at + j] = math.exp(weight + value + work.emission[position + j])
-            else:
-                block[at + j] = weight * value * work.emission[position + j]
+            value = log_transition[row, lattice.state[right + j]]
+            block[i * n_right + j] = math.exp(weight + value + work.emission[position + j])
 
 
 @jit_inline
@@ -71,31 +67,6 @@ def add_outer(lattice, t, work, before, position, total):
             for j in range(n_right):
                 to = lattice.state[np.uint64(right + j)]
                 row[to] += weight * work.emission[np.uint64(position + j)]
-
-
-@jit_inline
-def add_four_outer(work, before, total):
-    """`add_outer` for the steps between five tokens that may take every state.
-
-    The first of them begins at `before` locally. The table is read and written once, not four
-    times.
-    """
-    n = total.shape[0]
-    following = before + n
-    for i in range(n):
-        here = np.uint64(before + i)
-        step = np.uint64(n)
-        w0, w1 = work.forward[here], work.forward[here + step]
-        w2, w3 = work.forward[here + step + step], work.forward[here + step + step + step]
-        row = total[i]
-        for j in range(n):
-            there = np.uint64(following + j)
-            row[np.uint64(j)] += (
-                w0 * work.emission[there]
-                + w1 * work.emission[there + step]
-                + w2 * work.emission[there + step + step]
-                + w3 * work.emission[there + step + step + step]
-            )
 
 
 @jit_inline

@@ -13,14 +13,11 @@ import numpy as np
 from sklearn_cvb.kernels.chain.forward_backward import (
     Lattice,
     forward_backward,
-    retreat_lattice,
     sum_row,
 )
 from sklearn_cvb.kernels.chain.leave_out import INFER, KEEP, PUT_BACK, TAKE_OUT
+from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
-
-# Right messages are kept above this, so that dividing by them is safe.
-SMALLEST_MESSAGE = 1e-100
 
 # Rows of `Work.scales` while counts move: posteriors added up over all tokens, and over those
 # without an observation of their own; and while weights are made: 1, 1 / emit, 1 / out.
@@ -52,30 +49,6 @@ class Sequences(NamedTuple):
     summed: np.ndarray
     whole: bool
     lattice: Lattice
-
-
-class Borders(NamedTuple):
-    """What windows of a sequence tell each other.
-
-    A window's first token is the last one of the window before it ("borrowed"): its weight is the
-    forward message there, and its emission belongs to the window before.
-
-    Attributes
-    ----------
-    borrowed : ndarray of shape (n_units,), bool
-        Whether a unit continues the one before.
-    right : ndarray of shape (n_units, K), float64
-        Message to the last token of each window from the windows after it, at most 1.
-    carry : ndarray of shape (K,), float64
-        Forward message at the end of the window before.
-    ones : ndarray of shape (K,), float64
-        Start weights of a window that continues another.
-    """
-
-    borrowed: np.ndarray
-    right: np.ndarray
-    carry: np.ndarray
-    ones: np.ndarray
 
 
 @jit_inline
@@ -257,52 +230,6 @@ def fill_weights(i, shared, sequences, is_borrowed, work):
                 work.emission[np.uint64(position + j)] = weight * one[state] * other[state]
         position += n
     return position
-
-
-@jit_inline
-def weigh_borders(i, sequences, borders, is_borrowed, ahead, work, size):
-    """Multiply the messages of the windows before and after (`ahead`) into the weights."""
-    lattice = sequences.lattice
-    if is_borrowed:
-        base, n = lattice.first[sequences.begin[i]], lattice.count[sequences.begin[i]]
-        for j in range(n):
-            work.emission[j] *= borders.carry[lattice.state[base + j]]
-    if ahead:
-        base, n = lattice.first[sequences.end[i] - 1], lattice.count[sequences.end[i] - 1]
-        for j in range(n):
-            work.emission[size - n + j] *= borders.right[i, lattice.state[base + j]]
-
-
-@jit_inline
-def carry_forward(i, sequences, borders, ahead, forward, size):
-    """Keep the forward message at the unit's last token, without the message from its right."""
-    lattice = sequences.lattice
-    base, n = lattice.first[sequences.end[i] - 1], lattice.count[sequences.end[i] - 1]
-    total = 0.0
-    for j in range(n):
-        value = forward[size - n + j]
-        if ahead:
-            value /= borders.right[i, lattice.state[base + j]]
-        borders.carry[lattice.state[base + j]] = value
-        total += value
-    for j in range(n):
-        borders.carry[lattice.state[base + j]] /= total
-
-
-@jit_inline
-def carry_back(i, shared, sequences, borders, work):
-    """Message from this unit to the last token of the unit before it, from g in ``emission``."""
-    lattice, t = sequences.lattice, sequences.begin[i]
-    base, n = lattice.first[t], lattice.count[t]
-    message = work.log_row
-    retreat_lattice(shared.transition, lattice, work.emission, n, t, message, 0)
-    largest = 0.0
-    for k in range(n):
-        message[k] /= shared.out[lattice.state[base + k]]
-        largest = max(largest, message[k])
-    for k in range(n):
-        value = max(message[k] / largest, SMALLEST_MESSAGE)
-        borders.right[i - 1, lattice.state[base + k]] = value
 
 
 @jit_inline

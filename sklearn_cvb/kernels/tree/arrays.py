@@ -127,14 +127,6 @@ class TreeWeights(NamedTuple):
     lexical: np.ndarray
 
 
-class RuleCounts(NamedTuple):
-    """Expected counts, laid out as the weights: binary, unary and lexical (per occurrence)."""
-
-    binary: np.ndarray
-    unary: np.ndarray
-    lexical: np.ndarray
-
-
 class Trees(NamedTuple):
     """Derivations of some sentences, one after the other; each in pre-order.
 

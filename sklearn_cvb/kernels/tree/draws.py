@@ -61,7 +61,9 @@ def draws_for(old: Trees, new: Trees, longest: int) -> Draws:
         old,
         new,
         np.empty((longest + 1, 3), np.int64),
-        *(np.zeros(1, np.int64) for _ in range(3)),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.int64),
         np.zeros(2, np.int64),
     )
 

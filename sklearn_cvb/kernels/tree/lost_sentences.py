@@ -20,7 +20,7 @@ from sklearn_cvb.kernels.tree.lists_log import draw_log_rule, log_inside, log_ou
 from sklearn_cvb.kernels.tree.nodes import append, with_room
 
 
-def _chart(form: Form) -> Chart:
+def _chart(form) -> Chart:
     """The chart of lists, or one of its own for tables."""
     return chart_for(form.listed) if form.chart is None else form.chart
 

@@ -47,8 +47,9 @@ class Steps(NamedTuple):
 
 def steps_for(order: np.ndarray, batch_size: int, power: float, n_steps: int) -> Steps:
     """A sweep that has not begun, after so many steps."""
-    progress = (np.zeros(1, np.int64) for _ in range(3))
-    return Steps(order, batch_size, power, *progress, np.array([n_steps], np.int64))
+    position, size, n_explained = np.zeros((3, 1), np.int64)
+    steps = np.array([n_steps], np.int64)
+    return Steps(order, batch_size, power, position, size, n_explained, steps)
 
 
 @jit_called

@@ -1,0 +1,103 @@
+"""The shape of the code: small functions and files, and numba in the kernels alone."""
+
+import ast
+from pathlib import Path
+
+import sklearn_cvb
+
+_PACKAGE = Path(sklearn_cvb.__file__).parent
+_TEXTS = {
+    path.relative_to(_PACKAGE).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted(_PACKAGE.rglob("*.py"))
+}
+_TREES = {name: ast.parse(text) for name, text in _TEXTS.items()}
+_KERNELS = "sklearn_cvb.kernels."
+_MOST_ARGUMENTS, _LONGEST_BODY, _LONGEST_FILE = 8, 60, 450
+
+
+def _functions():
+    """File, class (None outside of one) and node of all functions but estimators' constructors.
+
+    scikit-learn wants a parameter for each setting of an estimator.
+    """
+    for name, tree in _TREES.items():
+        nodes = list(ast.walk(tree))
+        owners = {
+            part: node.name
+            for node in nodes
+            if isinstance(node, ast.ClassDef)
+            for part in node.body
+        }
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                owner = owners.get(node)
+                is_estimator = hasattr(getattr(sklearn_cvb, owner or "", None), "fit")
+                if not (is_estimator and node.name == "__init__"):
+                    yield name, owner, node
+
+
+def _n_arguments(owner, function):
+    """How many arguments a caller may give."""
+    given = function.args
+    names = [part.arg for part in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    is_bound = owner is not None and names[:1] in (["self"], ["cls"])
+    return len(names) - is_bound + (given.vararg is not None) + (given.kwarg is not None)
+
+
+def _body_length(function):
+    """Lines of a body without its docstring."""
+    body = function.body if ast.get_docstring(function) is None else function.body[1:]
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+def _imports(tree):
+    """The modules, and the names in them, that are imported."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (part.name for part in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{part.name}" for part in node.names)
+
+
+def test_functions_take_few_arguments():
+    found = [(name, f.name, _n_arguments(owner, f)) for name, owner, f in _functions()]
+    assert [row for row in found if row[2] > _MOST_ARGUMENTS] == []
+
+
+def test_functions_are_short():
+    found = [(name, f.name, _body_length(f)) for name, _, f in _functions()]
+    assert [row for row in found if row[2] > _LONGEST_BODY] == []
+
+
+def test_files_are_short():
+    found = {name: len(text.splitlines()) for name, text in _TEXTS.items()}
+    assert {name: n for name, n in found.items() if n > _LONGEST_FILE} == {}
+
+
+def test_models_compile_nothing():
+    """Numba and what is compiled stay below `kernels`."""
+    found = [
+        (name, module)
+        for name, tree in _TREES.items()
+        if name.startswith(("hmm/", "pcfg/"))
+        for module in _imports(tree)
+        if module.split(".")[0] in ("numba", "llvmlite") or module.startswith(f"{_KERNELS}jit")
+    ]
+    decorated = [
+        (name, f.name)
+        for name, _, f in _functions()
+        if name.startswith(("hmm/", "pcfg/"))
+        and any("jit" in ast.unparse(decorator) for decorator in f.decorator_list)
+    ]
+    assert (found, decorated) == ([], [])
+
+
+def test_kernels_know_nothing_but_kernels():
+    found = [
+        (name, module)
+        for name, tree in _TREES.items()
+        if name.startswith("kernels/")
+        for module in _imports(tree)
+        if module.split(".")[0] == "sklearn_cvb" and not module.startswith(_KERNELS)
+    ]
+    assert found == []
