@@ -14,6 +14,9 @@ from pathlib import Path
 from pkgutil import walk_packages
 from textwrap import wrap
 
+# The package of this tree, whatever is installed.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 # Rows of the table: an estimator and one of its situations.
 ALGORITHMS = {
     "EM": ("EMHMMTagger", "full"),
