@@ -1,6 +1,11 @@
 """How Sphinx builds the documentation: ``sphinx-build -W doc doc/_build``."""
 
+import ast
 import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
 
 import sklearn_cvb
 
@@ -49,6 +54,32 @@ def escape_shapes(app, what, name, obj, options, lines):
     lines[:] = [re.sub(r"\((\w+)_,\)", r"(\1\\_,)", line) for line in lines]
 
 
+class Files(SphinxDirective):
+    """``.. files:: kernels/chain``: the modules of a folder of the package, with what they are for.
+
+    That is the first paragraph of each module's docstring.
+    """
+
+    required_arguments = 1
+
+    def run(self):
+        """The list."""
+        package = Path(sklearn_cvb.__file__).parent
+        found = nodes.bullet_list()
+        for path in sorted((package / self.arguments[0]).glob("*.py")):
+            self.env.note_dependency(str(path))
+            if path.name == "__init__.py":
+                continue
+            docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+            purpose = " ".join(docstring.split("\n\n")[0].split())
+            line = nodes.paragraph("", "", nodes.literal(text=path.name), nodes.Text(": "))
+            for i, part in enumerate(re.split("`+", purpose)):
+                line += nodes.literal(text=part) if i % 2 else nodes.Text(part)
+            found += nodes.list_item("", line)
+        return [found]
+
+
 def setup(app):
     """Run after numpydoc, whose own listener has the usual priority of 500."""
     app.connect("autodoc-process-docstring", escape_shapes, priority=600)
+    app.add_directive("files", Files)

@@ -7,8 +7,9 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.gibbs_sweeps import counts_of_path, slots_of
-from sklearn_cvb.hmm.parameters import log_weights, posterior_mean
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights, posterior_mean
 from sklearn_cvb.hmm.summaries import mixture_intervals
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
@@ -69,6 +70,28 @@ def chains_of(traces, n_burn_in):
         return None
     tables = np.array([trace[n_burn_in : n_burn_in + n_draws] for trace in traces], dtype=float)
     return Chains(*(tables[:, :, column] for column in range(len(Chains._fields))))
+
+
+def log_joint(counts: HMMCounts, prior: Prior, cells) -> float:
+    """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
+    moved = counts.transition > 0
+    begun = np.s_[:] if prior.start.min() > 0.0 else counts.start > 0
+    return (
+        dirichlet.log_evidence(
+            counts.start[begun],
+            prior.start[begun],
+            counts.start.sum(),
+            np.asarray(prior.start_total),
+        )
+        + dirichlet.log_evidence(
+            counts.transition[moved],
+            prior.transition[moved],
+            counts.transition.sum(axis=1),
+            prior.transition_total,
+        )
+        + dirichlet.log_rising(counts.emission, prior.emission)
+        - dirichlet.log_rising(cells.row_totals(counts.emission), prior.emission_total)
+    )
 
 
 class ChainsMixin:

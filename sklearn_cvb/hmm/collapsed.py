@@ -32,7 +32,7 @@ from sklearn_cvb.hmm.leave_out import (
     tally_in,
     zero_tally,
 )
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, empty_counts
 from sklearn_cvb.hmm.tallies import floor_of, tally_of, without_prior
 from sklearn_cvb.kernels.chain.absence import (
     Absence,
@@ -42,7 +42,12 @@ from sklearn_cvb.kernels.chain.absence import (
 )
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import EXPECT, PUT_BACK, SCORE, SWEEP, Stored
-from sklearn_cvb.kernels.chain.leave_token_out import Tokens, room_for, sweep_tokens
+from sklearn_cvb.kernels.chain.leave_token_out import (
+    Tokens,
+    count_tokens,
+    room_for,
+    sweep_tokens,
+)
 from sklearn_cvb.kernels.chain.leave_token_out_second_order import sweep_second_order
 from sklearn_cvb.kernels.chain.runs import Factors
 from sklearn_cvb.kernels.chain.score_tokens import score_lost, score_sequences
@@ -321,7 +326,9 @@ def sweep_by_token(state: CVBState, problem: Problem, order: int) -> tuple[CVBSt
         total = sweep_second_order(state.tally, state.floor, tokens)
     else:
         total = sweep_tokens(state.tally, state.floor, tokens, room_for(problem.cells.n_states))
-    counts = starting.counts_from_marginals(problem, state.posterior)
+    # Counted anew, so that rounding does not build up.
+    counts = empty_counts(problem.cells)
+    count_tokens(tokens, *counts)
     state = state._replace(tally=tally_of(counts, None, problem.cells))
     return state, total / problem.corpus.n_observed
 

@@ -13,7 +13,7 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of
+from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of, log_joint
 from sklearn_cvb.hmm.concentrations import learn
 from sklearn_cvb.hmm.gibbs_sweeps import (
     SWEEPS,
@@ -22,7 +22,6 @@ from sklearn_cvb.hmm.gibbs_sweeps import (
     add_frequencies,
     counts_of_path,
     first_slots,
-    log_joint,
     scan_for,
 )
 from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean
 from sklearn_cvb.hmm.start import Start, counts_from_marginals
@@ -161,16 +160,18 @@ def drawn_given_weights(
     stretches, room = stretches_of(problem), room_for(problem)
     drawn, is_lost = slots.copy(), np.empty(len(stretches.begin), bool)
     draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, room)
+    paths = Proposal(slots, drawn, levels, np.empty(0))
     owners = np.searchsorted(stretches.sequence, np.flatnonzero(is_lost), side="right") - 1
     for i in np.unique(owners).tolist():
         own = range(*stretches.sequence[i : i + 2].tolist())
         lost = [stretch for stretch in own if is_lost[stretch]]
-        _draw_in_logs(factors, problem.lattice, stretches, i, lost, levels, slots, drawn, room)
+        _draw_in_logs(factors, problem.lattice, stretches, i, lost, paths, room)
     return drawn
 
 
-def _draw_in_logs(factors, lattice, stretches, i, lost, levels, slots, drawn, room):
-    """Draw stretches of sequence i in log space into `drawn`; False where one has no path."""
+def _draw_in_logs(factors, lattice, stretches, i, lost, paths, room):
+    """Draw stretches of sequence i in log space; False where one has no path."""
+    slots, drawn, levels, _ = paths
     possible = True
     for stretch in lost:
         span = int(stretches.begin[stretch]), int(stretches.end[stretch])
@@ -373,13 +374,10 @@ def sweep_by_sequence(state: GibbsState, problem: Problem, prior, temperature, r
         if i < n_sequences:
             # float64 may have lost sequence i, whose counts are taken out.
             own = range(*stretches.sequence[i : i + 2].tolist())
-            slots, drawn = proposal.slots, proposal.drawn
-            possible = _draw_in_logs(
-                factors, lattice, stretches, i, own, levels, slots, drawn, room
-            )
+            possible = _draw_in_logs(factors, lattice, stretches, i, own, proposal, room)
             if not possible:
                 bounds = slice(*stretches.starts[i : i + 2].tolist())
-                drawn[bounds] = slots[bounds]
+                proposal.drawn[bounds] = proposal.slots[bounds]
             n_accepted += decide(urn, lattice, stretches, proposal, i) and possible
     counts = HMMCounts(urn.counts.start, urn.counts.transition, urn.counts.emission)
     n_proposed = np.count_nonzero(np.diff(stretches.sequence))
@@ -441,25 +439,3 @@ SWEEPS = {
     "sequence": sweep_by_sequence,
     "parameter": sweep_by_parameters,
 }
-
-
-def log_joint(counts: HMMCounts, prior: Prior, cells) -> float:
-    """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
-    moved = counts.transition > 0
-    begun = np.s_[:] if prior.start.min() > 0.0 else counts.start > 0
-    return (
-        dirichlet.log_evidence(
-            counts.start[begun],
-            prior.start[begun],
-            counts.start.sum(),
-            np.asarray(prior.start_total),
-        )
-        + dirichlet.log_evidence(
-            counts.transition[moved],
-            prior.transition[moved],
-            counts.transition.sum(axis=1),
-            prior.transition_total,
-        )
-        + dirichlet.log_rising(counts.emission, prior.emission)
-        - dirichlet.log_rising(cells.row_totals(counts.emission), prior.emission_total)
-    )

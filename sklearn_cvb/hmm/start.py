@@ -70,7 +70,7 @@ def neighbour_products(
         if len(entries) > _DENSE * math.prod(shape):
             total += before.toarray().T @ after.toarray()
         else:
-            total += before.T @ after
+            total += (before.T @ after).toarray()
         position += bounds[min(step, len(tokens.count))]
     return total
 

@@ -10,7 +10,7 @@ from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
 from sklearn_cvb.pcfg.parameters import posterior_mean, totals_of
 from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
-from sklearn_cvb.sampling import SamplerMixin
+from sklearn_cvb.sampling import Averages, SamplerMixin, no_averages
 
 
 class SamplerState(NamedTuple):
@@ -27,9 +27,7 @@ class SamplerState(NamedTuple):
     weights: None
     unexplained: np.ndarray
     n_sweeps: int
-    count_sum: np.ndarray
-    mean_sum: np.ndarray
-    n_kept: int
+    averages: Averages
     seen: list
     proposals: np.ndarray
 
@@ -62,9 +60,7 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
             None,
             np.flatnonzero(np.isneginf(log_z)),
             0,
-            np.zeros_like(counts),
-            np.zeros_like(counts),
-            0,
+            no_averages((counts,), (counts,)),
             [{} for _ in log_z],
             np.zeros(2),
         )
@@ -97,11 +93,8 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
             remember_trees(state.trees, state.seen)
         if not self._is_kept(done):
             return state
-        return state._replace(
-            count_sum=state.count_sum + state.counts,
-            mean_sum=state.mean_sum + self._sample_means(state, problem),
-            n_kept=state.n_kept + 1,
-        )
+        means = self._sample_means(state, problem)
+        return state._replace(averages=state.averages.plus((state.counts,), (means,)))
 
     def _sample_means(self, state, problem):
         """Posterior means given one sample."""
@@ -121,12 +114,13 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
 
     def _final_counts(self, state):
         """Mean counts of the kept samples."""
-        return state.count_sum / state.n_kept if state.n_kept else state.counts
+        averages = state.averages
+        return averages.mean_counts()[0] if averages.n_kept else state.counts
 
     def _fitted_by_algorithm(self, best, problem):
         state = best.state
-        if state.n_kept:
-            return {"_means": state.mean_sum / state.n_kept}
+        if state.averages.n_kept:
+            return {"_means": state.averages.mean_means()[0]}
         return {"_means": self._sample_means(state, problem)}
 
     def _mean_weights(self):

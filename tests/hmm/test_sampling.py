@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm import gibbs_sweeps
+from sklearn_cvb.hmm.chains import log_joint
 from sklearn_cvb.hmm.parameters import HMMCounts, symmetric_prior
 from sklearn_cvb.hmm.tallies import tally_of
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
@@ -170,5 +171,5 @@ def test_log_joint_of_many_cells(equal):
         gammaln(cell).sum() - gammaln(cell.reshape(-1, 3).sum(axis=0)).sum()
         for cell in (counts.emission + prior.emission, prior.emission)
     )
-    got = gibbs_sweeps.log_joint(counts, prior, cells)
+    got = log_joint(counts, prior, cells)
     assert got == pytest.approx(after - before, rel=1e-12)

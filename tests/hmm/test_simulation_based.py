@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import chi2
 
 from sklearn_cvb import GibbsHMM
-from sklearn_cvb.hmm.gibbs_sweeps import counts_of_path, log_joint, slots_of
+from sklearn_cvb.hmm.chains import log_joint
+from sklearn_cvb.hmm.gibbs_sweeps import counts_of_path, slots_of
 from sklearn_cvb.lattice import lattice_for, problem_of
 
 UPDATES = ("token", "sequence", "parameter")

@@ -139,9 +139,14 @@ def test_a_second_process_compiles_nothing(reports):
     assert {name for name in loaded if not is_cached(kernels[name])} == set()
 
 
+# Kernels with arguments that are None where the data do not need them, and how many such there are.
+OPTIONAL = {"pass_over_sequences": 2, "infer_lost": 2}
+
+
 def test_every_kernel_has_one_set_of_types(reports):
     _, after = reports[1][NAMES[-1]]
-    assert {name: n_types for name, (n_types, _) in after.items() if n_types > 1} == {}
+    for name, (n_types, _) in after.items():
+        assert n_types <= 2 ** OPTIONAL.get(name.split(".")[-1], 0), name
 
 
 def test_every_kernel_releases_the_lock_and_keeps_to_ieee():

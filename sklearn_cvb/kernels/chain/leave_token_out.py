@@ -270,3 +270,35 @@ def sweep_tokens(counts, prior, tokens, room):
                 monitor += math.log(total / norm)
             entry += n
     return monitor
+
+
+@jit
+def count_tokens(tokens, start, transition, emission):
+    """Add up the expected counts of all tokens: posteriors, and products of neighbours.
+
+    Parameters
+    ----------
+    tokens : Tokens
+    start, transition, emission : ndarray of shape (K,), (K, K) and (n_cells,), float64
+        Changed in place.
+    """
+    lattice, posterior = tokens.lattice, tokens.posterior
+    entry, n_left = np.int64(0), np.int64(0)
+    for s in range(tokens.starts.size - 1):
+        for t in range(tokens.starts[s], tokens.starts[s + 1]):
+            base, n = lattice.first[t], np.int64(lattice.count[t])
+            for j in range(n):
+                cell, weight = lattice.cell[base + j], posterior[entry + j]
+                if cell >= 0:
+                    emission[cell] += weight
+                if t == tokens.starts[s]:
+                    start[lattice.state[base + j]] += weight
+            if t > tokens.starts[s]:
+                left = lattice.first[t - 1]
+                for i in range(n_left):
+                    row = transition[lattice.state[left + i]]
+                    weight = posterior[entry - n_left + i]
+                    for j in range(n):
+                        row[lattice.state[base + j]] += weight * posterior[entry + j]
+            entry += n
+            n_left = n

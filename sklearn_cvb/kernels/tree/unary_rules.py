@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_called, jit_token
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
 from sklearn_cvb.kernels.tree.arrays import Rules
 
 
@@ -81,7 +81,7 @@ def chain_work_for(n_symbols: int, unary: UnaryRules | None) -> ChainWork:
     return ChainWork(
         np.ones(n_symbols, np.bool_),
         np.zeros(n_symbols, np.int64),
-        np.empty(widest * widest + widest),
+        np.zeros(widest * widest + widest),
     )
 
 
@@ -142,7 +142,7 @@ def fill_allowed_block(unary, c, work):
     _fill_block(unary, c, False, work, work.block, 0)
 
 
-@jit_token
+@jit_inline
 def _multiply(unary, c, row, work, table, upward):
     """Multiply the members of a component by a table (n, n), flat, of their summed chains."""
     begin, n = unary.member_first[c], unary.member_first[c + 1] - unary.member_first[c]

@@ -1,0 +1,95 @@
+"""What a first fit by sampling, or token by token, compiles: the kernels that the data need."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+CASES = {
+    "gibbs": ("GibbsHMM", {}, True),
+    "gibbs open": ("GibbsHMM", {}, False),
+    "sequence": ("GibbsHMM", {"update": "sequence"}, True),
+    "parameter": ("GibbsHMM", {"update": "parameter"}, True),
+    "token": ("CVBHMM", {"update": "token"}, True),
+    "token open": ("CVBHMM", {"update": "token"}, False),
+    "order 2": ("CVBHMM", {"update": "token", "order": 2}, True),
+}
+# Kernels that Python calls, of the files that are about these algorithms.
+EXPECTED = {
+    "gibbs": {"gibbs_tokens.draw_tokens", "gibbs_tokens.resample_tokens"},
+    "gibbs open": {"path_drawing.draw_stretches", "gibbs_tokens.resample_tokens"},
+    "sequence": {"gibbs_tokens.draw_tokens", "gibbs_sequences.resample_sequences"},
+    "parameter": {"gibbs_tokens.draw_tokens", "path_drawing.draw_stretches"},
+    "token": {
+        "leave_token_out.sweep_tokens",
+        "leave_token_out.count_tokens",
+        "score_tokens.score_sequences",
+    },
+    "token open": {
+        "leave_token_out.sweep_tokens",
+        "leave_token_out.count_tokens",
+        "score_tokens.score_sequences",
+    },
+    "order 2": {
+        "leave_token_out_second_order.sum_variances",
+        "leave_token_out_second_order._sweep",
+        "leave_token_out.count_tokens",
+        "score_tokens.score_sequences",
+    },
+}
+FILES = (
+    "gibbs_tokens",
+    "gibbs_sequences",
+    "path_drawing",
+    "leave_token_out",
+    "leave_token_out_second_order",
+    "score_tokens",
+    "absence",
+)
+
+
+def _used(name):
+    """How often each kernel that is kept on disk was compiled or loaded by one fit."""
+    from numba.core.registry import CPUDispatcher
+
+    import sklearn_cvb
+
+    algorithm, settings, with_dictionary = CASES[name]
+    X = [["a", "b", "a", "c"], ["b", "c", "a"], ["c", "a"]]
+    legal = {"a": ["N"], "b": ["N", "V"], "c": ["A", "N", "V"]}
+    if with_dictionary:
+        model = getattr(sklearn_cvb, f"{algorithm}Tagger")(legal, max_iter=3, **settings)
+    else:
+        model = getattr(sklearn_cvb, algorithm)(n_components=2, max_iter=3, **settings)
+    model.fit(X)
+    found = {}
+    for module in [module for name, module in sys.modules.items() if "kernels.chain" in name]:
+        for value in vars(module).values():
+            if isinstance(value, CPUDispatcher) and value.signatures:
+                is_cached = type(value._cache).__name__ == "FunctionCache"
+                if is_cached and sum(value.stats.cache_misses.values()) + sum(
+                    value.stats.cache_hits.values()
+                ):
+                    found[f"{value.__module__.split('.')[-1]}.{value.__name__}"] = len(
+                        value.signatures
+                    )
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_first_fit_compiles_what_it_needs(name):
+    done = subprocess.run(
+        [sys.executable, __file__, name], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    used = json.loads(done.stdout.splitlines()[-1])
+    own = {kernel for kernel in used if kernel.split(".")[0] in FILES}
+    # Parts that other kernels call may be loaded on the way; Python calls these and no others.
+    assert own - {"gibbs_sequences.decide"} == EXPECTED[name]
+    assert not [kernel for kernel in used if "log" in kernel.split(".")[0]]
+    assert set(used.values()) == {1}
+
+
+if __name__ == "__main__":
+    print(json.dumps(_used(sys.argv[1])))

@@ -1,0 +1,117 @@
+"""The files that a fit visits: whose functions run, in the order of their first call.
+
+``python tests/visits.py`` prints them as JSON, by algorithm and stage, and with ``--page`` as the
+rows of the table in doc/architecture.rst. Kernels run as plain Python here, so that what they call
+is seen and nothing is compiled.
+"""
+
+import json
+import os
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from textwrap import wrap
+
+# Rows of the table: an estimator and one of its situations.
+ALGORITHMS = {
+    "EM": ("EMHMMTagger", "full"),
+    "VB": ("VBHMMTagger", "full"),
+    "CVB, sequences": ("CVBHMMTagger", "full"),
+    "CVB, sequences, no dictionary": ("CVBHMMTagger", "none"),
+    "CVB, tokens": ("CVBHMMTagger", "token"),
+    "Gibbs": ("GibbsHMMTagger", "full"),
+    "EM, grammar": ("EMPCFG", "given"),
+    "VB, grammar": ("VBPCFG", "given"),
+    "CVB, grammar": ("CVBPCFG", "given"),
+    "Hastings, grammar": ("HastingsPCFG", "given"),
+}
+
+# The hook that begins each stage; what none of them calls belongs to the loop.
+STAGES = {
+    "_problem": "reads",
+    "_start": "starts",
+    "_sweep": "sweeps",
+    "_objective": "scores",
+    "_fitted": "leaves",
+}
+
+# They check parameters and say that a fit compiles.
+NOT_COUNTED = {"validation.py", "compilation.py"}
+
+
+def _stage_of(frame, folder):
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(folder) and code.co_name in STAGES:
+            return STAGES[code.co_name]
+        frame = frame.f_back
+    return "loop"
+
+
+def visits(situation):
+    """Files by stage. Methods of tuples, which only read their fields, do not count."""
+    import sklearn_cvb
+
+    folder = str(Path(sklearn_cvb.__file__).parent)
+    model = getattr(sklearn_cvb, situation.estimator)(**situation.settings)
+    found = {}
+
+    def note(frame, event, argument):
+        path = frame.f_code.co_filename
+        if event != "call" or not path.startswith(folder):
+            return
+        name = Path(path).relative_to(folder).as_posix()
+        if name not in NOT_COUNTED and not isinstance(frame.f_locals.get("self"), tuple):
+            # A dictionary for its order.
+            found.setdefault(_stage_of(frame, folder), {})[name] = None
+
+    sys.setprofile(note)
+    try:
+        model.fit(situation.X, situation.y)
+        model.labels_  # noqa: B018
+    finally:
+        sys.setprofile(None)
+    return {stage: list(names) for stage, names in found.items()}
+
+
+def all_visits():
+    """Files of every algorithm by stage."""
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    import sklearn_cvb.kernels
+
+    for module in walk_packages(sklearn_cvb.kernels.__path__, "sklearn_cvb.kernels."):
+        kernels = import_module(module.name)
+        if hasattr(kernels, "few"):
+            # It means something to the compiler alone.
+            kernels.few = int
+    from sklearn_cvb.situations import SITUATIONS
+
+    warnings.simplefilter("ignore")
+    return {
+        name: visits(SITUATIONS[estimator][title])
+        for name, (estimator, title) in ALGORITHMS.items()
+    }
+
+
+def n_files(stages):
+    """How many files a whole fit visits."""
+    return len(set().union(*stages.values()))
+
+
+def rows(found):
+    """The rows of the table, as they stand on the page."""
+    lines = []
+    for name, stages in found.items():
+        for stage in ("starts", "sweeps", "scores", "leaves"):
+            title = f" {name}: {n_files(stages)}" if stage == "starts" else ""
+            lines += [f"   * -{title}", f"     - {stage}"]
+            files = ", ".join(f"``{name}``" for name in stages[stage])
+            lines += wrap(files, 100, initial_indent="     - ", subsequent_indent="       ")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    found = all_visits()
+    print(rows(found) if "--page" in sys.argv else json.dumps(found))
