@@ -50,7 +50,7 @@ class BatchHMM(BaseHMM):
             start = self._starting_point(problem, prior, rng)
             weights = start.weights
             if weights is None:
-                assert start.posterior is not None
+                assert start.posterior is not None, "a start has weights or posteriors"
                 counts = starting.counts_from_marginals(problem, start.posterior)
             else:
                 found = expectation(weights, problem, forms_of(problem), self._n_threads())

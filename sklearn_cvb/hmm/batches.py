@@ -152,7 +152,7 @@ def _from_what_is_left(work: Pass) -> Pass:
 def _recover(steps: int, work: Pass, batches: Batched, b: int) -> None:
     """Infer a batch that was lost side by side, one sequence after the other."""
     some, n_states = batches.side_by_side, work.layout.n_states
-    assert some is not None
+    assert some is not None, "only batches side by side are lost as a whole"
     members = some.order[some.first[b] : some.first[b + 1]]
     sequences = work.layout.sequences
     n_each = n_states**2

@@ -117,7 +117,7 @@ class CVBState(NamedTuple):
     @property
     def units(self) -> Layout:
         """The layout, in what is done for sequences alone."""
-        assert self.layout is not None
+        assert self.layout is not None, "tokens are left out, not sequences"
         return self.layout
 
 

@@ -132,7 +132,7 @@ def first_slots(
     levels = rng.random(len(slots))
     weights = start.weights
     if weights is None:
-        assert start.posterior is not None
+        assert start.posterior is not None, "a start has weights or posteriors"
         if prior.start.min() > 0.0 and prior.transition.min() > 0.0:
             draw_tokens(lattice, start.posterior, levels, slots)
             return slots
@@ -273,7 +273,7 @@ def sweep_by_token(state: GibbsState, problem: Problem, prior, temperature, rng)
     Parameters and result as in `sweep_by_sequence`.
     """
     cells, lattice, scan = problem.cells, problem.lattice, state.scan
-    assert scan is not None
+    assert scan is not None, "made at the start of a fit by token"
     path = Path(lattice.state[state.slots], state.slots.copy())
     tally = tally_of(state.counts, prior, cells)
     races, chance = temperature != 1.0, np.empty(cells.n_states)

@@ -214,7 +214,7 @@ def _recover(steps: int, work: Pass, unit: int) -> None:
 
 def _log_settled(layout: Layout, shared: Shared, unit: int) -> float:
     """Summed log of the settled emissions of a listed unit, which stay counted."""
-    assert layout.settled is not None
+    assert layout.settled is not None, "units with lists have settled cells"
     lattice = layout.sequences.lattice
     tokens = slice(layout.sequences.begin[unit], layout.sequences.end[unit])
     cells = lattice.cell[lattice.first[tokens]][lattice.count[tokens] == 1]
@@ -239,7 +239,7 @@ def _buffers(layout: Layout) -> Work:
 
 def _list_buffers(layout: Layout) -> ListBuffers:
     """Buffers for any listed unit."""
-    assert layout.lists is not None
+    assert layout.lists is not None, "asked for units with lists only"
     entries = np.empty(int(np.diff(layout.lists.entry).max(initial=1)))
     block = np.empty(int(np.diff(layout.lists.pair).max(initial=1)))
     return ListBuffers(entries, np.empty_like(entries), block, np.empty((N_ROWS, layout.n_states)))

@@ -1,15 +1,18 @@
 """What all probabilistic grammars share: reading grammar and sentences, starting, what is left."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
-from sklearn_cvb.pcfg.concentrations import check_alpha, first_alpha
+from sklearn_cvb.corpus import Sequences
+from sklearn_cvb.fitting import Fit
+from sklearn_cvb.pcfg.concentrations import Alpha, check_alpha, first_alpha
 from sklearn_cvb.pcfg.forms import Problem, forms_of
 from sklearn_cvb.pcfg.grammar import Grammar, grammar_from
-from sklearn_cvb.pcfg.layout import layout_of, lexicon_for, words_of
+from sklearn_cvb.pcfg.layout import Layout, layout_of, lexicon_for, words_of
 from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean, uniform_weights
 from sklearn_cvb.pcfg.prediction import PredictionMixin, words_without_rule
 from sklearn_cvb.pcfg.rules import UNKNOWN
@@ -64,7 +67,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         "verbose": ["verbose"],
     }
 
-    def _problem(self, X, y):
+    def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the grammar, and lays it out."""
         sequences = self._sequences(X, reset=True)
         self.rules_, types = self._grammar_for(sequences)
@@ -86,7 +89,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         forms = forms_of(layout, lexicon, brackets)
         return Problem(corpus, sequences.tokens, layout, lexicon, brackets, *forms)
 
-    def _grammar_for(self, sequences):
+    def _grammar_for(self, sequences: Sequences) -> tuple[Grammar, list]:
         """The grammar and the vocabulary."""
         given = self.grammar
         if given is None:
@@ -101,14 +104,14 @@ class BasePCFG(PredictionMixin, BaseModel):
             words -= {UNKNOWN}
         return given, reading.sorted_types(words)
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
         check_alpha(self)
 
-    def _first_alpha(self, layout):
+    def _first_alpha(self, layout: Layout) -> Alpha:
         return first_alpha(self.alpha, self.alpha_prior, layout)
 
-    def _first_weights(self, problem, rng):
+    def _first_weights(self, problem: Problem, rng: np.random.Generator) -> np.ndarray:
         """Weights of the first E-step, as `init` says."""
         layout, init = problem.layout, self._where_to_start()
         if isinstance(init, str):
@@ -140,7 +143,7 @@ class BasePCFG(PredictionMixin, BaseModel):
                 )
         return posterior_mean(layout, draws, 0.0, uniform_weights(layout))
 
-    def _where_to_start(self):
+    def _where_to_start(self) -> Any:
         """`init`, or what stands for None."""
         if self.init is not None:
             return self.init
@@ -153,32 +156,36 @@ class BasePCFG(PredictionMixin, BaseModel):
         has_cycles = len(self._layout.rules.member) > 0
         return "trees" if self._layout.longest > 1 and not has_cycles else "uniform"
 
-    def _starts_differ(self):
+    def _starts_differ(self) -> bool:
         """Whether restarts differ: not when `init` fixes where they begin."""
         init = self._where_to_start()
         return isinstance(init, str) and init in _RANDOM_STARTS
 
-    def _weights(self, layout, counts, prior, kept):
+    def _weights(
+        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray
+    ) -> np.ndarray:
         """Weights of rules for sweeps and prediction: posterior means, unless VB differs."""
         return posterior_mean(layout, counts, prior, kept)
 
-    def _log_weights(self, layout, counts, prior, kept):
+    def _log_weights(
+        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray
+    ) -> np.ndarray:
         """Logs of `_weights`, safe from underflow."""
         return log_weights(self._weights(layout, counts, prior, kept))
 
-    def _objective(self, fit, problem):
+    def _objective(self, fit: Fit, problem: Problem) -> float:
         """What restarts are ranked by."""
         return fit.history[-1]
 
-    def _why_unexplained(self, problem, unexplained):
+    def _why_unexplained(self, problem: Problem, unexplained: np.ndarray) -> str:
         """The words that no rule has."""
         return words_without_rule(problem.layout, problem.corpus, unexplained)
 
-    def _final_counts(self, state):
+    def _final_counts(self, state: Any) -> np.ndarray:
         """The counts a fit leaves."""
         return state.counts
 
-    def _fitted(self, fits, problem):
+    def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
         """All fitted attributes, from the best restart."""
         best, record = self._fit_record(fits)
         state = best.state
@@ -197,11 +204,11 @@ class BasePCFG(PredictionMixin, BaseModel):
             **self._fitted_by_algorithm(best, problem),
         }
 
-    def _fitted_by_algorithm(self, best, problem):
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _resumable(self, problem):
+    def _resumable(self, problem: Problem) -> Any:
         """The state to go on from, with `warm_start` and the same sentences."""
         resume = getattr(self, "_resume", None) if self.warm_start else None
         if resume is None:
@@ -215,14 +222,14 @@ class BasePCFG(PredictionMixin, BaseModel):
         )
         return self._with_parameters_of_now(best.state, problem) if same else None
 
-    def _with_parameters_of_now(self, state, problem):
+    def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
         """A state under the prior that is asked for now; what is learned goes on from its value."""
         alpha = self._first_alpha(problem.layout)
         if alpha.learned:
             alpha = alpha._replace(cells=state.alpha.cells)
         return state._replace(alpha=alpha, prior=alpha.cells)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         return tags

@@ -1,13 +1,15 @@
 """Batch algorithms: all expected counts under the current weights, then new weights (EM, VB)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
-from sklearn_cvb.pcfg.forms import expectation, heaviest_trees
+from sklearn_cvb.pcfg.forms import Problem, expectation, heaviest_trees
+from sklearn_cvb.pcfg.layout import Layout
 from sklearn_cvb.pcfg.parameters import posterior_mean
 
 
@@ -25,7 +27,7 @@ class BatchState(NamedTuple):
 class BatchPCFG(BasePCFG):
     """Start and sweep of the algorithms that update all counts at once."""
 
-    def _start(self, problem, rng):
+    def _start(self, problem: Problem, rng: np.random.Generator) -> BatchState:
         """First counts: of one E-step under the first weights."""
         alpha = self._first_alpha(problem.layout)
         weights = self._first_weights(problem, rng)
@@ -37,7 +39,7 @@ class BatchPCFG(BasePCFG):
             weights = posterior_mean(problem.layout, weights, 0.0, weights)
         return BatchState(counts, alpha, alpha.cells, weights, unexplained, 0)
 
-    def _sweep(self, state, problem, rng):
+    def _sweep(self, state: Any, problem: Problem, rng: np.random.Generator) -> tuple[Any, float]:
         """M-step, then E-step; the value is the objective of the weights just used."""
         layout = problem.layout
         alpha = learn(state.alpha, layout, state.counts, state.n_sweeps, dirichlet.ascend)
@@ -55,11 +57,13 @@ class BatchPCFG(BasePCFG):
         )
         return following, float(value)
 
-    def _penalty(self, layout, counts, prior, weights):
+    def _penalty(
+        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray
+    ) -> float:
         """What the objective subtracts from log Z (nats)."""
         raise NotImplementedError
 
-    def _label_trees(self, state, problem):
+    def _label_trees(self, state: Any, problem: Problem) -> Trees:
         """Trees of the training sentences: Viterbi under the weights of the final counts."""
         logs = self._log_weights(problem.layout, state.counts, state.prior, state.weights)
         return heaviest_trees(logs, problem)

@@ -1,11 +1,13 @@
 """The Dirichlet prior of rules: one concentration, one per symbol or rule, or learned."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
+from sklearn_cvb.pcfg.layout import Layout
 from sklearn_cvb.validation import InvalidParameterError, check_gamma_prior
 
 
@@ -25,17 +27,17 @@ class Alpha(NamedTuple):
     learned: bool
     gamma: tuple
 
-    def public(self):
+    def public(self) -> float | np.ndarray:
         """The one value, or one per rule."""
         same = self.cells.min() == self.cells.max()
         return float(self.cells[0]) if same else self.cells
 
-    def log_density(self):
+    def log_density(self) -> float:
         """Log density of the learned concentration under its prior (nats)."""
         return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.learned else 0.0
 
 
-def check_alpha(estimator):
+def check_alpha(estimator: Any) -> None:
     """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
     alpha, layout = estimator.alpha, estimator._layout
     check_gamma_prior("alpha_prior", estimator.alpha_prior)
@@ -48,24 +50,23 @@ def check_alpha(estimator):
                 f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
                 f"{foreign[:5]} are no symbols"
             )
-        values = list(alpha.values())
+        values = np.array(list(alpha.values()), dtype=np.float64)
     elif isinstance(alpha, str) or np.ndim(alpha) == 0:
         return
     else:
-        values = alpha
         if np.shape(alpha) != layout.lhs.shape:
             raise InvalidParameterError(
                 f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
                 f"shape {np.shape(alpha)}"
             )
-    values = np.asarray(values, dtype=np.float64)
+        values = np.asarray(alpha, dtype=np.float64)
     positive = values >= 0 if estimator._zero_alpha else values > 0
     if not (positive & np.isfinite(values)).all():
         least = "at least 0" if estimator._zero_alpha else "positive"
         raise InvalidParameterError(f"all values of alpha must be finite and {least}")
 
 
-def first_alpha(alpha, gamma, layout):
+def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha:
     """The concentrations of the first sweep; "auto" marks one to learn."""
     learned = isinstance(alpha, str)
     if isinstance(alpha, dict):
@@ -77,7 +78,14 @@ def first_alpha(alpha, gamma, layout):
     return Alpha(cells, learned, tuple(gamma))
 
 
-def learn(alpha, layout, counts, n_sweeps, step, presence=None):
+def learn(
+    alpha: Alpha,
+    layout: Layout,
+    counts: np.ndarray,
+    n_sweeps: int,
+    step: Callable,
+    presence: Callable | None = None,
+) -> Alpha:
     """One step for a learned concentration; none in the warm-up.
 
     Parameters

@@ -1,14 +1,20 @@
 """Collapsed variational Bayes for probabilistic context-free grammars (Wang and Blunsom 2013)."""
 
 import warnings
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.fitting import Fit
+from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
+from sklearn_cvb.pcfg.forms import Problem
 from sklearn_cvb.pcfg.shares import counts_of, first_shares, left_out_trees, presence
 from sklearn_cvb.pcfg.sweeps import leave_out_sweep, tally_of
 
@@ -147,23 +153,23 @@ class CVBPCFG(BasePCFG):
 
     def __init__(
         self,
-        grammar=None,
+        grammar: Any = None,
         *,
-        n_components=2,
-        alpha=0.1,
-        alpha_prior=(1.0, 1.0),
-        n_init=1,
-        max_iter=100,
-        tol=1e-4,
-        init=None,
-        handle_unknown="smooth",
-        vocabulary=None,
-        supervision="y",
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        n_components: int = 2,
+        alpha: float | str | dict | ArrayLike = 0.1,
+        alpha_prior: tuple[float, float] = (1.0, 1.0),
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        supervision: str = "y",
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.grammar = grammar
         self.n_components = n_components
         self.alpha = alpha
@@ -180,7 +186,7 @@ class CVBPCFG(BasePCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _start(self, problem, rng):
+    def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
         """Expected counts of every sentence under the first weights."""
         _warn_of_giants(problem)
         alpha = self._first_alpha(problem.layout)
@@ -189,7 +195,9 @@ class CVBPCFG(BasePCFG):
         counts = counts_of(shares, problem)
         return CVBState(counts, alpha, alpha.cells, None, unexplained, 0, shares)
 
-    def _sweep(self, state, problem, rng):
+    def _sweep(
+        self, state: CVBState, problem: Problem, rng: np.random.Generator
+    ) -> tuple[CVBState, float]:
         alpha = learn(
             state.alpha,
             problem.layout,
@@ -212,23 +220,23 @@ class CVBPCFG(BasePCFG):
         )
         return following, float(log_z[explained].sum() / problem.corpus.n_observed)
 
-    def _objective(self, fit, problem):
+    def _objective(self, fit: Fit, problem: Problem) -> float:
         """The leave-one-out score, in a pass of its own with all counts frozen."""
         state = fit.state
         tally = tally_of(problem.layout, state.counts, state.prior)
         log_z = leave_out_sweep(problem, tally, state.shares, True)[1]
         return float(log_z[np.isfinite(log_z)].sum() / problem.corpus.n_observed)
 
-    def _label_trees(self, state, problem):
+    def _label_trees(self, state: CVBState, problem: Problem) -> Trees:
         """Each sentence's Viterbi tree under the weights of its last Q(t_i)."""
         tally = tally_of(problem.layout, state.counts, state.prior)
         return left_out_trees(state.shares, tally, problem)
 
-    def _fitted_by_algorithm(self, best, problem):
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"loo_score_": best.objective}
 
 
-def _warn_of_giants(problem):
+def _warn_of_giants(problem: Problem) -> None:
     """Warn where leaving out a sentence leaves little to learn from."""
     lengths = np.diff(problem.corpus.starts)
     longest = int(lengths.argmax())

@@ -1,15 +1,20 @@
 """EM for probabilistic context-free grammars: inside-outside, Wang and Blunsom (2013)."""
 
+from collections.abc import Collection
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.fitting import Fit, Schedule
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.batch import BatchPCFG
 from sklearn_cvb.pcfg.concentrations import Alpha
-from sklearn_cvb.pcfg.forms import expectation
+from sklearn_cvb.pcfg.forms import Problem, expectation
+from sklearn_cvb.pcfg.layout import Layout
 from sklearn_cvb.pcfg.parameters import posterior_mean
 from sklearn_cvb.pcfg.sweeps import stepwise_sweep, tally_of
 from sklearn_cvb.validation import Interval, StrOptions
@@ -175,25 +180,25 @@ class EMPCFG(BatchPCFG):
 
     def __init__(
         self,
-        grammar=None,
+        grammar: Any = None,
         *,
-        n_components=2,
-        alpha=0.0,
-        update="batch",
-        batch_size=1,
-        step_power=0.7,
-        n_init=1,
-        max_iter=100,
-        tol=1e-4,
-        init=None,
-        handle_unknown="smooth",
-        vocabulary=None,
-        supervision="y",
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        n_components: int = 2,
+        alpha: float | dict | ArrayLike = 0.0,
+        update: str = "batch",
+        batch_size: int = 1,
+        step_power: float = 0.7,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        supervision: str = "y",
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.grammar = grammar
         self.n_components = n_components
         self.alpha = alpha
@@ -212,20 +217,22 @@ class EMPCFG(BatchPCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _penalty(self, layout, counts, prior, weights):
+    def _penalty(
+        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray
+    ) -> float:
         """Minus the log prior in the softmax basis: the sum of alpha log theta."""
         return -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
 
-    def _schedule(self, problem):
+    def _schedule(self, problem: Problem) -> Schedule:
         schedule = super()._schedule(problem)
         return schedule if self.update == "batch" else schedule._replace(patience=2)
 
-    def _sweep(self, state, problem, rng):
+    def _sweep(self, state: Any, problem: Problem, rng: np.random.Generator) -> tuple[Any, float]:
         if self.update == "batch":
             return super()._sweep(state, problem, rng)
         if not isinstance(state, StepwiseState):
             # The order of each sweep is a matter of this seed, so that a fit can be gone on with.
-            state = StepwiseState(*state, 0, int(rng.integers(2**63)))
+            state = StepwiseState(**state._asdict(), n_steps=0, seed=int(rng.integers(2**63)))
         layout = problem.layout
         tally = tally_of(layout, state.counts, state.prior, state.weights)
         batches = self.batch_size, float(self.step_power), state.n_steps
@@ -242,7 +249,7 @@ class EMPCFG(BatchPCFG):
         value = log_z[np.isfinite(log_z)].sum()
         return following, float(value - self._penalty(layout, counts, state.prior, weights))
 
-    def _objective(self, fit, problem):
+    def _objective(self, fit: Fit, problem: Problem) -> float:
         """The last sweep's; stepwise EM has moved on since, so that another E-step is due."""
         if self.update == "batch":
             return super()._objective(fit, problem)
@@ -253,7 +260,7 @@ class EMPCFG(BatchPCFG):
         return float(value - self._penalty(layout, state.counts, state.prior, weights))
 
 
-def _order_of(state, problem):
+def _order_of(state: StepwiseState, problem: Problem) -> np.ndarray:
     """The sentences that have a tree, in the order of the next sweep: the same for a seed."""
     explained = np.setdiff1d(problem.sentences, state.unexplained)
     rng = np.random.Generator(np.random.PCG64([state.seed, state.n_sweeps]))

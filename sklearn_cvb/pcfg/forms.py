@@ -149,9 +149,13 @@ def expectation(
     return cells_of(form.listed, len(theta)), log_z
 
 
-def _forest_expectation(theta, problem, with_counts):
+def _forest_expectation(
+    theta: np.ndarray, problem: Problem, with_counts: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """The same by a forest."""
     forest, form = problem.forest, form_for(problem)
+    assert forest is not None, "asked for by a forest only"
+    assert form.work is not None, "a forest has buffers"
     weights = np.append(theta, 1.0)[forest.cell]
     counts, log_z = np.empty_like(weights), np.empty(problem.corpus.n_sequences)
     expected_forest_counts(forest, weights, form.work, counts, log_z, with_counts)

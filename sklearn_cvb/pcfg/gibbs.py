@@ -1,8 +1,16 @@
 """Gibbs sampling of probabilities and trees by turns (Johnson et al. 2007)."""
 
-import numpy as np
+from collections.abc import Collection
+from typing import Any
 
-from sklearn_cvb.pcfg.samplers import SamplingPCFG
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.pcfg.forms import Problem
+from sklearn_cvb.pcfg.layout import Layout
+from sklearn_cvb.pcfg.samplers import SamplerState, SamplingPCFG
 from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
 
 
@@ -119,25 +127,25 @@ class GibbsPCFG(SamplingPCFG):
 
     def __init__(
         self,
-        grammar=None,
+        grammar: Any = None,
         *,
-        n_components=2,
-        alpha=0.1,
-        alpha_prior=(1.0, 1.0),
-        n_burn_in=None,
-        thin=10,
-        n_init=1,
-        max_iter=1000,
-        tol=1e-4,
-        init=None,
-        handle_unknown="smooth",
-        vocabulary=None,
-        supervision="y",
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        n_components: int = 2,
+        alpha: float | str | dict | ArrayLike = 0.1,
+        alpha_prior: tuple[float, float] = (1.0, 1.0),
+        n_burn_in: int | None = None,
+        thin: int = 10,
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        supervision: str = "y",
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.grammar = grammar
         self.n_components = n_components
         self.alpha = alpha
@@ -156,12 +164,14 @@ class GibbsPCFG(SamplingPCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _resampled(self, state, problem, temperature, rng):
+    def _resampled(
+        self, state: SamplerState, problem: Problem, temperature: float, rng: np.random.Generator
+    ) -> tuple[Trees, np.ndarray]:
         theta = dirichlet_draw(state.counts + state.prior, problem.layout, rng)
         return draw_sweep(problem, frozen_tally(problem.layout, theta), rng)[0], np.zeros(2)
 
 
-def dirichlet_draw(cells, layout, rng):
+def dirichlet_draw(cells: np.ndarray, layout: Layout, rng: np.random.Generator) -> np.ndarray:
     """Probabilities of rules from each symbol's Dirichlet, also where its cells are tiny.
 
     log Gamma(a) is drawn as log Gamma(a + 1) + log(U) / a, which does not underflow.

@@ -1,9 +1,12 @@
 """Grammars as users write them: from text, NLTK, a treebank, or all rules over a vocabulary."""
 
 import re
+from collections.abc import Iterable, Sequence
 from itertools import product
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_cvb.pcfg.rules import (
     Rule,
@@ -57,10 +60,16 @@ class Grammar:
         S -> 'b' 'c'
     """
 
-    def __init__(self, symbols, start, rules, probabilities=None):
+    def __init__(
+        self,
+        symbols: Sequence,
+        start: int,
+        rules: Sequence[Rule],
+        probabilities: ArrayLike | None = None,
+    ) -> None:
         self.symbols = tuple(symbols)
         self.start = int(start)
-        merged = {}
+        merged: dict[Rule, int] = {}
         for rule in rules:
             merged.setdefault(rule, len(merged))
         self.rules = list(merged)
@@ -69,14 +78,14 @@ class Grammar:
             cells = [merged[rule] for rule in rules]
             self.probabilities = np.bincount(cells, probabilities, len(merged))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"Grammar(start={self.symbols[self.start]!r}, {len(self.symbols)} symbols, "
             f"{len(self.rules)} rules)"
         )
 
     @classmethod
-    def from_text(cls, text, start=None):
+    def from_text(cls, text: str, start: str | None = None) -> Self:
         """Read a grammar in NLTK's notation.
 
         Parameters
@@ -98,7 +107,7 @@ class Grammar:
         return cls.from_nltk(grammar, start)
 
     @classmethod
-    def from_nltk(cls, grammar, start=None):
+    def from_nltk(cls, grammar: Any, start: Any = None) -> Self:
         """Convert an ``nltk.CFG`` or ``nltk.PCFG``.
 
         Parameters
@@ -130,7 +139,7 @@ class Grammar:
         return cls(*number(productions, start), probabilities)
 
     @classmethod
-    def from_trees(cls, trees, start=None):
+    def from_trees(cls, trees: Iterable, start: Any = None) -> Self:
         """Read a grammar off trees; its probabilities are relative frequencies.
 
         Parameters
@@ -165,14 +174,14 @@ class Grammar:
         if start is None:
             start = next(iter(roots)) if len(roots) == 1 else "TOP"
         counts = counted_rules(trees, start)
-        totals = {}
+        totals: dict[Any, int] = {}
         for (left, _), count in counts.items():
             totals[left] = totals.get(left, 0) + count
         probabilities = [count / totals[left] for (left, _), count in counts.items()]
         return cls(*number(list(counts), start), probabilities)
 
     @classmethod
-    def full(cls, n_components, vocabulary):
+    def full(cls, n_components: int, vocabulary: Iterable) -> Self:
         """All rules A -> B C and A -> word: nothing is known but the number of symbols.
 
         Parameters
@@ -195,7 +204,9 @@ class Grammar:
         ]
         return cls(symbols, 0, rules)
 
-    def with_substrings(self, symbols, X, longest=None):
+    def with_substrings(
+        self, symbols: Iterable, X: Iterable, longest: int | None = None
+    ) -> "Grammar":
         """Let some symbols derive any piece of the given sequences.
 
         Parameters
@@ -226,7 +237,7 @@ class Grammar:
         added = [Rule(numbers[label], (piece,)) for label in symbols for piece in pieces]
         return Grammar(self.symbols, self.start, self.rules + added)
 
-    def check(self):
+    def check(self) -> Self:
         """Raise if the grammar is of no use; `fit` calls this.
 
         Returns
@@ -261,7 +272,7 @@ class Grammar:
         refuse(endless, labels, "derive no words: their rules go on for ever")
         return self
 
-    def to_nltk(self, probabilities=None):
+    def to_nltk(self, probabilities: ArrayLike | None = None) -> Any:
         """Convert to NLTK.
 
         Parameters
@@ -283,12 +294,12 @@ class Grammar:
             return nltk.CFG(left[self.start], [nltk.Production(*side) for side in sides])
         productions = [
             nltk.ProbabilisticProduction(*side, prob=float(probability))
-            for side, probability in zip(sides, probabilities, strict=True)
+            for side, probability in zip(sides, np.asarray(probabilities), strict=True)
         ]
         return nltk.PCFG(left[self.start], productions)
 
 
-def grammar_from(given):
+def grammar_from(given: Any) -> Grammar:
     """A grammar in any form: text, nltk.CFG, nltk.PCFG, `Grammar`, or a list of trees."""
     if isinstance(given, Grammar):
         return given

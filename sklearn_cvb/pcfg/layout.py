@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.tree.arrays import Lexicon, Rules, rules_of
 from sklearn_cvb.pcfg.grammar import Grammar
 from sklearn_cvb.pcfg.rules import UNKNOWN, Words
@@ -47,7 +48,7 @@ class Layout(NamedTuple):
     longest: int
 
     @property
-    def unknown_cells(self):
+    def unknown_cells(self) -> np.ndarray:
         """Cells of the rules that derive an unknown word."""
         cells = self.cell[self.first[self.n_words] : self.first[self.n_words + 1]]
         return cells[cells >= 0]
@@ -56,14 +57,16 @@ class Layout(NamedTuple):
 class _Binarised:
     """Rules in two-symbol steps to the right; helpers with the same right-hand side are shared."""
 
-    def __init__(self, grammar):
-        self.binary, self.unary, self.lexical = [], [], []
-        self.helpers = {}
+    def __init__(self, grammar: Grammar) -> None:
+        self.binary: list[tuple[int, int, int, int]] = []
+        self.unary: list[tuple[int, int, int]] = []
+        self.lexical: list[tuple[int, Words, int]] = []
+        self.helpers: dict[tuple, int] = {}
         self.n_symbols = len(grammar.symbols)
         for cell, (parent, right) in enumerate(grammar.rules):
             self.add(parent, right, cell)
 
-    def add(self, parent, right, cell):
+    def add(self, parent: int, right: tuple, cell: int) -> None:
         if len(right) == 1:
             (item,) = right
             if isinstance(item, Words):
@@ -73,7 +76,7 @@ class _Binarised:
         else:
             self.binary.append((parent, self.symbol(right[:1]), self.symbol(right[1:]), cell))
 
-    def symbol(self, right):
+    def symbol(self, right: tuple) -> int:
         """The symbol that derives this part of a right-hand side and nothing else."""
         if len(right) == 1 and not isinstance(right[0], Words):
             return right[0]
@@ -84,7 +87,7 @@ class _Binarised:
         return self.helpers[right]
 
 
-def words_of(grammar):
+def words_of(grammar: Grammar) -> set:
     """All words of a grammar's terminals."""
     return {
         word
@@ -95,7 +98,7 @@ def words_of(grammar):
     }
 
 
-def layout_of(grammar, index):
+def layout_of(grammar: Grammar, index: dict) -> Layout:
     """Lay out a grammar.
 
     Parameters
@@ -110,7 +113,8 @@ def layout_of(grammar, index):
     """
     parts, n_words = _Binarised(grammar), len(index)
     codes = index if UNKNOWN in index else {**index, UNKNOWN: n_words}
-    several, terminals = {}, []
+    several: dict[tuple, int] = {}
+    terminals = []
     for symbol, words, cell in parts.lexical:
         key = tuple(map(codes.__getitem__, words))
         text = key[0] if len(key) == 1 else several.setdefault(key, n_words + 1 + len(several))
@@ -131,7 +135,7 @@ def layout_of(grammar, index):
     )
 
 
-def lexicon_for(layout, corpus):
+def lexicon_for(layout: Layout, corpus: Corpus) -> Lexicon:
     """Occurrences of the grammar's terminals in a corpus.
 
     Parameters
@@ -169,7 +173,7 @@ def lexicon_for(layout, corpus):
     )
 
 
-def _several(layout, codes, starts):
+def _several(layout: Layout, codes: list[int], starts: list[int]) -> list[tuple[int, int, int]]:
     """Texts of several words: first token, last token plus 1, number."""
     longest, number = layout.longest, layout.several.get
     return [

@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma
 
+from sklearn_cvb.annotations import Numbers
 from sklearn_cvb.dirichlet import exp_digamma
 from sklearn_cvb.kernels.tree.listed import Listed
 from sklearn_cvb.kernels.tree.unary_rules import chain_work_for, fill_closure
+from sklearn_cvb.pcfg.layout import Layout
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_RATIO = 1e-280
@@ -26,18 +28,22 @@ class PCFGCounts(NamedTuple):
     rule: np.ndarray
 
 
-def totals_of(layout, cells):
+def totals_of(layout: Layout, cells: np.ndarray) -> np.ndarray:
     """Sums over the rules of each left-hand side."""
     return np.bincount(layout.lhs, cells, layout.n_lhs)
 
 
-def posterior_mean(layout, counts, prior, kept):
+def posterior_mean(
+    layout: Layout, counts: np.ndarray, prior: Numbers, kept: np.ndarray | None
+) -> np.ndarray:
     """(C + alpha) / (sum of the left-hand side); a symbol without count and prior keeps its values.
 
     Parameters
     ----------
     layout : Layout
-    counts, prior, kept : ndarray of shape (n_rules,)
+    counts, prior : ndarray of shape (n_rules,)
+    kept : ndarray of shape (n_rules,) or None
+        None where every symbol has count or prior.
 
     Returns
     -------
@@ -47,10 +53,11 @@ def posterior_mean(layout, counts, prior, kept):
     totals = totals_of(layout, cells)[layout.lhs]
     if totals.all():
         return cells / totals
+    assert kept is not None, "without kept values every symbol has count or prior"
     return np.where(totals > 0, cells / np.where(totals > 0, totals, 1.0), kept)
 
 
-def exp_expected_log(layout, counts, prior):
+def exp_expected_log(layout: Layout, counts: np.ndarray, prior: Numbers) -> np.ndarray:
     """exp(E[log theta]) under the Dirichlet posterior (Wang and Blunsom 2013, section 2.2)."""
     cells = counts + prior
     below = exp_digamma(totals_of(layout, cells))
@@ -59,24 +66,24 @@ def exp_expected_log(layout, counts, prior):
     return np.exp(expected_log(layout, counts, prior))
 
 
-def expected_log(layout, counts, prior):
+def expected_log(layout: Layout, counts: np.ndarray, prior: Numbers) -> np.ndarray:
     """E[log theta] under the Dirichlet posterior, without underflow."""
     cells = counts + prior
     return digamma(cells) - digamma(totals_of(layout, cells))[layout.lhs]
 
 
-def uniform_weights(layout):
+def uniform_weights(layout: Layout) -> np.ndarray:
     """Equal weights for all rules of a left-hand side."""
     return 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
 
 
-def log_weights(weights):
+def log_weights(weights: np.ndarray) -> np.ndarray:
     """Elementwise logs; log 0 is -inf."""
     with np.errstate(divide="ignore"):
         return np.log(weights)
 
 
-def _gathered(values, cells, one):
+def _gathered(values: np.ndarray, cells: np.ndarray, one: float) -> np.ndarray:
     """Values of cells; rules of helper symbols have weight 1."""
     found = values[cells]
     found[cells < 0] = one

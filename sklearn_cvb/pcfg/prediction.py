@@ -1,37 +1,46 @@
 """Reading a fitted grammar: trees, span posteriors, likelihoods, samples."""
 
 import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.kernels.tree.arrays import brackets_of
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.corpus import Corpus, Sequences
+from sklearn_cvb.kernels.tree.arrays import Trees, brackets_of
 from sklearn_cvb.pcfg.forms import Problem, expectation, forms_of, heaviest_trees
-from sklearn_cvb.pcfg.layout import lexicon_for
+from sklearn_cvb.pcfg.layout import Layout, lexicon_for
 from sklearn_cvb.pcfg.parameters import posterior_mean
 from sklearn_cvb.pcfg.sampling import object_array, sample_trees
 from sklearn_cvb.pcfg.spans import k_best, span_tables
 from sklearn_cvb.pcfg.trees import sentences_of, to_charts, to_nltk
 
+if TYPE_CHECKING:
+    from sklearn_cvb.base import BaseModel as _Model
+else:
+    _Model = object
 
-class PredictionMixin:
+
+class PredictionMixin(_Model):
     """Prediction, scoring and sampling from posterior counts, whichever algorithm left them."""
 
     @property
-    def rule_probabilities_(self):
+    def rule_probabilities_(self) -> np.ndarray:
         """Posterior mean of each rule's probability, shape (n_rules,), ordered as ``rules_``."""
         check_is_fitted(self)
         return self._mean_weights()
 
     @property
-    def grammar_(self):
+    def grammar_(self) -> Any:
         """The learned grammar as an nltk.PCFG: posterior means."""
         probabilities = self.rule_probabilities_
         return self.rules_.to_nltk(probabilities)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """The most probable tree of each sentence.
 
         Parameters
@@ -49,7 +58,7 @@ class PredictionMixin:
         corpus, words = self._encoded_words(X)
         return self._arranged_trees(corpus, words, self._parsed(corpus))
 
-    def parse(self, X, n_best=None):
+    def parse(self, X: Any, n_best: int | None = None) -> np.ndarray:
         """The most probable trees of each sentence as nltk.Tree, whatever the form of X.
 
         Parameters
@@ -74,7 +83,7 @@ class PredictionMixin:
         problem, logs = _as_lists(self._layout, corpus, words), self._predicting_weights()[1]
         return object_array(k_best(problem, logs, n_best))
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Expected number of constituents of each label over each span.
 
         Without cycles of unary rules this is the probability that the span has the label.
@@ -103,7 +112,9 @@ class PredictionMixin:
             whole[: len(table), : len(table) + 1] = table
         return stacked
 
-    def sample(self, n_samples=1, longest=100, random_state=None):
+    def sample(
+        self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Draw sentences and their trees from the grammar with posterior-mean probabilities.
 
         Parameters
@@ -129,7 +140,7 @@ class PredictionMixin:
 
     # Reading X
 
-    def _encode(self, sequences):
+    def _encode(self, sequences: Sequences) -> Corpus:
         """Encode sentences; missing tokens are refused."""
         corpus = reading.encode(sequences, self._index)
         missing = np.flatnonzero(corpus.tokens == -1)
@@ -141,7 +152,7 @@ class PredictionMixin:
         self._check_unknown(corpus, sequences)
         return corpus
 
-    def _encoded_words(self, X):
+    def _encoded_words(self, X: Any) -> tuple[Corpus, list]:
         """The corpus and its tokens."""
         check_is_fitted(self)
         sequences = self._sequences(X, reset=False)
@@ -149,7 +160,7 @@ class PredictionMixin:
 
     # Weights
 
-    def _complete_counts(self):
+    def _complete_counts(self) -> np.ndarray:
         """Counts; unknown words get the mean count of words seen once ("rare")."""
         check_is_fitted(self)
         counts = self.counts_.rule
@@ -158,7 +169,7 @@ class PredictionMixin:
             np.add.at(counts, self._layout.unknown_cells, self._rare)
         return counts
 
-    def _rare_counts(self, counts, problem):
+    def _rare_counts(self, counts: np.ndarray, problem: Problem) -> np.ndarray | None:
         """Mean expected count of words seen once, by unknown cell; None where nothing is to add."""
         layout, corpus = problem.layout, problem.corpus
         cells = layout.unknown_cells
@@ -172,11 +183,11 @@ class PredictionMixin:
         total = np.bincount(layout.symbol[here], counts[layout.cell[here]], layout.n_lhs)
         return total[layout.lhs[cells]] / len(once)
 
-    def _mean_weights(self):
+    def _mean_weights(self) -> np.ndarray:
         """Posterior-mean weights of rules."""
         return posterior_mean(self._layout, self._complete_counts(), self._prior, self._kept)
 
-    def _predicting_weights(self):
+    def _predicting_weights(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights of `predict` and `predict_proba` and their logs.
 
         Unknown words that no rule gives weight are derived by all rules for unknown words alike.
@@ -192,7 +203,7 @@ class PredictionMixin:
 
     # Running the kernels
 
-    def _parsed(self, corpus):
+    def _parsed(self, corpus: Corpus) -> Trees:
         """The heaviest derivations."""
         trees = heaviest_trees(self._predicting_weights()[1], _unseen(self._layout, corpus))
         unexplained = np.flatnonzero(np.diff(trees.starts) == 0)
@@ -200,47 +211,49 @@ class PredictionMixin:
         _warn_unexplained(self._layout, corpus, unexplained, instead)
         return trees
 
-    def _log_likelihoods(self, X):
+    def _log_likelihoods(self, X: Any) -> tuple[np.ndarray, int]:
         corpus, _ = self._encoded_words(X)
         log_z = expectation(self._mean_weights(), _unseen(self._layout, corpus), with_counts=False)[
             1
         ]
         return log_z, corpus.n_observed
 
-    def _arranged_trees(self, corpus, words, trees):
+    def _arranged_trees(self, corpus: Corpus, words: list, trees: Trees) -> np.ndarray:
         """Derivations in the form that `predict` gives."""
         if corpus.width is not None:
             return to_charts(self._layout, trees, corpus)
         return object_array(to_nltk(self._layout, trees, sentences_of(corpus, words)))
 
 
-def _as_lists(layout, corpus, words):
+def _as_lists(layout: Layout, corpus: Corpus, words: list) -> Problem:
     """Sentences to be inferred by lists of rules."""
     lexicon, brackets = lexicon_for(layout, corpus), brackets_of(corpus.n_sequences)
     return Problem(corpus, words, layout, lexicon, brackets, None, None)
 
 
-def _unseen(layout, corpus):
+def _unseen(layout: Layout, corpus: Corpus) -> Problem:
     """Sentences to be inferred by the form that suits them."""
-    problem = _as_lists(layout, corpus, None)
+    problem = _as_lists(layout, corpus, [])
     dense, forest = forms_of(layout, problem.lexicon, problem.brackets, once=True)
     return problem._replace(dense=dense, forest=forest)
 
 
-def words_without_rule(layout, corpus, sentences):
+def words_without_rule(layout: Layout, corpus: Corpus, sentences: Iterable) -> str:
     """What a message says of words in these sentences that no rule derives; empty without any."""
     if len(layout.unknown_cells) or not corpus.unknown:
         return ""
     codes = [corpus.tokens[corpus.starts[i] : corpus.starts[i + 1]] for i in sentences]
-    codes = np.unique(np.concatenate([*codes, np.empty(0, np.intp)]))
+    used = np.unique(np.concatenate([*codes, np.empty(0, np.intp)])).tolist()
     n = layout.n_words
-    words = [corpus.unknown[code - n] for code in codes.tolist() if code >= n]
+    words = [corpus.unknown[code - n] for code in used if code >= n]
     if not words:
         return ""
     return f"; no rule has the words {words[:5]} ({len(words)} in all)"
 
 
-def _warn_unexplained(layout, corpus, unexplained, instead):
+def _warn_unexplained(
+    layout: Layout, corpus: Corpus, unexplained: Sequence | np.ndarray, instead: str
+) -> None:
     if len(unexplained):
         warnings.warn(
             f"no tree derives sentences {list(map(int, unexplained[:5]))} ({len(unexplained)} in "

@@ -1,6 +1,7 @@
 """Rules as symbols and words, trees as rules, and what makes a grammar useless."""
 
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 # The terminal that stands for every word outside the vocabulary.
 UNKNOWN = "<unk>"
@@ -19,7 +20,7 @@ class Rule(NamedTuple):
     right: tuple
 
 
-def as_tree(tree, i=0):
+def as_tree(tree: Any, i: int = 0) -> Any:
     """An nltk.Tree, also from brackets; ValueError where a node has no children."""
     from nltk import Tree
 
@@ -33,9 +34,9 @@ def as_tree(tree, i=0):
     return tree
 
 
-def counted_rules(trees, start):
+def counted_rules(trees: Iterable, start: Any) -> dict[tuple, int]:
     """How often trees use each rule (label, ((is_symbol, item), ...)); roots hang below `start`."""
-    counts = {}
+    counts: dict[tuple, int] = {}
     for tree in trees:
         if tree.label() != start:
             key = (start, ((True, tree.label()),))
@@ -49,9 +50,9 @@ def counted_rules(trees, start):
     return counts
 
 
-def pieces_of(X, longest):
+def pieces_of(X: Iterable, longest: int | None) -> dict[Words, None]:
     """All distinct runs of at most `longest` words (None: any number), in order of appearance."""
-    pieces = {}
+    pieces: dict[Words, None] = {}
     for sequence in map(tuple, X):
         for begin in range(len(sequence)):
             stop = len(sequence) if longest is None else min(len(sequence), begin + longest)
@@ -60,9 +61,9 @@ def pieces_of(X, longest):
     return pieces
 
 
-def items_of(right, symbols):
+def items_of(right: tuple, symbols: Sequence) -> tuple:
     """A right-hand side with its symbols looked up and its words one by one."""
-    items = []
+    items: list = []
     for item in right:
         if isinstance(item, Words):
             items.extend(item)
@@ -71,7 +72,7 @@ def items_of(right, symbols):
     return tuple(items)
 
 
-def number(productions, start):
+def number(productions: list, start: Any) -> tuple[list, int, list[Rule]]:
     """Symbols, start and rules of (label, [(is_symbol, item), ...]) pairs; start comes first."""
     numbers = {start: 0}
     for left, _ in productions:
@@ -82,7 +83,7 @@ def number(productions, start):
                 numbers.setdefault(item, len(numbers))
     rules = []
     for left, right in productions:
-        items = []
+        items: list[int | Words] = []
         for is_symbol, item in right:
             if is_symbol:
                 items.append(numbers[item])
@@ -94,16 +95,16 @@ def number(productions, start):
     return list(numbers), 0, rules
 
 
-def refuse(symbols, labels, words):
+def refuse(symbols: set[int], labels: Sequence, words: str) -> None:
     """Raise if there are such symbols."""
     if symbols:
         names = [labels[symbol] for symbol in sorted(symbols)]
         raise ValueError(f"symbols {names[:5]} ({len(names)} in all) {words}")
 
 
-def reachable(start, rules):
+def reachable(start: int, rules: Iterable[Rule]) -> set[int]:
     """The symbols that occur in derivations from `start`."""
-    below = {}
+    below: dict[int, set[int]] = {}
     for rule in rules:
         symbols = [item for item in rule.right if not isinstance(item, Words)]
         if symbols:
@@ -116,13 +117,14 @@ def reachable(start, rules):
     return found
 
 
-def productive(rules):
+def productive(rules: Iterable[Rule]) -> set[int]:
     """The symbols that derive at least one sequence of words."""
-    needs = {}
+    needs: dict[int, set[frozenset[int]]] = {}
     for rule in rules:
         symbols = frozenset(item for item in rule.right if not isinstance(item, Words))
         needs.setdefault(rule.parent, set()).add(symbols)
-    found, before = set(), -1
+    found: set[int] = set()
+    before = -1
     while before < len(found):
         before = len(found)
         found |= {parent for parent, sides in needs.items() if any(side <= found for side in sides)}

@@ -1,14 +1,19 @@
 """Sentences drawn top-down from a grammar with probabilities."""
 
-import numpy as np
+from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_cvb.pcfg.grammar import Grammar
 from sklearn_cvb.pcfg.rules import Words
 
 # So many derivations in a row may be too long.
 _LARGEST_FAILURES = 1000
 
 
-def object_array(values):
+def object_array(values: Sequence) -> np.ndarray:
     """A 1-D object array of any values, lists and trees included."""
     array = np.empty(len(values), dtype=object)
     for i, value in enumerate(values):
@@ -16,7 +21,13 @@ def object_array(values):
     return array
 
 
-def sample_trees(grammar, probabilities, n_samples, longest, rng):
+def sample_trees(
+    grammar: Grammar,
+    probabilities: ArrayLike,
+    n_samples: int,
+    longest: int,
+    rng: np.random.RandomState,
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw trees of at most `longest` words.
 
     Parameters
@@ -47,7 +58,8 @@ def sample_trees(grammar, probabilities, n_samples, longest, rng):
     choices = np.split(order, np.searchsorted(parents[order], range(1, len(grammar.symbols))))
     levels = [np.cumsum(probabilities[rules]) for rules in choices]
     table = choices, levels
-    trees, failures = [], 0
+    trees: list = []
+    failures = 0
     while len(trees) < n_samples:
         tree = _drawn(grammar, table, longest, rng)
         if tree is not None:
@@ -63,7 +75,12 @@ def sample_trees(grammar, probabilities, n_samples, longest, rng):
     return object_array([tree.leaves() for tree in trees]), object_array(trees)
 
 
-def _drawn(grammar, table, longest, rng):
+def _drawn(
+    grammar: Grammar,
+    table: tuple[list[np.ndarray], list[np.ndarray]],
+    longest: int,
+    rng: np.random.RandomState,
+) -> Any:
     """One tree, None if it gets too long."""
     from nltk import Tree
 

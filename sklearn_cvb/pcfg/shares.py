@@ -34,7 +34,7 @@ def left_out_trees(shares: Shares, tally: Tally, problem: Problem) -> Trees:
     return joined(trees)
 
 
-def _left_out_logs(tally, shares, i, cells):
+def _left_out_logs(tally: Tally, shares: Shares, i: int, cells: np.ndarray) -> np.ndarray:
     """Logs of the posterior means of some rules given all sentences but one."""
     here = slice(shares.starts[i], shares.starts[i + 1])
     own, count = shares.cell[here], shares.count[here]
@@ -69,7 +69,9 @@ def presence(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def _present(places, sentence, count, n_places):
+def _present(
+    places: np.ndarray, sentence: np.ndarray, count: np.ndarray, n_places: int
+) -> np.ndarray:
     """1 - prod over sentences of (1 - min(1, expected count in the sentence))."""
     keys, inverse = np.unique(sentence * n_places + places, return_inverse=True)
     share = np.minimum(1.0, np.bincount(inverse, count, len(keys)))

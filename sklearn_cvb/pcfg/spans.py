@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_cvb.kernels.tree.forms import Form
 from sklearn_cvb.kernels.tree.k_best import k_best_trees
 from sklearn_cvb.kernels.tree.lists import Spans, expected_listed_counts, spans_of
 from sklearn_cvb.kernels.tree.lost_sentences import count_lost
@@ -10,11 +11,13 @@ from sklearn_cvb.pcfg.parameters import set_log_weights, set_weights
 from sklearn_cvb.pcfg.trees import sentences_of, to_nltk
 
 
-def span_posteriors(form, i: int) -> tuple[Spans | None, float]:
+def span_posteriors(form: Form, i: int) -> tuple[Spans | None, float]:
     """Posterior of all nodes of sentence `i`, by lists that have weights, and log p(words).
 
     None where it has no tree.
     """
+    assert form.listed is not None, "asked for by lists only"
+    assert form.chart is not None, "lists have a chart"
     log_z = np.empty(1)
     expected_listed_counts(form.listed, form.chart, np.array([i]), log_z, True)
     value = float(log_z[0])

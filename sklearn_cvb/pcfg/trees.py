@@ -1,10 +1,14 @@
 """Trees in and out: derivations to nltk.Tree or integer charts, known trees to brackets."""
 
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.kernels.tree.arrays import Trees, brackets_of
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.kernels.tree.arrays import Brackets, Trees, brackets_of
+from sklearn_cvb.pcfg.layout import Layout
 
 _FORM = (
     "y holds one nltk.Tree, bracketed string or list of spans (begin, end) or (begin, end, label) "
@@ -12,19 +16,19 @@ _FORM = (
 )
 
 
-def joined(parts):
+def joined(parts: list[Trees]) -> Trees:
     """Derivations of several calls, one after the other."""
     sizes = np.concatenate([np.diff(trees.starts) for trees in parts])
     fields = (np.concatenate(field) for field in zip(*(trees[1:] for trees in parts), strict=True))
     return Trees(np.concatenate([[0], np.cumsum(sizes)]), *fields)
 
 
-def sentences_of(corpus, words):
+def sentences_of(corpus: Corpus, words: list) -> list[list]:
     """The words of each sentence."""
     return [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
 
 
-def to_nltk(layout, trees, sentences):
+def to_nltk(layout: Layout, trees: Trees, sentences: Iterable) -> list:
     """Derivations as trees in the user's symbols; binarisation is undone.
 
     Parameters
@@ -46,7 +50,7 @@ def to_nltk(layout, trees, sentences):
     result = []
     for i, words in enumerate(sentences):
         steps = zip(*(field[starts[i] : starts[i + 1]] for field in fields), strict=True)
-        open_nodes = []
+        open_nodes: list[list] = []
         root = None
         for begin, end, symbol, n_children in steps:
             while open_nodes and open_nodes[-1][1] == 0:
@@ -60,6 +64,7 @@ def to_nltk(layout, trees, sentences):
                     above[0].append(node)
                 root = node if root is None else root
             else:
+                assert above is not None, "a helper symbol is no root"
                 node = above[0]  # a helper's children are its parent's
             if n_children:
                 open_nodes.append([node, n_children])
@@ -69,7 +74,7 @@ def to_nltk(layout, trees, sentences):
     return result
 
 
-def to_charts(layout, trees, corpus):
+def to_charts(layout: Layout, trees: Trees, corpus: Corpus) -> np.ndarray:
     """Derivations of a 2-D input as integer charts.
 
     Parameters
@@ -84,6 +89,7 @@ def to_charts(layout, trees, corpus):
         Cell [i, begin, end] is one more than the number of the label of words[begin:end] (the
         highest, where several), 0 where there is none.
     """
+    assert corpus.width is not None, "charts are for a 2-D X"
     charts = np.zeros((corpus.n_sequences, corpus.width, corpus.width + 1), np.int64)
     sentence = np.repeat(np.arange(corpus.n_sequences), np.diff(trees.starts))
     # Backwards, so that of a span's labels the first in pre-order is written last.
@@ -95,7 +101,9 @@ def to_charts(layout, trees, corpus):
     return charts
 
 
-def brackets_from(y, corpus, words, layout, numeric):
+def brackets_from(
+    y: Any, corpus: Corpus, words: list, layout: Layout | None, numeric: bool
+) -> Brackets:
     """Read what is known of trees.
 
     Parameters
@@ -134,7 +142,7 @@ def brackets_from(y, corpus, words, layout, numeric):
         )
     lengths = np.diff(corpus.starts).tolist()
     is_table = corpus.width is not None or (numeric and len(set(lengths)) == 1)
-    rows = []
+    rows: list[tuple] = []
     for i, known in enumerate(y):
         if known is None or (is_table and _is_label(known)):
             continue
@@ -151,7 +159,7 @@ def brackets_from(y, corpus, words, layout, numeric):
     return brackets_of(corpus.n_sequences, sentence, begin, end, _numbers(labels, sentence, layout))
 
 
-def _is_label(value):
+def _is_label(value: Any) -> bool:
     """Whether y holds class labels, one or several: they say nothing of trees."""
     if isinstance(value, str):
         return not value.lstrip().startswith("(")
@@ -162,7 +170,7 @@ def _is_label(value):
     return all(map(np.isscalar, value))
 
 
-def _spans(known, i, words):
+def _spans(known: Any, i: int, words: Sequence) -> list[tuple]:
     """Spans (begin, end, label or None) of a tree, brackets in a string, or a list of spans."""
     from nltk import Tree
 
@@ -191,15 +199,15 @@ def _spans(known, i, words):
     return spans
 
 
-def spans_of(tree):
+def spans_of(tree: Any) -> list[tuple]:
     """Spans (begin, end, label) of all nodes of an nltk.Tree, in pre-order."""
-    spans = []
+    spans: list[tuple] = []
 
-    def visit(node, begin):
+    def visit(node: Any, begin: int) -> int:
         if not hasattr(node, "label"):
             return begin + 1
         place = len(spans)
-        spans.append(None)
+        spans.append(())
         end = begin
         for child in node:
             end = visit(child, end)
@@ -210,7 +218,7 @@ def spans_of(tree):
     return spans
 
 
-def _numbers(labels, sentences, layout):
+def _numbers(labels: Sequence, sentences: Iterable, layout: Layout | None) -> np.ndarray:
     """Symbols of labels, -1 for any."""
     if layout is None:
         return np.full(len(labels), -1)

@@ -1,7 +1,17 @@
 """Variational Bayes for probabilistic context-free grammars (Kurihara and Sato 2006)."""
 
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_cvb.annotations import Seed
 from sklearn_cvb.dirichlet import kl_divergence
+from sklearn_cvb.fitting import Fit
 from sklearn_cvb.pcfg.batch import BatchPCFG
+from sklearn_cvb.pcfg.forms import Problem
+from sklearn_cvb.pcfg.layout import Layout
 from sklearn_cvb.pcfg.parameters import exp_expected_log, expected_log, totals_of
 
 
@@ -116,23 +126,23 @@ class VBPCFG(BatchPCFG):
 
     def __init__(
         self,
-        grammar=None,
+        grammar: Any = None,
         *,
-        n_components=2,
-        alpha=0.1,
-        alpha_prior=(1.0, 1.0),
-        n_init=1,
-        max_iter=100,
-        tol=1e-4,
-        init=None,
-        handle_unknown="smooth",
-        vocabulary=None,
-        supervision="y",
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        n_components: int = 2,
+        alpha: float | str | dict | ArrayLike = 0.1,
+        alpha_prior: tuple[float, float] = (1.0, 1.0),
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        supervision: str = "y",
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.grammar = grammar
         self.n_components = n_components
         self.alpha = alpha
@@ -149,17 +159,23 @@ class VBPCFG(BatchPCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _weights(self, layout, counts, prior, kept):
+    def _weights(
+        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray
+    ) -> np.ndarray:
         return exp_expected_log(layout, counts, prior)
 
-    def _log_weights(self, layout, counts, prior, kept):
+    def _log_weights(
+        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray
+    ) -> np.ndarray:
         return expected_log(layout, counts, prior)
 
-    def _penalty(self, layout, counts, prior, weights):
+    def _penalty(
+        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray
+    ) -> float:
         """KL divergence of the probabilities' posterior from their prior."""
         cells = counts + prior
         totals, prior_totals = totals_of(layout, cells), totals_of(layout, prior)
         return kl_divergence(cells, prior, totals, prior_totals)
 
-    def _fitted_by_algorithm(self, best, problem):
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"lower_bound_": best.objective}
