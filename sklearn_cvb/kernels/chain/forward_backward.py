@@ -403,7 +403,7 @@ def expected_counts(weights, lattice, starts, members, passes, counts, log_z):
         if math.isnan(log_z[i]):
             continue
         add_unary(lattice, begin, end, passes.posterior, counts.start, counts.emission)
-        before = 0
+        before = np.int64(0)
         for t in range(begin + 1, end):
             position = before + lattice.count[t - 1]
             add_outer(lattice, t, passes, before, position, counts.transition)

@@ -16,6 +16,7 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     sum_row,
 )
 from sklearn_cvb.kernels.chain.leave_out import INFER, KEEP, PUT_BACK, TAKE_OUT
+from sklearn_cvb.kernels.chain.pairs import add_outer
 from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
 
@@ -246,13 +247,6 @@ def keep_posterior(i, sequences, found, posterior):
 
 
 @jit_token
-def _add_scaled(row, weight, values, at):
-    """row += weight * values[at:]: one row at a time is a vector loop, more may overlap."""
-    for j in range(row.size):
-        row[j] += weight * values[np.uint64(at + j)]
-
-
-@jit_token
 def multiply_absence(lattice, t, work, before, position, transition, absent):
     """absent[i, j] *= 1 - q(z_t-1 = i, z_t = j) for the states allowed at t - 1 and t."""
     left, n_left = np.int64(lattice.first[t - 1]), np.int64(lattice.count[t - 1])
@@ -279,18 +273,8 @@ def _keep_sum(i, shared, sequences, pairs, absent, work):
     at, before = sequences.pair[i], np.int64(0)
     work.table[:] = 0.0
     for t in range(sequences.begin[i] + 1, sequences.end[i]):
-        left, n_left = np.int64(lattice.first[t - 1]), np.int64(lattice.count[t - 1])
-        right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
-        now = before + n_left
-        for a in range(n_left):
-            row = work.table[lattice.state[np.uint64(left + a)]]
-            weight = work.forward[np.uint64(before + a)]
-            if n_right == n_states:
-                _add_scaled(row, weight, work.emission, now)
-            else:
-                for b in range(n_right):
-                    to = lattice.state[np.uint64(right + b)]
-                    row[to] += weight * work.emission[np.uint64(now + b)]
+        now = before + np.int64(lattice.count[t - 1])
+        add_outer(lattice, t, work, before, now, work.table)
         if absent is not None:
             multiply_absence(lattice, t, work, before, now, shared.transition, absent)
         before = now
