@@ -14,7 +14,6 @@ from sklearn_cvb.annotations import Seed
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of, log_joint
-from sklearn_cvb.hmm.concentrations import learn
 from sklearn_cvb.hmm.gibbs_sweeps import (
     SWEEPS,
     GibbsState,
@@ -253,12 +252,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
     ) -> tuple[GibbsState, float]:
         """Concentrations, then all states; the value is log p(x, z | alpha, beta)."""
         cells = problem.cells
-        concentrations = learn(
-            state.concentrations, state.counts, cells, state.n_sweeps, dirichlet.fixed_point
-        )
-        prior = state.prior
-        if concentrations is not state.concentrations:
-            prior = self._priors(cells, concentrations)
+        concentrations, prior = self._learned(state, problem, dirichlet.fixed_point)
         temperature = self._temperature(state.n_sweeps)
         slots, counts, proposals = SWEEPS[self.update](state, problem, prior, temperature, rng)
         value = log_joint(counts, prior, cells)

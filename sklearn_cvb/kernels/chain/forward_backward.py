@@ -55,8 +55,8 @@ class Weights(NamedTuple):
     emission: np.ndarray
 
 
-class Work(NamedTuple):
-    """Buffers for one sequence.
+class Passes(NamedTuple):
+    """Buffers of the two passes over one sequence.
 
     Attributes
     ----------
@@ -64,6 +64,21 @@ class Work(NamedTuple):
         Local entries, see `forward_backward`.
     scale : ndarray of shape (length,)
         Scales of the forward pass.
+    """
+
+    emission: np.ndarray
+    forward: np.ndarray
+    posterior: np.ndarray
+    scale: np.ndarray
+
+
+class Work(NamedTuple):
+    """Buffers for one unit that is left out: those of `Passes`, and more.
+
+    Attributes
+    ----------
+    emission, forward, posterior, scale : ndarray
+        As in `Passes`.
     block : ndarray
         Pair marginals of one step, or the steps of a run or sequence.
     table : ndarray of shape (K, K)
@@ -86,23 +101,6 @@ class Work(NamedTuple):
     log_row: np.ndarray
     ones: np.ndarray
     scales: np.ndarray
-
-
-class Passes(NamedTuple):
-    """Buffers of the two passes over one sequence.
-
-    Attributes
-    ----------
-    emission, forward, posterior : ndarray of shape (n_entries,)
-        Local entries, see `forward_backward`.
-    scale : ndarray of shape (length,)
-        Scales of the forward pass.
-    """
-
-    emission: np.ndarray
-    forward: np.ndarray
-    posterior: np.ndarray
-    scale: np.ndarray
 
 
 def sequence_entries(count: np.ndarray, starts: np.ndarray) -> np.ndarray:

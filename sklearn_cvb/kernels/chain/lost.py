@@ -10,7 +10,7 @@ from sklearn_cvb.kernels.chain.leave_out import KEEP
 from sklearn_cvb.kernels.chain.log_space import fill_logs, forward_backward_log
 from sklearn_cvb.kernels.chain.pairs import fill_block_from_logs
 from sklearn_cvb.kernels.chain.sequences import fill_weights, keep_posterior
-from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders
+from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders, window_at
 from sklearn_cvb.kernels.jit import jit, jit_inline
 
 
@@ -75,10 +75,7 @@ def infer_lost(steps, i, shared, sequences, stored, borders, absent, work):
     is_borrowed, ahead = False, False
     start = shared.start
     if borders is not None:
-        is_borrowed = borders.borrowed[i]
-        last = i + 1 == borders.borrowed.size or not borders.borrowed[i + 1]
-        ahead = not last and steps & KEEP > 0
-        start = borders.ones if is_borrowed else shared.start
+        is_borrowed, ahead, start = window_at(i, steps, shared, borders)
     size = fill_weights(i, shared, sequences, is_borrowed, work)
     if borders is not None:
         weigh_borders(i, sequences, borders, is_borrowed, ahead, work, size)

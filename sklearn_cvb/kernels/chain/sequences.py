@@ -16,7 +16,7 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     sum_row,
 )
 from sklearn_cvb.kernels.chain.leave_out import INFER, KEEP, PUT_BACK, TAKE_OUT
-from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders
+from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders, window_at
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
 
 # Rows of `Work.scales` while counts move: posteriors added up over all tokens, and over those
@@ -353,10 +353,7 @@ def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent,
         is_borrowed, ahead = False, False
         start = shared.start
         if borders is not None:
-            is_borrowed = borders.borrowed[i]
-            last = i + 1 == borders.borrowed.size or not borders.borrowed[i + 1]
-            ahead = not last and steps & KEEP > 0
-            start = borders.ones if is_borrowed else shared.start
+            is_borrowed, ahead, start = window_at(i, steps, shared, borders)
         if steps & TAKE_OUT:
             _shift_sequence(i, shared, sequences, stored, is_borrowed, work, -1.0)
         if steps & INFER:
