@@ -53,6 +53,7 @@ def _take_better(transition, lattice, t, k, score, previous, position, origin):
     for j in range(row.size):
         here = np.uint64(position + j)
         best, best_from = score[here], origin[here]
+        # Selections, not branches, so that this is a vector loop; ties keep the lower state.
         value = message + row[np.uint64(j)]
         best_from = k if value > best else best_from
         best = value if value > best else best

@@ -306,6 +306,7 @@ def forward_pass(start, transition, lattice, begin, end, emission, message, scal
         for j in range(n):
             message[np.uint64(position + j)] *= inverse
         scale[t - begin] = total
+        # A log for many tokens instead of one for each.
         product *= total
         if not (1e-150 < product < 1e150):
             log_z += math.log(product)
@@ -398,6 +399,7 @@ def expected_counts(weights, lattice, starts, members, passes, counts, log_z):
         log_z[i] = forward_backward(
             weights.start, weights.transition, lattice, begin, end, size, passes
         )
+        # Nothing has been added yet: log space does the whole sequence.
         if math.isnan(log_z[i]):
             continue
         add_unary(lattice, begin, end, passes.posterior, counts.start, counts.emission)

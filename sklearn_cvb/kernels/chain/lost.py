@@ -88,6 +88,7 @@ def infer_lost(steps, i, shared, sequences, stored, borders, absent, work):
             keep_posterior(i, sequences, work.posterior, stored.posterior)
             _keep_pairs(i, sequences, stored.pairs, absent, work)
         if borders is not None:
+            # Messages are scaled by whoever receives them: they need not be more than proportional.
             n, n_last = lattice.count[begin], lattice.count[end - 1]
             if is_borrowed and steps & KEEP:
                 _out_of_logs(work.emission, n, n + lattice.count[begin + 1])

@@ -72,6 +72,7 @@ def _shift_tokens(i, shared, sequences, posterior, is_borrowed, by_state, sign):
                 unseen[state] += 1.0
             else:
                 emission[first_cell] = max(emission[first_cell] + sign, least)
+        # An open token: its states and cells stand in a row, and the loops are vectors.
         elif n == n_states:
             for j in range(n):
                 every[j] += posterior[np.uint64(position + j)]
@@ -93,6 +94,7 @@ def _shift_tokens(i, shared, sequences, posterior, is_borrowed, by_state, sign):
                 else:
                     cell = lattice.cell[np.uint64(base + j)]
                     emission[cell] = max(emission[cell] + sign * q, least)
+        # Nothing is kept of certain tokens.
         position += n if n > 1 else 0
 
 
@@ -109,6 +111,7 @@ def _shift_ends(i, shared, sequences, posterior, is_borrowed, by_state, sign):
     for k in range(shared.emit.size):
         emitted = by_state[_EVERY, k] - by_state[_UNSEEN, k]
         shared.emit[k] = max(shared.emit[k] + sign * emitted, shared.least_emit[k])
+    # From here on `by_state` holds the totals of transitions: the last token has no step out.
     base, n = lattice.first[sequences.end[i] - 1], lattice.count[sequences.end[i] - 1]
     for j in range(n):
         q = posterior[sequences.entry[i + 1] - n + j] if n > 1 else 1.0
@@ -365,6 +368,7 @@ def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent,
                 start, shared.transition, sequences.lattice, begin, end, size, work
             )
             stored.log_z[i] = value if is_borrowed else value - shared.log_start
+            # Lost: the counts are left without the unit, as log space needs them.
             if math.isnan(value):
                 return i
             if borders is not None:

@@ -90,6 +90,7 @@ def carry_back(i, shared, sequences, borders, work):
     base, n = lattice.first[t], lattice.count[t]
     message = work.log_row
     retreat_lattice(shared.transition, lattice, work.emission, n, t, message, 0)
+    # The largest becomes 1, so that products of messages stay in the range of float64.
     largest = 0.0
     for k in range(n):
         message[k] /= shared.out[lattice.state[base + k]]
