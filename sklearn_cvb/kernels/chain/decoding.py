@@ -196,6 +196,7 @@ def marginals(weights, lattice, starts, smooth, passes, target, log_z):
         if math.isnan(log_z[i]):
             offset += size
             continue
+        # Filtering needs a backward pass only to see whether what was lost matters.
         suspicious = smooth
         for position in range(size):
             if passes.forward[position] < _SUSPICIOUS_MESSAGE:

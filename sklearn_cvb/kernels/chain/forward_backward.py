@@ -300,6 +300,7 @@ def forward_pass(start, transition, lattice, begin, end, emission, message, scal
         else:
             advance_lattice(transition, lattice, message, previous, t, message, position)
         total = _weigh(message, emission, position, n)
+        # Written so that NaN is lost, too.
         if not (_SMALLEST_SCALE < total < _LARGEST_MESSAGE):
             return math.nan
         inverse = 1.0 / total
@@ -363,6 +364,7 @@ def forward_backward(start, transition, lattice, begin, end, size, work):
         transition, lattice, begin, end, size, work.emission, work.posterior, work.scale
     ):
         log_z = math.nan
+    # So far they were backward messages.
     for position in range(size):
         work.posterior[position] *= work.forward[position]
     return log_z

@@ -267,6 +267,7 @@ def multiply_absence(lattice, t, work, before, position, transition, absent):
         if n_right == steps.size:
             for j in range(n_right):
                 q = weight * steps[j] * work.emission[np.uint64(position + j)]
+                # Rounding may make q a little more than 1.
                 misses[j] *= max(0.0, 1.0 - q)
         else:
             for j in range(n_right):
@@ -313,6 +314,7 @@ def _keep_blocks(i, shared, sequences, pairs, work):
         right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
         now = before + n_left
         if n_left > 1 and n_right > 1:
+            # The last row and column follow from the posteriors (see `whole_block`).
             for a in range(n_left - 1):
                 row = shared.transition[lattice.state[np.uint64(left + a)]]
                 weight = work.forward[np.uint64(before + a)]
