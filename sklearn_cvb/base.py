@@ -34,9 +34,10 @@ from sklearn_cvb.validation import (
 class BaseModel(CallbackSupportMixin, BaseEstimator):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
-    Hooks: `_problem` reads X and y, `_resumable` finds a state to go on from, `_start` and `_sweep`
-    are the algorithm, `_fitted` gives all fitted attributes, `_log_likelihoods` scores. `_start`
-    and `_sweep` write nothing on ``self``, so restarts run on threads.
+    Hooks: `_problem` reads X and y, `_start` and `_sweep` are the algorithm, `_fitted` gives all
+    fitted attributes, `_log_likelihoods` scores. `_learns_from_the_same` says whether an earlier
+    fit can be gone on with, `_with_parameters_of_now` gives its state. `_start` and `_sweep` write
+    nothing on ``self``, so restarts run on threads.
     """
 
     # Sweeps with a small change before stopping, and whether the history sums over tokens.
@@ -96,6 +97,16 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
                 estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
             )
         return self
+
+    def _resumable(self, problem: Any) -> Any:
+        """The state to go on from, with `warm_start` and the same sequences."""
+        resume = getattr(self, "_resume", None) if self.warm_start else None
+        if resume is None:
+            return None
+        before, best = resume
+        if not self._learns_from_the_same(before, problem):
+            return None
+        return self._with_parameters_of_now(best.state, problem)
 
     def _run(
         self, restart: Callable, rngs: list[np.random.Generator], problem: Any

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln
 
 from sklearn_cvb.annotations import Numbers
+from sklearn_cvb.kernels.divergence import log_gamma_series
 from sklearn_cvb.kernels.jit import jit, jit_token
 
 # The concentration never leaves this range; at its ends digamma differences lose all digits.
@@ -107,19 +108,7 @@ def _digamma_and_log_gamma(x: float) -> tuple[float, float]:
         (x - 0.5) * logarithm
         - x
         + 0.9189385332046727  # log(2 pi) / 2
-        + inverse
-        * (
-            1.0 / 12.0
-            - square
-            * (
-                1.0 / 360.0
-                - square
-                * (
-                    1.0 / 1260.0
-                    - square * (1.0 / 1680.0 - square * (1.0 / 1188.0 - square * 691 / 360360))
-                )
-            )
-        )
+        + log_gamma_series(x)
     )
     return psi - shift, gamma - math.log(product)
 

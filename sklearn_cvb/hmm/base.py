@@ -1,5 +1,6 @@
 """What all hidden Markov models share: reading X, the template of a fit, and what it leaves."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm import start as starting
-from sklearn_cvb.hmm.concentrations import Concentrations, first_concentrations
+from sklearn_cvb.hmm.concentrations import Concentrations, first_concentrations, learn
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
@@ -120,6 +121,16 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             self.alpha, self.beta, self.alpha_prior, self.beta_prior, self.start_alpha
         )
 
+    def _learned(
+        self, state: Any, problem: Problem, step: Callable
+    ) -> tuple[Concentrations, Prior]:
+        """Concentrations and prior of the next sweep, after a `step` from the last one's counts."""
+        cells = problem.cells
+        concentrations = learn(state.concentrations, state.counts, cells, state.n_sweeps, step)
+        if concentrations is state.concentrations:
+            return concentrations, state.prior
+        return concentrations, self._priors(cells, concentrations)
+
     def _starting_point(
         self, problem: Problem, prior: Prior, rng: np.random.Generator
     ) -> starting.Start:
@@ -210,13 +221,9 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _resumable(self, problem: Problem) -> Any:
-        """The state to go on from, with `warm_start` and the same sequences."""
-        resume = getattr(self, "_resume", None) if self.warm_start else None
-        if resume is None:
-            return None
-        before, best = resume
-        same = (
+    def _learns_from_the_same(self, before: Problem, problem: Problem) -> bool:
+        """Whether sequences, cells and allowed states are the same."""
+        return (
             np.array_equal(before.corpus.tokens, problem.corpus.tokens)
             and np.array_equal(before.corpus.starts, problem.corpus.starts)
             and np.array_equal(before.cells.state, problem.cells.state)
@@ -224,7 +231,6 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             and before.cells.n_states == problem.cells.n_states
             and same_topology(before.cells.topology, problem.cells.topology)
         )
-        return self._with_parameters_of_now(best.state, problem) if same else None
 
     def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
         """A state under the prior that is asked for now; what is learned goes on from its value."""

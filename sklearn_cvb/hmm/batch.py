@@ -8,7 +8,7 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.fitting import Fit, even_pieces, on_threads, threads_for_each
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.concentrations import Concentrations, learn
+from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.expectation import expectation
 from sklearn_cvb.hmm.forms import Forms, forms_of
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, uniform_weights
@@ -64,12 +64,7 @@ class BatchHMM(BaseHMM):
     ) -> tuple[BatchState, float]:
         """M-step, then E-step; the value is the objective of the weights just used."""
         cells = problem.cells
-        concentrations = learn(
-            state.concentrations, state.counts, cells, state.n_sweeps, dirichlet.ascend
-        )
-        prior = state.prior
-        if concentrations is not state.concentrations:
-            prior = self._priors(cells, concentrations)
+        concentrations, prior = self._learned(state, problem, dirichlet.ascend)
         weights, penalty = self._maximise(state.counts, prior, cells, state.weights)
         found = expectation(
             weights,

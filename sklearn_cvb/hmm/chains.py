@@ -1,7 +1,7 @@
 """What the chains of a sampler tell: likelihoods over samples, traces, convergence, export."""
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -10,9 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.gibbs_sweeps import counts_of_path, slots_of
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights, posterior_mean
-from sklearn_cvb.hmm.summaries import mixture_intervals
+from sklearn_cvb.hmm.summaries import CredibleIntervals, mixture_intervals
 from sklearn_cvb.kernels.chain import decoding
+from sklearn_cvb.lattice import Cells, Problem
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
+
+if TYPE_CHECKING:
+    from sklearn_cvb.hmm.base import BaseHMM as _Model
+else:
+    _Model = object
 
 
 class Chains(NamedTuple):
@@ -63,7 +69,7 @@ class Draw(NamedTuple):
     is_kept: bool
 
 
-def chains_of(traces, n_burn_in):
+def chains_of(traces: list[list[Draw]], n_burn_in: int) -> Chains | None:
     """The chains of all restarts, without their burn-in and as long as the shortest (or None)."""
     n_draws = min(len(trace) for trace in traces) - n_burn_in
     if n_draws < 1:
@@ -72,7 +78,7 @@ def chains_of(traces, n_burn_in):
     return Chains(*(tables[:, :, column] for column in range(len(Chains._fields))))
 
 
-def log_joint(counts: HMMCounts, prior: Prior, cells) -> float:
+def log_joint(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
     """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
     moved = counts.transition > 0
     begun = np.s_[:] if prior.start.min() > 0.0 else counts.start > 0
@@ -94,10 +100,10 @@ def log_joint(counts: HMMCounts, prior: Prior, cells) -> float:
     )
 
 
-class ChainsMixin:
+class ChainsMixin(_Model):
     """Reading the samples and the traces of a fitted sampler."""
 
-    def score_samples(self, X):
+    def score_samples(self, X: Any) -> np.ndarray:
         """Log-likelihood of every sequence, averaged over samples (paper eq. 28).
 
         With annealing there are no samples of the posterior, and posterior-mean parameters are
@@ -114,7 +120,7 @@ class ChainsMixin:
         """
         return self._log_likelihoods(X)[0]
 
-    def perplexity(self, X, per="token"):
+    def perplexity(self, X: Any, per: str = "token") -> float:
         """exp of minus the mean log-likelihood averaged over samples (paper eqs. 26 and 28).
 
         Parameters
@@ -139,7 +145,7 @@ class ChainsMixin:
             )
         return super().perplexity(X, per)
 
-    def credible_intervals(self, level=0.95):
+    def credible_intervals(self, level: float = 0.95) -> CredibleIntervals:
         """Equal-tailed credible intervals of all probabilities, from the kept samples.
 
         Given the states of a sample each row is a Dirichlet and each probability a Beta; the
@@ -179,7 +185,7 @@ class ChainsMixin:
         )
         return mixture_intervals(posteriors, self._cells, level)
 
-    def convergence(self):
+    def convergence(self) -> dict[str, Convergence]:
         """R-hat and effective sample size of what does not depend on the names of the states.
 
         The restarts (`n_init`) are the chains. Every chain may name the states its own way, and
@@ -215,7 +221,7 @@ class ChainsMixin:
         """
         return {name: _convergence(draws) for name, draws in self._traced("convergence").items()}
 
-    def to_inference_data(self):
+    def to_inference_data(self) -> Any:
         """The traces of all restarts for ArviZ, which must be installed.
 
         Group ``posterior`` holds `n_occupied`, and `alpha` and `beta` where they are learned;
@@ -247,12 +253,12 @@ class ChainsMixin:
             return arviz.from_dict(**groups)
         return arviz.from_dict(groups)
 
-    def _inference_groups(self):
+    def _inference_groups(self) -> dict[str, dict[str, np.ndarray]]:
         """Names and (n_chains, n_draws) arrays of each group of the export."""
         traced = self._traced("to_inference_data")
         return {"sample_stats": {"lp": traced.pop("log_joint")}, "posterior": traced}
 
-    def _traced(self, name):
+    def _traced(self, name: str) -> dict[str, np.ndarray]:
         """The label-free traces by name; concentrations only where they are learned."""
         self._check_posterior(name)
         chains = self.chains_._asdict()
@@ -261,7 +267,7 @@ class ChainsMixin:
                 del chains[parameter]
         return chains
 
-    def _check_posterior(self, name):
+    def _check_posterior(self, name: str) -> None:
         """Raise unless the samples are of the posterior."""
         check_is_fitted(self)
         if self.temperatures is not None:
@@ -269,7 +275,7 @@ class ChainsMixin:
         if self.samples_ is None or self.chains_ is None:
             raise ValueError(f"{name} needs a kept sample: the fit ended before n_burn_in sweeps")
 
-    def _log_likelihoods(self, X):
+    def _log_likelihoods(self, X: Any) -> tuple[np.ndarray, int]:
         corpus = self._encoded(X)
         if self.samples_ is None:
             return super()._log_likelihoods(X)
@@ -280,13 +286,13 @@ class ChainsMixin:
             decoding.log_likelihood(weights, log_weights(weights), lattice, corpus.starts, row)
         return logsumexp(log_z, axis=0) - math.log(len(log_z)), corpus.n_observed
 
-    def _sample_counts(self, path):
+    def _sample_counts(self, path: np.ndarray) -> HMMCounts:
         """Counts of one kept sample, the unknown item's as `handle_unknown` says."""
         problem = self._training
         counts = counts_of_path(problem, slots_of(problem.lattice, path))
         return self._with_rare(counts, problem)
 
-    def _sample_prior(self, row):
+    def _sample_prior(self, row: int) -> Prior:
         """Prior of one kept sample: its own where concentrations are learned."""
         if self.alpha != "auto" and self.beta != "auto":
             return self._prior
@@ -294,7 +300,7 @@ class ChainsMixin:
         concentrations = self._first_concentrations()._replace(alpha=alpha, beta=beta)
         return self._priors(self._cells, concentrations)
 
-    def _with_rare(self, counts, problem):
+    def _with_rare(self, counts: HMMCounts, problem: Problem) -> HMMCounts:
         rare = self._rare_counts(counts, problem)
         if rare is None:
             return counts
@@ -303,7 +309,7 @@ class ChainsMixin:
         return counts._replace(emission=emission)
 
 
-def _convergence(draws):
+def _convergence(draws: np.ndarray) -> Convergence:
     return Convergence(
         float(draws.mean()), float(draws.std(ddof=1)), r_hat(draws), effective_sample_size(draws)
     )

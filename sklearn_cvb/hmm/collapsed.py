@@ -166,6 +166,7 @@ def first_state(
         expected = _expected(state, problem, start.weights)
     if expected is None:
         posterior = stored_entries(layout, starting.posterior_of(start, problem))
+        # As large as the posteriors themselves: it goes before pairs are made.
         del start
         expected = _independent(state, problem, posterior)
     return _counted(expected, problem)
@@ -177,6 +178,7 @@ def _expected(state: CVBState, problem: Problem, weights: Weights) -> CVBState |
     size = layout.sequences.pair[-1]
     if state.batches is not None:
         size = n_pairs(problem, state.batches, layout)
+    # A pass divides counts by their totals: weights are counts whose totals are 1.
     ones = np.ones(n_states)
     tally = Tally(weights.start, weights.transition, ones, weights.emission, ones)
     shared = shared_by(tally, Floor(*tally, 0.0, 0.0))
@@ -273,6 +275,7 @@ def sweep_by_sequence(state: CVBState, problem: Problem) -> tuple[CVBState, floa
     The value is the mean log normaliser per observed token (nats).
     """
     layout, n_states = state.units, problem.cells.n_states
+    # A sum of pairs does not say how surely each was there: that is noted on the way.
     absent = None
     if state.concentrations.learned and layout.sequences.summed.any():
         absent = np.ones((n_states, n_states))
@@ -341,6 +344,7 @@ def score_of_tokens(state: CVBState, problem: Problem) -> float:
     tokens = Tokens(problem.lattice, starts, state.posterior)
     message = np.empty(int(np.diff(starts).max()) * int(problem.lattice.count.max()))
     log_z = np.empty(len(starts) - 1)
+    # The sequence that is left out begins with probability 1.
     log_start = np.log(tally.start.sum() - 1.0)
     score_sequences(tally, state.floor, tokens, factors, message, log_z)
     if np.isnan(log_z).any():

@@ -97,6 +97,7 @@ def expectation(
         return expectation(weights, problem, forms, n_jobs, logs)
     counts = _added([share.counts for share in shares])
     total = sum(share.total for share in shares)
+    # Sequences that float64 may lose even one at a time go to log space.
     if np.isnan(log_z).any():
         log_tables = log_weights(weights) if logs is None else logs()
         infer_in_log_space(log_tables, problem, counts, log_z)

@@ -14,19 +14,17 @@ from sklearn_cvb.annotations import Seed
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of, log_joint
-from sklearn_cvb.hmm.concentrations import learn
 from sklearn_cvb.hmm.gibbs_sweeps import (
     SWEEPS,
     GibbsState,
     Samples,
-    add_frequencies,
     counts_of_path,
     first_slots,
     scan_for,
 )
 from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean
 from sklearn_cvb.kernels.chain.decoding import best_states
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Problem, n_entries
 from sklearn_cvb.sampling import SamplerMixin, no_averages
 from sklearn_cvb.topology import Topology
@@ -254,12 +252,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
     ) -> tuple[GibbsState, float]:
         """Concentrations, then all states; the value is log p(x, z | alpha, beta)."""
         cells = problem.cells
-        concentrations = learn(
-            state.concentrations, state.counts, cells, state.n_sweeps, dirichlet.fixed_point
-        )
-        prior = state.prior
-        if concentrations is not state.concentrations:
-            prior = self._priors(cells, concentrations)
+        concentrations, prior = self._learned(state, problem, dirichlet.fixed_point)
         temperature = self._temperature(state.n_sweeps)
         slots, counts, proposals = SWEEPS[self.update](state, problem, prior, temperature, rng)
         value = log_joint(counts, prior, cells)
@@ -288,7 +281,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         frequency, averages, paths, trace = state.samples
         done = state.n_sweeps - 1
         if done >= self._late:
-            add_frequencies(problem.lattice, state.slots, frequency)
+            _add_frequencies(problem.lattice, state.slots, frequency)
         is_kept = self._is_kept(done)
         alpha, beta = state.concentrations.alpha, state.concentrations.beta
         trace.append(Draw(value, alpha, beta, _n_occupied(state.counts), is_kept))
@@ -309,7 +302,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         frequency = state.samples.frequency
         if not frequency.any():
             frequency = frequency.copy()
-            add_frequencies(problem.lattice, state.slots, frequency)
+            _add_frequencies(problem.lattice, state.slots, frequency)
         return frequency / frequency[: problem.lattice.count[0]].sum()
 
     def _label_path(self, state: GibbsState, problem: Problem) -> np.ndarray:
@@ -369,3 +362,9 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
 def _n_occupied(counts: HMMCounts) -> int:
     """Number of states that have a token."""
     return int(np.count_nonzero(counts.start + counts.transition.sum(axis=0)))
+
+
+def _add_frequencies(lattice: Lattice, slots: np.ndarray, frequency: np.ndarray) -> None:
+    """Count the sampled state of every token in its (token, state) entry, in place."""
+    begins = np.cumsum(lattice.count, dtype=np.int64) - lattice.count
+    frequency[begins + slots - lattice.first] += 1.0

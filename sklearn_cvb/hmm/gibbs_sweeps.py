@@ -4,6 +4,7 @@ A sampled path is kept as the slot of every token in the lattice: its state is
 ``lattice.state[slot]``, its emission cell ``lattice.cell[slot]``.
 """
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean
 from sklearn_cvb.hmm.start import Start, counts_from_marginals
 from sklearn_cvb.hmm.tallies import tally_of
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.kernels.chain.gibbs_sequences import Proposal, Urn, decide, resample_sequences
 from sklearn_cvb.kernels.chain.gibbs_tokens import Path, Visits, draw_tokens, resample_tokens
 from sklearn_cvb.kernels.chain.path_drawing import (
@@ -24,7 +25,8 @@ from sklearn_cvb.kernels.chain.path_drawing import (
 )
 from sklearn_cvb.kernels.chain.runs import Factors
 from sklearn_cvb.kernels.chain.tally import Tally
-from sklearn_cvb.lattice import Problem
+from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.runs import Runs
 from sklearn_cvb.sampling import Averages, draw_rows
 
 # Tokens that are grouped by their number of states: few enough to stay in the cache.
@@ -120,6 +122,9 @@ class GibbsState(NamedTuple):
         return np.empty(0, np.intp)
 
 
+# The path after a sweep, its counts, and how many proposals were accepted and made.
+Swept = tuple[np.ndarray, HMMCounts, np.ndarray]
+
 # Where a chain begins
 
 
@@ -169,7 +174,15 @@ def drawn_given_weights(
     return drawn
 
 
-def _draw_in_logs(factors, lattice, stretches, i, lost, paths, room):
+def _draw_in_logs(
+    factors: Factors,
+    lattice: Lattice,
+    stretches: Stretches,
+    i: int,
+    lost: Iterable[int],
+    paths: Proposal,
+    room: Room,
+) -> bool:
     """Draw stretches of sequence i in log space; False where one has no path."""
     slots, drawn, levels, _ = paths
     possible = True
@@ -200,12 +213,12 @@ def room_for(problem: Problem) -> Room:
     return Room(np.empty(most), np.empty(problem.cells.n_states))
 
 
-def _n_levels(stretches):
+def _n_levels(stretches: Stretches | Runs) -> int:
     """As many random numbers as drawing all stretches takes."""
     return int((stretches.end - stretches.begin).sum(dtype=np.int64))
 
 
-def slots_of(lattice, states: np.ndarray) -> np.ndarray:
+def slots_of(lattice: Lattice, states: np.ndarray) -> np.ndarray:
     """Slots of a path of states."""
     slots = lattice.first.astype(np.int32)
     other = np.flatnonzero(lattice.state[slots] != states)
@@ -233,16 +246,10 @@ def counts_of_path(problem: Problem, slots: np.ndarray) -> HMMCounts:
     )
 
 
-def add_frequencies(lattice, slots: np.ndarray, frequency: np.ndarray) -> None:
-    """Count the sampled state of every token in its (token, state) entry, in place."""
-    begins = np.cumsum(lattice.count, dtype=np.int64) - lattice.count
-    frequency[begins + slots - lattice.first] += 1.0
-
-
 # By token: figure 1 of Wang and Blunsom (2013)
 
 
-def scan_for(lattice, starts: np.ndarray) -> Scan:
+def scan_for(lattice: Lattice, starts: np.ndarray) -> Scan:
     """Order the tokens that have more than one state.
 
     Parameters
@@ -250,10 +257,6 @@ def scan_for(lattice, starts: np.ndarray) -> Scan:
     lattice : Lattice
     starts : ndarray of shape (n_sequences + 1,)
         Offsets of the sequences; none is empty.
-
-    Returns
-    -------
-    Scan
     """
     token = np.flatnonzero(lattice.count > 1)
     group = token // _CHUNK * (int(lattice.count.max()) + 1) + lattice.count[token]
@@ -266,7 +269,9 @@ def scan_for(lattice, starts: np.ndarray) -> Scan:
     return Scan(token.astype(np.int32), border[token], blocks)
 
 
-def sweep_by_token(state: GibbsState, problem: Problem, prior, temperature, rng):
+def sweep_by_token(
+    state: GibbsState, problem: Problem, prior: Prior, temperature: float, rng: np.random.Generator
+) -> Swept:
     """Draw every token that has a choice from figure 1's conditional to 1 / `temperature`.
 
     At temperature 1 a token takes one uniform number, at others one for each of its states.
@@ -317,7 +322,7 @@ def counts_in(tally: Tally, problem: Problem, slots: np.ndarray, prior: Prior) -
 # By sequence: proposals, accepted or not
 
 
-def urn_of(counts: HMMCounts, prior: Prior, cells, temperature: float) -> Urn:
+def urn_of(counts: HMMCounts, prior: Prior, cells: Cells, temperature: float) -> Urn:
     """The urn of a path's counts; the counts are copied."""
     counts = HMMCounts(*(table.copy() for table in counts))
     weights = tally_of(counts, prior, cells)
@@ -337,7 +342,9 @@ def urn_of(counts: HMMCounts, prior: Prior, cells, temperature: float) -> Urn:
     )
 
 
-def sweep_by_sequence(state: GibbsState, problem: Problem, prior, temperature, rng):
+def sweep_by_sequence(
+    state: GibbsState, problem: Problem, prior: Prior, temperature: float, rng: np.random.Generator
+) -> Swept:
     """Propose a new path for every sequence that has an ambiguous token.
 
     Parameters
@@ -389,7 +396,9 @@ def sweep_by_sequence(state: GibbsState, problem: Problem, prior, temperature, r
 # have parameters (C + u) / tau, and the weights of the states are raised to 1 / tau.
 
 
-def sweep_by_parameters(state: GibbsState, problem: Problem, prior, temperature, rng):
+def sweep_by_parameters(
+    state: GibbsState, problem: Problem, prior: Prior, temperature: float, rng: np.random.Generator
+) -> Swept:
     """Draw parameters given the states, then all states given the parameters.
 
     Parameters and result as in `sweep_by_sequence`.
@@ -400,7 +409,9 @@ def sweep_by_parameters(state: GibbsState, problem: Problem, prior, temperature,
     return slots, counts_of_path(problem, slots), np.zeros(2, np.int64)
 
 
-def draw_weights(counts, prior: Prior, cells, temperature, rng) -> Weights:
+def draw_weights(
+    counts: HMMCounts, prior: Prior, cells: Cells, temperature: float, rng: np.random.Generator
+) -> Weights:
     """Draw start, transition and emission probabilities given the states of all tokens.
 
     Parameters
@@ -432,8 +443,6 @@ def draw_weights(counts, prior: Prior, cells, temperature, rng) -> Weights:
     return Weights(start, transition.reshape(n, n), emission)
 
 
-# Each takes (state, problem, prior, temperature, rng) and gives slots, their counts, and how many
-# proposals were accepted and made.
 SWEEPS = {
     "token": sweep_by_token,
     "sequence": sweep_by_sequence,

@@ -132,6 +132,7 @@ def _windows(
     size = lengths.max() if block_length is None else block_length
     begin = starts[sequence] + number * size
     end = np.minimum(begin + size, starts[sequence + 1])
+    # All windows but the first begin with the last token of the one before.
     return begin - (number > 0), end, number > 0
 
 
@@ -207,6 +208,7 @@ def _recover(steps: int, work: Pass, unit: int) -> None:
     arguments = work.shared, layout.sequences, stored, layout.borders, work.absent
     infer_lost(steps, unit, *arguments, _buffers(layout))
     if layout.settled is not None:
+        # Log space weighs all tokens, lists leave the settled ones out.
         stored.log_z[unit] -= _log_settled(layout, work.shared, unit)
     if steps & PUT_BACK:
         make_pass(PUT_BACK, work, (unit, unit + 1))

@@ -230,6 +230,7 @@ def _settled_counts(
     cell = lattice.cell[lattice.first[token]].astype(np.int64)
     chosen = (lattice.count[token] == 1) & (cell >= 0) & is_settled[cell]
     count = np.bincount(cell[chosen], minlength=len(is_settled)).astype(float)
+    # How often each unit holds each cell, then how many units hold it so often.
     held, times = np.unique(owner[chosen] * len(is_settled) + cell[chosen], return_counts=True)
     keys, n_units = np.unique(times * len(is_settled) + held % len(is_settled), return_counts=True)
     cell, times = keys % len(is_settled), keys // len(is_settled)

@@ -90,10 +90,8 @@ class PredictionMixin(TransformerMixin):
             Shape (n_samples, length, n_components) for a 2-D X (NaN where padded), else an object
             array of arrays of shape (length, n_components).
         """
-        corpus, lattice, weights, logs = self._read(X)
-        posterior, log_z = self._entries(corpus, lattice, weights, logs)
-        _warn_unexplained(log_z)
-        return self._arranged_table(corpus, lattice, posterior)
+        corpus, table = self._posterior_table(X)
+        return reading.arrange(corpus, table, np.nan)
 
     def filter_proba(self, X: Any) -> np.ndarray:
         """p(z_t | x_1..t) of every token: what is known as the sequence unfolds.
@@ -107,10 +105,8 @@ class PredictionMixin(TransformerMixin):
         ndarray
             As `predict_proba`.
         """
-        corpus, lattice, weights, logs = self._read(X)
-        posterior, log_z = self._entries(corpus, lattice, weights, logs, decoding.filtered)
-        _warn_unexplained(log_z)
-        return self._arranged_table(corpus, lattice, posterior)
+        corpus, table = self._posterior_table(X, decoding.filtered)
+        return reading.arrange(corpus, table, np.nan)
 
     def predict_next_proba(self, X: Any) -> np.ndarray:
         """Probability of each symbol to come next after each sequence.
@@ -124,10 +120,7 @@ class PredictionMixin(TransformerMixin):
         ndarray of shape (n_samples, n_symbols)
             In the order of `vocabulary_`; the unknown item, where there is one, is last.
         """
-        corpus, lattice, weights, logs = self._read(X, means=True)
-        posterior, log_z = self._entries(corpus, lattice, weights, logs, decoding.filtered)
-        _warn_unexplained(log_z)
-        table = dense_posterior(lattice, posterior, self._cells.n_states)
+        corpus, table = self._posterior_table(X, decoding.filtered, means=True)
         return table[corpus.starts[1:] - 1] @ self.transmat_ @ self.emissionprob_
 
     def transform(self, X: Any) -> np.ndarray:
@@ -141,10 +134,7 @@ class PredictionMixin(TransformerMixin):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        corpus, lattice, weights, logs = self._read(X)
-        posterior, log_z = self._entries(corpus, lattice, weights, logs)
-        _warn_unexplained(log_z)
-        table = dense_posterior(lattice, posterior, self._cells.n_states)
+        corpus, table = self._posterior_table(X)
         sums = np.add.reduceat(table, corpus.starts[:-1], axis=0)
         return sums / np.diff(corpus.starts)[:, None]
 
@@ -289,11 +279,14 @@ class PredictionMixin(TransformerMixin):
         decoding.log_likelihood(weights, logs, self._lattice_of(corpus), corpus.starts, log_z)
         return log_z, corpus.n_observed
 
-    def _arranged_table(
-        self, corpus: Corpus, lattice: Lattice, posterior: np.ndarray
-    ) -> np.ndarray:
-        table = dense_posterior(lattice, posterior, self._cells.n_states)
-        return reading.arrange(corpus, table, np.nan)
+    def _posterior_table(
+        self, X: Any, kernel: Callable = decoding.smoothed, means: bool = False
+    ) -> tuple[Corpus, np.ndarray]:
+        """Posteriors over all states, token by token; warns of what no path explains."""
+        corpus, lattice, weights, logs = self._read(X, means)
+        posterior, log_z = self._entries(corpus, lattice, weights, logs, kernel)
+        _warn_unexplained(log_z, stacklevel=4)
+        return corpus, dense_posterior(lattice, posterior, self._cells.n_states)
 
     def _arranged_states(self, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States in the shape of the input."""
@@ -353,12 +346,12 @@ def _without_impossible(
     return lattice._replace(cell=cell)
 
 
-def _warn_unexplained(log_p: np.ndarray) -> None:
+def _warn_unexplained(log_p: np.ndarray, stacklevel: int = 3) -> None:
     unexplained = np.flatnonzero(np.isneginf(log_p))
     if len(unexplained):
         warnings.warn(
             f"no path explains sequences {unexplained[:5].tolist()} ({len(unexplained)} in all): "
             "each token gets its most probable state by emission",
             UserWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

@@ -133,7 +133,7 @@ def posterior_of(start: Start, problem: Problem) -> np.ndarray:
     """Token posteriors of a start; its weights get one forward-backward pass."""
     if start.posterior is not None:
         return start.posterior
-    assert start.weights is not None
+    assert start.weights is not None, "a start has weights or posteriors"
     posterior = np.empty(n_entries(problem.lattice))
     smoothed(
         start.weights,

@@ -49,7 +49,7 @@ def _digamma_series(x):
 
 
 @jit_token
-def _log_gamma_series(x):
+def log_gamma_series(x):
     """What Stirling's formula leaves of log Gamma(x) for x of at least 7 (Abramowitz 6.1.41)."""
     inverse = 1.0 / x
     square = inverse * inverse
@@ -97,12 +97,12 @@ def expected_weights(counts, prior, rows, divisors, weights):
         for i in range(some.size):
             raised[i], ratio[i], fraction = _raised(some[i] + some_prior[i])
             difference[i] = -_digamma_series(raised[i]) - fraction
-            rest[i] = _log_gamma_series(raised[i])
+            rest[i] = log_gamma_series(raised[i])
         for i in range(some.size):
             if some_prior[i] != of_prior:  # equal priors come in long rows
                 of_prior = some_prior[i]
                 x, product_of_prior, _ = _raised(of_prior)
-                log_gamma_of_prior = (x - 0.5) * math.log(x) - x + _log_gamma_series(x)
+                log_gamma_of_prior = (x - 0.5) * math.log(x) - x + log_gamma_series(x)
             x = raised[i]
             logarithm = math.log(x)
             log_gamma = (x - 0.5) * logarithm - x + rest[i]

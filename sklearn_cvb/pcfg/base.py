@@ -208,19 +208,14 @@ class BasePCFG(PredictionMixin, BaseModel):
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _resumable(self, problem: Problem) -> Any:
-        """The state to go on from, with `warm_start` and the same sentences."""
-        resume = getattr(self, "_resume", None) if self.warm_start else None
-        if resume is None:
-            return None
-        before, best = resume
-        same = (
+    def _learns_from_the_same(self, before: Problem, problem: Problem) -> bool:
+        """Whether sentences, brackets and rules are the same."""
+        return (
             before.words == problem.words
             and np.array_equal(before.corpus.starts, problem.corpus.starts)
             and before.layout.grammar.rules == problem.layout.grammar.rules
             and all(map(np.array_equal, before.brackets, problem.brackets))
         )
-        return self._with_parameters_of_now(best.state, problem) if same else None
 
     def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
         """A state under the prior that is asked for now; what is learned goes on from its value."""

@@ -133,7 +133,7 @@ def expectation(
     if problem.forest is not None:
         return _forest_expectation(theta, problem, with_counts)
     form, lengths = form_for(problem), problem.lexicon.length
-    assert form.listed is not None
+    assert form.listed is not None, "tables have lists, too"
     set_weights(form.listed, theta)
     log_z = np.empty(len(lengths))
     if form.tables is None:

@@ -1,6 +1,16 @@
 """Collapsed Hastings sampling for probabilistic context-free grammars (Johnson et al. 2007)."""
 
-from sklearn_cvb.pcfg.samplers import SamplingPCFG
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.fitting import Fit
+from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.pcfg.forms import Problem
+from sklearn_cvb.pcfg.samplers import SamplerState, SamplingPCFG
 from sklearn_cvb.pcfg.sweeps import draw_sweep, tally_of
 from sklearn_cvb.validation import InvalidParameterError
 
@@ -130,26 +140,26 @@ class HastingsPCFG(SamplingPCFG):
 
     def __init__(
         self,
-        grammar=None,
+        grammar: Any = None,
         *,
-        n_components=2,
-        alpha=0.1,
-        alpha_prior=(1.0, 1.0),
-        temperatures=None,
-        n_burn_in=None,
-        thin=10,
-        n_init=1,
-        max_iter=1000,
-        tol=1e-4,
-        init=None,
-        handle_unknown="smooth",
-        vocabulary=None,
-        supervision="y",
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        n_components: int = 2,
+        alpha: float | str | dict | ArrayLike = 0.1,
+        alpha_prior: tuple[float, float] = (1.0, 1.0),
+        temperatures: tuple[float, float] | None = None,
+        n_burn_in: int | None = None,
+        thin: int = 10,
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        supervision: str = "y",
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.grammar = grammar
         self.n_components = n_components
         self.alpha = alpha
@@ -169,7 +179,7 @@ class HastingsPCFG(SamplingPCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         has_cycles = len(self._layout.rules.member) > 0
         if self.temperatures is not None and max(self.temperatures) > 1 and has_cycles:
@@ -178,12 +188,14 @@ class HastingsPCFG(SamplingPCFG):
                 "rules infinite weight: stay at 1 or below, or leave such cycles out"
             )
 
-    def _resampled(self, state, problem, temperature, rng):
+    def _resampled(
+        self, state: SamplerState, problem: Problem, temperature: float, rng: np.random.Generator
+    ) -> tuple[Trees, np.ndarray]:
         tally = tally_of(problem.layout, state.counts, state.prior)
         trees, _, proposals = draw_sweep(problem, tally, rng, state.trees, temperature)
         return trees, proposals
 
-    def _fitted_by_algorithm(self, best, problem):
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         proposed, accepted = best.state.proposals
         rate = {"acceptance_rate_": float(accepted / max(1, proposed))}
         return super()._fitted_by_algorithm(best, problem) | rate

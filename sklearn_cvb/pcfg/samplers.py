@@ -1,13 +1,16 @@
 """What both samplers share: a tree per sentence, and averages over the kept samples."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
+from sklearn_cvb.pcfg.forms import Problem
+from sklearn_cvb.pcfg.layout import Layout
 from sklearn_cvb.pcfg.parameters import posterior_mean, totals_of
 from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
 from sklearn_cvb.sampling import Averages, SamplerMixin, no_averages
@@ -40,13 +43,13 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
         **SamplerMixin._parameter_constraints,
     }
 
-    def _with_parameters_of_now(self, state, problem):
+    def _with_parameters_of_now(self, state: SamplerState, problem: Problem) -> SamplerState | None:
         """The state, or None under another prior: samples of two posteriors are not averaged."""
         asked = super()._with_parameters_of_now(state, problem).alpha
         same = np.array_equal(asked.cells, state.alpha.cells) and asked[1:] == state.alpha[1:]
         return state if same else None
 
-    def _start(self, problem, rng):
+    def _start(self, problem: Problem, rng: np.random.Generator) -> SamplerState:
         """Trees drawn under the first weights."""
         alpha = self._first_alpha(problem.layout)
         tally = frozen_tally(problem.layout, self._first_weights(problem, rng))
@@ -65,11 +68,15 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
             np.zeros(2),
         )
 
-    def _resampled(self, state, problem, temperature, rng):
+    def _resampled(
+        self, state: SamplerState, problem: Problem, temperature: float, rng: np.random.Generator
+    ) -> tuple[Trees, np.ndarray]:
         """New trees, and how many were proposed and accepted."""
         raise NotImplementedError
 
-    def _sweep(self, state, problem, rng):
+    def _sweep(
+        self, state: SamplerState, problem: Problem, rng: np.random.Generator
+    ) -> tuple[SamplerState, float]:
         layout = problem.layout
         alpha = learn(state.alpha, layout, state.counts, state.n_sweeps, dirichlet.fixed_point)
         state = state._replace(alpha=alpha, prior=alpha.cells)
@@ -86,7 +93,7 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
         )
         return self._remember(state, problem), value
 
-    def _remember(self, state, problem):
+    def _remember(self, state: SamplerState, problem: Problem) -> SamplerState:
         """Add the sample to the sums it belongs to."""
         done = state.n_sweeps - 1
         if done >= self._late:
@@ -96,7 +103,7 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
         means = self._sample_means(state, problem)
         return state._replace(averages=state.averages.plus((state.counts,), (means,)))
 
-    def _sample_means(self, state, problem):
+    def _sample_means(self, state: SamplerState, problem: Problem) -> np.ndarray:
         """Posterior means given one sample."""
         counts, rare = state.counts, self._rare_counts(state.counts, problem)
         if rare is not None:
@@ -104,7 +111,7 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
             np.add.at(counts, problem.layout.unknown_cells, rare)
         return posterior_mean(problem.layout, counts, state.prior, None)
 
-    def _label_trees(self, state, problem):
+    def _label_trees(self, state: SamplerState, problem: Problem) -> Trees:
         """The most frequent tree of each sentence over the last tenth of the sweeps."""
         seen = state.seen
         if not any(seen):
@@ -112,33 +119,35 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
             remember_trees(state.trees, seen)
         return most_frequent(seen)
 
-    def _final_counts(self, state):
+    def _final_counts(self, state: SamplerState) -> np.ndarray:
         """Mean counts of the kept samples."""
         averages = state.averages
         return averages.mean_counts()[0] if averages.n_kept else state.counts
 
-    def _fitted_by_algorithm(self, best, problem):
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         state = best.state
         if state.averages.n_kept:
             return {"_means": state.averages.mean_means()[0]}
         return {"_means": self._sample_means(state, problem)}
 
-    def _mean_weights(self):
+    def _mean_weights(self) -> np.ndarray:
         """Averages over samples of the posterior means given the sample."""
         self._complete_counts()
         return self._means
 
-    def _weights(self, layout, counts, prior, kept):
+    def _weights(
+        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray
+    ) -> np.ndarray:
         return self._mean_weights()
 
 
-def counts_of(trees, problem):
+def counts_of(trees: Trees, problem: Problem) -> np.ndarray:
     """How often each rule is used."""
     cells = trees.rule[trees.rule >= 0]
     return np.bincount(cells, minlength=len(problem.layout.lhs)).astype(np.float64)
 
 
-def remember_trees(trees, seen):
+def remember_trees(trees: Trees, seen: list[dict]) -> None:
     """Count the trees of a sample. The rules in pre-order tell trees of a sentence apart."""
     starts = trees.starts.tolist()
     for i, trees_seen in enumerate(seen):
@@ -150,7 +159,7 @@ def remember_trees(trees, seen):
             trees_seen[key] = [1, [field[here].copy() for field in trees[1:]]]
 
 
-def most_frequent(seen):
+def most_frequent(seen: list[dict]) -> Trees:
     """The tree of each sentence that was seen most often, the first among equals."""
     best = [max(trees_seen.values(), key=lambda entry: entry[0])[1] for trees_seen in seen]
     starts = np.cumsum([0] + [len(nodes[0]) for nodes in best])

@@ -43,7 +43,7 @@ def span_tables(problem: Problem, theta: np.ndarray) -> list[np.ndarray]:
         NaN where a sentence has no tree.
     """
     form, n_symbols, tables = form_for(problem), problem.layout.n_lhs, []
-    assert form.listed is not None
+    assert form.listed is not None, "asked for by lists only"
     set_weights(form.listed, theta)
     for i, n in enumerate(problem.lexicon.length.tolist()):
         spans, _ = span_posteriors(form, i)

@@ -82,7 +82,7 @@ def _room(form: Form, shares: Shares) -> int:
 def _most_rules(form: Form) -> int:
     """How many rules a sentence may have."""
     listed = form.listed
-    assert listed is not None
+    assert listed is not None, "without a forest there are lists"
     n_unary = 0 if listed.unary is None else len(listed.unary.cell)
     return len(listed.binary.cell) + n_unary + int(np.diff(listed.terminals.starts).max())
 

@@ -62,6 +62,7 @@ def absence_of_units(sequences, borrowed, posterior, pairs, absence, block):
             base, n = lattice.first[t], np.int64(lattice.count[t])
             for j in range(n):
                 state, cell = lattice.state[base + j], lattice.cell[base + j]
+                # A token with one state has it for sure.
                 miss = max(0.0, 1.0 - posterior[here + j]) if n > 1 else 0.0
                 is_own = t > begin or not borrowed[i]
                 if cell >= 0 and is_own:
@@ -69,6 +70,7 @@ def absence_of_units(sequences, borrowed, posterior, pairs, absence, block):
                     absence.emit[state] *= miss
                 if t == begin and is_own:
                     absence.start[state] *= miss
+                # Row totals of transitions count steps: the last token has none.
                 if t < end - 1:
                     absence.out[state] *= miss
             if t > begin and not sequences.summed[i]:
@@ -81,6 +83,7 @@ def absence_of_units(sequences, borrowed, posterior, pairs, absence, block):
                     whole_block(posterior, before, n_left, here, n, pairs, at, block)
                     at += (n_left - 1) * (n - 1)
                 else:
+                    # One of the two is certain: the posteriors of the other are the pair marginals.
                     for step in range(size):
                         ambiguous = before if n_left > 1 else here
                         block[step] = posterior[ambiguous + step] if size > 1 else 1.0

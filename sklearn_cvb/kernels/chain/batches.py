@@ -136,6 +136,7 @@ def pass_over_batches(steps, span, shared, batches, lattice, stored, buffers):
             _shift_batch(b, shared, batches, lattice, stored, row, -1.0)
         if steps & INFER:
             fill_rates(shared.start, shared.transition, shared.out, wide)
+            # Reciprocals by state are cheaper than divisions by entry.
             for k in range(n_states):
                 row[k] = 1.0 / shared.emit[k]
             total = 0.0
@@ -147,6 +148,7 @@ def pass_over_batches(steps, span, shared, batches, lattice, stored, buffers):
                 total += infer_side_by_side(
                     wide, batches.place, batches.starts, some, side, n_states, buffers.messages
                 )
+                # The batch keeps one sum of pairs, so that it is inferred anew as a whole.
                 if math.isnan(total):
                     break
                 if steps & KEEP:
@@ -159,6 +161,7 @@ def pass_over_batches(steps, span, shared, batches, lattice, stored, buffers):
                 at = b * n_states * n_states
                 for k in range(n_states):
                     for j in range(n_states):
+                        # What all steps between two states share is multiplied once.
                         q = wide.outer[k, j] * wide.transition[k, j]
                         stored.pairs[at + k * n_states + j] = q
         if steps & PUT_BACK:

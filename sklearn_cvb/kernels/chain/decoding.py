@@ -53,6 +53,7 @@ def _take_better(transition, lattice, t, k, score, previous, position, origin):
     for j in range(row.size):
         here = np.uint64(position + j)
         best, best_from = score[here], origin[here]
+        # Selections, not branches, so that this is a vector loop; ties keep the lower state.
         value = message + row[np.uint64(j)]
         best_from = k if value > best else best_from
         best = value if value > best else best
@@ -195,6 +196,7 @@ def marginals(weights, lattice, starts, smooth, passes, target, log_z):
         if math.isnan(log_z[i]):
             offset += size
             continue
+        # Filtering needs a backward pass only to see whether what was lost matters.
         suspicious = smooth
         for position in range(size):
             if passes.forward[position] < _SUSPICIOUS_MESSAGE:

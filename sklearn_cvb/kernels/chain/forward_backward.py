@@ -55,8 +55,8 @@ class Weights(NamedTuple):
     emission: np.ndarray
 
 
-class Work(NamedTuple):
-    """Buffers for one sequence.
+class Passes(NamedTuple):
+    """Buffers of the two passes over one sequence.
 
     Attributes
     ----------
@@ -64,6 +64,21 @@ class Work(NamedTuple):
         Local entries, see `forward_backward`.
     scale : ndarray of shape (length,)
         Scales of the forward pass.
+    """
+
+    emission: np.ndarray
+    forward: np.ndarray
+    posterior: np.ndarray
+    scale: np.ndarray
+
+
+class Work(NamedTuple):
+    """Buffers for one unit that is left out: those of `Passes`, and more.
+
+    Attributes
+    ----------
+    emission, forward, posterior, scale : ndarray
+        As in `Passes`.
     block : ndarray
         Pair marginals of one step, or the steps of a run or sequence.
     table : ndarray of shape (K, K)
@@ -86,23 +101,6 @@ class Work(NamedTuple):
     log_row: np.ndarray
     ones: np.ndarray
     scales: np.ndarray
-
-
-class Passes(NamedTuple):
-    """Buffers of the two passes over one sequence.
-
-    Attributes
-    ----------
-    emission, forward, posterior : ndarray of shape (n_entries,)
-        Local entries, see `forward_backward`.
-    scale : ndarray of shape (length,)
-        Scales of the forward pass.
-    """
-
-    emission: np.ndarray
-    forward: np.ndarray
-    posterior: np.ndarray
-    scale: np.ndarray
 
 
 def sequence_entries(count: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -302,12 +300,14 @@ def forward_pass(start, transition, lattice, begin, end, emission, message, scal
         else:
             advance_lattice(transition, lattice, message, previous, t, message, position)
         total = _weigh(message, emission, position, n)
+        # Written so that NaN is lost, too.
         if not (_SMALLEST_SCALE < total < _LARGEST_MESSAGE):
             return math.nan
         inverse = 1.0 / total
         for j in range(n):
             message[np.uint64(position + j)] *= inverse
         scale[t - begin] = total
+        # A log for many tokens instead of one for each.
         product *= total
         if not (1e-150 < product < 1e150):
             log_z += math.log(product)
@@ -364,6 +364,7 @@ def forward_backward(start, transition, lattice, begin, end, size, work):
         transition, lattice, begin, end, size, work.emission, work.posterior, work.scale
     ):
         log_z = math.nan
+    # So far they were backward messages.
     for position in range(size):
         work.posterior[position] *= work.forward[position]
     return log_z
@@ -400,6 +401,7 @@ def expected_counts(weights, lattice, starts, members, passes, counts, log_z):
         log_z[i] = forward_backward(
             weights.start, weights.transition, lattice, begin, end, size, passes
         )
+        # Nothing has been added yet: log space does the whole sequence.
         if math.isnan(log_z[i]):
             continue
         add_unary(lattice, begin, end, passes.posterior, counts.start, counts.emission)

@@ -10,7 +10,7 @@ from sklearn_cvb.kernels.chain.leave_out import KEEP
 from sklearn_cvb.kernels.chain.log_space import fill_logs, forward_backward_log
 from sklearn_cvb.kernels.chain.pairs import fill_block_from_logs
 from sklearn_cvb.kernels.chain.sequences import fill_weights, keep_posterior
-from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders
+from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders, window_at
 from sklearn_cvb.kernels.jit import jit, jit_inline
 
 
@@ -75,10 +75,7 @@ def infer_lost(steps, i, shared, sequences, stored, borders, absent, work):
     is_borrowed, ahead = False, False
     start = shared.start
     if borders is not None:
-        is_borrowed = borders.borrowed[i]
-        last = i + 1 == borders.borrowed.size or not borders.borrowed[i + 1]
-        ahead = not last and steps & KEEP > 0
-        start = borders.ones if is_borrowed else shared.start
+        is_borrowed, ahead, start = window_at(i, steps, shared, borders)
     size = fill_weights(i, shared, sequences, is_borrowed, work)
     if borders is not None:
         weigh_borders(i, sequences, borders, is_borrowed, ahead, work, size)
@@ -91,6 +88,7 @@ def infer_lost(steps, i, shared, sequences, stored, borders, absent, work):
             keep_posterior(i, sequences, work.posterior, stored.posterior)
             _keep_pairs(i, sequences, stored.pairs, absent, work)
         if borders is not None:
+            # Messages are scaled by whoever receives them: they need not be more than proportional.
             n, n_last = lattice.count[begin], lattice.count[end - 1]
             if is_borrowed and steps & KEEP:
                 _out_of_logs(work.emission, n, n + lattice.count[begin + 1])

@@ -17,7 +17,7 @@ from sklearn_cvb.kernels.chain.forward_backward import (
 )
 from sklearn_cvb.kernels.chain.leave_out import INFER, KEEP, PUT_BACK, TAKE_OUT
 from sklearn_cvb.kernels.chain.pairs import add_outer
-from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders
+from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders, window_at
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
 
 # Rows of `Work.scales` while counts move: posteriors added up over all tokens, and over those
@@ -73,6 +73,7 @@ def _shift_tokens(i, shared, sequences, posterior, is_borrowed, by_state, sign):
                 unseen[state] += 1.0
             else:
                 emission[first_cell] = max(emission[first_cell] + sign, least)
+        # An open token: its states and cells stand in a row, and the loops are vectors.
         elif n == n_states:
             for j in range(n):
                 every[j] += posterior[np.uint64(position + j)]
@@ -94,6 +95,7 @@ def _shift_tokens(i, shared, sequences, posterior, is_borrowed, by_state, sign):
                 else:
                     cell = lattice.cell[np.uint64(base + j)]
                     emission[cell] = max(emission[cell] + sign * q, least)
+        # Nothing is kept of certain tokens.
         position += n if n > 1 else 0
 
 
@@ -110,6 +112,7 @@ def _shift_ends(i, shared, sequences, posterior, is_borrowed, by_state, sign):
     for k in range(shared.emit.size):
         emitted = by_state[_EVERY, k] - by_state[_UNSEEN, k]
         shared.emit[k] = max(shared.emit[k] + sign * emitted, shared.least_emit[k])
+    # From here on `by_state` holds the totals of transitions: the last token has no step out.
     base, n = lattice.first[sequences.end[i] - 1], lattice.count[sequences.end[i] - 1]
     for j in range(n):
         q = posterior[sequences.entry[i + 1] - n + j] if n > 1 else 1.0
@@ -258,6 +261,7 @@ def multiply_absence(lattice, t, work, before, position, transition, absent):
         if n_right == steps.size:
             for j in range(n_right):
                 q = weight * steps[j] * work.emission[np.uint64(position + j)]
+                # Rounding may make q a little more than 1.
                 misses[j] *= max(0.0, 1.0 - q)
         else:
             for j in range(n_right):
@@ -294,6 +298,7 @@ def _keep_blocks(i, shared, sequences, pairs, work):
         right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
         now = before + n_left
         if n_left > 1 and n_right > 1:
+            # The last row and column follow from the posteriors (see `whole_block`).
             for a in range(n_left - 1):
                 row = shared.transition[lattice.state[np.uint64(left + a)]]
                 weight = work.forward[np.uint64(before + a)]
@@ -337,10 +342,7 @@ def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent,
         is_borrowed, ahead = False, False
         start = shared.start
         if borders is not None:
-            is_borrowed = borders.borrowed[i]
-            last = i + 1 == borders.borrowed.size or not borders.borrowed[i + 1]
-            ahead = not last and steps & KEEP > 0
-            start = borders.ones if is_borrowed else shared.start
+            is_borrowed, ahead, start = window_at(i, steps, shared, borders)
         if steps & TAKE_OUT:
             _shift_sequence(i, shared, sequences, stored, is_borrowed, work, -1.0)
         if steps & INFER:
@@ -352,6 +354,7 @@ def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent,
                 start, shared.transition, sequences.lattice, begin, end, size, work
             )
             stored.log_z[i] = value if is_borrowed else value - shared.log_start
+            # Lost: the counts are left without the unit, as log space needs them.
             if math.isnan(value):
                 return i
             if borders is not None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.chain.forward_backward import retreat_lattice
+from sklearn_cvb.kernels.chain.leave_out import KEEP
 from sklearn_cvb.kernels.jit import jit_inline
 
 # Right messages are kept above this, so that dividing by them is safe.
@@ -36,6 +37,20 @@ class Borders(NamedTuple):
     right: np.ndarray
     carry: np.ndarray
     ones: np.ndarray
+
+
+@jit_inline
+def window_at(i, steps, shared, borders):
+    """Whether unit i continues another, whether a message comes from its right; its start weights.
+
+    A score does without the message, so that log normalisers are those of windows given the ones
+    before.
+    """
+    is_borrowed = borders.borrowed[i]
+    is_last = i + 1 == borders.borrowed.size or not borders.borrowed[i + 1]
+    ahead = not is_last and steps & KEEP > 0
+    start = borders.ones if is_borrowed else shared.start
+    return is_borrowed, ahead, start
 
 
 @jit_inline
@@ -75,6 +90,7 @@ def carry_back(i, shared, sequences, borders, work):
     base, n = lattice.first[t], lattice.count[t]
     message = work.log_row
     retreat_lattice(shared.transition, lattice, work.emission, n, t, message, 0)
+    # The largest becomes 1, so that products of messages stay in the range of float64.
     largest = 0.0
     for k in range(n):
         message[k] /= shared.out[lattice.state[base + k]]
