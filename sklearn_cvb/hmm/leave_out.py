@@ -150,10 +150,17 @@ def _sizes(
     Blocks are stored `without` so many rows and columns.
     """
     own = np.where(count > 1, count, 0)
-    entries = _offsets(own)
-    own = np.maximum(own - without, 0)
-    blocks = np.concatenate([[0], _offsets(own[1:] * own[:-1])])
-    return entries[end] - entries[begin], blocks[end] - blocks[begin + 1]
+    n_entries = _sums(own, begin, end)
+    np.maximum(own - without, 0, out=own)
+    return n_entries, _sums(own[1:] * own[:-1], begin, end - 1)
+
+
+def _sums(values: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Sums of the values [begin[i], end[i])."""
+    # Ends are no ranges to be summed, but numpy wants them in between.
+    cuts = np.column_stack([begin, end]).ravel()
+    sums = np.add.reduceat(np.append(values, 0), cuts, dtype=np.int64)[::2]
+    return np.where(end > begin, sums, 0)
 
 
 def shared_by(tally: Tally, floor: Floor) -> Shared:

@@ -255,10 +255,12 @@ def lists_for(
     """
     lattice = sequences.lattice
     begin, end = sequences.begin, sequences.end
-    is_settled = _settled_cells(lattice, n_states, n_cells)
     # What units store without lists is needed anyway.
     n_tokens, n_stored = int((end - begin).sum()), int(sequences.entry[-1] + sequences.pair[-1])
     room = max(_SMALL, _MOST_BYTES_A_TOKEN * n_tokens) - 8 * n_stored
+    if room <= 0:
+        return None, None
+    is_settled = _settled_cells(lattice, n_states, n_cells)
     items: list[np.ndarray] = []
     parts: list[np.ndarray] = []
     used = 0

@@ -40,15 +40,23 @@ def add_outer(lattice, t, work, before, position, total):
     """total[i, j] += forward_t-1(i) g_t(j): pair marginals without their transition factor."""
     left, n_left = np.int64(lattice.first[t - 1]), np.int64(lattice.count[t - 1])
     right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
-    for i in range(n_left):
-        row = total[lattice.state[np.uint64(left + i)]]
-        weight = work.forward[np.uint64(before + i)]
-        if n_right == row.size:
-            _add_scaled(row, weight, work.emission, position)
-        else:
-            for j in range(n_right):
-                to = lattice.state[np.uint64(right + j)]
-                row[to] += weight * work.emission[np.uint64(position + j)]
+    if n_left == total.shape[0] and n_right < n_left:
+        # All states in their order on the left: whole columns of the table.
+        for j in range(n_right):
+            to = lattice.state[np.uint64(right + j)]
+            weight = work.emission[np.uint64(position + j)]
+            for i in range(n_left):
+                total[np.uint64(i), to] += work.forward[np.uint64(before + i)] * weight
+    else:
+        for i in range(n_left):
+            row = total[lattice.state[np.uint64(left + i)]]
+            weight = work.forward[np.uint64(before + i)]
+            if n_right == row.size:
+                _add_scaled(row, weight, work.emission, position)
+            else:
+                for j in range(n_right):
+                    to = lattice.state[np.uint64(right + j)]
+                    row[to] += weight * work.emission[np.uint64(position + j)]
 
 
 @jit_inline
