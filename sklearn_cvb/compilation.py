@@ -10,15 +10,15 @@ from numba.core import event
 # Seconds of a first fit and its prediction with nothing compiled, import apart, by class. Those of
 # the situation that takes longest; ``python -m benchmarks --rows cold`` measures them.
 SECONDS = {
-    "EMHMM": 18,
-    "VBHMM": 18,
-    "CVBHMM": 40,
-    "GibbsHMM": 18,
-    "EMPCFG": 30,
-    "VBPCFG": 30,
-    "CVBPCFG": 40,
-    "HastingsPCFG": 50,
-    "GibbsPCFG": 50,
+    "EMHMM": 5,
+    "VBHMM": 5,
+    "CVBHMM": 8,
+    "GibbsHMM": 7,
+    "EMPCFG": 10,
+    "VBPCFG": 10,
+    "CVBPCFG": 14,
+    "HastingsPCFG": 14,
+    "GibbsPCFG": 14,
 }
 
 _said = threading.Event()

@@ -165,7 +165,7 @@ def advance_dense(transition, message, result):
             result[j] += weight * row[j]
 
 
-@jit_token_reduction
+@jit_inline
 def _column_product(transition, to, message, before):
     """Sum over all i of message[i] transition[i, to]; the message begins at `before`."""
     n_states = transition.shape[0]
