@@ -28,6 +28,18 @@ _SUMMED = 4
 _CHUNK = 500
 
 
+class Most(NamedTuple):
+    """What a buffer for any unit has to hold.
+
+    Found once: passes over single units are made as well.
+    """
+
+    n_tokens: int
+    n_entries: int
+    n_pairs: int
+    n_block: int
+
+
 class Layout(NamedTuple):
     """Units, where each keeps its posteriors and pairs, and the form that infers it.
 
@@ -42,10 +54,12 @@ class Layout(NamedTuple):
     borders : Borders or None
         Where units are windows.
     n_states : int
+    most : Most
     """
 
     sequences: Sequences
     n_states: int
+    most: Most
     lists: Lists | None = None
     settled: Settled | None = None
     borders: Borders | None = None
@@ -109,17 +123,18 @@ def layout_for(
             sequences = Sequences(begin, end, *offsets, summed, True, problem.lattice)
             lists, settled = lists_for(sequences, cells.n_states, len(cells.state))
             if lists is not None:
-                return Layout(sequences, cells.n_states, lists, settled)
+                return Layout(sequences, cells.n_states, _most(sequences), lists, settled)
     n_entries, n_pairs = _sizes(begin, end, problem.lattice.count, 1)
     summed = (n_pairs > n_steps / _SUMMED) | (restricted & (end - begin > 1))
     n_pairs[summed] = n_steps
     offsets = _offsets(n_entries), _offsets(n_pairs)
     sequences = Sequences(begin, end, *offsets, summed, False, problem.lattice)
+    most = _most(sequences)
     if not borrowed.any():
-        return Layout(sequences, cells.n_states)
+        return Layout(sequences, cells.n_states, most)
     right = np.ones((len(begin), cells.n_states))
     borders = Borders(borrowed, right, np.zeros(cells.n_states), np.ones(cells.n_states))
-    return Layout(sequences, cells.n_states, borders=borders)
+    return Layout(sequences, cells.n_states, most, borders=borders)
 
 
 def _windows(
@@ -231,27 +246,33 @@ def _log_settled(layout: Layout, shared: Shared, unit: int) -> float:
     return np.log(shared.emission[cells[layout.settled.is_settled[cells]]]).sum()
 
 
-def _largest(layout: Layout) -> tuple[int, int, int]:
-    """Most tokens and entries of any unit, and most entries of a block."""
-    sequences = layout.sequences
-    tokens = int((sequences.end - sequences.begin).max())
-    stored = int(np.diff(sequences.entry).max())
-    # Certain tokens have an entry of their own while a unit is inferred.
-    return tokens, stored + tokens, int(sequences.lattice.count.max()) ** 2
+def _most(sequences: Sequences) -> Most:
+    """What a buffer for any of the units has to hold."""
+    return Most(
+        int((sequences.end - sequences.begin).max()),
+        int(np.diff(sequences.entry).max()),
+        int(np.diff(sequences.pair).max()),
+        int(sequences.lattice.count.max()) ** 2,
+    )
 
 
 def _buffers(layout: Layout) -> Work:
     """Buffers for any unit, token by token."""
-    tokens, entries, block = _largest(layout)
-    return work_of_size(entries, tokens, layout.n_states, block)
+    most = layout.most
+    # Certain tokens have an entry of their own while a unit is inferred.
+    n_entries = most.n_entries + most.n_tokens
+    return work_of_size(n_entries, most.n_tokens, layout.n_states, most.n_block)
 
 
 def _list_buffers(layout: Layout) -> ListBuffers:
     """Buffers for any listed unit."""
-    assert layout.lists is not None, "asked for units with lists only"
-    entries = np.empty(int(np.diff(layout.lists.entry).max(initial=1)))
-    block = np.empty(int(np.diff(layout.lists.pair).max(initial=1)))
-    return ListBuffers(entries, np.empty_like(entries), block, np.empty((N_ROWS, layout.n_states)))
+    most = layout.most
+    return ListBuffers(
+        np.empty(most.n_entries),
+        np.empty(most.n_entries),
+        np.empty(most.n_pairs),
+        np.empty((N_ROWS, layout.n_states)),
+    )
 
 
 def stored_entries(layout: Layout, entries: np.ndarray) -> np.ndarray:
