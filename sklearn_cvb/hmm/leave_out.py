@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.fitting import even_pieces
 from sklearn_cvb.hmm.lists import Settled, lists_for, ragged
 from sklearn_cvb.kernels.chain.forward_backward import Work, work_of_size
 from sklearn_cvb.kernels.chain.leave_out import PUT_BACK, Shared, Stored
@@ -24,8 +25,8 @@ from sklearn_cvb.topology import Topology
 _MOST_PAIRS_A_TOKEN = 16
 # A sum is kept where it is at most so many times as large as the blocks.
 _SUMMED = 4
-# Units whose first pairs are made at a time.
-_CHUNK = 500
+# Tokens whose first pairs are made at a time.
+_STRETCH = 10_000
 
 
 class Most(NamedTuple):
@@ -310,8 +311,9 @@ def product_pairs(
 ) -> np.ndarray:
     """Pair marginals of independent tokens: neighbouring posteriors multiplied."""
     pairs = np.empty(layout.sequences.pair[-1])
-    for first in range(0, layout.n_units, _CHUNK):
-        units = np.arange(first, min(first + _CHUNK, layout.n_units))
+    lengths = layout.sequences.end - layout.sequences.begin
+    for first, last in even_pieces(_offsets(lengths), _STRETCH):
+        units = np.arange(first, last)
         is_summed = layout.sequences.summed[units]
         _fill_blocks(layout, posterior, units[~is_summed], pairs)
         _fill_sums(layout, posterior, units[is_summed], pairs, topology)
@@ -327,23 +329,45 @@ def _fill_sums(
 ) -> None:
     """`product_pairs` of units that keep a sum."""
     sequences, n_states = layout.sequences, layout.n_states
-    lattice = sequences.lattice
+    token, at, last = _kept(sequences, units)
+    sums = np.zeros((len(units), n_states, n_states))
+    # A table of a stretch at a time, which begins with the last token of the one before.
+    for first in range(0, len(token), _STRETCH):
+        end = first + _STRETCH + 1
+        table = _table(layout, posterior, token[first:end], at[first:end])
+        for i in range(np.searchsorted(last, first, side="right"), len(units)):
+            begin = max(last[i - 1] if i else 0, first) - first
+            if begin >= len(table):
+                break
+            own = table[begin : last[i] - first]
+            sums[i] += own[:-1].T @ own[1:]
+    if topology is not None:
+        sums[:, ~topology.transition] = 0.0
+    owner, place = ragged(np.full(len(units), n_states**2))
+    pairs[sequences.pair[units][owner] + place] = sums.ravel()
+
+
+def _kept(sequences: Sequences, units: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The tokens of units, where the posteriors of each begin, and where the units end."""
     lengths = (sequences.end - sequences.begin)[units]
-    unit, place = ragged(lengths)
-    tokens = sequences.begin[units][unit] + place
-    token, slot = ragged(lattice.count[tokens])
-    table = np.zeros((len(tokens), n_states))
-    kept, at = ragged(np.diff(sequences.entry)[units])
-    values = np.ones(len(token))
-    values[lattice.count[tokens][token] > 1] = posterior[sequences.entry[units][kept] + at]
-    table[token, lattice.state[lattice.first[tokens].astype(np.int64)[token] + slot]] = values
-    last = np.cumsum(lengths)
-    for i, (begin, end) in enumerate(zip((last - lengths).tolist(), last.tolist(), strict=True)):
-        at = sequences.pair[units[i]]
-        total = pairs[at : at + n_states**2].reshape(n_states, n_states)
-        np.matmul(table[begin : end - 1].T, table[begin + 1 : end], out=total)
-        if topology is not None:
-            total[~topology.transition] = 0.0
+    owner, place = ragged(lengths)
+    token = sequences.begin[units][owner] + place
+    count = sequences.lattice.count[token]
+    # Counted through all units: what those before hold is taken off again.
+    before = _offsets(np.where(count > 1, count, 0))[:-1]
+    at = sequences.entry[units][owner] + before - before[place == 0][owner]
+    return token, at, np.cumsum(lengths)
+
+
+def _table(layout: Layout, posterior: np.ndarray, token: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Posteriors of tokens over all states, shape (n_tokens, K)."""
+    lattice = layout.sequences.lattice
+    owner, slot = ragged(lattice.count[token])
+    values, is_kept = np.ones(len(owner)), lattice.count[token][owner] > 1
+    values[is_kept] = posterior[(at[owner] + slot)[is_kept]]
+    table = np.zeros((len(token), layout.n_states))
+    table[owner, lattice.state[lattice.first[token].astype(np.int64)[owner] + slot]] = values
+    return table
 
 
 def _fill_blocks(
@@ -351,15 +375,13 @@ def _fill_blocks(
 ) -> None:
     """`product_pairs` of units that keep blocks."""
     sequences = layout.sequences
-    owner, place = ragged((sequences.end - sequences.begin)[units])
-    count = sequences.lattice.count[sequences.begin[units][owner] + place].astype(np.int64)
+    token, at, last = _kept(sequences, units)
+    count = sequences.lattice.count[token].astype(np.int64)
     own = np.where(count > 1, count, 0)
     kept = own if sequences.whole else np.maximum(own - 1, 0)
-    # Where each token's posteriors begin, counted unit by unit.
-    before = np.cumsum(own) - own
-    unit_first = before[np.flatnonzero(place == 0)]
-    at = sequences.entry[units][owner] + before - unit_first[owner]
-    is_pair = np.flatnonzero((place[1:] > 0) & (own[1:] > 0) & (own[:-1] > 0)) + 1
+    is_first = np.zeros(len(token) + 1, bool)
+    is_first[last] = True
+    is_pair = np.flatnonzero(~is_first[1:-1] & (own[1:] > 0) & (own[:-1] > 0)) + 1
     pair, step = ragged(kept[is_pair] * kept[is_pair - 1])
     right = is_pair[pair]
     i, j = np.divmod(step, kept[right])

@@ -274,8 +274,11 @@ def test_posteriors_come_back_from_where_units_keep_them(form, block_length, mon
 
 @pytest.mark.parametrize("block_length", [None, 3])
 @pytest.mark.parametrize("form", ["blocks", "sums"])
-def test_pairs_of_independent_tokens(form, block_length, monkeypatch):
+@pytest.mark.parametrize("stretch", [1, 4, 10_000])
+def test_pairs_of_independent_tokens(stretch, form, block_length, monkeypatch):
+    """Also where a sequence is longer than the stretch that is made at a time."""
     choose(form, monkeypatch)
+    monkeypatch.setattr(leave_out, "_STRETCH", stretch)
     rng = np.random.default_rng(1)
     problem = CVBHMMTagger(LEGAL)._problem(text(rng, missing=True), None)
     lattice, K = problem.lattice, problem.cells.n_states
