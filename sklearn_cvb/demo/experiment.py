@@ -195,7 +195,7 @@ def warm_up(name: str, text: Text, settings: Settings) -> None:
     tagger = tagger_for(name, text, settings._replace(max_iter=1, gibbs_sweeps=1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        tagger.set_params(handle_unknown="error").fit(text.X[:3])
+        tagger.set_params(handle_unknown="error").fit(text.X[:20])
 
 
 def run_restarts(

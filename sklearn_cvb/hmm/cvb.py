@@ -313,7 +313,8 @@ class CVBHMM(BaseHMM):
             window = self.block_length
             if window is None and 2 * lengths.max() > lengths.sum():
                 window = _SCORE_WINDOW
-            if window is None:
+            # Windows that cut nothing are sequences, and their score compiles sooner.
+            if window is None or window >= lengths.max():
                 return score_of_tokens(state, problem)
             state = as_sequences(state, problem, window)
         return leave_out_score(state, problem)
