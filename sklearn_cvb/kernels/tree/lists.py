@@ -46,7 +46,7 @@ def split_scale(exponents, b, j, k, exponent):
     return power(exponents[span_at(b, j)] + exponents[span_at(j, k)] - exponent)
 
 
-@jit_called
+@jit_inline
 def _add_splits(binary, chart, b, k, exponent, row):
     """Inside weights of a span by binary rules, in units of 2 ** exponent."""
     for j in range(b + 1, k):
@@ -157,7 +157,7 @@ def _split_outside(binary, chart, b, j, k, scale, outside_row):
     erase(chart, span_at(b, j), chart.left_row)
 
 
-@jit_called
+@jit_inline
 def _span_outside(unary, chart, b, k):
     """Close the outside weights of a span, count its unary rules; False if nothing is above it."""
     s = span_at(b, k)
