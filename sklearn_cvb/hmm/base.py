@@ -25,7 +25,7 @@ from sklearn_cvb.hmm.prediction import PredictionMixin
 from sklearn_cvb.hmm.restricted import restricted_problem
 from sklearn_cvb.hmm.summaries import SummariesMixin
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, Problem, cells_for, dense_posterior, lattice_for
+from sklearn_cvb.lattice import Cells, Problem, cells_for, dense_posterior, lattice_for, problem_of
 from sklearn_cvb.topology import NAMES, Topology, same_topology, topology_of
 from sklearn_cvb.validation import (
     HasMethods,
@@ -88,7 +88,10 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         cells = cells._replace(topology=topology_of(self.topology, self._n_states))
         self._check_topology(cells.topology)
         self._cells = self._weighted(cells, corpus)
-        return restricted_problem(corpus, self._training_lattice(corpus, sequences, y), self._cells)
+        lattice = self._training_lattice(corpus, sequences, y)
+        if cells.topology is None:
+            return problem_of(corpus, lattice, self._cells)
+        return restricted_problem(corpus, lattice, self._cells, cells.topology)
 
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the number of states; return the states of each word (None: all of them)."""

@@ -32,8 +32,14 @@ from sklearn_cvb.hmm.leave_out import (
     tally_in,
     zero_tally,
 )
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior, empty_counts
-from sklearn_cvb.hmm.tallies import floor_of, tally_of, without_prior
+from sklearn_cvb.hmm.parameters import (
+    HMMCounts,
+    Prior,
+    empty_counts,
+    floor_of,
+    tally_of,
+    without_prior,
+)
 from sklearn_cvb.kernels.chain.absence import (
     Absence,
     absence_of_tokens,
