@@ -1,0 +1,1 @@
+"""Dependency model with valence: one file for each algorithm, parallel to the grammars."""

@@ -1,0 +1,202 @@
+"""Sweeps over all sentences: they drive the kernels.
+
+A kernel goes as far as float64 does. Python then has a sentence that is lost inferred with logs,
+and lets it go on.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.dmv.parameters import totals_of
+from sklearn_cvb.kernels.dependency.arrays import (
+    UNKNOWN_HEAD,
+    Sentences,
+    Shares,
+    Sums,
+    Tally,
+    shares_for,
+    work_for,
+)
+from sklearn_cvb.kernels.dependency.chart_log import count_lost, fill_lost, heaviest_trees
+from sklearn_cvb.kernels.dependency.draws import draw_trees, draws_for
+from sklearn_cvb.kernels.dependency.expectation import EXPECT, SCORE, SWEEP, WEIGH, infer
+from sklearn_cvb.kernels.dependency.trees import descent_for
+
+
+class Problem(NamedTuple):
+    """What an algorithm learns from.
+
+    Attributes
+    ----------
+    corpus : Corpus
+    sentences : Sentences
+        The same for the kernels, with known heads.
+    """
+
+    corpus: Corpus
+    sentences: Sentences
+
+
+def longest_of(sentences: Sentences) -> int:
+    """Tokens of the longest sentence."""
+    return int(np.diff(sentences.starts).max())
+
+
+def n_cells_of(n_types: int) -> int:
+    """Number of parameters."""
+    return (2 * n_types + 9) * n_types
+
+
+def frozen_tally(weights: np.ndarray) -> Tally:
+    """A tally without counts whose quotients are the weights."""
+    n_rows = len(totals_of(weights))
+    return Tally(Sums(np.zeros(len(weights)), np.zeros(n_rows)), weights, np.ones(n_rows))
+
+
+def tally_of(cells: np.ndarray, prior: np.ndarray) -> Tally:
+    """Counts and prior as a sweep changes them; the counts given stay whole."""
+    return Tally(Sums(cells.copy(), totals_of(cells)), prior, totals_of(prior))
+
+
+def _inferred(
+    sentences: Sentences, tally: Tally, sums: Sums, shares: Shares, update: int
+) -> np.ndarray:
+    """Log p(words) of all sentences; what else is done with them is said in the kernel."""
+    work, log_z = work_for(longest_of(sentences)), np.full(len(sentences.starts) - 1, np.nan)
+    i = np.int64(0)
+    while True:
+        i = infer(sentences, tally, sums, shares, work, update, i, log_z)
+        if i == len(log_z):
+            return log_z
+        n = sentences.starts[i + 1] - sentences.starts[i]
+        if update in (EXPECT, SWEEP):
+            log_z[i] = count_lost(work, n, shares.count, shares.first[i])
+        else:
+            log_z[i] = fill_lost(work, n)
+
+
+def expectation(
+    weights: np.ndarray, sentences: Sentences, keeps_shares: bool = False
+) -> tuple[np.ndarray, np.ndarray, Shares]:
+    """Expected counts of all sentences under given weights.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_cells,)
+    sentences : Sentences
+    keeps_shares : bool, default=False
+        Whether what each sentence adds is wanted.
+
+    Returns
+    -------
+    cells : ndarray of shape (n_cells,)
+    log_z : ndarray of shape (n_sentences,)
+        log p(words), -inf for sentences without a tree.
+    shares : Shares
+    """
+    tally, shares = frozen_tally(weights), shares_for(sentences.starts, keeps_shares)
+    sums = Sums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
+    log_z = _inferred(sentences, tally, sums, shares, EXPECT)
+    return sums.cells, log_z, shares
+
+
+def log_likelihoods(weights: np.ndarray, sentences: Sentences) -> np.ndarray:
+    """log p(words) of each sentence under given weights, -inf for one without a tree."""
+    tally, shares = frozen_tally(weights), shares_for(sentences.starts[:2], False)
+    return _inferred(sentences, tally, tally.sums, shares, WEIGH)
+
+
+def leave_out_sweep(
+    sentences: Sentences, tally: Tally, shares: Shares, frozen: bool
+) -> tuple[Shares, np.ndarray]:
+    """Infer every sentence from the counts of all others.
+
+    Parameters
+    ----------
+    sentences : Sentences
+    tally : Tally
+        Counts of all sentences; changed in place, unless frozen.
+    shares : Shares
+        What the sentences add to it; stays whole.
+    frozen : bool
+        Whether the counts keep these shares; if not, each is replaced at once.
+
+    Returns
+    -------
+    shares : Shares
+        What the sentences add now.
+    log_z : ndarray of shape (n_sentences,)
+        Log normalisers, -inf for sentences without a tree.
+    """
+    if frozen:
+        return shares, _inferred(sentences, tally, tally.sums, shares, SCORE)
+    shares = Shares(shares.first, shares.count.copy())
+    return shares, _inferred(sentences, tally, tally.sums, shares, SWEEP)
+
+
+def heaviest(
+    tally: Tally, sentences: Sentences, shares: Shares | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Heads of the heaviest trees, and the log weights of these.
+
+    Parameters
+    ----------
+    tally : Tally
+    sentences : Sentences
+    shares : Shares or None, default=None
+        What is left out of the tally for each sentence.
+
+    Returns
+    -------
+    heads : ndarray of shape (n_tokens,), int64
+        From 1; 0 for the root.
+    log_weights : ndarray of shape (n_sentences,)
+    """
+    longest = longest_of(sentences)
+    heads, logs = np.empty(len(sentences.token), np.int64), np.empty(len(sentences.starts) - 1)
+    kept = shares_for(sentences.starts[:2], False) if shares is None else shares
+    places = work_for(longest), descent_for(longest)
+    heaviest_trees(sentences, tally, kept, shares is not None, places, heads, logs)
+    return heads, logs
+
+
+def draw_sweep(
+    sentences: Sentences,
+    tally: Tally,
+    rng: np.random.Generator,
+    heads: np.ndarray | None = None,
+    power: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw a tree of each sentence: by a Hastings step, or without old trees from the tally.
+
+    Parameters
+    ----------
+    sentences : Sentences
+    tally : Tally
+        Counts of the old trees; changed in place, but not without old trees.
+    rng : numpy.random.Generator
+    heads : ndarray of shape (n_tokens,) or None, default=None
+        The trees to replace; -1 in sentences without one.
+    power : float, default=1.0
+        Probabilities are raised to it.
+
+    Returns
+    -------
+    heads : ndarray of shape (n_tokens,), int64
+        From 1; 0 for the root; -1 in sentences without a tree.
+    log_z : ndarray of shape (n_sentences,)
+        Log normalisers, -inf for sentences without a tree.
+    proposals : ndarray of shape (2,)
+        How many trees were proposed and accepted.
+    """
+    n, longest = len(sentences.token), longest_of(sentences)
+    heads = np.full(n, UNKNOWN_HEAD, np.int64) if heads is None else heads.copy()
+    draws, work = draws_for(heads, rng.random(2 * n), longest), work_for(longest)
+    log_z, i = np.full(len(sentences.starts) - 1, np.nan), np.int64(0)
+    while True:
+        i = draw_trees(sentences, tally, work, draws, float(power), i, log_z)
+        if i == len(log_z):
+            return heads, log_z, draws.n_accepted.astype(np.float64)
+        log_z[i] = fill_lost(work, sentences.starts[i + 1] - sentences.starts[i])

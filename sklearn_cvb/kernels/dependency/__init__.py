@@ -1,0 +1,1 @@
+"""Inference of projective dependency trees: one chart of split heads, whatever the algorithm."""

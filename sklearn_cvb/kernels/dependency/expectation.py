@@ -1,0 +1,92 @@
+"""Expected counts of sentences: under given weights, or each from the counts of all others.
+
+The second is Wang and Blunsom (2013), figure 3, with dependency trees for derivations. A sentence
+that float64 loses is handed back to Python.
+"""
+
+import math
+
+from sklearn_cvb.kernels.dependency.chart import (
+    cell_of_choice,
+    inside_scaled,
+    outside,
+    row_of_arc,
+    row_of_choice,
+    weigh,
+)
+from sklearn_cvb.kernels.jit import jit, jit_called
+
+# What is done with each sentence: infer it under the tally and add its counts to other sums; or
+# leave out its share, infer it, and put back what it adds now; or what it added before; or no more
+# than its likelihood. The first two need expected counts, the second and third take a share out.
+EXPECT, SWEEP, SCORE, WEIGH = range(4)
+
+
+@jit_called
+def add_share(sentences, sums, shares, i, sign):
+    """Add the share of a sentence to the sums, or take it out."""
+    first, at = sentences.starts[i], shares.first[i]
+    n = sentences.starts[i + 1] - first
+    for h in range(n):
+        for c in range(n):
+            row = row_of_arc(sentences, first, h, c)
+            count = sign * shares.count[at]
+            sums.cells[row * sentences.n_types + sentences.token[first + c]] += count
+            sums.totals[row] += count
+            at += 1
+    for h in range(n):
+        token = sentences.token[first + h]
+        for x in range(8):
+            count = sign * shares.count[at]
+            sums.cells[cell_of_choice(sentences, token, x)] += count
+            sums.totals[row_of_choice(sentences, token, x // 2)] += count
+            at += 1
+
+
+@jit
+def infer(sentences, tally, sums, shares, work, update, i, log_z):
+    """Infer sentences from `i` on.
+
+    Parameters
+    ----------
+    sentences : Sentences
+    tally : Tally
+        Whose quotients are the weights.
+    sums : Sums
+        To which shares are added: those of the tally, unless `update` is `EXPECT`.
+    shares : Shares
+        What the sentences add; written by `EXPECT` and `SWEEP`.
+    work : Work
+    update : int
+        `EXPECT`, `SWEEP`, `SCORE` or `WEIGH`.
+    i : int
+    log_z : ndarray of shape (n_sentences,)
+        NaN for sentences to infer. Receives log p(words), -inf for sentences without a tree.
+
+    Returns
+    -------
+    int
+        The next sentence. All are done; or it is lost: then its share is taken out, its weights are
+        made, and its share must be written and its `log_z` set before the next call.
+    """
+    while i < log_z.size:
+        n = sentences.starts[i + 1] - sentences.starts[i]
+        if math.isnan(log_z[i]):
+            if SWEEP <= update <= SCORE:
+                add_share(sentences, sums, shares, i, -1.0)
+            weigh(sentences, tally, work.weight, i, 1.0)
+            log_z[i] = inside_scaled(work, n)
+            if math.isnan(log_z[i]):
+                break
+            if update <= SWEEP:
+                at = shares.first[i]
+                if log_z[i] > -math.inf:
+                    total = math.exp(log_z[i] - work.weight[n * (n + 8)])
+                    outside(work, n, total, shares.count, at)
+                else:
+                    for x in range(at, at + n * (n + 8)):
+                        shares.count[x] = 0.0
+        if update != WEIGH:
+            add_share(sentences, sums, shares, i, 1.0)
+        i += 1
+    return i

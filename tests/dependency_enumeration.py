@@ -1,0 +1,79 @@
+"""All projective dependency trees of a short sentence, and what they say of a model."""
+
+from itertools import product
+from math import prod
+
+import numpy as np
+
+
+def is_projective(heads):
+    """Whether heads (from 1, 0 for the root) are a projective tree with one root."""
+    n = len(heads)
+    if sum(h == 0 for h in heads) != 1:
+        return False
+    for t in range(n):
+        above, seen = t + 1, set()
+        while above:
+            if above in seen:
+                return False
+            seen.add(above)
+            above = heads[above - 1]
+    for t in range(n):
+        h = heads[t]
+        for between in range(min(h, t + 1) + 1, max(h, t + 1)) if h else ():
+            above = between
+            while above not in (0, h):
+                above = heads[above - 1]
+            if above != h:
+                return False
+    return True
+
+
+_TREES = {}
+
+
+def projective_trees(n):
+    """Heads of all projective trees of n tokens."""
+    if n not in _TREES:
+        _TREES[n] = [heads for heads in product(range(n + 1), repeat=n) if is_projective(heads)]
+    return _TREES[n]
+
+
+def cells_of_tree(tags, heads, n_types):
+    """The cells that a tree uses, one by one, as the docstring of the arrays lays them out."""
+    cells, choices = [], (2 * n_types + 1) * n_types
+    for child, head in enumerate(heads, 1):
+        row = 2 * n_types if head == 0 else 2 * tags[head - 1] + (child > head)
+        cells.append(row * n_types + tags[child - 1])
+    for position, tag in enumerate(tags, 1):
+        for side, children in enumerate(
+            (
+                sum(head == position and child < position for child, head in enumerate(heads, 1)),
+                sum(head == position and child > position for child, head in enumerate(heads, 1)),
+            )
+        ):
+            at = choices + 8 * tag + 4 * side
+            # Go on with valence 0, then with valence 1, and stop.
+            cells += [at + 1] * (children > 0) + [at + 3] * max(0, children - 1)
+            cells.append(at + 2 * (children > 0))
+    return cells
+
+
+def weigh_trees(tags, weights, n_types, known=None):
+    """Pairs of heads and weight of all trees that agree with the known heads (None: not known)."""
+    known = [None] * len(tags) if known is None else known
+    return [
+        (heads, prod(weights[cell] for cell in cells_of_tree(tags, heads, n_types)))
+        for heads in projective_trees(len(tags))
+        if all(k is None or k == h for k, h in zip(known, heads, strict=True))
+    ]
+
+
+def expected_cells(tags, weights, n_types, known=None):
+    """Total weight, and expected counts of all cells."""
+    trees = weigh_trees(tags, weights, n_types, known)
+    total, counts = sum(weight for _, weight in trees), np.zeros(len(weights))
+    for heads, weight in trees:
+        for cell in cells_of_tree(tags, heads, n_types):
+            counts[cell] += weight / total
+    return total, counts
