@@ -25,6 +25,11 @@ finally:
         gc.enable()
 
 if TYPE_CHECKING:
+    from sklearn_cvb.dmv.cvb import CVBDMV
+    from sklearn_cvb.dmv.em import EMDMV
+    from sklearn_cvb.dmv.gibbs import GibbsDMV
+    from sklearn_cvb.dmv.parameters import DMVCounts
+    from sklearn_cvb.dmv.vb import VBDMV
     from sklearn_cvb.pcfg.cvb import CVBPCFG
     from sklearn_cvb.pcfg.em import EMPCFG
     from sklearn_cvb.pcfg.gibbs import GibbsPCFG
@@ -36,14 +41,19 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CVBDMV",
     "CVBHMM",
     "CVBPCFG",
+    "EMDMV",
     "EMHMM",
     "EMPCFG",
+    "VBDMV",
     "VBHMM",
     "VBPCFG",
     "CVBHMMTagger",
+    "DMVCounts",
     "EMHMMTagger",
+    "GibbsDMV",
     "GibbsHMM",
     "GibbsHMMTagger",
     "GibbsPCFG",
@@ -57,21 +67,26 @@ __all__ = [
 ]
 
 # Loaded when asked for: who learns taggers need not wait for the kernels of trees.
-_GRAMMARS = {
-    "CVBPCFG": "cvb",
-    "EMPCFG": "em",
-    "GibbsPCFG": "gibbs",
-    "Grammar": "grammar",
-    "HastingsPCFG": "hastings",
-    "PCFGCounts": "parameters",
-    "VBPCFG": "vb",
+_LATER = {
+    "CVBDMV": "dmv.cvb",
+    "CVBPCFG": "pcfg.cvb",
+    "DMVCounts": "dmv.parameters",
+    "EMDMV": "dmv.em",
+    "EMPCFG": "pcfg.em",
+    "GibbsDMV": "dmv.gibbs",
+    "GibbsPCFG": "pcfg.gibbs",
+    "Grammar": "pcfg.grammar",
+    "HastingsPCFG": "pcfg.hastings",
+    "PCFGCounts": "pcfg.parameters",
+    "VBDMV": "dmv.vb",
+    "VBPCFG": "pcfg.vb",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _GRAMMARS:
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"sklearn_cvb.pcfg.{_GRAMMARS[name]}"), name)
+    value = getattr(import_module(f"sklearn_cvb.{_LATER[name]}"), name)
     globals()[name] = value
     return value
 

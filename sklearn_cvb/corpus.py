@@ -6,6 +6,7 @@ or as a 2-D array whose rows are sequences of equal length.
 
 import math
 import numbers
+import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain, pairwise, repeat
 from typing import Any, NamedTuple
@@ -206,6 +207,37 @@ def place(position: int, starts: np.ndarray) -> str:
     """Words for where the flat `position` lies: its sequence and position there."""
     sequence = int(np.searchsorted(starts, position, side="right")) - 1
     return f"sequence {sequence}, position {position - int(starts[sequence])}"
+
+
+def refuse_missing(corpus: Corpus) -> None:
+    """Raise ValueError if an observation is missing: trees are over tokens that are known."""
+    missing = np.flatnonzero(corpus.tokens == -1)
+    if len(missing):
+        raise ValueError(
+            f"X contains NaN or None ({place(int(missing[0]), corpus.starts)}): a grammar needs "
+            "every token"
+        )
+
+
+def warn_of_giant(corpus: Corpus, remedy: str) -> None:
+    """Warn where leaving out one sentence leaves little to learn from."""
+    lengths = np.diff(corpus.starts)
+    longest = int(lengths.argmax())
+    if 2 * lengths[longest] > lengths.sum():
+        warnings.warn(
+            f"sentence {longest} holds more than half of all tokens: its own counts are left out "
+            f"and it is inferred from little more than the prior; {remedy}, or cut it",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def object_array(values: Sequence) -> np.ndarray:
+    """A 1-D object array of any values, lists and trees included."""
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
 
 
 def as_array(types: Sequence) -> np.ndarray:

@@ -211,6 +211,21 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
     return found
 
 
+def _dependency_situations(algorithm: str) -> dict[str, Situation]:
+    """Those of a dependency model: nothing known, and some heads."""
+    base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
+    if algorithm == "Gibbs":
+        base |= {"thin": 1}
+    X, new = _words(_X), [["they", _UNKNOWN, "duck", "saw"]]
+    heads = [None, [2, 0, None, None, 2], None, [None, None, None]]
+    name = f"{algorithm}DMV"
+    return {
+        "raw": Situation(name, base, X, None, new),
+        "heads": Situation(name, base, X, heads, new),
+        "random": Situation(name, base | {"init": "random"}, X, None, new),
+    }
+
+
 def _all_situations() -> dict[str, dict[str, Situation]]:
     found = {
         f"{algorithm}HMM{'Tagger' * is_tagger}": _chain_situations(algorithm, is_tagger)
@@ -219,6 +234,8 @@ def _all_situations() -> dict[str, dict[str, Situation]]:
     }
     for algorithm in ("EM", "VB", "CVB", "Hastings", "Gibbs"):
         found[f"{algorithm}PCFG"] = _grammar_situations(algorithm)
+    for algorithm in ("EM", "VB", "CVB", "Gibbs"):
+        found[f"{algorithm}DMV"] = _dependency_situations(algorithm)
     return found
 
 

@@ -33,13 +33,13 @@ def pytest_sessionstart(session):
 
 
 def _compile_everything(folder):
-    """Chains in one process and grammars in another, which share no kernel."""
+    """Chains in one process and trees in another, which share no kernel."""
     done = folder / f"all-of-{source_cache().name}"
     if done.exists():
         return
     families = [
         subprocess.Popen([sys.executable, "-m", "sklearn_cvb.compile", "--only", family], cwd=_ROOT)
-        for family in ("*HMM*", "*PCFG")
+        for family in ("*HMM*", "*PCFG,*DMV")
     ]
     # Tests will say what is wrong if one of them fails.
     statuses = [family.wait() for family in families]

@@ -27,7 +27,8 @@ CLASSES = [
 MODELS = [kind for kind in CLASSES if not kind.__name__.endswith("Tagger")]
 TAGGERS = [kind for kind in CLASSES if kind.__name__.endswith("Tagger")]
 GRAMMARS = [kind for kind in CLASSES if kind.__name__.endswith("PCFG")]
-HMMS = [kind for kind in CLASSES if kind not in GRAMMARS]
+DEPENDENCIES = [kind for kind in CLASSES if kind.__name__.endswith("DMV")]
+HMMS = [kind for kind in CLASSES if kind not in GRAMMARS + DEPENDENCIES]
 SAMPLERS = [kind for kind in CLASSES if kind.__name__.startswith(("Gibbs", "Hastings"))]
 
 LEGAL = {
@@ -70,6 +71,8 @@ def quick(kind, **keywords):
 
 def starts(kind):
     """The random starts of a class."""
+    if kind in DEPENDENCIES:
+        return ("uniform", "random")
     return ("uniform", "parameter") if kind in GRAMMARS else ("token", "parameter")
 
 
@@ -77,6 +80,8 @@ def parameters(model):
     """The learned probabilities."""
     if type(model) in GRAMMARS:
         return [model.rule_probabilities_]
+    if type(model) in DEPENDENCIES:
+        return [model.rootprob_, model.attachprob_, model.stopprob_]
     return [model.startprob_, model.transmat_, model.emissionprob_]
 
 
@@ -109,7 +114,9 @@ def test_all_classes_are_covered():
     taggers = [f"{algorithm}HMMTagger" for algorithm in algorithms]
     models = [f"{algorithm}HMM" for algorithm in algorithms]
     grammars = [f"{algorithm}PCFG" for algorithm in (*algorithms, "Hastings")]
-    assert sorted(kind.__name__ for kind in CLASSES) == sorted(models + taggers + grammars)
+    dependencies = [f"{algorithm}DMV" for algorithm in algorithms]
+    expected = sorted(models + taggers + grammars + dependencies)
+    assert sorted(kind.__name__ for kind in CLASSES) == expected
 
 
 # No check is expected to fail, for any class.
@@ -439,8 +446,8 @@ def _own_score(estimator, X, y):
 def test_scoring_monitor_has_one_row_per_sweep(kind, n_jobs, capsys):
     monitor = ScoringMonitor(scoring={"score": _own_score})
     model = quick(kind, tol=0, n_init=2, init=starts(kind)[0], n_jobs=n_jobs)
-    # For grammars: no bracket is known.
-    y = [[]] * len(SENTENCES) if kind in GRAMMARS else TAGS
+    # For grammars: no bracket is known; for dependency models: no head.
+    y = [None if kind in DEPENDENCIES else []] * len(SENTENCES) if kind not in HMMS else TAGS
     model.set_callbacks(monitor, ProgressBar()).fit(SENTENCES, y)
     rows = [row for row in monitor.get_logs().data if row["task_name"] == "sweep"]
     assert len(rows) == 2 * model.n_iter_

@@ -22,8 +22,8 @@ class Documented(NamedTuple):
     text: str
 
 
-def is_grammar(kind):
-    return kind.__name__.endswith("PCFG")
+def family(kind):
+    return next((name for name in ("PCFG", "DMV") if kind.__name__.endswith(name)), "HMM")
 
 
 def is_em(kind):
@@ -32,7 +32,7 @@ def is_em(kind):
 
 def model(kind):
     """Chain, tagger or grammar."""
-    return "grammar" if is_grammar(kind) else "Tagger" in kind.__name__
+    return "grammar" if family(kind) != "HMM" else "Tagger" in kind.__name__
 
 
 def samples(kind):
@@ -47,19 +47,19 @@ def has(name):
 DIFFERS = {
     "n_components": [model],
     "topology": [has("update")],
-    "alpha": [is_em, is_grammar],
+    "alpha": [is_em, family],
     "beta": [is_em],
     "start_alpha": [is_em],
-    "alpha_prior": [is_grammar],
-    "update": [samples, is_grammar],
-    "batch_size": [is_grammar],
+    "alpha_prior": [family],
+    "update": [samples, family],
+    "batch_size": [family],
     "max_iter": [samples],
     "tol": [lambda kind: samples(kind) or re.match("EM|VB|CVB", kind.__name__)[0]],
-    "init": [is_grammar],
-    "handle_unknown": [is_grammar],
-    "vocabulary": [is_grammar],
-    "supervision": [is_grammar],
-    "temperatures": [is_grammar],
+    "init": [family],
+    "handle_unknown": [family],
+    "vocabulary": [family],
+    "supervision": [family],
+    "temperatures": [family],
     "n_burn_in": [has("temperatures")],
     "n_jobs": [lambda kind: kind.__name__.startswith(("EMHMM", "VBHMM"))],
 }

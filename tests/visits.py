@@ -29,6 +29,10 @@ ALGORITHMS = {
     "VB, grammar": ("VBPCFG", "given"),
     "CVB, grammar": ("CVBPCFG", "given"),
     "Hastings, grammar": ("HastingsPCFG", "given"),
+    "EM, dependencies": ("EMDMV", "raw"),
+    "VB, dependencies": ("VBDMV", "raw"),
+    "CVB, dependencies": ("CVBDMV", "raw"),
+    "Gibbs, dependencies": ("GibbsDMV", "raw"),
 }
 
 # The hook that begins each stage; what none of them calls belongs to the loop.

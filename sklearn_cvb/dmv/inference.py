@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.dmv.parameters import totals_of
+from sklearn_cvb.dmv.parameters import n_cells_of, totals_of
 from sklearn_cvb.kernels.dependency.arrays import (
     UNKNOWN_HEAD,
     Sentences,
@@ -31,22 +31,29 @@ class Problem(NamedTuple):
     Attributes
     ----------
     corpus : Corpus
+    types : list
+        The known tags.
     sentences : Sentences
-        The same for the kernels, with known heads.
+        The corpus as kernels read it, with known heads. Where there is a cell for unknown tags, it
+        has one tag more.
     """
 
     corpus: Corpus
+    types: list
     sentences: Sentences
+
+
+def sentences_of(corpus: Corpus, n_types: int, heads: np.ndarray | None = None) -> Sentences:
+    """A corpus as kernels read it; tags that are not known are the last one."""
+    if heads is None:
+        heads = np.full(len(corpus.tokens), UNKNOWN_HEAD, np.int64)
+    tokens = np.minimum(corpus.tokens, n_types - 1).astype(np.int64)
+    return Sentences(tokens, corpus.starts.astype(np.int64), heads, n_types)
 
 
 def longest_of(sentences: Sentences) -> int:
     """Tokens of the longest sentence."""
     return int(np.diff(sentences.starts).max())
-
-
-def n_cells_of(n_types: int) -> int:
-    """Number of parameters."""
-    return (2 * n_types + 9) * n_types
 
 
 def frozen_tally(weights: np.ndarray) -> Tally:
@@ -75,6 +82,7 @@ def _inferred(
             log_z[i] = count_lost(work, n, shares.count, shares.first[i])
         else:
             log_z[i] = fill_lost(work, n)
+        assert not np.isnan(log_z[i]), "weights are finite numbers"
 
 
 def expectation(
@@ -134,6 +142,15 @@ def leave_out_sweep(
         return shares, _inferred(sentences, tally, tally.sums, shares, SCORE)
     shares = Shares(shares.first, shares.count.copy())
     return shares, _inferred(sentences, tally, tally.sums, shares, SWEEP)
+
+
+def sum_of(shares: Shares, sentences: Sentences) -> np.ndarray:
+    """Counts of all sentences from what each adds, summed anew: updates leave rounding errors."""
+    tally = frozen_tally(np.zeros(n_cells_of(sentences.n_types)))
+    # No sentence is to be inferred, so that shares are added, and that is all.
+    done, work = np.zeros(len(sentences.starts) - 1), work_for(1)
+    infer(sentences, tally, tally.sums, shares, work, SCORE, np.int64(0), done)
+    return tally.sums.cells
 
 
 def heaviest(

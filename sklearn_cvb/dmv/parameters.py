@@ -6,7 +6,6 @@ import numpy as np
 from scipy.special import digamma
 
 from sklearn_cvb.annotations import Numbers
-from sklearn_cvb.kernels.dependency.arrays import GO, STOP
 
 
 class DMVCounts(NamedTuple):
@@ -26,6 +25,11 @@ class DMVCounts(NamedTuple):
     root: np.ndarray
     attach: np.ndarray
     stop: np.ndarray
+
+
+def n_cells_of(n_types: int) -> int:
+    """Number of parameters."""
+    return (2 * n_types + 9) * n_types
 
 
 def n_types_of(cells: np.ndarray) -> int:
@@ -104,14 +108,3 @@ def exp_expected_log(cells: np.ndarray, prior: Numbers) -> np.ndarray:
     """exp(E[log theta]) under the Dirichlet posterior."""
     above = cells + prior
     return np.exp(digamma(above) - by_cell(digamma(totals_of(above)), above))
-
-
-def stop_probabilities(weights: np.ndarray) -> np.ndarray:
-    """p(stop | head, side, valence) from weights that sum to 1."""
-    return counts_from(weights).stop[..., STOP]
-
-
-def as_probabilities(weights: np.ndarray) -> DMVCounts:
-    """Weights with decisions as p(stop), for whoever draws from them."""
-    tables = counts_from(weights)
-    return tables._replace(stop=tables.stop[..., STOP] / tables.stop[..., [STOP, GO]].sum(-1))

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn_cvb.dmv.parameters import (
     DMVCounts,
     cells_from,
+    n_cells_of,
     posterior_mean,
     tables_of,
     uniform_weights,
@@ -35,7 +36,7 @@ def first_weights(
     ndarray of shape (n_cells,)
     """
     n = sentences.n_types
-    cells = np.zeros((2 * n + 9) * n)
+    cells = np.zeros(n_cells_of(n))
     if not isinstance(init, str):
         return weights_of_model(init, types, n)
     if init == "harmonic":
@@ -86,7 +87,7 @@ def harmonic_counts(sentences: Sentences) -> np.ndarray:
     ndarray of shape (n_cells,)
     """
     n_types = sentences.n_types
-    cells = np.zeros((2 * n_types + 9) * n_types)
+    cells = np.zeros(n_cells_of(n_types))
     attach, choice = tables_of(cells)
     lengths = np.diff(sentences.starts)
     for n in np.unique(lengths).tolist():

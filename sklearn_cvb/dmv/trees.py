@@ -72,7 +72,7 @@ def _heads_of(given: Any, i: int, n: int, width: int | None) -> list[int]:
         if _is_open(head):
             found.append(UNKNOWN_HEAD)
             continue
-        if not isinstance(head, Real) or isinstance(head, bool) or head != int(head):
+        if not isinstance(head, int | float | np.number) or head != int(head):
             raise TypeError(f"y[{i}][{t}] is {head!r}: {_FORM}")
         if not 0 <= head <= n:
             raise ValueError(
@@ -156,12 +156,14 @@ def used_cells(sentences: Sentences, heads: np.ndarray) -> np.ndarray:
     tags = np.concatenate([tokens[child], tokens[heads == 0]])
     attach = np.bincount(rows * n + tags, minlength=(2 * n + 1) * n)
     children = np.bincount(2 * head + side, minlength=2 * len(tokens)).reshape(-1, 2)
+    tree = heads >= 0
     choice = np.zeros((n, 2, 2, 2))
-    has_tree = heads >= 0
     for side_now in range(2):
-        here, some = tokens[has_tree], children[has_tree, side_now]
-        table = choice[:, side_now]
-        np.add.at(table, (here, 0, np.minimum(some, 1)), 1)
-        np.add.at(table, (here[some > 0], 1, 0), 1)
-        np.add.at(table, (here, 1, 1), np.maximum(some - 1, 0))
+        some, tags = children[tree, side_now], tokens[tree]
+        for valence, stops, goes in (
+            (0, some == 0, some > 0),
+            (1, some > 0, np.maximum(some - 1, 0)),
+        ):
+            choice[:, side_now, valence, 0] = np.bincount(tags, stops, n)
+            choice[:, side_now, valence, 1] = np.bincount(tags, goes, n)
     return np.concatenate([attach, choice.ravel()]).astype(np.float64)

@@ -1,6 +1,5 @@
 """Collapsed variational Bayes for probabilistic context-free grammars (Wang and Blunsom 2013)."""
 
-import warnings
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.annotations import Seed
+from sklearn_cvb.corpus import warn_of_giant
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
@@ -188,7 +188,7 @@ class CVBPCFG(BasePCFG):
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
         """Expected counts of every sentence under the first weights."""
-        _warn_of_giants(problem)
+        warn_of_giant(problem.corpus, "use VBPCFG")
         alpha = self._first_alpha(problem.layout)
         shares, log_z = first_shares(self._first_weights(problem, rng), problem)
         unexplained = np.flatnonzero(np.isneginf(log_z))
@@ -234,16 +234,3 @@ class CVBPCFG(BasePCFG):
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"loo_score_": best.objective}
-
-
-def _warn_of_giants(problem: Problem) -> None:
-    """Warn where leaving out a sentence leaves little to learn from."""
-    lengths = np.diff(problem.corpus.starts)
-    longest = int(lengths.argmax())
-    if 2 * lengths[longest] > lengths.sum():
-        warnings.warn(
-            f"sentence {longest} holds more than half of all tokens: its own counts are left out "
-            "and it is inferred from little more than the prior; use VBPCFG, or cut it",
-            UserWarning,
-            stacklevel=2,
-        )

@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
-from sklearn_cvb.corpus import Corpus, Sequences
+from sklearn_cvb.corpus import Corpus, Sequences, object_array
 from sklearn_cvb.kernels.tree.arrays import Trees, brackets_of
 from sklearn_cvb.pcfg.forms import Problem, expectation, forms_of, heaviest_trees
 from sklearn_cvb.pcfg.layout import Layout, lexicon_for
 from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.sampling import object_array, sample_trees
+from sklearn_cvb.pcfg.sampling import sample_trees
 from sklearn_cvb.pcfg.spans import k_best, span_tables
 from sklearn_cvb.pcfg.trees import sentences_of, to_charts, to_nltk
 
@@ -143,12 +143,7 @@ class PredictionMixin(_Model):
     def _encode(self, sequences: Sequences) -> Corpus:
         """Encode sentences; missing tokens are refused."""
         corpus = reading.encode(sequences, self._index)
-        missing = np.flatnonzero(corpus.tokens == -1)
-        if len(missing):
-            raise ValueError(
-                f"X contains NaN or None ({reading.place(int(missing[0]), corpus.starts)}): a "
-                "grammar needs every token"
-            )
+        reading.refuse_missing(corpus)
         self._check_unknown(corpus, sequences)
         return corpus
 

@@ -1,24 +1,16 @@
 """Sentences drawn top-down from a grammar with probabilities."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_cvb.corpus import object_array
 from sklearn_cvb.pcfg.grammar import Grammar
 from sklearn_cvb.pcfg.rules import Words
 
 # So many derivations in a row may be too long.
 _LARGEST_FAILURES = 1000
-
-
-def object_array(values: Sequence) -> np.ndarray:
-    """A 1-D object array of any values, lists and trees included."""
-    array = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        array[i] = value
-    return array
 
 
 def sample_trees(

@@ -26,8 +26,8 @@ from sklearn_cvb.kernels.jit import jit_called, jit_inline, jit_token, jit_token
 # float64 spans e-708 to e+709, and a sentence of n tokens has fewer than e^(1.92 n) trees, none
 # heavier than 1 but for the root: from here on what a chart loses is below rounding.
 _LEAST_LOG, _LOG_TREES = -640.0, 1.92
-# Of a logarithm that does not matter.
-_TINY = 1e-300
+# Quotients with smaller divisors may be too large.
+_LEAST_DIVISOR = 1e-100
 
 
 @jit_inline
@@ -93,29 +93,25 @@ def rescale(weight, n):
     """Divide what each tree uses once by its largest weight: float64 holds longer sentences.
 
     Each token is attached once, by an arc and a decision to go on, and stops once on either side.
-    Returns whether every token can be attached and can stop.
     """
-    choices, log_scale, possible = n * n, 0.0, True
+    choices, log_scale = n * n, 0.0
     for c in range(n):
         largest = 0.0
         for h in range(n):
             go = choices + 8 * h + (5 if c > h else 1)
             if h != c:
                 largest = max(largest, weight[h * n + c] * max(weight[go], weight[go + 2]))
-        if largest == 0.0:
-            largest = weight[c * n + c]
-        possible = possible and largest > 0.0
-        for h in range(n):
-            weight[h * n + c] /= largest
-        log_scale += math.log(max(largest, _TINY))
+        if largest > _LEAST_DIVISOR:
+            for h in range(n):
+                weight[h * n + c] /= largest
+            log_scale += math.log(largest)
         for stop in range(choices + 8 * c, choices + 8 * c + 8, 4):
             largest = max(weight[stop], weight[stop + 2])
-            possible = possible and largest > 0.0
-            weight[stop] /= largest
-            weight[stop + 2] /= largest
-            log_scale += math.log(max(largest, _TINY))
+            if largest > _LEAST_DIVISOR:
+                weight[stop] /= largest
+                weight[stop + 2] /= largest
+                log_scale += math.log(largest)
     weight[choices + 8 * n] = log_scale
-    return possible
 
 
 @jit_token_reduction
@@ -164,14 +160,12 @@ def inside(weight, inner, n):
 
 @jit_called
 def inside_scaled(work, n):
-    """log p(words) of the weights at hand; -inf without a tree, NaN where float64 is too small."""
-    log_z = -math.inf
-    if rescale(work.weight, n):
-        total = inside(work.weight, work.inner, n)
-        log_z = math.nan
-        if 0.0 < total < math.inf and math.log(total) > _LEAST_LOG + _LOG_TREES * n:
-            log_z = math.log(total)
-    return log_z + work.weight[n * (n + 8)]
+    """log p(words) of the weights at hand; NaN where float64 is too small, or there is no tree."""
+    rescale(work.weight, n)
+    total, log_z = inside(work.weight, work.inner, n), math.nan
+    if 0.0 < total < math.inf and math.log(total) > _LEAST_LOG + _LOG_TREES * n:
+        log_z = math.log(total) + work.weight[n * (n + 8)]
+    return log_z
 
 
 @jit_token

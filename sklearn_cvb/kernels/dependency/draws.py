@@ -136,13 +136,13 @@ def draw_trees(sentences, tally, work, draws, power, i, log_z):
         Probabilities are raised to it.
     i : int
     log_z : ndarray of shape (n_sentences,)
-        NaN for sentences to draw. Receives log p(words) in nats, -inf for one without a tree.
+        NaN for sentences to draw. Receives log p(words) in nats; one of -inf gets no tree.
 
     Returns
     -------
     int
-        The next sentence. All are done; or it is lost: then its old tree is taken out and its
-        weights are made, and the chart must be filled with logs and its `log_z` set.
+        The next sentence. All are done; or it is lost, or has no tree: then its old tree is taken
+        out and its weights are made, and the chart must be filled with logs and its `log_z` set.
     """
     while i < log_z.size:
         first = sentences.starts[i]

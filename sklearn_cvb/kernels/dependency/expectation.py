@@ -61,13 +61,14 @@ def infer(sentences, tally, sums, shares, work, update, i, log_z):
         `EXPECT`, `SWEEP`, `SCORE` or `WEIGH`.
     i : int
     log_z : ndarray of shape (n_sentences,)
-        NaN for sentences to infer. Receives log p(words), -inf for sentences without a tree.
+        NaN for sentences to infer. Receives log p(words).
 
     Returns
     -------
     int
-        The next sentence. All are done; or it is lost: then its share is taken out, its weights are
-        made, and its share must be written and its `log_z` set before the next call.
+        The next sentence. All are done; or it is lost, or has no tree: then its share is taken out,
+        its weights are made, and its share must be written and its `log_z` set before the next
+        call.
     """
     while i < log_z.size:
         n = sentences.starts[i + 1] - sentences.starts[i]
@@ -79,13 +80,8 @@ def infer(sentences, tally, sums, shares, work, update, i, log_z):
             if math.isnan(log_z[i]):
                 break
             if update <= SWEEP:
-                at = shares.first[i]
-                if log_z[i] > -math.inf:
-                    total = math.exp(log_z[i] - work.weight[n * (n + 8)])
-                    outside(work, n, total, shares.count, at)
-                else:
-                    for x in range(at, at + n * (n + 8)):
-                        shares.count[x] = 0.0
+                total = math.exp(log_z[i] - work.weight[n * (n + 8)])
+                outside(work, n, total, shares.count, shares.first[i])
         if update != WEIGH:
             add_share(sentences, sums, shares, i, 1.0)
         i += 1

@@ -1,0 +1,176 @@
+"""What all dependency models share: reading sentences and heads, starting, what is left."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb import corpus as reading
+from sklearn_cvb.base import BaseModel
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.dmv.inference import Problem, log_likelihoods, sentences_of
+from sklearn_cvb.dmv.parameters import (
+    counts_from,
+    n_cells_of,
+    posterior_mean,
+    prior_of,
+    tables_of,
+    uniform_weights,
+)
+from sklearn_cvb.dmv.prediction import PredictionMixin
+from sklearn_cvb.dmv.start import first_weights
+from sklearn_cvb.dmv.trees import heads_from
+from sklearn_cvb.fitting import Fit
+from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
+from sklearn_cvb.validation import HasMethods, Interval, StrOptions
+
+# Starts that the seed decides.
+_RANDOM_STARTS = ("uniform", "random")
+
+
+class BaseDMV(PredictionMixin, BaseModel):
+    """Template of a fit; an algorithm fills in the hooks `_start`, `_sweep` and `_weights`.
+
+    A state has at least the fields counts, prior, weights, unexplained, n_sweeps; counts, prior and
+    weights are flat cells (see `sklearn_cvb.kernels.dependency.arrays`).
+    """
+
+    _unexplained_words = "sentences have no tree with any weight"
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha_stop": [Interval(Real, 0, None, closed="neither"), None],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"harmonic", *_RANDOM_STARTS}), HasMethods("score_samples")],
+        "handle_unknown": [StrOptions({"error", "smooth", "rare"})],
+        "vocabulary": ["array-like", set, None],
+        "supervision": [StrOptions({"y", "none"})],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def _problem(self, X: Any, y: Any) -> Problem:
+        """Read X (and y): sets the vocabulary."""
+        sequences = self._sequences(X, reset=True)
+        types = self._vocabulary_types(sequences)
+        self.vocabulary_ = reading.as_array(types)
+        self._index = {token: i for i, token in enumerate(types)}
+        self._check_parameters()
+        corpus = reading.encode(sequences, self._index)
+        reading.refuse_missing(corpus)
+        self._check_unknown(corpus, sequences)
+        heads = heads_from(y if self.supervision == "y" else None, corpus)
+        problem = Problem(corpus, types, sentences_of(corpus, self._n_types(), heads))
+        _refuse_impossible(problem)
+        return problem
+
+    def _check_parameters(self) -> None:
+        """Checks that the declared constraints cannot express."""
+
+    def _n_types(self) -> int:
+        """How many tags there are, one for unknown ones included."""
+        return len(self._index) + (self.handle_unknown != "error")
+
+    def _prior(self) -> np.ndarray:
+        """The prior of each cell."""
+        alpha_stop = self.alpha if self.alpha_stop is None else self.alpha_stop
+        return prior_of(self._n_types(), float(self.alpha), float(alpha_stop))
+
+    def _first_weights(self, problem: Problem, rng: np.random.Generator) -> np.ndarray:
+        """Weights of the first E-step, as `init` says."""
+        return first_weights(self.init, problem.sentences, problem.types, rng)
+
+    def _starts_differ(self) -> bool:
+        """Whether restarts differ: not when `init` fixes where they begin."""
+        return isinstance(self.init, str) and self.init in _RANDOM_STARTS
+
+    def _weights(
+        self, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None
+    ) -> np.ndarray:
+        """Weights for sweeps and prediction: posterior means, unless VB differs."""
+        return posterior_mean(counts, prior, kept)
+
+    def _final_counts(self, state: Any) -> np.ndarray:
+        """The counts a fit leaves."""
+        return state.counts
+
+    def _label_heads(self, state: Any, problem: Problem) -> np.ndarray:
+        """Heads of the training sentences."""
+        raise NotImplementedError
+
+    def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
+        """All fitted attributes, from the best restart."""
+        best, record = self._fit_record(fits)
+        state = best.state
+        cells = self._final_counts(state)
+        heads = self._label_heads(state, problem)
+        return {
+            "counts_": counts_from(cells),
+            "labels_": reading.arrange(problem.corpus, heads, UNKNOWN_HEAD),
+            **record,
+            "alpha_": float(self.alpha),
+            "alpha_stop_": float(self.alpha if self.alpha_stop is None else self.alpha_stop),
+            "_prior_cells": state.prior,
+            "_kept": state.weights,
+            "_rare": self._rare_counts(cells, problem.corpus),
+            "_resume": (problem, best) if self.warm_start else None,
+            **self._fitted_by_algorithm(best, problem),
+        }
+
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
+        """Attributes that only one algorithm leaves."""
+        return {}
+
+    def _rare_counts(self, cells: np.ndarray, corpus: Corpus) -> np.ndarray | None:
+        """Mean counts of tags seen once, at the cells of the unknown one; None without any."""
+        once = np.flatnonzero(np.bincount(corpus.tokens) == 1)
+        if self.handle_unknown != "rare" or corpus.unknown or not len(once):
+            return None
+        rare, unknown = np.zeros_like(cells), len(self._index)
+        (attach, choice), (more_arcs, more_choices) = tables_of(cells), tables_of(rare)
+        more_arcs[:, unknown] = attach[:, once].mean(axis=1)
+        for side in range(2):
+            more_arcs[2 * unknown + side] = attach[2 * once + side].mean(axis=0)
+        for x in range(4):
+            more_choices[4 * unknown + x] = choice[4 * once + x].mean(axis=0)
+        return rare
+
+    def _learns_from_the_same(self, before: Problem, problem: Problem) -> bool:
+        """Whether sentences, tags and known heads are the same."""
+        ours, theirs = problem.sentences, before.sentences
+        return (
+            before.types == problem.types
+            and np.array_equal(ours.token, theirs.token)
+            and np.array_equal(ours.starts, theirs.starts)
+            and np.array_equal(ours.head, theirs.head)
+        )
+
+    def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
+        """A state under the prior that is asked for now."""
+        return state._replace(prior=self._prior())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _refuse_impossible(problem: Problem) -> None:
+    """Raise where no projective tree with one root has the known heads."""
+    sentences = problem.sentences
+    if (sentences.head == UNKNOWN_HEAD).all():
+        return
+    uniform = uniform_weights(np.zeros(n_cells_of(sentences.n_types)))
+    impossible = np.flatnonzero(np.isneginf(log_likelihoods(uniform, sentences)))
+    if len(impossible):
+        i = int(impossible[0])
+        heads = sentences.head[sentences.starts[i] : sentences.starts[i + 1]]
+        raise ValueError(
+            f"y[{i}]: no projective tree with one root has the heads "
+            f"{[None if head == UNKNOWN_HEAD else head for head in heads.tolist()]}; put None for "
+            "some of them"
+        )

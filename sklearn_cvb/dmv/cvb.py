@@ -1,0 +1,203 @@
+"""Collapsed variational Bayes for the dependency model with valence (Wang and Blunsom 2013)."""
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.corpus import warn_of_giant
+from sklearn_cvb.dmv.base import BaseDMV
+from sklearn_cvb.dmv.inference import (
+    Problem,
+    expectation,
+    heaviest,
+    leave_out_sweep,
+    sum_of,
+    tally_of,
+)
+from sklearn_cvb.fitting import Fit
+from sklearn_cvb.kernels.dependency.arrays import Shares
+
+
+class CVBState(NamedTuple):
+    """What CVB carries between sweeps: each sentence's expected counts, and their sum."""
+
+    counts: np.ndarray
+    prior: np.ndarray
+    weights: None
+    unexplained: np.ndarray
+    n_sweeps: int
+    shares: Shares
+
+
+class CVBDMV(BaseDMV):
+    """Dependency model with valence learned by collapsed variational Bayes.
+
+    Probabilities are integrated out, and the trees of each sentence are inferred from the expected
+    counts of all others.
+
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        Concentration of the Dirichlet priors of attachments: of what each tag takes on either side,
+        and of the root.
+    alpha_stop : float or None, default=None
+        The same for decisions to stop or to go on; None for `alpha`.
+    n_init : int, default=1
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int, default=100
+        Largest number of sweeps.
+    tol : float, default=1e-4
+        Stop after two changes of the monitor in a row below this (nats per token).
+    init : {"harmonic", "uniform", "random"} or model, default="harmonic"
+        Where to start: an E-step under these weights, or for samplers trees drawn under them.
+        "harmonic": as if each token chose its head alone, the nearer the likelier, in proportion to
+        1 / distance (Klein and Manning 2004). "uniform": equal, with 1 % of noise. "random": each
+        row from Dirichlet(1). A fitted model: its posterior means; tags that it does not know are
+        its unknown one. From "harmonic" or a model only one restart is run, but for samplers.
+    handle_unknown : {"error", "smooth", "rare"}, default="smooth"
+        Tags outside the vocabulary: refuse them; let one more tag stand for them, with prior mass;
+        or give that tag the mean expected counts of the tags seen once as well.
+    vocabulary : collection or None, default=None
+        The known tags; None for those seen in `fit`.
+    supervision : {"y", "none"}, default="y"
+        Whether `fit` learns from the heads in `y` where they are known. With "none" `y` is ignored:
+        choosing `alpha` by accuracy must not train on the gold heads.
+    warm_start : bool, default=False
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
+        prior.
+    random_state : int, RandomState or None, default=None
+        Seed of all that is random: the starts, and what is drawn later.
+    n_jobs : int or None, default=None
+        Threads that run restarts; the result does not depend on it.
+    verbose : int, default=0
+        1 prints a line per restart, 2 a line per sweep.
+
+    Attributes
+    ----------
+    counts_ : DMVCounts
+        Expected counts under the last posteriors.
+    rootprob_ : ndarray of shape (n_types,)
+        p(tag of the root). Here and below the unknown tag, if there is one, is the last.
+    attachprob_ : ndarray of shape (n_types, 2, n_types)
+        p(child | head, side): by head, side of the child (0 left, 1 right), child.
+    stopprob_ : ndarray of shape (n_types, 2, 2)
+        p(stop | head, side, valence): valence 0 without and 1 with a child on that side.
+    labels_ : ndarray
+        Heads of the training sentences, in the form that `predict` gives: those of
+        each sentence's Viterbi tree under its last Q(t_i)'s weights, from the counts of all others.
+    vocabulary_ : ndarray of shape (n_known,)
+        The known tags.
+    objective_ : float
+        `loo_score_`.
+    history_ : ndarray of shape (n_iter_,)
+        Mean log normaliser per token of every sweep (nats): a monitor, not a bound; it may fall.
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    converged_ : bool
+        Whether it stopped by `tol`.
+    alpha_, alpha_stop_ : float
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sentences without a tree; they are left out of the counts.
+    loo_score_ : float
+        Mean over tokens of log p(x_i | expected counts of all other sentences), nats. A pseudo
+        leave-one-out score: the other sentences' posteriors have seen x_i, so it is optimistic.
+
+    References
+    ----------
+    Klein and Manning (2004), "Corpus-based induction of syntactic structure: models of dependency
+    and constituency", ACL.
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL, figure 3.
+    Eisner (1996) for the chart.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import CVBDMV
+    >>> text = ["DET NOUN VERB", "NOUN VERB", "PRON VERB DET NOUN", "PRON VERB", "PRON VERB NOUN"]
+    >>> X = [tags.split() for tags in text]
+    >>> model = CVBDMV().fit(X)
+    >>> print(model.predict([["DET", "NOUN", "VERB"]])[0])
+    [2 3 0]
+    """
+
+    _patience = 2
+    _history_is_total = False
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.1,
+        alpha_stop: float | None = None,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        init: Any = "harmonic",
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        supervision: str = "y",
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.alpha_stop = alpha_stop
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.handle_unknown = handle_unknown
+        self.vocabulary = vocabulary
+        self.supervision = supervision
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
+        """Expected counts of every sentence under the first weights."""
+        warn_of_giant(problem.corpus, "use VBDMV")
+        weights = self._first_weights(problem, rng)
+        counts, log_z, shares = expectation(weights, problem.sentences, keeps_shares=True)
+        return CVBState(counts, self._prior(), None, _without_tree(log_z), 0, shares)
+
+    def _sweep(
+        self, state: CVBState, problem: Problem, rng: np.random.Generator
+    ) -> tuple[CVBState, float]:
+        tally = tally_of(state.counts, state.prior)
+        shares, log_z = leave_out_sweep(problem.sentences, tally, state.shares, False)
+        following = state._replace(
+            counts=sum_of(shares, problem.sentences),
+            unexplained=_without_tree(log_z),
+            n_sweeps=state.n_sweeps + 1,
+            shares=shares,
+        )
+        return following, _mean(log_z, problem)
+
+    def _objective(self, fit: Fit, problem: Problem) -> float:
+        """The leave-one-out score, in a pass of its own with all counts frozen."""
+        tally = tally_of(fit.state.counts, fit.state.prior)
+        return _mean(leave_out_sweep(problem.sentences, tally, fit.state.shares, True)[1], problem)
+
+    def _label_heads(self, state: CVBState, problem: Problem) -> np.ndarray:
+        """Heads of Viterbi trees under the weights of the last Q(t_i)."""
+        return heaviest(tally_of(state.counts, state.prior), problem.sentences, state.shares)[0]
+
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
+        return {"loo_score_": best.objective}
+
+
+def _without_tree(log_z: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(np.isneginf(log_z))
+
+
+def _mean(log_z: np.ndarray, problem: Problem) -> float:
+    """Per token, over sentences that have a tree."""
+    return float(log_z[np.isfinite(log_z)].sum() / problem.corpus.n_observed)

@@ -1,0 +1,278 @@
+"""Collapsed Hastings sampling for the dependency model with valence."""
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.dirichlet import log_evidence
+from sklearn_cvb.dmv.base import BaseDMV
+from sklearn_cvb.dmv.inference import Problem, draw_sweep, frozen_tally, heaviest, tally_of
+from sklearn_cvb.dmv.parameters import posterior_mean, totals_of
+from sklearn_cvb.dmv.trees import used_cells
+from sklearn_cvb.fitting import Fit
+from sklearn_cvb.sampling import Averages, SamplerMixin, no_averages
+
+
+class SamplerState(NamedTuple):
+    """What the sampler carries: the current heads, and sums over the samples kept so far.
+
+    `seen` holds for each sentence how often each tree was sampled in the last tenth of the sweeps:
+    its heads as bytes -> times. `proposals` are proposed and accepted trees of all sweeps.
+    """
+
+    heads: np.ndarray
+    counts: np.ndarray
+    prior: np.ndarray
+    weights: None
+    unexplained: np.ndarray
+    n_sweeps: int
+    averages: Averages
+    seen: list
+    proposals: np.ndarray
+
+
+class GibbsDMV(SamplerMixin, BaseDMV):
+    """Dependency model with valence learned by a collapsed sampler over whole trees.
+
+    Probabilities are integrated out. The tree of each sentence is proposed from the posterior means
+    given all other trees, and accepted or rejected (Hastings) so that the samples follow the exact
+    posterior.
+
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        Concentration of the Dirichlet priors of attachments: of what each tag takes on either side,
+        and of the root.
+    alpha_stop : float or None, default=None
+        The same for decisions to stop or to go on; None for `alpha`.
+    temperatures : tuple (first, last) or None, default=None
+        Annealing: temperature of the first and of the last sweep, linear in between. None samples
+        the posterior.
+    n_burn_in : int or None, default=None
+        Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths.
+    thin : int, default=10
+        Keep every `thin`-th sample.
+    n_init : int, default=1
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int, default=1000
+        Number of sweeps.
+    tol : float, default=1e-4
+        Ignored: a sampler runs all its sweeps.
+    init : {"harmonic", "uniform", "random"} or model, default="harmonic"
+        Where to start: an E-step under these weights, or for samplers trees drawn under them.
+        "harmonic": as if each token chose its head alone, the nearer the likelier, in proportion to
+        1 / distance (Klein and Manning 2004). "uniform": equal, with 1 % of noise. "random": each
+        row from Dirichlet(1). A fitted model: its posterior means; tags that it does not know are
+        its unknown one. From "harmonic" or a model only one restart is run, but for samplers.
+    handle_unknown : {"error", "smooth", "rare"}, default="smooth"
+        Tags outside the vocabulary: refuse them; let one more tag stand for them, with prior mass;
+        or give that tag the mean expected counts of the tags seen once as well.
+    vocabulary : collection or None, default=None
+        The known tags; None for those seen in `fit`.
+    supervision : {"y", "none"}, default="y"
+        Whether `fit` learns from the heads in `y` where they are known. With "none" `y` is ignored:
+        choosing `alpha` by accuracy must not train on the gold heads.
+    warm_start : bool, default=False
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
+        prior.
+    random_state : int, RandomState or None, default=None
+        Seed of all that is random: the starts, and what is drawn later.
+    n_jobs : int or None, default=None
+        Threads that run restarts; the result does not depend on it.
+    verbose : int, default=0
+        1 prints a line per restart, 2 a line per sweep.
+
+    Attributes
+    ----------
+    counts_ : DMVCounts
+        Mean counts of the kept samples.
+    rootprob_ : ndarray of shape (n_types,)
+        p(tag of the root). Here and below the unknown tag, if there is one, is the last.
+    attachprob_ : ndarray of shape (n_types, 2, n_types)
+        p(child | head, side): by head, side of the child (0 left, 1 right), child.
+    stopprob_ : ndarray of shape (n_types, 2, 2)
+        p(stop | head, side, valence): valence 0 without and 1 with a child on that side.
+    labels_ : ndarray
+        Heads of the training sentences, in the form that `predict` gives: the tree
+        sampled most often in the last tenth of the sweeps.
+    vocabulary_ : ndarray of shape (n_known,)
+        The known tags.
+    objective_ : float
+        Mean of log p(x, t | alpha) over the last tenth of the sweeps (nats).
+    history_ : ndarray of shape (n_iter_,)
+        log p(x, t | alpha) of the sample after every sweep (nats).
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    converged_ : bool
+        Whether it stopped by `tol` (never).
+    alpha_, alpha_stop_ : float
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sentences without a tree; they are left out of the counts.
+    acceptance_rate_ : float
+        Share of proposed trees that were accepted, over all sweeps.
+
+    References
+    ----------
+    Klein and Manning (2004), "Corpus-based induction of syntactic structure: models of dependency
+    and constituency", ACL.
+    Johnson, Griffiths and Goldwater (2007), "Bayesian inference for PCFGs via Markov chain Monte
+    Carlo", NAACL-HLT.
+    Eisner (1996) for the chart.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import GibbsDMV
+    >>> text = ["DET NOUN VERB", "NOUN VERB", "PRON VERB DET NOUN", "PRON VERB", "PRON VERB NOUN"]
+    >>> X = [tags.split() for tags in text]
+    >>> model = GibbsDMV(max_iter=200, random_state=0).fit(X)
+    >>> bool(0.5 < model.acceptance_rate_ <= 1)
+    True
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **BaseDMV._parameter_constraints,
+        **SamplerMixin._parameter_constraints,
+        "temperatures": [tuple, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.1,
+        alpha_stop: float | None = None,
+        temperatures: tuple[float, float] | None = None,
+        n_burn_in: int | None = None,
+        thin: int = 10,
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        init: Any = "harmonic",
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        supervision: str = "y",
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.alpha_stop = alpha_stop
+        self.temperatures = temperatures
+        self.n_burn_in = n_burn_in
+        self.thin = thin
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.handle_unknown = handle_unknown
+        self.vocabulary = vocabulary
+        self.supervision = supervision
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _starts_differ(self) -> bool:
+        """Chains differ wherever they begin."""
+        return True
+
+    def _with_parameters_of_now(self, state: SamplerState, problem: Problem) -> SamplerState | None:
+        """The state, or None under another prior: samples of two posteriors are not averaged."""
+        return state if np.array_equal(self._prior(), state.prior) else None
+
+    def _start(self, problem: Problem, rng: np.random.Generator) -> SamplerState:
+        """Trees drawn under the first weights."""
+        tally = frozen_tally(self._first_weights(problem, rng))
+        heads, log_z, _ = draw_sweep(problem.sentences, tally, rng)
+        counts = used_cells(problem.sentences, heads)
+        return SamplerState(
+            heads,
+            counts,
+            self._prior(),
+            None,
+            np.flatnonzero(np.isneginf(log_z)),
+            0,
+            no_averages((counts,), (counts,)),
+            [{} for _ in log_z],
+            np.zeros(2),
+        )
+
+    def _sweep(
+        self, state: SamplerState, problem: Problem, rng: np.random.Generator
+    ) -> tuple[SamplerState, float]:
+        tally, power = tally_of(state.counts, state.prior), 1.0 / self._temperature(state.n_sweeps)
+        heads, _, proposals = draw_sweep(problem.sentences, tally, rng, state.heads, power)
+        counts = used_cells(problem.sentences, heads)
+        value = log_evidence(counts, state.prior, totals_of(counts), totals_of(state.prior))
+        done, averages, seen = state.n_sweeps, state.averages, state.seen
+        if done >= self._late:
+            remember_trees(heads, problem.sentences.starts, seen)
+        if self._is_kept(done):
+            averages = averages.plus((counts,), (self._sample_means(counts, state, problem),))
+        following = state._replace(
+            heads=heads,
+            counts=counts,
+            n_sweeps=done + 1,
+            averages=averages,
+            proposals=state.proposals + proposals,
+        )
+        return following, value
+
+    def _sample_means(
+        self, counts: np.ndarray, state: SamplerState, problem: Problem
+    ) -> np.ndarray:
+        """Posterior means given one sample."""
+        rare = self._rare_counts(counts, problem.corpus)
+        return posterior_mean(counts if rare is None else counts + rare, state.prior, None)
+
+    def _label_heads(self, state: SamplerState, problem: Problem) -> np.ndarray:
+        """The most frequent tree of each sentence over the last tenth of the sweeps."""
+        starts, seen = problem.sentences.starts, state.seen
+        if not any(seen):
+            seen = [{} for _ in seen]
+            remember_trees(state.heads, starts, seen)
+        best = [np.frombuffer(max(times, key=times.__getitem__), np.int64) for times in seen]
+        heads = np.concatenate(best)
+        if len(state.unexplained):
+            # A sentence without a tree gets one of those that have least of what is impossible.
+            weights = posterior_mean(state.counts, state.prior, None)
+            others = heaviest(frozen_tally(weights), problem.sentences)[0]
+            heads = np.where(heads < 0, others, heads)
+        return heads
+
+    def _final_counts(self, state: SamplerState) -> np.ndarray:
+        """Mean counts of the kept samples."""
+        averages = state.averages
+        return averages.mean_counts()[0] if averages.n_kept else state.counts
+
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
+        state = best.state
+        proposed, accepted = state.proposals
+        if state.averages.n_kept:
+            means = state.averages.mean_means()[0]
+        else:
+            means = self._sample_means(state.counts, state, problem)
+        return {"_means": means, "acceptance_rate_": float(accepted / max(1, proposed))}
+
+    def _mean_weights(self) -> np.ndarray:
+        """Averages over samples of the posterior means given the sample."""
+        self._complete_cells()
+        return self._means
+
+    def _predicting_weights(self) -> np.ndarray:
+        return self._mean_weights()
+
+
+def remember_trees(heads: np.ndarray, starts: np.ndarray, seen: list[dict]) -> None:
+    """Count the trees of a sample."""
+    for i, times in enumerate(seen):
+        key = heads[starts[i] : starts[i + 1]].tobytes()
+        times[key] = times.get(key, 0) + 1
