@@ -1,6 +1,11 @@
-"""Accuracy of tags, brackets and segments, perplexity, scorers, convergence of chains."""
+"""Accuracy of tags, brackets, segments and heads, perplexity, scorers, convergence of chains."""
 
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
+from sklearn_cvb.metrics.dependencies import (
+    directed_accuracy,
+    neutral_accuracy,
+    undirected_accuracy,
+)
 from sklearn_cvb.metrics.language import bits_per_token, perplexity
 from sklearn_cvb.metrics.matching import match_states, relabel
 from sklearn_cvb.metrics.parsing import (
@@ -14,11 +19,14 @@ from sklearn_cvb.metrics.parsing import (
 from sklearn_cvb.metrics.scorers import (
     TaggingScorer,
     bracket_f1_scorer,
+    directed_accuracy_scorer,
     many_to_one_scorer,
+    neutral_accuracy_scorer,
     one_to_one_scorer,
     perplexity_scorer,
     segmentation_f1_scorer,
     token_accuracy_scorer,
+    undirected_accuracy_scorer,
     v_measure_scorer,
 )
 from sklearn_cvb.metrics.tagging import (
@@ -36,10 +44,14 @@ __all__ = [
     "bracket_f1",
     "bracket_f1_scorer",
     "bracket_scores",
+    "directed_accuracy",
+    "directed_accuracy_scorer",
     "effective_sample_size",
     "many_to_one_accuracy",
     "many_to_one_scorer",
     "match_states",
+    "neutral_accuracy",
+    "neutral_accuracy_scorer",
     "one_to_one_accuracy",
     "one_to_one_scorer",
     "perplexity",
@@ -53,6 +65,8 @@ __all__ = [
     "token_accuracy",
     "token_accuracy_scorer",
     "tree_perplexity",
+    "undirected_accuracy",
+    "undirected_accuracy_scorer",
     "v_measure",
     "v_measure_scorer",
 ]

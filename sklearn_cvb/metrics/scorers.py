@@ -7,6 +7,11 @@ to a metric. All are functions of ``(estimator, X, y)``, greater is better.
 from collections.abc import Callable
 from typing import Any
 
+from sklearn_cvb.metrics.dependencies import (
+    directed_accuracy,
+    neutral_accuracy,
+    undirected_accuracy,
+)
 from sklearn_cvb.metrics.parsing import bracket_f1, segmentation_f1
 from sklearn_cvb.metrics.tagging import (
     many_to_one_accuracy,
@@ -75,6 +80,9 @@ one_to_one_scorer = TaggingScorer(one_to_one_accuracy, "one_to_one_scorer")
 v_measure_scorer = TaggingScorer(v_measure, "v_measure_scorer")
 bracket_f1_scorer = TaggingScorer(bracket_f1, "bracket_f1_scorer")
 segmentation_f1_scorer = TaggingScorer(segmentation_f1, "segmentation_f1_scorer")
+directed_accuracy_scorer = TaggingScorer(directed_accuracy, "directed_accuracy_scorer")
+undirected_accuracy_scorer = TaggingScorer(undirected_accuracy, "undirected_accuracy_scorer")
+neutral_accuracy_scorer = TaggingScorer(neutral_accuracy, "neutral_accuracy_scorer")
 
 
 def perplexity_scorer(estimator: Any, X: Any, y: Any = None) -> float:

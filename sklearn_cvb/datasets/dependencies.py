@@ -1,0 +1,201 @@
+"""Sentences with dependency trees: a user's own files, and the sample of the Penn Treebank."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+from zipfile import ZipFile
+
+from sklearn.utils import Bunch
+
+from sklearn_cvb.annotations import Folder
+from sklearn_cvb.datasets.corpora import find_corpus
+
+# Punctuation, brackets and signs of the Penn Treebank: left out where grammars are learned.
+PENN_PUNCTUATION = frozenset([",", ".", ":", "``", "''", "-LRB-", "-RRB-", "#", "$", "SYM", "LS"])
+
+# Places of what a line holds, by its number of columns: form, lemma, upos, xpos, head. NLTK's
+# files have a word, its tag and its head, with or without a relation.
+_PLACES = {
+    10: {"form": 1, "lemma": 2, "upos": 3, "xpos": 4, "head": 6},
+    3: {"form": 0, "upos": 1, "xpos": 1, "head": 2},
+    4: {"form": 0, "upos": 1, "xpos": 1, "head": 2},
+}
+
+DESCRIPTION = """Penn Treebank sample as dependencies.
+
+3,914 sentences of the Wall Street Journal, files wsj_0001 to wsj_0199, converted from the gold
+trees, as distributed with NLTK: part-of-speech tags, and the head of each token, from 1; 0 for the
+root. For non-commercial use."""
+
+
+def read_dependencies(path: Folder, *, column: str = "upos", remove: Collection[str] = ()) -> Bunch:
+    """Read tags and heads from a file in CoNLL-U or CoNLL-X columns, or in those of NLTK.
+
+    Lines of ten columns parted by tabs are CoNLL's, three or four are NLTK's: word, tag, head,
+    relation. Comments, multiword ranges (``1-2``) and empty nodes (``1.1``) are skipped.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file in UTF-8.
+    column : {"upos", "xpos", "form", "lemma"}, default="upos"
+        What becomes the token. CoNLL-X calls the first two CPOSTAG and POSTAG.
+    remove : collection of str, default=()
+        Tokens to leave out, such as tags of punctuation. What depends on one of them depends on
+        its head then.
+
+    Returns
+    -------
+    bunch : sklearn.utils.Bunch
+        With ``data`` (list of lists of tokens), ``words`` (of their words) and ``target`` (of their
+        heads: positions from 1, 0 for the root, None where the file has none). Sentences of which
+        nothing is left are dropped.
+
+    Raises
+    ------
+    ValueError
+        If a line has other columns, or a head is no token of its sentence; the message names the
+        file and the line.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn_cvb.datasets import read_dependencies
+    >>> rows = ["We PRP 2", "ran VBD 0", "home RB 2", ". . 2"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "text.dp")
+    ...     _ = path.write_text("\\n".join(rows).replace(" ", "\\t"), encoding="utf-8")
+    ...     corpus = read_dependencies(path, remove=["."])
+    >>> corpus.data, corpus.target
+    ([['PRP', 'VBD', 'RB']], [[2, 0, 2]])
+    """
+    with open(path, encoding="utf-8-sig") as stream:
+        return _bunch(_sentences(stream, str(path), column), set(remove))
+
+
+def fetch_dependency_treebank(
+    *,
+    remove: Collection[str] = (),
+    data_home: Folder | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+) -> Any:
+    """Load tags and heads of the Penn Treebank sample.
+
+    Parameters
+    ----------
+    remove : collection of str, default=()
+        Tags to leave out; ``PENN_PUNCTUATION`` of `sklearn_cvb.datasets` has those of punctuation.
+        What depends on one of them depends on its head then.
+    data_home : str or path-like, default=None
+        Folder of the corpora. If None: the environment variable ``SKLEARN_CVB_DATA``, else
+        ``sklearn_cvb`` inside scikit-learn's data home.
+    download_if_missing : bool, default=True
+        Download the archive (0.5 MB) where it is not found.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` in place of a Bunch.
+
+    Returns
+    -------
+    bunch : sklearn.utils.Bunch
+        With ``data`` (lists of tags), ``words`` (of their words), ``target`` (of their heads),
+        ``files`` (the file of each sentence) and ``DESCR``.
+
+    Raises
+    ------
+    OSError
+        If the archive is missing and may not be downloaded, or its checksum is wrong.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.datasets import PENN_PUNCTUATION, fetch_dependency_treebank
+    >>> X, y = fetch_dependency_treebank(
+    ...     remove=PENN_PUNCTUATION, return_X_y=True
+    ... )  # doctest: +SKIP
+    >>> X[1][:4], y[1][:4]  # doctest: +SKIP
+    (['NNP', 'NNP', 'VBZ', 'NN'], [2, 3, 0, 3])
+    """
+    path = find_corpus(
+        "dependency_treebank", data_home=data_home, download_if_missing=download_if_missing
+    )
+    corpus = Bunch(data=[], words=[], target=[], files=[], DESCR=DESCRIPTION)
+    with ZipFile(path) as archive:
+        for name in sorted(n for n in archive.namelist() if n.endswith(".dp")):
+            lines = archive.read(name).decode("utf-8").splitlines()
+            part = _bunch(_sentences(lines, name, "xpos"), set(remove))
+            for key in ("data", "words", "target"):
+                corpus[key] += part[key]
+            corpus.files += [name.rpartition("/")[2]] * len(part.data)
+    return (corpus.data, corpus.target) if return_X_y else corpus
+
+
+def _sentences(lines: Iterable[str], path: str, column: str) -> Iterator[list[tuple]]:
+    """Sentences of (token, word, head)."""
+    if column not in _PLACES[10]:
+        raise ValueError(f"column must be 'upos', 'xpos', 'form' or 'lemma', got {column!r}")
+    rows: list[tuple] = []
+    for number, line in enumerate(lines, start=1):
+        line = line.rstrip("\r\n")
+        # A word may be "#", but a comment has other columns.
+        is_comment = line.startswith("#") and len(line.split("\t")) not in _PLACES
+        if line.strip() and not is_comment:
+            row = _row(line, f"{path}, line {number}", column)
+            if row is not None:
+                rows.append(row)
+        elif not line.strip() and rows:
+            yield _checked(rows, path, number)
+            rows = []
+    if rows:
+        yield _checked(rows, path, number)
+
+
+def _row(line: str, place: str, column: str) -> tuple | None:
+    """Token, word and head of a line; None where it holds no token of its own."""
+    fields = line.split("\t")
+    places = _PLACES.get(len(fields))
+    if places is None or column not in places:
+        raise ValueError(
+            f"{place}: {len(fields)} columns parted by tabs; there must be 10 (CoNLL), or 3 or 4 "
+            f"(word, tag, head, relation) with a column {column!r}"
+        )
+    if len(fields) == 10 and re.fullmatch(r"\d+[-.]\d+", fields[0]):
+        return None
+    head = fields[places["head"]]
+    if head == "_":
+        return fields[places[column]], fields[places["form"]], None
+    if not head.isdecimal():
+        raise ValueError(f"{place}: the head {head!r} is no number")
+    return fields[places[column]], fields[places["form"]], int(head)
+
+
+def _checked(rows: list[tuple], path: str, number: int) -> list[tuple]:
+    for token, word, head in rows:
+        if head is not None and head > len(rows):
+            raise ValueError(
+                f"{path}, sentence before line {number}: {word!r} ({token}) has the head {head}, "
+                f"but there are {len(rows)} tokens"
+            )
+    return rows
+
+
+def _bunch(sentences: Iterable[list[tuple]], remove: set[str]) -> Bunch:
+    """Tokens, words and heads without those to remove."""
+    corpus = Bunch(data=[], words=[], target=[])
+    for rows in sentences:
+        kept = [i for i, (token, _, _) in enumerate(rows, 1) if token not in remove]
+        if kept:
+            corpus.data.append([rows[i - 1][0] for i in kept])
+            corpus.words.append([rows[i - 1][1] for i in kept])
+            places = {old: new for new, old in enumerate(kept, 1)}
+            heads = [head for _, _, head in rows]
+            corpus.target.append([_new_head(heads[i - 1], heads, places) for i in kept])
+    return corpus
+
+
+def _new_head(head: int | None, heads: list, places: dict[int, int]) -> int | None:
+    """The nearest token above that is kept, by its new place."""
+    for _ in heads:
+        if head is None or head == 0 or head in places:
+            break
+        head = heads[head - 1]
+    return places.get(head, 0) if head is not None else None

@@ -1,0 +1,76 @@
+"""Readers of heads: CoNLL-U, CoNLL-X, NLTK's columns, and the treebank sample."""
+
+import pytest
+
+from sklearn_cvb.datasets import PENN_PUNCTUATION, fetch_dependency_treebank, read_dependencies
+
+CONLLU = """\
+# text: We'll go .
+1-2 We'll _ _ _ _ _ _ _ _
+1 We we PRON PRP _ 3 nsubj _ _
+2 will will AUX MD _ 3 aux _ _
+2.1 away away ADV RB _ _ _ _ _
+3 go go VERB VB _ 0 root _ _
+4 . . PUNCT . _ 3 punct _ _
+
+1 Go go VERB VB _ 0 root _ _
+2 , , PUNCT , _ 3 punct _ _
+3 on on ADV RB _ _ _ _ _"""
+
+
+def write(tmp_path, text):
+    path = tmp_path / "text"
+    path.write_text(text.replace(" ", "\t"), encoding="utf-8")
+    return path
+
+
+def test_conllu(tmp_path):
+    corpus = read_dependencies(write(tmp_path, CONLLU))
+    assert corpus.data == [["PRON", "AUX", "VERB", "PUNCT"], ["VERB", "PUNCT", "ADV"]]
+    assert corpus.words == [["We", "will", "go", "."], ["Go", ",", "on"]]
+    assert corpus.target == [[3, 3, 0, 3], [0, 3, None]]
+    fine = read_dependencies(write(tmp_path, CONLLU), column="xpos", remove=[".", ","])
+    assert fine.data == [["PRP", "MD", "VB"], ["VB", "RB"]]
+    assert fine.target == [[3, 3, 0], [0, None]]
+
+
+def test_what_depends_on_a_removed_token_depends_on_its_head(tmp_path):
+    rows = "a A 2\n, , 4\nb B 2\nc C 0\n\n. . 0"
+    corpus = read_dependencies(write(tmp_path, rows), remove=[",", "."])
+    assert (corpus.data, corpus.target) == ([["A", "B", "C"]], [[3, 3, 0]])
+    # Its head was the root.
+    corpus = read_dependencies(write(tmp_path, "a A 2 x\n. . 0 x"), remove=["."])
+    assert corpus.target == [[0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a A 2\nb B", r"text, line 2: 2 columns"),
+        ("a A x", r"text, line 1: the head 'x' is no number"),
+        ("a A 2\n", r"text, sentence before line 1: 'a' \(A\) has the head 2, but there are 1"),
+    ],
+)
+def test_bad_lines_are_named(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        read_dependencies(write(tmp_path, text))
+
+
+def test_an_unknown_column_is_named(tmp_path):
+    with pytest.raises(ValueError, match="column must be"):
+        read_dependencies(write(tmp_path, CONLLU), column="deprel")
+    with pytest.raises(ValueError, match="'lemma'"):
+        read_dependencies(write(tmp_path, "a A 0"), column="lemma")
+
+
+def test_treebank_sample(data_folder):
+    corpus = fetch_dependency_treebank(data_home=data_folder)
+    assert (len(corpus.data), len(set(corpus.files))) == (3914, 199)
+    assert corpus.words[1][:3] == ["Mr.", "Vinken", "is"]
+    X, y = fetch_dependency_treebank(
+        remove=PENN_PUNCTUATION, data_home=data_folder, return_X_y=True
+    )
+    assert len(X) == 3914
+    short = [heads for heads in y if len(heads) <= 10]
+    assert (len(short), sum(map(len, short))) == (555, 3851)
+    assert not PENN_PUNCTUATION & {tag for tags in X for tag in tags}
