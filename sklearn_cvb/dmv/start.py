@@ -118,6 +118,6 @@ def _harmonic_share(n: int) -> tuple[np.ndarray, np.ndarray]:
         none = np.where(ours, 1.0 - arcs, 1.0).prod(axis=1)
         choices[:, side, 0, 0] = none
         choices[:, side, 0, 1] = choices[:, side, 1, 0] = 1.0 - none
-        choices[:, side, 1, 1] = expected - (1.0 - none)
+        choices[:, side, 1, 1] = np.maximum(expected - (1.0 - none), 0.0)
     arcs[position, position] = 1.0 / n
     return arcs, choices.reshape(n, 8)
