@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks import cold, memory, peers, threads, trees
+from benchmarks import cold, dependencies, memory, peers, threads, trees
 from benchmarks.measurement import Measurement, Row
 from benchmarks.models import N_STATES, Annealing, dense_sweep, tagger_sweep
 from benchmarks.text import read
@@ -214,6 +214,9 @@ ROWS = {
         10,
         30,
         needs="torch_struct",
+    ),
+    "dependency-sweep": Row(
+        "Sweep of CVB, dependency model with valence", dependencies.sweep, False, 1, 0.3, " s"
     ),
     **cold.rows(),
 }

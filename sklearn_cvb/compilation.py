@@ -19,6 +19,10 @@ SECONDS = {
     "CVBPCFG": 14,
     "HastingsPCFG": 14,
     "GibbsPCFG": 14,
+    "EMDMV": 6,
+    "VBDMV": 6,
+    "CVBDMV": 6,
+    "GibbsDMV": 8,
 }
 
 _said = threading.Event()

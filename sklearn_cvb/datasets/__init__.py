@@ -3,11 +3,7 @@
 from sklearn_cvb.datasets.alice import fetch_alice
 from sklearn_cvb.datasets.brown import fetch_brown
 from sklearn_cvb.datasets.conll2000 import fetch_conll2000
-from sklearn_cvb.datasets.dependencies import (
-    PENN_PUNCTUATION,
-    fetch_dependency_treebank,
-    read_dependencies,
-)
+from sklearn_cvb.datasets.dependencies import fetch_dependency_treebank, read_dependencies
 from sklearn_cvb.datasets.make import (
     make_hmm_sequences,
     make_pocket_english,
@@ -20,7 +16,6 @@ from sklearn_cvb.datasets.wsj import fetch_wsj
 from sklearn_cvb.datasets.zulu import fetch_zulu_verbs, read_segmented
 
 __all__ = [
-    "PENN_PUNCTUATION",
     "fetch_alice",
     "fetch_brown",
     "fetch_conll2000",

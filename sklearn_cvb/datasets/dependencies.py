@@ -75,7 +75,7 @@ def read_dependencies(path: Folder, *, column: str = "upos", remove: Collection[
 
 def fetch_dependency_treebank(
     *,
-    remove: Collection[str] = (),
+    remove_punctuation: bool = False,
     data_home: Folder | None = None,
     download_if_missing: bool = True,
     return_X_y: bool = False,
@@ -84,8 +84,8 @@ def fetch_dependency_treebank(
 
     Parameters
     ----------
-    remove : collection of str, default=()
-        Tags to leave out; ``PENN_PUNCTUATION`` of `sklearn_cvb.datasets` has those of punctuation.
+    remove_punctuation : bool, default=False
+        Whether to leave out punctuation, brackets and signs, as is done where grammars are learned.
         What depends on one of them depends on its head then.
     data_home : str or path-like, default=None
         Folder of the corpora. If None: the environment variable ``SKLEARN_CVB_DATA``, else
@@ -108,10 +108,8 @@ def fetch_dependency_treebank(
 
     Examples
     --------
-    >>> from sklearn_cvb.datasets import PENN_PUNCTUATION, fetch_dependency_treebank
-    >>> X, y = fetch_dependency_treebank(
-    ...     remove=PENN_PUNCTUATION, return_X_y=True
-    ... )  # doctest: +SKIP
+    >>> from sklearn_cvb.datasets import fetch_dependency_treebank
+    >>> X, y = fetch_dependency_treebank(return_X_y=True)  # doctest: +SKIP
     >>> X[1][:4], y[1][:4]  # doctest: +SKIP
     (['NNP', 'NNP', 'VBZ', 'NN'], [2, 3, 0, 3])
     """
@@ -119,10 +117,11 @@ def fetch_dependency_treebank(
         "dependency_treebank", data_home=data_home, download_if_missing=download_if_missing
     )
     corpus = Bunch(data=[], words=[], target=[], files=[], DESCR=DESCRIPTION)
+    remove = set(PENN_PUNCTUATION) if remove_punctuation else set()
     with ZipFile(path) as archive:
         for name in sorted(n for n in archive.namelist() if n.endswith(".dp")):
             lines = archive.read(name).decode("utf-8").splitlines()
-            part = _bunch(_sentences(lines, name, "xpos"), set(remove))
+            part = _bunch(_sentences(lines, name, "xpos"), remove)
             for key in ("data", "words", "target"):
                 corpus[key] += part[key]
             corpus.files += [name.rpartition("/")[2]] * len(part.data)

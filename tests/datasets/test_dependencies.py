@@ -2,7 +2,8 @@
 
 import pytest
 
-from sklearn_cvb.datasets import PENN_PUNCTUATION, fetch_dependency_treebank, read_dependencies
+from sklearn_cvb.datasets import fetch_dependency_treebank, read_dependencies
+from sklearn_cvb.datasets.dependencies import PENN_PUNCTUATION
 
 CONLLU = """\
 # text: We'll go .
@@ -68,7 +69,7 @@ def test_treebank_sample(data_folder):
     assert (len(corpus.data), len(set(corpus.files))) == (3914, 199)
     assert corpus.words[1][:3] == ["Mr.", "Vinken", "is"]
     X, y = fetch_dependency_treebank(
-        remove=PENN_PUNCTUATION, data_home=data_folder, return_X_y=True
+        remove_punctuation=True, data_home=data_folder, return_X_y=True
     )
     assert len(X) == 3914
     short = [heads for heads in y if len(heads) <= 10]

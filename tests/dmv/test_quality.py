@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV, metrics
-from sklearn_cvb.datasets import PENN_PUNCTUATION, fetch_dependency_treebank
+from sklearn_cvb.datasets import fetch_dependency_treebank
 
 # Directed accuracy by longest sentence to learn from.
 EXPECTED = {
@@ -22,7 +22,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def corpus(data_folder):
-    return fetch_dependency_treebank(remove=PENN_PUNCTUATION, data_home=data_folder)
+    return fetch_dependency_treebank(remove_punctuation=True, data_home=data_folder)
 
 
 def folds(corpus, longest):
