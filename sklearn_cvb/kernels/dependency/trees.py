@@ -106,7 +106,7 @@ def descend(work, descent, kind, levels, head):
         left, right = inner[LEFT * size + r * n], inner[RIGHT * size + r * n + n - 1]
         roots[r] = weight[r * n + r] * left if kind == PRODUCTS else weight[r * n + r] + left
         roots[n + r] = right
-    root = _chosen(roots, 0, n, n, kind, levels[0])
+    root = _chosen(roots, np.int64(0), n, n, kind, levels[0])
     head[root] = 0
     stack[0, 0], stack[0, 1], stack[1, 0], stack[1, 1] = root, 0, root, n - 1
     height, at = 2, 1
