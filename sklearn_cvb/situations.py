@@ -219,11 +219,15 @@ def _dependency_situations(algorithm: str) -> dict[str, Situation]:
     X, new = _words(_X), [["they", _UNKNOWN, "duck", "saw"]]
     heads = [None, [2, 0, None, None, 2], None, [None, None, None]]
     name = f"{algorithm}DMV"
-    return {
+    found = {
         "raw": Situation(name, base, X, None, new),
         "heads": Situation(name, base, X, heads, new),
         "random": Situation(name, base | {"init": "random"}, X, None, new),
     }
+    if algorithm != "EM":
+        auto = {"alpha": "auto", "alpha_stop": "auto", "max_iter": _SWEEPS_AUTO}
+        found["auto"] = Situation(name, base | auto, X, None, new)
+    return found
 
 
 def _all_situations() -> dict[str, dict[str, Situation]]:

@@ -48,6 +48,7 @@ DIFFERS = {
     "n_components": [model],
     "topology": [has("update")],
     "alpha": [is_em, family],
+    "alpha_stop": [is_em],
     "beta": [is_em],
     "start_alpha": [is_em],
     "alpha_prior": [family],

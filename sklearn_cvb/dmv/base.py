@@ -8,12 +8,12 @@ import numpy as np
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.dmv.concentrations import asked_of
 from sklearn_cvb.dmv.inference import Problem, log_likelihoods, sentences_of
 from sklearn_cvb.dmv.parameters import (
     counts_from,
     n_cells_of,
     posterior_mean,
-    prior_of,
     tables_of,
     uniform_weights,
 )
@@ -22,7 +22,7 @@ from sklearn_cvb.dmv.start import first_weights
 from sklearn_cvb.dmv.trees import heads_from
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
-from sklearn_cvb.validation import HasMethods, Interval, StrOptions
+from sklearn_cvb.validation import HasMethods, Interval, StrOptions, check_gamma_prior
 
 # Starts that the seed decides.
 _RANDOM_STARTS = ("uniform", "random")
@@ -31,15 +31,19 @@ _RANDOM_STARTS = ("uniform", "random")
 class BaseDMV(PredictionMixin, BaseModel):
     """Template of a fit; an algorithm fills in the hooks `_start`, `_sweep` and `_weights`.
 
-    A state has at least the fields counts, prior, weights, unexplained, n_sweeps; counts, prior and
-    weights are flat cells (see `sklearn_cvb.kernels.dependency.arrays`).
+    A state has at least the fields counts, concentrations, prior, weights, unexplained, n_sweeps;
+    counts, prior and weights are flat cells (see `sklearn_cvb.kernels.dependency.arrays`).
     """
+
+    # Models that learn no concentration have no such parameter.
+    alpha_prior = (1.0, 1.0)
 
     _unexplained_words = "sentences have no tree with any weight"
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "alpha_stop": [Interval(Real, 0, None, closed="neither"), None],
+        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "alpha_stop": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
+        "alpha_prior": [tuple],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -70,15 +74,11 @@ class BaseDMV(PredictionMixin, BaseModel):
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
+        check_gamma_prior("alpha_prior", self.alpha_prior)
 
     def _n_types(self) -> int:
         """How many tags there are, one for unknown ones included."""
         return len(self._index) + (self.handle_unknown != "error")
-
-    def _prior(self) -> np.ndarray:
-        """The prior of each cell."""
-        alpha_stop = self.alpha if self.alpha_stop is None else self.alpha_stop
-        return prior_of(self._n_types(), float(self.alpha), float(alpha_stop))
 
     def _first_weights(self, problem: Problem, rng: np.random.Generator) -> np.ndarray:
         """Weights of the first E-step, as `init` says."""
@@ -112,8 +112,8 @@ class BaseDMV(PredictionMixin, BaseModel):
             "counts_": counts_from(cells),
             "labels_": reading.arrange(problem.corpus, heads, UNKNOWN_HEAD),
             **record,
-            "alpha_": float(self.alpha),
-            "alpha_stop_": float(self.alpha if self.alpha_stop is None else self.alpha_stop),
+            "alpha_": float(state.concentrations.values[0]),
+            "alpha_stop_": float(state.concentrations.values[1]),
             "_prior_cells": state.prior,
             "_kept": state.weights,
             "_rare": self._rare_counts(cells, problem.corpus),
@@ -150,8 +150,13 @@ class BaseDMV(PredictionMixin, BaseModel):
         )
 
     def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
-        """A state under the prior that is asked for now."""
-        return state._replace(prior=self._prior())
+        """A state under the prior that is asked for now; what is learned goes on from its value."""
+        asked, before = asked_of(self), state.concentrations
+        if asked.learned == before.learned and asked.tied == before.tied:
+            pairs = zip(before.values, asked.values, asked.learned, strict=True)
+            values = tuple(old if learned else new for old, new, learned in pairs)
+            asked = asked._replace(values=values)
+        return state._replace(concentrations=asked, prior=asked.prior(self._n_types()))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb import dirichlet
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.corpus import warn_of_giant
 from sklearn_cvb.dmv.base import BaseDMV
+from sklearn_cvb.dmv.concentrations import Concentrations, asked_of, learn, presence
 from sklearn_cvb.dmv.inference import (
     Problem,
     expectation,
@@ -24,6 +26,7 @@ class CVBState(NamedTuple):
     """What CVB carries between sweeps: each sentence's expected counts, and their sum."""
 
     counts: np.ndarray
+    concentrations: Concentrations
     prior: np.ndarray
     weights: None
     unexplained: np.ndarray
@@ -39,11 +42,14 @@ class CVBDMV(BaseDMV):
 
     Parameters
     ----------
-    alpha : float, default=0.1
+    alpha : float or "auto", default=0.1
         Concentration of the Dirichlet priors of attachments: of what each tag takes on either side,
-        and of the root.
-    alpha_stop : float or None, default=None
-        The same for decisions to stop or to go on; None for `alpha`.
+        and of the root. "auto" learns it while fitting (one step of Wang and Blunsom 2013, HMM, eq.
+        29, a sweep, from sweep 20 on).
+    alpha_stop : float, "auto" or None, default=None
+        The same for decisions to stop or to go on; None for one concentration of both.
+    alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
+        Gamma prior of what is "auto".
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -133,8 +139,9 @@ class CVBDMV(BaseDMV):
     def __init__(
         self,
         *,
-        alpha: float = 0.1,
-        alpha_stop: float | None = None,
+        alpha: float | str = 0.1,
+        alpha_stop: float | str | None = None,
+        alpha_prior: tuple[float, float] = (1.0, 1.0),
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -149,6 +156,7 @@ class CVBDMV(BaseDMV):
     ) -> None:
         self.alpha = alpha
         self.alpha_stop = alpha_stop
+        self.alpha_prior = alpha_prior
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -166,14 +174,26 @@ class CVBDMV(BaseDMV):
         warn_of_giant(problem.corpus, "use VBDMV")
         weights = self._first_weights(problem, rng)
         counts, log_z, shares = expectation(weights, problem.sentences, keeps_shares=True)
-        return CVBState(counts, self._prior(), None, _without_tree(log_z), 0, shares)
+        asked = asked_of(self)
+        prior = asked.prior(self._n_types())
+        return CVBState(counts, asked, prior, None, _without_tree(log_z), 0, shares)
 
     def _sweep(
         self, state: CVBState, problem: Problem, rng: np.random.Generator
     ) -> tuple[CVBState, float]:
-        tally = tally_of(state.counts, state.prior)
+        now = learn(
+            state.concentrations,
+            state.counts,
+            state.n_sweeps,
+            dirichlet.fixed_point,
+            lambda: presence(state.shares, problem.sentences),
+        )
+        prior = now.prior(problem.sentences.n_types)
+        tally = tally_of(state.counts, prior)
         shares, log_z = leave_out_sweep(problem.sentences, tally, state.shares, False)
         following = state._replace(
+            concentrations=now,
+            prior=prior,
             counts=sum_of(shares, problem.sentences),
             unexplained=_without_tree(log_z),
             n_sweeps=state.n_sweeps + 1,

@@ -25,7 +25,7 @@ class EMDMV(BatchDMV):
         Pseudo-count of every attachment of one tag to another or to the root; 0 is maximum
         likelihood, above 0 maximum a posteriori in the softmax basis (adds alpha, not alpha - 1).
     alpha_stop : float or None, default=None
-        The same for decisions to stop or to go on; None for `alpha`.
+        The same for decisions to stop or to go on; None for the same as `alpha`.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -108,7 +108,11 @@ class EMDMV(BatchDMV):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        **BaseDMV._parameter_constraints,
+        **{
+            name: constraint
+            for name, constraint in BaseDMV._parameter_constraints.items()
+            if name != "alpha_prior"
+        },
         "alpha": [Interval(Real, 0, None, closed="left")],
         "alpha_stop": [Interval(Real, 0, None, closed="left"), None],
     }

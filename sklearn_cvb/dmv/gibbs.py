@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.annotations import Seed
-from sklearn_cvb.dirichlet import log_evidence
+from sklearn_cvb.dirichlet import fixed_point, log_evidence
 from sklearn_cvb.dmv.base import BaseDMV
+from sklearn_cvb.dmv.concentrations import Concentrations, asked_of, learn
 from sklearn_cvb.dmv.inference import Problem, draw_sweep, frozen_tally, heaviest, tally_of
 from sklearn_cvb.dmv.parameters import posterior_mean, totals_of
 from sklearn_cvb.dmv.trees import used_cells
@@ -24,6 +25,7 @@ class SamplerState(NamedTuple):
 
     heads: np.ndarray
     counts: np.ndarray
+    concentrations: Concentrations
     prior: np.ndarray
     weights: None
     unexplained: np.ndarray
@@ -42,11 +44,14 @@ class GibbsDMV(SamplerMixin, BaseDMV):
 
     Parameters
     ----------
-    alpha : float, default=0.1
+    alpha : float or "auto", default=0.1
         Concentration of the Dirichlet priors of attachments: of what each tag takes on either side,
-        and of the root.
-    alpha_stop : float or None, default=None
-        The same for decisions to stop or to go on; None for `alpha`.
+        and of the root. "auto" learns it while fitting (one step of Wang and Blunsom 2013, HMM, eq.
+        29, a sweep, from sweep 20 on).
+    alpha_stop : float, "auto" or None, default=None
+        The same for decisions to stop or to go on; None for one concentration of both.
+    alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
+        Gamma prior of what is "auto".
     temperatures : tuple (first, last) or None, default=None
         Annealing: temperature of the first and of the last sweep, linear in between. None samples
         the posterior.
@@ -146,8 +151,9 @@ class GibbsDMV(SamplerMixin, BaseDMV):
     def __init__(
         self,
         *,
-        alpha: float = 0.1,
-        alpha_stop: float | None = None,
+        alpha: float | str = 0.1,
+        alpha_stop: float | str | None = None,
+        alpha_prior: tuple[float, float] = (1.0, 1.0),
         temperatures: tuple[float, float] | None = None,
         n_burn_in: int | None = None,
         thin: int = 10,
@@ -165,6 +171,7 @@ class GibbsDMV(SamplerMixin, BaseDMV):
     ) -> None:
         self.alpha = alpha
         self.alpha_stop = alpha_stop
+        self.alpha_prior = alpha_prior
         self.temperatures = temperatures
         self.n_burn_in = n_burn_in
         self.thin = thin
@@ -186,17 +193,19 @@ class GibbsDMV(SamplerMixin, BaseDMV):
 
     def _with_parameters_of_now(self, state: SamplerState, problem: Problem) -> SamplerState | None:
         """The state, or None under another prior: samples of two posteriors are not averaged."""
-        return state if np.array_equal(self._prior(), state.prior) else None
+        asked = super()._with_parameters_of_now(state, problem).concentrations
+        return state if asked == state.concentrations else None
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> SamplerState:
         """Trees drawn under the first weights."""
         tally = frozen_tally(self._first_weights(problem, rng))
         heads, log_z, _ = draw_sweep(problem.sentences, tally, rng)
-        counts = used_cells(problem.sentences, heads)
+        counts, asked = used_cells(problem.sentences, heads), asked_of(self)
         return SamplerState(
             heads,
             counts,
-            self._prior(),
+            asked,
+            asked.prior(self._n_types()),
             None,
             np.flatnonzero(np.isneginf(log_z)),
             0,
@@ -208,6 +217,8 @@ class GibbsDMV(SamplerMixin, BaseDMV):
     def _sweep(
         self, state: SamplerState, problem: Problem, rng: np.random.Generator
     ) -> tuple[SamplerState, float]:
+        now = learn(state.concentrations, state.counts, state.n_sweeps, fixed_point)
+        state = state._replace(concentrations=now, prior=now.prior(problem.sentences.n_types))
         tally, power = tally_of(state.counts, state.prior), 1.0 / self._temperature(state.n_sweeps)
         heads, _, proposals = draw_sweep(problem.sentences, tally, rng, state.heads, power)
         counts = used_cells(problem.sentences, heads)

@@ -4,6 +4,7 @@ A kernel goes as far as float64 does. Python then has a sentence that is lost in
 and lets it go on.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +50,33 @@ def sentences_of(corpus: Corpus, n_types: int, heads: np.ndarray | None = None) 
         heads = np.full(len(corpus.tokens), UNKNOWN_HEAD, np.int64)
     tokens = np.minimum(corpus.tokens, n_types - 1).astype(np.int64)
     return Sentences(tokens, corpus.starts.astype(np.int64), heads, n_types)
+
+
+def cells_by_length(
+    sentences: Sentences,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Which cells arcs and decisions use, for all sentences of a length at once.
+
+    Parameters
+    ----------
+    sentences : Sentences
+
+    Yields
+    ------
+    which : ndarray of shape (m,)
+        The sentences of n tokens.
+    arcs : ndarray of shape (m, n, n)
+        Cells of attachments by head and child, those of roots on the diagonal.
+    choices : ndarray of shape (m, n, 8)
+        Cells of decisions, counted from the first of these.
+    """
+    lengths, n_types = np.diff(sentences.starts), sentences.n_types
+    for n in np.unique(lengths).tolist():
+        which, position = np.flatnonzero(lengths == n), np.arange(n)
+        tags = sentences.token[sentences.starts[which][:, None] + position]
+        rows = 2 * tags[:, :, None] + (position > position[:, None])
+        rows[:, position, position] = 2 * n_types
+        yield which, rows * n_types + tags[:, None, :], 8 * tags[:, :, None] + np.arange(8)
 
 
 def longest_of(sentences: Sentences) -> int:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.dmv.inference import cells_by_length
 from sklearn_cvb.dmv.parameters import (
     DMVCounts,
     cells_from,
@@ -89,20 +90,13 @@ def harmonic_counts(sentences: Sentences) -> np.ndarray:
     n_types = sentences.n_types
     cells = np.zeros(n_cells_of(n_types))
     attach, choice = tables_of(cells)
-    lengths = np.diff(sentences.starts)
-    for n in np.unique(lengths).tolist():
-        places = sentences.starts[:-1][lengths == n][:, None] + np.arange(n)
-        tags = sentences.token[places]
-        arcs, choices = _harmonic_share(n)
-        position = np.arange(n)
-        rows = 2 * tags[:, :, None] + (position > position[:, None])
-        rows[:, position, position] = 2 * n_types
-        index = rows * n_types + tags[:, None, :]
-        weights = np.broadcast_to(arcs, index.shape)
-        attach += np.bincount(index.ravel(), weights.ravel(), attach.size).reshape(attach.shape)
-        index = 8 * tags[:, :, None] + np.arange(8)
-        weights = np.broadcast_to(choices, index.shape)
-        choice += np.bincount(index.ravel(), weights.ravel(), choice.size).reshape(choice.shape)
+    for which, arc_cells, choice_cells in cells_by_length(sentences):
+        arcs, choices = _harmonic_share(arc_cells.shape[1])
+        times = (len(which), 1, 1)
+        weights = np.tile(arcs, times).ravel()
+        attach += np.bincount(arc_cells.ravel(), weights, attach.size).reshape(attach.shape)
+        weights = np.tile(choices, times).ravel()
+        choice += np.bincount(choice_cells.ravel(), weights, choice.size).reshape(choice.shape)
     return cells
 
 

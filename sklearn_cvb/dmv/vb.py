@@ -21,11 +21,14 @@ class VBDMV(BatchDMV):
 
     Parameters
     ----------
-    alpha : float, default=0.1
+    alpha : float or "auto", default=0.1
         Concentration of the Dirichlet priors of attachments: of what each tag takes on either side,
-        and of the root.
-    alpha_stop : float or None, default=None
-        The same for decisions to stop or to go on; None for `alpha`.
+        and of the root. "auto" learns it while fitting (one step of Wang and Blunsom 2013, HMM, eq.
+        29, a sweep, from sweep 20 on).
+    alpha_stop : float, "auto" or None, default=None
+        The same for decisions to stop or to go on; None for one concentration of both.
+    alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
+        Gamma prior of what is "auto".
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -113,8 +116,9 @@ class VBDMV(BatchDMV):
     def __init__(
         self,
         *,
-        alpha: float = 0.1,
-        alpha_stop: float | None = None,
+        alpha: float | str = 0.1,
+        alpha_stop: float | str | None = None,
+        alpha_prior: tuple[float, float] = (1.0, 1.0),
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -129,6 +133,7 @@ class VBDMV(BatchDMV):
     ) -> None:
         self.alpha = alpha
         self.alpha_stop = alpha_stop
+        self.alpha_prior = alpha_prior
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol

@@ -132,11 +132,19 @@ def test_bad_sentences(kind):
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     "settings",
-    [{"alpha": -1.0}, {"alpha_stop": -0.5}, {"alpha": np.nan}, {"alpha": "auto"}, {"init": "none"}],
+    [{"alpha": -1.0}, {"alpha_stop": -0.5}, {"alpha": np.nan}, {"alpha": "much"}, {"init": "none"}],
 )
 def test_bad_settings(kind, settings):
     with pytest.raises(InvalidParameterError, match=next(iter(settings))):
         quick(kind, **settings).fit(X)
+
+
+def test_em_learns_no_concentration():
+    for name in ("alpha", "alpha_stop"):
+        with pytest.raises(InvalidParameterError, match=name):
+            EMDMV(**{name: "auto"}).fit(X)
+    with pytest.raises(InvalidParameterError, match="alpha_prior must be"):
+        VBDMV(alpha_prior=(0.5, 1.0)).fit(X)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
