@@ -28,7 +28,13 @@ trees, as distributed with NLTK: part-of-speech tags, and the head of each token
 root. For non-commercial use."""
 
 
-def read_dependencies(path: Folder, *, column: str = "upos", remove: Collection[str] = ()) -> Bunch:
+def read_dependencies(
+    path: Folder,
+    *,
+    column: str = "upos",
+    remove: Collection[str] = (),
+    encoding: str = "utf-8",
+) -> Bunch:
     """Read tags and heads from a file in CoNLL-U or CoNLL-X columns, or in those of NLTK.
 
     Lines of ten columns parted by tabs are CoNLL's, three or four are NLTK's: word, tag, head,
@@ -37,12 +43,14 @@ def read_dependencies(path: Folder, *, column: str = "upos", remove: Collection[
     Parameters
     ----------
     path : str or path-like
-        A file in UTF-8.
+        The file.
     column : {"upos", "xpos", "form", "lemma"}, default="upos"
         What becomes the token. CoNLL-X calls the first two CPOSTAG and POSTAG.
     remove : collection of str, default=()
         Tokens to leave out, such as tags of punctuation. What depends on one of them depends on
         its head then.
+    encoding : str, default="utf-8"
+        Of the file; older treebanks are in "latin-1".
 
     Returns
     -------
@@ -55,7 +63,7 @@ def read_dependencies(path: Folder, *, column: str = "upos", remove: Collection[
     ------
     ValueError
         If a line has other columns, or a head is no token of its sentence; the message names the
-        file and the line.
+        file and the line. If the file has another encoding.
 
     Examples
     --------
@@ -69,8 +77,15 @@ def read_dependencies(path: Folder, *, column: str = "upos", remove: Collection[
     >>> corpus.data, corpus.target
     ([['PRP', 'VBD', 'RB']], [[2, 0, 2]])
     """
-    with open(path, encoding="utf-8-sig") as stream:
-        return _bunch(_sentences(stream, str(path), column), set(remove))
+    # With or without a mark of the byte order.
+    codec = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
+    with open(path, encoding=codec) as stream:
+        try:
+            return _bunch(_sentences(stream, str(path), column), set(remove))
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path} is not in {encoding}: give its encoding, such as 'latin-1'"
+            ) from error
 
 
 def fetch_dependency_treebank(

@@ -64,6 +64,16 @@ def test_an_unknown_column_is_named(tmp_path):
         read_dependencies(write(tmp_path, "a A 0"), column="lemma")
 
 
+def test_other_encodings(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes("a\xf1o\tN\t0\n".encode("latin-1"))
+    assert read_dependencies(path, encoding="latin-1").words == [["a\xf1o"]]
+    with pytest.raises(ValueError, match=r"text is not in utf-8: give its encoding"):
+        read_dependencies(path)
+    path.write_bytes("\ufeffa\xf1o\tN\t0\n".encode())
+    assert read_dependencies(path).words == [["a\xf1o"]]
+
+
 def test_treebank_sample(data_folder):
     corpus = fetch_dependency_treebank(data_home=data_folder)
     assert (len(corpus.data), len(set(corpus.files))) == (3914, 199)
