@@ -95,6 +95,17 @@ def test_cvb_takes_one_step_with_presence(monkeypatch):
     assert (after.alpha_, after.alpha_stop_) == pytest.approx(expected, rel=1e-9)
 
 
+def test_the_bound_has_the_density_of_what_is_learned():
+    """Beside the same sweep with both values given."""
+    settings = {"alpha": "auto", "alpha_stop": "auto", "alpha_prior": (2.0, 3.0), **SETTINGS}
+    learned = VBDMV(max_iter=21, **settings).fit(X)
+    given = VBDMV(max_iter=20, warm_start=True, **settings).fit(X)
+    values = learned.alpha_, learned.alpha_stop_
+    given.set_params(alpha=values[0], alpha_stop=values[1], max_iter=1).fit(X)
+    density = sum(dirichlet.log_gamma_prior(value, 2.0, 3.0) for value in values)
+    assert learned.history_[-1] - given.history_[-1] == pytest.approx(density, abs=1e-9)
+
+
 def test_the_bound_never_falls():
     model = VBDMV(alpha="auto", alpha_stop="auto", max_iter=60, **SETTINGS).fit(X)
     assert (np.diff(model.history_) > -1e-8).all()

@@ -83,6 +83,20 @@ def test_no_tree_with_these_heads():
     assert counts[: (2 * N_TYPES + 1) * N_TYPES].sum() == pytest.approx(1)
 
 
+def test_known_heads_hold_even_without_weight():
+    """Where the known arc has weight 0, the tree is still one that has it."""
+    weights = np.full(45, 0.5)
+    # Tag 0 attaches nothing, and is never the root.
+    weights[[0, 1, 2, 3, 4, 5, 18]] = 0.0
+    for known in [(None, 1, None), (0, None, None), (3, 1, None)]:
+        sentences = sentences_of([[0, 1, 2]], [known])
+        heads, logs = inference.heaviest(inference.frozen_tally(weights), sentences)
+        assert all(k is None or k == h for k, h in zip(known, heads, strict=True))
+        assert tuple(heads) in projective_trees(3)
+        assert logs[0] < -1e8
+        assert inference.log_likelihoods(weights, sentences)[0] == -math.inf
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
 def test_the_heaviest_tree(n):
     rng = np.random.default_rng(10 + n)
