@@ -1,5 +1,6 @@
 """What all dependency models share: reading sentences and heads, starting, what is left."""
 
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,6 +24,9 @@ from sklearn_cvb.dmv.trees import heads_from
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
 from sklearn_cvb.validation import HasMethods, Interval, StrOptions, check_gamma_prior
+
+# A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
+_TABLES, _MANY_GIGABYTES = 10, 1.0
 
 # Starts that the seed decides.
 _RANDOM_STARTS = ("uniform", "random")
@@ -67,6 +71,7 @@ class BaseDMV(PredictionMixin, BaseModel):
         corpus = reading.encode(sequences, self._index)
         reading.refuse_missing(corpus)
         self._check_unknown(corpus, sequences)
+        _warn_of_many_types(self._n_types())
         heads = heads_from(y if self.supervision == "y" else None, corpus)
         problem = Problem(corpus, types, sentences_of(corpus, self._n_types(), heads))
         _refuse_impossible(problem)
@@ -162,6 +167,19 @@ class BaseDMV(PredictionMixin, BaseModel):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         return tags
+
+
+def _warn_of_many_types(n_types: int) -> None:
+    """Warn where the tables of all pairs of tags need much memory."""
+    gigabytes = _TABLES * 8 * n_cells_of(n_types) / 1e9
+    if gigabytes > _MANY_GIGABYTES:
+        warnings.warn(
+            f"{n_types} tags have {n_cells_of(n_types):,} parameters, two for each pair: a fit "
+            f"needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
+            "part-of-speech tags",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _refuse_impossible(problem: Problem) -> None:

@@ -174,6 +174,18 @@ def test_long_sentences_among_short_ones():
     assert len(model.predict(long)[0]) == 400
 
 
+def test_words_without_end_are_warned_of(monkeypatch):
+    from sklearn_cvb.dmv import base
+
+    monkeypatch.setattr(base, "_MANY_GIGABYTES", 1e-5)
+    with pytest.warns(UserWarning, match=r"^12 tags have 396 parameters.* about 0\.0 GB; put one"):
+        EMDMV(max_iter=1, vocabulary=[*"DNVPAabcdef"]).fit(X)
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        EMDMV(max_iter=1).fit(X)
+
+
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("handling", ["smooth", "rare"])
 def test_unknown_tags(kind, handling):
