@@ -1,7 +1,7 @@
 """What all models share: the template of a fit, reading X, and scores."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.compilation import announced_fit
+from sklearn_cvb.containers import as_list, is_table, refuse_lengths, shown
 from sklearn_cvb.corpus import Sequences
 from sklearn_cvb.fitting import (
     Fit,
@@ -24,10 +25,13 @@ from sklearn_cvb.fitting import (
 )
 from sklearn_cvb.validation import (
     CallbackSupportMixin,
+    check_choice,
+    check_sizes,
     check_table,
     fit_context,
     root_context,
     with_callbacks,
+    without_lengths,
 )
 
 
@@ -66,6 +70,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         -------
         self
         """
+        check_sizes(self.get_params(deep=False))
         with self._unchanged_on_error(), announced_fit(self, self.verbose):
             problem = self._problem(X, y)
             resumed = self._resumable(problem)
@@ -254,7 +259,10 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             if not types and self.handle_unknown == "error":
                 raise ValueError("X holds no observed token: give a vocabulary")
             return types
-        given = list(self.vocabulary)
+        unordered = isinstance(self.vocabulary, Set | Mapping)
+        given = list(self.vocabulary) if unordered else as_list(self.vocabulary)
+        if given is None:
+            raise TypeError(f"vocabulary is {shown(self.vocabulary)}: pass a list of symbols")
         types = reading.types_of(given, np.array([0, len(given)]))
         if any(map(reading.is_missing, given)):
             raise ValueError("vocabulary holds None or NaN, which stand for missing observations")
@@ -263,12 +271,27 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         return list(dict.fromkeys(given))
 
     def _sequences(self, X: Any, reset: bool) -> reading.Sequences:
-        if reading.is_table(X):
-            return reading.read_table(check_table(self, X, reset=reset))
-        if reset:
-            for name in ("n_features_in_", "feature_names_in_"):
-                self.__dict__.pop(name, None)
-        return reading.read_ragged(X)
+        if not is_table(X):
+            if reset:
+                for name in ("n_features_in_", "feature_names_in_"):
+                    self.__dict__.pop(name, None)
+            return reading.read_ragged(X)
+        table = check_table(self, X, reset=reset)
+        if reset and self.vocabulary is None and reading.are_measurements(table):
+            warnings.warn(
+                "nearly all numbers in X differ: each value is a symbol of its own here, so that "
+                "nothing will be recognised again; sort numbers into bins first, as "
+                "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does",
+                UserWarning,
+                stacklevel=7,
+            )
+        return reading.read_table(table)
+
+    def _sequences_to_fit(self, X: Any, y: Any) -> reading.Sequences:
+        """X as read for a fit; lengths in `y` are refused, also where `y` is ignored."""
+        sequences = self._sequences(X, reset=True)
+        refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
+        return sequences
 
     def _encoded(self, X: Any) -> reading.Corpus:
         check_is_fitted(self)
@@ -304,6 +327,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         """
         return self._log_likelihoods(X)[0]
 
+    @without_lengths
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood per observed token (nats) under posterior-mean parameters.
 
@@ -317,6 +341,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         float
         """
         log_z, n_observed = self._log_likelihoods(X)
+        refuse_lengths(y, len(log_z), n_observed)
         return float(log_z.sum() / n_observed)
 
     def perplexity(self, X: Any, per: str = "token") -> float:
@@ -333,8 +358,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         float
             Values under different vocabularies cannot be compared.
         """
-        if per not in ("token", "sequence"):
-            raise ValueError(f"per must be 'token' or 'sequence', got {per!r}")
+        check_choice("per", per, ("token", "sequence"))
         log_z, n_observed = self._log_likelihoods(X)
         return float(np.exp(-log_z.sum() / (n_observed if per == "token" else len(log_z))))
 

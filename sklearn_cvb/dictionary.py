@@ -2,13 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.corpus import Corpus, is_missing, place, sorted_types
+from sklearn_cvb.containers import as_list, samples_of, shown, tokens_of
+from sklearn_cvb.corpus import Corpus, is_hashable, is_missing, place, sorted_types
 
 # The least share of a word that a tag of its entry can have.
 _SMALLEST_SHARE = 1e-6
@@ -16,9 +17,9 @@ _SMALLEST_SHARE = 1e-6
 
 def tags_of(entry: Any) -> tuple:
     """The tags of one dictionary entry; a single tag may stand without a list."""
-    if isinstance(entry, str) or not hasattr(entry, "__iter__"):
+    if isinstance(entry, str | bytes) or not hasattr(entry, "__iter__"):
         return (entry,)
-    return tuple(entry)
+    return tuple(entry if isinstance(entry, Mapping | Set) else as_list(entry) or ())
 
 
 def is_weighted(entry: Any) -> bool:
@@ -27,12 +28,30 @@ def is_weighted(entry: Any) -> bool:
 
 
 def check_dictionary(tag_dictionary: Mapping) -> None:
-    """Raise ValueError if an entry of the dictionary is empty, None, or has impossible weights."""
+    """Raise where an entry of the dictionary holds no tags, or has impossible weights.
+
+    Raises
+    ------
+    TypeError
+        If an entry, or a tag in it, is of a kind that cannot be one.
+    ValueError
+        If an entry is empty or None, a tag is missing, or weights are impossible.
+    """
+    for word, entry in tag_dictionary.items():
+        _check_kind(word, entry)
     empty = [word for word, entry in tag_dictionary.items() if entry is None or not tags_of(entry)]
     if empty:
         raise ValueError(
             f"tag_dictionary lists no tag for {empty[:5]!r} ({len(empty)} words): leave a word "
             "out to allow any tag, or build the dictionary with tag_dictionary_from"
+        )
+    missing = [
+        word for word, entry in tag_dictionary.items() if any(map(is_missing, tags_of(entry)))
+    ]
+    if missing:
+        raise ValueError(
+            f"tag_dictionary lists None or NaN as a tag of {missing[:5]!r} ({len(missing)} words), "
+            "which stand for unknown tags: leave a word out to allow any tag"
         )
     wrong = [
         word
@@ -46,12 +65,47 @@ def check_dictionary(tag_dictionary: Mapping) -> None:
         )
 
 
-def _can_be_shared(weights: Iterable) -> bool:
+def _check_kind(word: Hashable, entry: Any) -> None:
+    """Raise TypeError unless an entry is a tag, or an ordered collection, set or dict of tags."""
+    is_several = not isinstance(entry, str | bytes | Mapping | Set) and hasattr(entry, "__iter__")
+    if (is_several and as_list(entry) is None) or not all(map(is_hashable, tags_of(entry))):
+        raise TypeError(
+            f"tag_dictionary[{word!r}] is {shown(entry)}: an entry is a tag, a list of tags, or a "
+            'dict that says how often each tag was seen, such as {"NOUN": 3, "VERB": 1}'
+        )
+
+
+def check_unknown_tags(unknown_tags: Any) -> list:
+    """The tags that words outside a dictionary may take, as a list.
+
+    Raises
+    ------
+    TypeError
+        If it is no collection of hashable tags.
+    ValueError
+        If it is empty, or a tag is missing.
+    """
+    tags = list(unknown_tags) if isinstance(unknown_tags, Set) else as_list(unknown_tags)
+    if tags is None or not all(map(is_hashable, tags)):
+        raise TypeError(f"unknown_tags is {shown(unknown_tags)}: pass a list of tags")
+    if not tags:
+        raise ValueError("unknown_tags lists no tag: use None to allow any tag")
+    if any(map(is_missing, tags)):
+        raise ValueError("unknown_tags holds None or NaN, which stand for unknown tags")
+    return tags
+
+
+def _can_be_shared(weights: Collection) -> bool:
     """Whether weights are finite numbers, none negative and not all zero."""
-    weights = list(weights)
-    if not all(isinstance(w, Real) and math.isfinite(w) and float(w) >= 0 for w in weights):
+    try:
+        numbers = [float(weight) for weight in weights if isinstance(weight, Real)]
+    except OverflowError:
         return False
-    return 0 < sum(weights) < math.inf
+    return (
+        len(numbers) == len(weights)
+        and all(number >= 0 for number in numbers)
+        and 0 < sum(numbers) < math.inf
+    )
 
 
 class Legal(NamedTuple):
@@ -161,7 +215,9 @@ def tag_dictionary_from(
     Raises
     ------
     ValueError
-        If a sentence and its tags differ in length.
+        If a sentence and its tags differ in length, or nothing says the tags.
+    TypeError
+        If a sentence is text or has no order, or a word or tag is not hashable.
 
     References
     ----------
@@ -181,16 +237,16 @@ def tag_dictionary_from(
     """
     seen: dict[Hashable, Counter] = {}
     counts: Counter = Counter()
-    for i, sentence in enumerate(sentences):
-        pairs: Iterable = sentence
-        if tags is not None:
-            if len(sentence) != len(tags[i]):
-                raise ValueError(f"sentence {i} has {len(sentence)} words but {len(tags[i])} tags")
-            pairs = zip(sentence, tags[i], strict=True)
-        for word, tag in pairs:
-            counts[word] += 1
-            if not is_missing(tag):
-                seen.setdefault(word, Counter())[tag] += 1
+    for i, pairs in enumerate(_tagged(sentences, tags)):
+        try:
+            for word, tag in pairs:
+                counts[word] += 1
+                if not is_missing(tag):
+                    seen.setdefault(word, Counter())[tag] += 1
+        except TypeError:
+            raise TypeError(
+                f"sentence {i} has a word or tag that is not hashable: {shown(pairs)}"
+            ) from None
     if count_in is not None:
         counts = Counter(word for sentence in count_in for word in sentence)
     every = tuple(sorted_types({tag for tallies in seen.values() for tag in tallies}))
@@ -202,6 +258,28 @@ def tag_dictionary_from(
         else:
             dictionary[word] = {tag: tallies[tag] for tag in frequent} if weights else frequent
     return dictionary
+
+
+def _tagged(sentences: Iterable[Sequence], tags: Sequence[Sequence] | None) -> Iterator[list]:
+    """The (word, tag) pairs of each sentence."""
+    known = None if tags is None else samples_of(tags)
+    given = samples_of(sentences)
+    if known is not None and len(known) != len(given):
+        raise ValueError(f"there are {len(given)} sentences but {len(known)} tag sequences")
+    for i, sentence in enumerate(given):
+        items = tokens_of(sentence, f"sentences[{i}]")
+        if known is None:
+            if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in items):
+                raise ValueError(
+                    f"sentence {i} holds something else than pairs (word, tag): give `tags`, or "
+                    f"pairs; it is {shown(items)}"
+                )
+        else:
+            labels = tokens_of(known[i], f"tags[{i}]")
+            if len(items) != len(labels):
+                raise ValueError(f"sentence {i} has {len(items)} words but {len(labels)} tags")
+            items = list(zip(items, labels, strict=True))
+        yield items
 
 
 def _frequent(tallies: Counter, min_share: float) -> tuple:

@@ -75,7 +75,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the states, and lays out the parameters."""
         self._check_parameters()
-        sequences = self._sequences(X, reset=True)
+        sequences = self._sequences_to_fit(X, y)
         types = self._vocabulary_types(sequences)
         self.vocabulary_ = reading.as_array(types)
         self._index = {token: i for i, token in enumerate(types)}

@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sklearn_cvb import corpus as reading
+from sklearn_cvb.containers import as_list, known_of, shown
 from sklearn_cvb.corpus import Corpus, Sequences
-from sklearn_cvb.dictionary import Legal, check_dictionary, describe_forbidden, tags_in
+from sklearn_cvb.dictionary import (
+    Legal,
+    check_dictionary,
+    check_unknown_tags,
+    describe_forbidden,
+    tags_in,
+)
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import Prior, with_dictionary
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.lattice import Cells, expect, lattice_for, restrict
-from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
+from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions, without_lengths
 
 if TYPE_CHECKING:
     from sklearn_cvb.hmm.base import BaseHMM as _Model
@@ -42,38 +49,33 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
     Raises
     ------
     TypeError
-        If an element of y is a single tag although X is ragged.
+        If an element of y is a single tag although X is ragged, or no tag at all.
     ValueError
         If lengths differ.
     """
-    if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
-    elif not hasattr(y, "__len__") and hasattr(y, "__array__"):
-        y = np.asarray(y)
-    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 and corpus.width != 1:
-        y = y[:, 0]
-    if len(y) != corpus.n_sequences:
-        raise ValueError(
-            f"X holds {corpus.n_sequences} sequences but y {len(y)}: "
-            "inconsistent numbers of samples"
-        )
-    labels = []
-    lengths = np.diff(corpus.starts).tolist()
-    as_table = numeric and len(set(lengths)) == 1
-    for i, (tags, length) in enumerate(zip(y, lengths, strict=True)):
-        if isinstance(tags, list | tuple | np.ndarray) or hasattr(tags, "to_numpy"):
-            tags = list(tags)
-            if corpus.width is not None and len(tags) == corpus.width:
-                tags = tags[:length]
-            if len(tags) != length:
+    lengths = np.diff(corpus.starts)
+    known = known_of(y, lengths, corpus.width, _LABEL_FORM)
+    as_table = numeric and len(set(lengths.tolist())) == 1
+    labels: list = []
+    for i, (tags, length) in enumerate(zip(known, lengths.tolist(), strict=True)):
+        items = as_list(tags)
+        if items is not None:
+            if corpus.width is not None and len(items) == corpus.width:
+                items = items[:length]
+            if len(items) != length:
                 raise ValueError(
-                    f"sentence {i} has {length} tokens but y[{i}] has {len(tags)} tags"
+                    f"sentence {i} has {length} tokens but y[{i}] has {len(items)} tags"
                 )
-            labels.extend(tags)
-        elif tags is None or corpus.width is not None or (as_table and isinstance(tags, Real)):
+            labels.extend(items)
+        elif reading.is_missing(tags) or (
+            np.isscalar(tags)
+            and (corpus.width is not None or (as_table and isinstance(tags, Real)))
+        ):
             labels.extend([tags] * length)
         else:
-            raise TypeError(f"y[{i}] is the single value {tags!r}: {_LABEL_FORM}")
+            raise TypeError(f"y[{i}] is the single value {shown(tags)}: {_LABEL_FORM}")
+    if not all(map(reading.is_hashable, labels)):
+        raise reading.unhashable(labels, corpus.starts, "tag")
     return [None if reading.is_missing(tag) else tag for tag in labels]
 
 
@@ -88,6 +90,7 @@ class TaggerMixin(_Model):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
 
+    @without_lengths
     def score(self, X: Any, y: Any = None) -> float:
         """Token accuracy with `y`, mean log-likelihood per token without.
 
@@ -120,9 +123,7 @@ class TaggerMixin(_Model):
         if y is not None and self.supervision == "y":
             labels = self._read_labels(y, corpus)
         self._labels = labels
-        unknown_tags = () if self.unknown_tags is None else list(self.unknown_tags)
-        if self.unknown_tags is not None and not unknown_tags:
-            raise ValueError("unknown_tags lists no tag: use None to allow any tag")
+        unknown_tags = () if self.unknown_tags is None else check_unknown_tags(self.unknown_tags)
         tags = tags_in(dictionary, set(labels), unknown_tags)
         if not tags:
             tags = list(range(self.n_components or 2))

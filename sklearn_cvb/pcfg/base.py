@@ -17,7 +17,7 @@ from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean,
 from sklearn_cvb.pcfg.prediction import PredictionMixin, words_without_rule
 from sklearn_cvb.pcfg.rules import UNKNOWN
 from sklearn_cvb.pcfg.trees import brackets_from
-from sklearn_cvb.validation import HasMethods, Interval, StrOptions
+from sklearn_cvb.validation import HasMethods, Interval, StrOptions, as_numbers
 
 # How far a near-uniform start is from uniform.
 _NOISE = 0.01
@@ -69,7 +69,7 @@ class BasePCFG(PredictionMixin, BaseModel):
 
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the grammar, and lays it out."""
-        sequences = self._sequences(X, reset=True)
+        sequences = self._sequences_to_fit(X, y)
         self.rules_, types = self._grammar_for(sequences)
         self.symbols_ = reading.as_array(self.rules_.symbols)
         self.vocabulary_ = reading.as_array(types)
@@ -135,11 +135,13 @@ class BasePCFG(PredictionMixin, BaseModel):
                 raise ValueError("init has other rules: start from a model of the same grammar")
             return init.rule_probabilities_
         else:
-            draws = np.asarray(init, dtype=np.float64)
-            if draws.shape != (len(layout.lhs),) or not (draws >= 0).all():
+            draws = as_numbers("init", init)
+            if draws.shape != (len(layout.lhs),) or not (
+                (draws >= 0).all() and np.isfinite(draws).all()
+            ):
                 raise ValueError(
-                    f"init must hold {len(layout.lhs)} weights, one for each rule, none negative; "
-                    f"got shape {draws.shape}"
+                    f"init must hold {len(layout.lhs)} weights, one for each rule, finite and none "
+                    f"negative; got shape {draws.shape}"
                 )
         return posterior_mean(layout, draws, 0.0, uniform_weights(layout))
 
