@@ -87,7 +87,8 @@ class SamplerMixin(_Model):
             return 1.0
         first, last = self.temperatures
         share = min(1.0, n_sweeps / max(1, self.max_iter - 1))
-        return first + share * (last - first)
+        # Where the last one has no digit beside the first one the sum can be 0.
+        return max(first + share * (last - first), min(first, last))
 
     def _n_burn_in(self) -> int:
         """Sweeps before samples are kept."""

@@ -2,6 +2,7 @@
 or with the parameters (Gao and Johnson 2008).
 """
 
+import math
 import warnings
 from collections.abc import Collection
 from typing import Any
@@ -22,7 +23,7 @@ from sklearn_cvb.hmm.gibbs_sweeps import (
     first_slots,
     scan_for,
 )
-from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Problem, n_entries
@@ -32,6 +33,8 @@ from sklearn_cvb.validation import InvalidParameterError, StrOptions
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
+# Of a number that float64 holds, with room for a product.
+_LARGEST_LOG = 700.0
 
 
 class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
@@ -232,6 +235,8 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         """A path drawn from where `init` says."""
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
+        if self.update == "sequence" and self.temperatures is not None:
+            check_powers(min(self.temperatures), prior, len(problem.corpus.tokens))
         slots = first_slots(problem, prior, self._starting_point(problem, prior, rng), rng)
         counts = counts_of_path(problem, slots)
         by_token = self.update == "token"
@@ -357,6 +362,21 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
 
     def _predicting_weights(self) -> tuple[Weights, Weights]:
         return self._mean_and_log()
+
+
+def check_powers(temperature: float, prior: Prior, n_tokens: int) -> None:
+    """Raise ValueError where float64 cannot hold counts to the power 1 / temperature."""
+    tables = [table[table > 0] for table in (prior.start, prior.transition, prior.emission)]
+    least = min(table.min() for table in tables)
+    most = n_tokens + max(
+        prior.start_total, prior.transition_total.max(), prior.emission_total.max()
+    )
+    lowest = max(math.log(most), -math.log(least)) / _LARGEST_LOG
+    if temperature < lowest:
+        raise ValueError(
+            f"temperatures reach {temperature:.2g}, but update='sequence' raises counts to the "
+            f"power 1 / temperature: stay above {lowest:.2g} here, or use update='token'"
+        )
 
 
 def _n_occupied(counts: HMMCounts) -> int:

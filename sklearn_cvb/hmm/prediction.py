@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
+from sklearn_cvb.containers import as_list
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
@@ -24,6 +25,7 @@ from sklearn_cvb.hmm.parameters import (
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Cells, Problem, dense_posterior, lattice_for, n_entries
+from sklearn_cvb.validation import check_choice, check_counts
 
 
 class PredictionMixin(TransformerMixin):
@@ -66,8 +68,7 @@ class PredictionMixin(TransformerMixin):
             Shape (n_samples, length) for a 2-D X (-1, or None for tags that are not integers,
             where a row is padded), else an object array of one array per sequence.
         """
-        if decoding not in ("viterbi", "marginal"):
-            raise ValueError(f"decoding must be 'viterbi' or 'marginal', got {decoding!r}")
+        check_choice("decoding", decoding, ("viterbi", "marginal"))
         corpus, lattice, weights, logs = self._read(X)
         if decoding == "viterbi":
             path, log_p = self._best_path(corpus, lattice, logs)
@@ -160,9 +161,7 @@ class PredictionMixin(TransformerMixin):
         """
         check_is_fitted(self)
         rng = check_random_state(random_state)
-        lengths = np.broadcast_to(np.asarray(length, dtype=np.int64), (n_samples,))
-        if n_samples < 1 or (lengths < 1).any():
-            raise ValueError("n_samples and length must be at least 1")
+        lengths = _lengths_to_draw(n_samples, length)
         symbols, states = self._drawn(lengths, rng)
         starts = np.concatenate([[0], np.cumsum(lengths)])
         width = int(lengths[0]) if np.ndim(length) == 0 else None
@@ -322,6 +321,18 @@ def _with_ruled_out(weights: csr_array) -> np.ndarray:
     n_ruled_out = (~listed).sum(axis=0)
     rest = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / np.maximum(1, n_ruled_out)
     return np.where(listed, dense, rest)
+
+
+def _lengths_to_draw(n_samples: int, length: int | ArrayLike) -> np.ndarray:
+    """The length of each sequence to draw."""
+    each = as_list(length)
+    for value in [length] if each is None else each:
+        check_counts(n_samples=n_samples, length=value)
+    if each is None:
+        return np.full(n_samples, length, dtype=np.int64)
+    if len(each) != n_samples:
+        raise ValueError(f"length holds {len(each)} lengths for n_samples={n_samples}")
+    return np.array(each, dtype=np.int64)
 
 
 def _draw_rows(cumulative: np.ndarray, rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:

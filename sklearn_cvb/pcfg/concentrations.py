@@ -1,6 +1,7 @@
 """The Dirichlet prior of rules: one concentration, one per symbol or rule, or learned."""
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from sklearn_cvb import dirichlet
 from sklearn_cvb.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
 from sklearn_cvb.pcfg.layout import Layout
-from sklearn_cvb.validation import InvalidParameterError, check_gamma_prior
+from sklearn_cvb.validation import InvalidParameterError, as_numbers, check_gamma_prior, check_sizes
 
 
 class Alpha(NamedTuple):
@@ -50,20 +51,21 @@ def check_alpha(estimator: Any) -> None:
                 f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
                 f"{foreign[:5]} are no symbols"
             )
-        values = np.array(list(alpha.values()), dtype=np.float64)
-    elif isinstance(alpha, str) or np.ndim(alpha) == 0:
+        values = as_numbers("alpha", list(alpha.values()))
+    elif isinstance(alpha, str | Real):
         return
     else:
-        if np.shape(alpha) != layout.lhs.shape:
+        values = as_numbers("alpha", alpha)
+        if values.shape != layout.lhs.shape:
             raise InvalidParameterError(
                 f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
-                f"shape {np.shape(alpha)}"
+                f"shape {values.shape}"
             )
-        values = np.asarray(alpha, dtype=np.float64)
     positive = values >= 0 if estimator._zero_alpha else values > 0
-    if not (positive & np.isfinite(values)).all():
+    if values.ndim != 1 or not (positive & np.isfinite(values)).all():
         least = "at least 0" if estimator._zero_alpha else "positive"
         raise InvalidParameterError(f"all values of alpha must be finite and {least}")
+    check_sizes({"alpha": tuple(values.tolist())})
 
 
 def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha:

@@ -18,6 +18,7 @@ from sklearn_cvb.pcfg.parameters import posterior_mean
 from sklearn_cvb.pcfg.sampling import object_array, sample_trees
 from sklearn_cvb.pcfg.spans import k_best, span_tables
 from sklearn_cvb.pcfg.trees import sentences_of, to_charts, to_nltk
+from sklearn_cvb.validation import check_counts
 
 if TYPE_CHECKING:
     from sklearn_cvb.base import BaseModel as _Model
@@ -78,8 +79,7 @@ class PredictionMixin(_Model):
         corpus = corpus._replace(width=None)
         if n_best is None:
             return self._arranged_trees(corpus, words, self._parsed(corpus))
-        if n_best < 1:
-            raise ValueError(f"n_best must be at least 1, got {n_best!r}")
+        check_counts(n_best=n_best)
         problem, logs = _as_lists(self._layout, corpus, words), self._predicting_weights()[1]
         return object_array(k_best(problem, logs, n_best))
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.pcfg.grammar import Grammar
 from sklearn_cvb.pcfg.rules import Words
+from sklearn_cvb.validation import check_counts
 
 # So many derivations in a row may be too long.
 _LARGEST_FAILURES = 1000
@@ -50,8 +51,7 @@ def sample_trees(
     ValueError
         If a number is not positive, or nearly all derivations are longer.
     """
-    if n_samples < 1 or longest < 1:
-        raise ValueError("n_samples and longest must be at least 1")
+    check_counts(n_samples=n_samples, longest=longest)
     probabilities = np.asarray(probabilities)
     parents = np.array([rule.parent for rule in grammar.rules])
     order = np.argsort(parents, kind="stable")
