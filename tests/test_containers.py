@@ -272,3 +272,11 @@ def test_measurements_are_no_symbols():
         quick(EMHMM).fit(table)
     model.predict(measured)
     quick(EMHMM, vocabulary=np.unique(measured)).fit(measured)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "awkward"])
+def test_columns_of_the_libraries_themselves(library):
+    module = pytest.importorskip(library)
+    column = {"polars": "Series", "pyarrow": "array", "awkward": "Array"}[library]
+    wrapped = getattr(module, column)(X)
+    assert [row.tolist() for row in quick(EMHMMTagger).fit(wrapped, Y).predict(wrapped)] == Y
