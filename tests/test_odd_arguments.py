@@ -191,11 +191,14 @@ def test_grammars_that_are_none():
 
 
 def test_a_temperature_that_falls_to_nothing():
-    """1 + share * (1e-300 - 1) is 0 in the last sweep."""
-    for update in ("token", "parameter"):
-        model = GibbsHMM(temperatures=(1, 1e-300), update=update, max_iter=4, random_state=0)
-        assert np.isfinite(model.fit(X).history_).all()
+    """1 + (1e-300 - 1) is 0, and was the temperature of the last sweep."""
+    assert GibbsHMM(temperatures=(1.0, 1e-300), max_iter=4)._temperature(3) == 1e-300
     assert GibbsHMM(temperatures=(2.0, 0.5), max_iter=4)._temperature(1) == 1.5
+    settings = {"temperatures": (1.0, 1e-300), "max_iter": 4, "random_state": 0}
+    for update in ("token", "parameter"):
+        assert np.isfinite(GibbsHMM(update=update, **settings).fit(X).history_).all()
+    with pytest.raises(ValueError, match="temperatures reach 1e-300, but update='sequence'"):
+        GibbsHMM(update="sequence", **settings).fit(X)
 
 
 def test_powers_of_counts_that_float64_cannot_hold():
