@@ -18,6 +18,9 @@ _TOKENISE = (
 )
 _COLUMN = 'or a column of a frame, such as frame["event"]'
 
+# Text, and what has no order or can be read but once.
+_NO_SEQUENCE = (str, bytes, bytearray, Mapping, Set, Iterator)
+
 # Methods that give values as Python's own, of Arrow and others.
 _TO_LIST = ("to_pylist", "to_list", "tolist")
 
@@ -26,8 +29,7 @@ def as_list(values: Any) -> list | None:
     """The items of an ordered collection, None for anything else: frames, sets, text, numbers."""
     if isinstance(values, list | tuple):
         return list(values)
-    unordered = str | bytes | bytearray | Mapping | Set | Iterator
-    if isinstance(values, unordered) or _is_frame(values):
+    if isinstance(values, _NO_SEQUENCE) or _is_frame(values):
         return None
     for name in _TO_LIST:
         if hasattr(values, name):
@@ -67,7 +69,8 @@ def samples_of(X: Any) -> list:
         raise TypeError(
             f"X is {shown(X)}: pass a list of sequences, such as lists of words{_values_of(X)}"
         )
-    return list(X) if isinstance(X, np.ndarray | Iterator) else as_list(X) or list(X)
+    items = as_list(X)
+    return list(X) if items is None else items
 
 
 def tokens_of(sample: Any, name: str) -> list:

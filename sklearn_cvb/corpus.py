@@ -130,7 +130,7 @@ def read_ragged(X: Any) -> Sequences:
     if not X:
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
     # Arrays of several dtypes would be cast to a common one: 1 would become "1".
-    if all(isinstance(row, np.ndarray) and row.ndim == 1 and row.dtype == X[0].dtype for row in X):
+    if all(type(row) is np.ndarray and row.ndim == 1 and row.dtype == X[0].dtype for row in X):
         return _joined(np.concatenate(X).tolist(), X)
     X = [
         sequence if type(sequence) in (list, tuple) else tokens_of(sequence, f"X[{i}]")

@@ -125,8 +125,12 @@ def check_gamma_prior(name: str, value: Sequence) -> None:
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Raise ValueError unless an argument is one of some words."""
-    if not (isinstance(value, str) and value in choices):
-        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}")
+    if isinstance(value, str) and value in choices:
+        return
+    # hmmlearn has lengths in this place.
+    is_lengths = isinstance(value, list | tuple | np.ndarray)
+    hint = f" (for sequences of several lengths {LENGTHS})" if is_lengths else ""
+    raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}{hint}")
 
 
 # Larger numbers of anything are slips, and would take all memory.

@@ -210,6 +210,12 @@ def test_X_without_order():
             quick(EMHMM).fit(wrong)
 
 
+def test_masked_values_are_missing():
+    masked = [np.ma.array([1, 2, 1], mask=[0, 1, 0]), np.ma.array([2, 1], mask=[0, 0])]
+    reference = quick(VBHMM).fit([[1, None, 1], [2, 1]])
+    assert np.array_equal(quick(VBHMM).fit(masked).history_, reference.history_)
+
+
 def test_lists_of_odd_kinds():
     assert as_list(range(3)) == [0, 1, 2]
     assert as_list(np.array(["a", "b"])) == ["a", "b"]
@@ -250,10 +256,17 @@ def test_y_that_is_no_lengths():
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_lengths_as_a_keyword(kind):
     model = quick(kind).fit([[0, 1], [1, 0, 1]])
-    for name in ("fit", "score"):
+    names = ("fit", "score") if kind is sklearn_cvb.VBPCFG else ("fit", "score", "predict")
+    for name in names:
         message = rf"{name}\(\) takes no argument 'lengths': cut X into .*split_by_lengths"
         with pytest.raises(TypeError, match=message):
             getattr(model, name)(COLUMN, lengths=[4, 6])
+
+
+def test_lengths_as_decoding():
+    message = r"got \[4, 6\] \(for sequences of several lengths cut X into .*split_by_lengths"
+    with pytest.raises(ValueError, match=message):
+        quick(EMHMM).fit([[0, 1]]).predict(COLUMN, [4, 6])
 
 
 def test_one_long_array():

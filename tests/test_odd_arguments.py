@@ -274,7 +274,7 @@ def test_lengths_of_samples():
     assert [len(row) for row in model.sample(2, length=np.array([1, 2]))[0]] == [1, 2]
 
 
-@pytest.mark.parametrize("value", [np.array([1, 2]), pd.DataFrame({"a": [1]}), [4, 6], None])
+@pytest.mark.parametrize("value", [np.array([1, 2]), pd.DataFrame({"a": [1]}), [["a"], "b"], None])
 def test_choices_that_are_no_words(value):
     model = quick(VBHMM).fit(X)
     with pytest.raises(ValueError, match="decoding must be 'viterbi' or 'marginal', got"):
@@ -293,6 +293,15 @@ def test_models_that_are_not_fitted(name):
             getattr(model, method)(X)
     with pytest.raises(NotFittedError):
         model.sample()
+
+
+def test_warnings_of_predict_show_the_line_that_calls():
+    model = EMHMMTagger(DICTIONARY, handle_unknown="error", max_iter=2, random_state=0)
+    model.fit([["a", "b"]], [["X", "Y"]])
+    for method in (model.predict, model.predict_proba, model.sample_paths):
+        with pytest.warns(UserWarning, match="no path explains") as caught:
+            method([["b", "a"]])
+        assert [warning.filename for warning in caught] == [__file__]
 
 
 # Functions.

@@ -25,7 +25,7 @@ from sklearn_cvb.hmm.parameters import (
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Cells, Problem, dense_posterior, lattice_for, n_entries
-from sklearn_cvb.validation import check_choice, check_counts
+from sklearn_cvb.validation import check_choice, check_counts, without_lengths
 
 
 class PredictionMixin(TransformerMixin):
@@ -53,6 +53,7 @@ class PredictionMixin(TransformerMixin):
             weights = _with_ruled_out(weights)
         return np.ascontiguousarray(weights.T)
 
+    @without_lengths
     def predict(self, X: Any, decoding: str = "viterbi") -> np.ndarray:
         """States (taggers: tags) of new sequences.
 
@@ -75,7 +76,7 @@ class PredictionMixin(TransformerMixin):
         else:
             posterior, log_p = self._entries(corpus, lattice, weights, logs)
             path = self._most_probable(corpus, lattice, posterior)
-        _warn_unexplained(log_p)
+        _warn_unexplained(log_p, stacklevel=4)
         return self._arranged_states(corpus, path)
 
     def predict_proba(self, X: Any) -> np.ndarray:
