@@ -347,6 +347,15 @@ def test_lengths_that_are_no_integers():
         split_by_lengths([["a", "b"], ["c"]], [1, 1])
 
 
+def test_pieces_of_what_is_no_sequence():
+    grammar = sklearn_cvb.Grammar.from_text(GRAMMAR)
+    same = grammar.with_substrings(["S"], ["ab", ("a", "b"), np.array(["a", "b"])])
+    assert len(same.rules) == len(grammar.rules) + 1
+    for wrong in (pd.DataFrame({"event": ["a", "b"]}), {"a": 1}, {"a", "b"}, 3):
+        with pytest.raises(TypeError, match=r"X\[0\] is .* of type"):
+            grammar.with_substrings(["S"], [wrong])
+
+
 def test_dictionaries_from_what_holds_no_tags():
     with pytest.raises(ValueError, match=r"sentence 0 holds something else than pairs"):
         tag_dictionary_from([["ab", "cd"]])
