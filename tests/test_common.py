@@ -167,13 +167,12 @@ def test_pickle_keeps_every_bit(kind):
 def test_warm_started_fit_goes_on_after_pickling(kind):
     model = quick(kind, warm_start=True, tol=0).fit(SENTENCES)
     copy = pickle.loads(pickle.dumps(model)).fit(SENTENCES)
-    if kind in SAMPLERS:
-        assert copy.n_iter_ == model.n_iter_
-        return
-    whole = quick(kind, max_iter=8, tol=0).fit(SENTENCES)
-    assert np.array_equal(copy.history_, whole.history_[4:])
-    for left, right in zip(parameters(copy), parameters(whole), strict=True):
-        assert np.array_equal(left, right)
+    whole = quick(kind, max_iter=2 * model.n_iter_, tol=0).fit(SENTENCES)
+    assert np.array_equal(copy.history_, whole.history_[model.n_iter_ :])
+    # A chain's burn-in is half of its first fit.
+    if kind not in SAMPLERS:
+        for left, right in zip(parameters(copy), parameters(whole), strict=True):
+            assert np.array_equal(left, right)
 
 
 def compiled():

@@ -155,9 +155,12 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """Where to start without a dictionary."""
         return "parameter"
 
-    def _starts_differ(self) -> bool:
-        """Whether restarts differ: not when `init` fixes where they begin."""
-        return self.init is None or (isinstance(self.init, str) and self.init != "unambiguous")
+    def _why_one_start(self, problem: Problem) -> str:
+        if not len(problem.runs.begin):
+            return "no token has a choice of states"
+        if isinstance(self.init, str):
+            return "init='unambiguous' is always the same" if self.init == "unambiguous" else ""
+        return "" if self.init is None else "init says where to start"
 
     def _weights(
         self, counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None

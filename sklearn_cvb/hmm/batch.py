@@ -53,7 +53,8 @@ class BatchHMM(BaseHMM):
                 assert start.posterior is not None, "a start has weights or posteriors"
                 counts = starting.counts_from_marginals(problem, start.posterior)
             else:
-                found = expectation(weights, problem, forms_of(problem), self._n_threads())
+                n_threads = self._n_threads(problem)
+                found = expectation(weights, problem, forms_of(problem), n_threads)
                 counts, forms = found.counts, found.forms
         if weights is None:
             weights = uniform_weights(problem.cells)
@@ -70,7 +71,7 @@ class BatchHMM(BaseHMM):
             weights,
             problem,
             forms_of(problem) if state.forms is None else state.forms,
-            self._n_threads(),
+            self._n_threads(problem),
             lambda: self._log_weights(weights, state.counts, prior, cells),
         )
         value = found.total - penalty + concentrations.log_density()
@@ -90,9 +91,9 @@ class BatchHMM(BaseHMM):
         fit = super()._ranked(fit, problem)
         return fit._replace(state=fit.state._replace(forms=None))
 
-    def _n_threads(self) -> int:
+    def _n_threads(self, problem: Problem) -> int:
         """Threads for one restart: those that the other restarts leave."""
-        n_restarts = self.n_init if self._starts_differ() else 1
+        n_restarts = 1 if self._why_one_start(problem) else self.n_init
         return threads_for_each(n_restarts, self.n_jobs)
 
     def _maximise(

@@ -156,10 +156,11 @@ class BasePCFG(PredictionMixin, BaseModel):
         has_cycles = len(self._layout.rules.member) > 0
         return "trees" if self._layout.longest > 1 and not has_cycles else "uniform"
 
-    def _starts_differ(self) -> bool:
-        """Whether restarts differ: not when `init` fixes where they begin."""
+    def _why_one_start(self, problem: Problem) -> str:
         init = self._where_to_start()
-        return isinstance(init, str) and init in _RANDOM_STARTS
+        if isinstance(init, str):
+            return "" if init in _RANDOM_STARTS else "the probabilities of the grammar are a start"
+        return "init says where to start"
 
     def _weights(
         self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray

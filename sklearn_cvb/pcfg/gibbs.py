@@ -37,7 +37,8 @@ class GibbsPCFG(SamplingPCFG):
     alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma prior of `alpha` where it is "auto".
     n_burn_in : int or None, default=None
-        Sweeps before samples are kept; None for half of `max_iter`.
+        Sweeps before samples are kept; None for half of `max_iter`. A fit that goes on with a chain
+        (`warm_start`) keeps to the burn-in and the last tenth of the fit that began it.
     thin : int, default=10
         Keep every `thin`-th sample.
     n_init : int, default=1
@@ -68,7 +69,7 @@ class GibbsPCFG(SamplingPCFG):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None

@@ -1,0 +1,153 @@
+"""Fits that go on: 17 sweeps and 23 are 40, random numbers included."""
+
+import pickle
+
+import brute
+import numpy as np
+import pytest
+import restatement_pcfg as plain
+from estimators import make_estimator
+from interruption import Interrupt
+from problems import make_problem
+
+import sklearn_cvb
+from sklearn_cvb import GibbsPCFG, Grammar, HastingsPCFG
+from sklearn_cvb.sampling import SamplerMixin
+from sklearn_cvb.situations import SITUATIONS
+
+FIRST, SECOND = 17, 23
+WHOLE = FIRST + SECOND
+# Every estimator in every way to sweep.
+ALL = [(name, title) for name, situations in SITUATIONS.items() for title in situations]
+SAMPLERS = [
+    (name, title) for name, title in ALL if issubclass(getattr(sklearn_cvb, name), SamplerMixin)
+]
+
+
+def fitted(model, situation):
+    return model.fit(situation.X, situation.y)
+
+
+def model_of(situation, **settings):
+    kind = getattr(sklearn_cvb, situation.estimator)
+    return kind(**situation.settings | {"tol": 0, "random_state": 0} | settings)
+
+
+def parameters(model):
+    if hasattr(model, "rule_probabilities_"):
+        return [model.rule_probabilities_]
+    return [model.startprob_, model.transmat_, model.emissionprob_]
+
+
+def assert_same(one, other):
+    """What was learned agrees to the last bit, and so do samples where there are some."""
+    assert all(map(np.array_equal, parameters(one), parameters(other)))
+    assert one.alpha_ == other.alpha_
+    for name in ("samples_", "acceptance_rate_"):
+        assert np.array_equal(getattr(one, name, None), getattr(other, name, None)), name
+    chains = [getattr(model, "chains_", None) for model in (one, other)]
+    if chains[0] is not None:
+        assert all(map(np.array_equal, *chains))
+
+
+# Annealing is over when the first fit is.
+@pytest.mark.parametrize(("name", "title"), [pair for pair in ALL if pair[1] != "annealing"])
+def test_two_fits_are_one(name, title):
+    """Also with a pickle between them."""
+    situation = SITUATIONS[name][title]
+    settings = {"n_burn_in": 10} if (name, title) in SAMPLERS else {}
+    whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
+    first = model_of(situation, max_iter=FIRST, warm_start=True, **settings)
+    copied = pickle.dumps(fitted(first, situation))
+    second = fitted(pickle.loads(copied).set_params(max_iter=SECOND), situation)
+    assert np.array_equal(np.concatenate([first.history_, second.history_]), whole.history_)
+    assert_same(second, whole)
+
+
+@pytest.mark.parametrize("annealed", [False, True])
+@pytest.mark.parametrize(("name", "title"), SAMPLERS)
+def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annealed):
+    """Temperatures, burn-in and the last tenth are those of the fit that began."""
+    situation, settings = SITUATIONS[name][title], {"max_iter": WHOLE}
+    if name != "GibbsPCFG":
+        settings["temperatures"] = (1.0, 0.1) if annealed else None
+    elif annealed:
+        return
+    whole = fitted(model_of(situation, **settings), situation)
+    stopped = model_of(situation, warm_start=True, **settings).set_callbacks(Interrupt(at=FIRST))
+    with pytest.raises(KeyboardInterrupt):
+        fitted(stopped, situation)
+    fitted(stopped.set_callbacks().set_params(max_iter=SECOND), situation)
+    assert np.array_equal(stopped.history_, whole.history_[FIRST:])
+    assert_same(stopped, whole)
+    assert str(stopped.labels_) == str(whole.labels_)
+
+
+@pytest.mark.parametrize("name", ["GibbsHMM", "GibbsHMMTagger", "HastingsPCFG", "GibbsPCFG"])
+def test_the_best_of_several_chains_goes_on(name):
+    situation = next(iter(SITUATIONS[name].values()))
+    settings = {"n_init": 3, "n_jobs": 2, "init": "parameter", "warm_start": True}
+    whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
+    first = fitted(model_of(situation, max_iter=FIRST, **settings), situation)
+    best = int(first.restart_objectives_.argmax())
+    second = fitted(first.set_params(max_iter=SECOND), situation)
+    assert len(second.restart_objectives_) == 1
+    assert np.array_equal(second.history_, whole.restart_histories_[best][FIRST:])
+    assert len({tuple(history) for history in whole.restart_histories_}) == 3
+
+
+def test_a_fit_that_fails_leaves_chain_and_random_numbers():
+    situation = SITUATIONS["GibbsHMMTagger"]["full"]
+    settings = {"max_iter": FIRST, "warm_start": True, "n_burn_in": 0}
+    models = [fitted(model_of(situation, **settings), situation) for _ in range(2)]
+    broken = models[0].set_callbacks(Interrupt(at=5, error=ArithmeticError))
+    with pytest.raises(ArithmeticError):
+        fitted(broken, situation)
+    models[0].set_callbacks()
+    one, other = (fitted(model, situation) for model in models)
+    assert np.array_equal(one.history_, other.history_)
+    assert_same(one, other)
+
+
+# One sweep a fit: each fit begins where the last one drew its last random number.
+
+PROBLEM = make_problem(
+    [[0, 3, 1], [3, 2], [4, 0, 3], [2, 4]],
+    3,
+    5,
+    0.3,
+    0.2,
+    {0: [0], 1: [1], 2: [0, 2], 3: [1, 2], 4: [0, 1]},
+)
+N_FITS = 1000
+
+
+@pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
+def test_single_sweeps_follow_the_exact_posterior_over_states(update):
+    settings = {"update": update, "max_iter": 1, "n_burn_in": 0, "thin": 1, "warm_start": True}
+    model = make_estimator("Gibbs", PROBLEM, temperatures=None, **settings)
+    for _ in range(N_FITS):
+        model.fit(PROBLEM.sequences)
+    exact = brute.collapsed_posterior(PROBLEM)
+    assert model.samples_.shape == (N_FITS, 10)
+    # Repeated random numbers miss by .5 and more.
+    found = np.concatenate(model.training_posteriors())
+    assert np.abs(found - np.concatenate(exact.marginals)).max() < 0.15
+    assert model.counts_.transition == pytest.approx(exact.transition, abs=0.3)
+
+
+@pytest.mark.parametrize("kind", [HastingsPCFG, GibbsPCFG])
+def test_single_sweeps_follow_the_exact_posterior_over_trees(kind):
+    grammar = Grammar.from_text("S -> S S | S 'b' | 'a' | 'a' 'b' | 'b'")
+    sentences = [list("aab"), list("abab")]
+    settings = {"max_iter": 1, "n_burn_in": 0, "thin": 1, "warm_start": True, "random_state": 0}
+    model = kind(grammar, alpha=0.2, handle_unknown="error", **settings)
+    for _ in range(N_FITS):
+        model.fit(sentences)
+    tables = plain.frequencies(grammar, sentences, 1)
+    shares, _ = plain.joint_posterior(grammar, tables, 0.2)
+    exact = sum(
+        share * sum(table[k] for table, k in zip(tables, choice, strict=True))
+        for choice, share in shares.items()
+    )
+    assert model.counts_.rule == pytest.approx(exact, abs=0.15)
