@@ -15,6 +15,8 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import validate_data
 
+from sklearn_cvb.dirichlet import SMALLEST
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # an older or later scikit-learn without callbacks: fit without them
@@ -46,6 +48,17 @@ def check_gamma_prior(name: str, value: Sequence) -> None:
         )
 
 
+def check_concentrations(name: str, values: np.ndarray, or_zero: bool) -> None:
+    """Raise unless all values are finite and no smaller than a concentration may be, or 0."""
+    fits = (values >= SMALLEST) | (or_zero & (values == 0.0))
+    wrong = ~(fits & np.isfinite(values))
+    if wrong.any():
+        raise InvalidParameterError(
+            f"{name} must be finite and {'0 or ' * or_zero}at least {SMALLEST}, got "
+            f"{float(values[wrong][0])!r}"
+        )
+
+
 def root_context(estimator: Any, n_restarts: int) -> Any:
     """Open the callback context of a fit whose subtasks are its restarts (None: no callbacks)."""
     if not hasattr(estimator, "_init_callback_context"):
@@ -61,6 +74,7 @@ __all__ = [
     "InvalidParameterError",
     "Options",
     "StrOptions",
+    "check_concentrations",
     "check_gamma_prior",
     "check_table",
     "fit_context",
