@@ -213,6 +213,9 @@ def on_threads(work: Callable, pieces: list[tuple], n_jobs: int | None) -> list:
 
 
 def best_fit(fits: list[Fit]) -> Fit:
-    """The fit with the highest objective; the first among equals, and one without if none has."""
-    ranked = [fit for fit in fits if fit.objective is not None and not np.isnan(fit.objective)]
+    """The fit with the highest objective; the first among equals, and one without if none has.
+
+    NaN and infinity are no objectives: such a fit has lost its numbers.
+    """
+    ranked = [fit for fit in fits if fit.objective is not None and fit.objective < np.inf]
     return max(ranked, key=attrgetter("objective")) if ranked else fits[-1]
