@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import validate_data
 
-from sklearn_cvb.dirichlet import SMALLEST
+from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -49,12 +49,11 @@ def check_gamma_prior(name: str, value: Sequence) -> None:
 
 
 def check_concentrations(name: str, values: np.ndarray, or_zero: bool) -> None:
-    """Raise unless all values are finite and no smaller than a concentration may be, or 0."""
-    fits = (values >= SMALLEST) | (or_zero & (values == 0.0))
-    wrong = ~(fits & np.isfinite(values))
+    """Raise unless all values are in the range of concentrations, or 0."""
+    wrong = ~((values >= SMALLEST) & (values <= LARGEST) | (or_zero & (values == 0.0)))
     if wrong.any():
         raise InvalidParameterError(
-            f"{name} must be finite and {'0 or ' * or_zero}at least {SMALLEST}, got "
+            f"{name} must be {'0 or ' * or_zero}from {SMALLEST:g} to {LARGEST:g}, got "
             f"{float(values[wrong][0])!r}"
         )
 

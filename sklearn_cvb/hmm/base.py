@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus, Sequences
-from sklearn_cvb.dirichlet import SMALLEST
+from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.concentrations import Concentrations, first_concentrations, learn
@@ -51,9 +51,9 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "topology": [StrOptions(set(NAMES)), "array-like"],
-        "alpha": [Interval(Real, SMALLEST, None, closed="left"), StrOptions({"auto"})],
-        "beta": [Interval(Real, SMALLEST, None, closed="left"), StrOptions({"auto"})],
-        "start_alpha": [Interval(Real, SMALLEST, None, closed="left"), None],
+        "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
+        "beta": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
+        "start_alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), None],
         "alpha_prior": [tuple],
         "beta_prior": [tuple],
         "n_init": [Interval(Integral, 1, None, closed="left")],

@@ -32,12 +32,12 @@ class EMHMM(BatchHMM):
         every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
         table of shape (n_components, n_components) whose rows say what may follow.
     alpha : float, default=0.0
-        Pseudo-count of every transition; 0 is maximum likelihood, 1e-10 and more maximum a
+        Pseudo-count of every transition; 0 is maximum likelihood, 1e-10 to 1e10 maximum a
         posteriori in the softmax basis (adds alpha, not alpha - 1).
     beta : float, default=0.0
-        Pseudo-count of every emission, 0 or at least 1e-10.
+        Pseudo-count of every emission, 0 or 1e-10 to 1e10.
     start_alpha : float or None, default=None
-        Pseudo-count of the start states, 0 or at least 1e-10; None for `alpha`.
+        Pseudo-count of the start states, 0 or 1e-10 to 1e10; None for `alpha`.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100

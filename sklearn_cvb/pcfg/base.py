@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Sequences
-from sklearn_cvb.dirichlet import SMALLEST
+from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.pcfg.concentrations import Alpha, check_alpha, first_alpha
 from sklearn_cvb.pcfg.forms import Problem, forms_of
@@ -44,7 +44,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         "grammar": [str, Grammar, HasMethods("productions"), "array-like", None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "alpha": [
-            Interval(Real, SMALLEST, None, closed="left"),
+            Interval(Real, SMALLEST, LARGEST, closed="both"),
             StrOptions({"auto"}),
             dict,
             "array-like",

@@ -47,7 +47,7 @@ class EMPCFG(BatchPCFG):
     n_components : int, default=2
         Number of symbols where no grammar is given; the start symbol is one of them.
     alpha : float, dict or array-like of shape (n_rules,), default=0.0
-        Pseudo-count of every rule; 0 is maximum likelihood, 1e-10 and more maximum a posteriori in
+        Pseudo-count of every rule; 0 is maximum likelihood, 1e-10 to 1e10 maximum a posteriori in
         the softmax basis (adds alpha, not alpha - 1). A dict has one value per symbol, an array one
         per rule, in the order of ``rules_.rules``.
     update : {"batch", "sequence"}, default="batch"

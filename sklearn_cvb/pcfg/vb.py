@@ -29,7 +29,7 @@ class VBPCFG(BatchPCFG):
     n_components : int, default=2
         Number of symbols where no grammar is given; the start symbol is one of them.
     alpha : float, "auto", dict or array-like of shape (n_rules,), default=0.1
-        Concentration of the Dirichlet prior of the rules of each symbol, at least 1e-10. A dict has
+        Concentration of the Dirichlet prior of the rules of each symbol, 1e-10 to 1e10. A dict has
         one value per symbol, an array one per rule, in the order of ``rules_.rules``. "auto" learns
         one value while fitting (one step of Wang and Blunsom 2013, HMM, eq. 29, a sweep, from sweep
         20 on).
