@@ -107,7 +107,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             if self.verbose and self.n_init > 1:
                 print(f"n_init={self.n_init} is ignored: the fit before goes on")
             return [generator_at(resumed.randomness)]
-        why = self._why_one_start(problem) if self.n_init > 1 else ""
+        why = self._why_one_restart(problem) if self.n_init > 1 else ""
         if why:
             warnings.warn(
                 f"n_init={self.n_init} is ignored: {why}, so that only one restart is run",
@@ -214,8 +214,12 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
 
         return report
 
-    def _why_one_start(self, problem: Any) -> str:
-        """Why all restarts would begin at the same place; empty where they differ."""
+    def _why_one_restart(self, problem: Any) -> str:
+        """Why all restarts would be the same; empty where they differ."""
+        return self._fixed_start()
+
+    def _fixed_start(self) -> str:
+        """What fixes where all restarts begin; empty where it is random."""
         return ""
 
     def _objective(self, fit: Fit, problem: Any) -> float:

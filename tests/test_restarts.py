@@ -40,6 +40,12 @@ def test_a_fixed_start_says_that_one_restart_is_run(name):
         model.set_params(n_init=1).fit(X, y)
 
 
+def test_one_state_is_no_news():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        VBHMM(1, n_init=5).fit(X)
+
+
 def test_labels_that_leave_a_choice_leave_restarts():
     some = [["D", "N"], ["P", None, "N"], ["D", None]]
     with warnings.catch_warnings():

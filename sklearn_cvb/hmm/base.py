@@ -156,9 +156,13 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """Where to start without a dictionary."""
         return "parameter"
 
-    def _why_one_start(self, problem: Problem) -> str:
-        if not len(problem.runs.begin):
-            return "no token has a choice of states"
+    def _why_one_restart(self, problem: Problem) -> str:
+        # With one state there is nothing to tell: searches for the number of states begin there.
+        if len(problem.runs.begin) or problem.cells.n_states == 1:
+            return self._fixed_start()
+        return "no token has a choice of states"
+
+    def _fixed_start(self) -> str:
         if isinstance(self.init, str):
             return "init='unambiguous' is always the same" if self.init == "unambiguous" else ""
         return "" if self.init is None else "init says where to start"

@@ -53,8 +53,7 @@ class BatchHMM(BaseHMM):
                 assert start.posterior is not None, "a start has weights or posteriors"
                 counts = starting.counts_from_marginals(problem, start.posterior)
             else:
-                n_threads = self._n_threads(problem)
-                found = expectation(weights, problem, forms_of(problem), n_threads)
+                found = expectation(weights, problem, forms_of(problem), self._n_threads())
                 counts, forms = found.counts, found.forms
         if weights is None:
             weights = uniform_weights(problem.cells)
@@ -71,7 +70,7 @@ class BatchHMM(BaseHMM):
             weights,
             problem,
             forms_of(problem) if state.forms is None else state.forms,
-            self._n_threads(problem),
+            self._n_threads(),
             lambda: self._log_weights(weights, state.counts, prior, cells),
         )
         value = found.total - penalty + concentrations.log_density()
@@ -91,9 +90,9 @@ class BatchHMM(BaseHMM):
         fit = super()._ranked(fit, problem)
         return fit._replace(state=fit.state._replace(forms=None))
 
-    def _n_threads(self, problem: Problem) -> int:
+    def _n_threads(self) -> int:
         """Threads for one restart: those that the other restarts leave."""
-        n_restarts = 1 if self._why_one_start(problem) else self.n_init
+        n_restarts = 1 if self._fixed_start() else self.n_init
         return threads_for_each(n_restarts, self.n_jobs)
 
     def _maximise(

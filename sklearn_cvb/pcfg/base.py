@@ -157,7 +157,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         has_cycles = len(self._layout.rules.member) > 0
         return "trees" if self._layout.longest > 1 and not has_cycles else "uniform"
 
-    def _why_one_start(self, problem: Problem) -> str:
+    def _fixed_start(self) -> str:
         init = self._where_to_start()
         if isinstance(init, str):
             return "" if init in _RANDOM_STARTS else "the probabilities of the grammar are a start"
