@@ -12,7 +12,7 @@ import pytest
 import restatement
 import restatement_pcfg as plain
 from estimators import ALGORITHMS, fit_sweeps, fitted_counts, make_estimator
-from problems import initial_posteriors, make_problem
+from problems import initial_posteriors, make_problem, random_problem
 
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, CVBPCFG, GibbsPCFG, Grammar, HastingsPCFG
@@ -125,3 +125,17 @@ def test_a_restart_that_lost_its_numbers_never_wins(name, wrong, monkeypatch):
         model = kind(**settings, random_state=0).fit(SENTENCES)
     assert model.objective_ == max(given[1], given[3])
     assert np.array_equal(model.restart_objectives_[[1, 3]], [given[1], given[3]])
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_one_sequence_equals_its_restatement(dictionary, missing):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        problem = random_problem(rng, 3, 6, [14], dictionary=dictionary, missing=missing)
+        q = initial_posteriors(rng, problem)
+        model = fit_sweeps("cvb_sequence", problem, q, 3)
+        expected = restatement.cvb_sequence_sweeps(problem, q, 3)
+        for got, counts in zip(fitted_counts(model), expected.counts, strict=True):
+            np.testing.assert_allclose(got, counts, atol=1e-10)
+        assert model.loo_score_ == pytest.approx(expected.history[-1], abs=1e-10)

@@ -16,6 +16,7 @@ from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
 
 FIRST, SECOND = 17, 23
+CHAINS = ["GibbsHMM", "GibbsHMMTagger", "HastingsPCFG", "GibbsPCFG"]
 WHOLE = FIRST + SECOND
 # Every estimator in every way to sweep.
 ALL = [(name, title) for name, situations in SITUATIONS.items() for title in situations]
@@ -83,7 +84,30 @@ def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annea
     assert str(stopped.labels_) == str(whole.labels_)
 
 
-@pytest.mark.parametrize("name", ["GibbsHMM", "GibbsHMMTagger", "HastingsPCFG", "GibbsPCFG"])
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_sweep_that_is_broken_off_leaves_no_trace(name, monkeypatch):
+    """Its random numbers are drawn again."""
+    situation, settings = SITUATIONS[name]["given" if "PCFG" in name else "none"], {"thin": 1}
+    whole = fitted(model_of(situation, max_iter=WHOLE, n_burn_in=5, **settings), situation)
+    sound, sweeps = SamplerMixin._is_kept, []
+
+    def broken_off(*arguments):
+        sweeps.append(arguments)
+        if len(sweeps) == FIRST + 1:
+            raise KeyboardInterrupt
+        return sound(*arguments)
+
+    monkeypatch.setattr(SamplerMixin, "_is_kept", broken_off)
+    model = model_of(situation, max_iter=WHOLE, n_burn_in=5, warm_start=True, **settings)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(model, situation)
+    assert model.n_iter_ == FIRST
+    fitted(model.set_params(max_iter=SECOND), situation)
+    assert np.array_equal(model.history_, whole.history_[FIRST:])
+    assert_same(model, whole)
+
+
+@pytest.mark.parametrize("name", CHAINS)
 def test_the_best_of_several_chains_goes_on(name):
     situation = next(iter(SITUATIONS[name].values()))
     settings = {"n_init": 3, "n_jobs": 2, "init": "parameter", "warm_start": True}
@@ -151,3 +175,23 @@ def test_single_sweeps_follow_the_exact_posterior_over_trees(kind):
         for choice, share in shares.items()
     )
     assert model.counts_.rule == pytest.approx(exact, abs=0.15)
+
+
+def test_burn_in_counts_the_sweeps_of_all_fits():
+    situation = SITUATIONS["GibbsHMM"]["none"]
+    settings = {"max_iter": 1, "n_burn_in": 5}
+    model = model_of(situation, warm_start=True, **settings)
+    kept = []
+    for _ in range(8):
+        samples = fitted(model, situation).samples_
+        kept.append(0 if samples is None else len(samples))
+    assert kept == [0, 0, 0, 0, 0, 1, 2, 3]
+    assert model.chains_.log_joint.shape == (1, 3)
+    # Where no other fit is to come the last sample is kept.
+    assert len(fitted(model_of(situation, **settings), situation).samples_) == 1
+
+
+def test_an_annealed_chain_stays_at_the_last_temperature():
+    sampler = sklearn_cvb.GibbsHMM(temperatures=(2.0, 0.5))
+    assert [sampler._temperature(done, 4) for done in range(6)] == [2.0, 1.5, 1.0, 0.5, 0.5, 0.5]
+    assert [sampler._temperature(done, 1) for done in range(2)] == [2.0, 0.5]
