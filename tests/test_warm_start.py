@@ -11,7 +11,8 @@ from interruption import Interrupt
 from problems import make_problem
 
 import sklearn_cvb
-from sklearn_cvb import GibbsPCFG, Grammar, HastingsPCFG
+from sklearn_cvb import CVBHMM, GibbsPCFG, Grammar, HastingsPCFG
+from sklearn_cvb.hmm import collapsed
 from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
 
@@ -195,3 +196,26 @@ def test_an_annealed_chain_stays_at_the_last_temperature():
     sampler = sklearn_cvb.GibbsHMM(temperatures=(2.0, 0.5))
     assert [sampler._temperature(done, 4) for done in range(6)] == [2.0, 1.5, 1.0, 0.5, 0.5, 0.5]
     assert [sampler._temperature(done, 1) for done in range(2)] == [2.0, 0.5]
+
+
+@pytest.mark.parametrize("settings", [{}, {"block_length": 4}, {"batch_size": 3}], ids=str)
+def test_counts_of_a_sweep_that_was_broken_off_are_those_of_its_posteriors(settings, monkeypatch):
+    """CVB changes posteriors in place: what goes on must not mix them with older counts."""
+    X = np.random.default_rng(0).integers(6, size=(40, 8)).tolist()
+    model = CVBHMM(3, max_iter=20, tol=0, warm_start=True, random_state=0, **settings)
+    sound, sweeps = collapsed.tally_in, []
+
+    def broken_off(shared):
+        sweeps.append(shared)
+        if len(sweeps) == 6:
+            raise KeyboardInterrupt
+        return sound(shared)
+
+    monkeypatch.setattr(collapsed, "tally_in", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert model.n_iter_ == 5
+    model.set_params(max_iter=1).fit(X)
+    posteriors = np.concatenate(model.training_posteriors())
+    expected = [posteriors[np.ravel(X) == word].sum(axis=0) for word in range(6)]
+    np.testing.assert_allclose(model.counts_.emission[:6], expected, atol=1e-9)

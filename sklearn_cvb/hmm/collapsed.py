@@ -70,6 +70,8 @@ from sklearn_cvb.lattice import Cells, Problem
 
 # Every so many sweeps counts are rebuilt from the posteriors, so that rounding does not build up.
 _REBUILT = 20
+# Share of all tokens by which counts may differ from those of the posteriors.
+_ROUNDING = 1e-9
 
 
 class LeftOut(NamedTuple):
@@ -231,6 +233,23 @@ def _counted(state: CVBState, problem: Problem) -> CVBState:
     _passed(PUT_BACK, Pass(layout, shared, stored), state.batches)
     counts = HMMCounts(shared.start, shared.transition, shared.emission[:-1])
     return state._replace(tally=tally_of(counts, state.prior, problem.cells))
+
+
+def resumed(state: CVBState, problem: Problem) -> CVBState:
+    """A state to go on from, whose counts are those of its posteriors.
+
+    A sweep that was broken off has changed posteriors in place, but the counts of the state before
+    it are kept.
+    """
+    if state.layout is None:
+        return state
+    counted = _counted(state, problem)
+    rounding = _ROUNDING * len(problem.corpus.tokens)
+    same = (
+        np.abs(one - other).max(initial=0.0) <= rounding
+        for one, other in zip(counted.tally, state.tally, strict=True)
+    )
+    return state if all(same) else counted
 
 
 def under(concentrations: Concentrations, prior: Prior, state: CVBState, cells: Cells) -> CVBState:

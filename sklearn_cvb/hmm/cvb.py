@@ -20,6 +20,7 @@ from sklearn_cvb.hmm.collapsed import (
     learned,
     leave_out_score,
     posterior_of,
+    resumed,
     score_of_tokens,
     sweep_by_sequence,
     sweep_by_token,
@@ -285,6 +286,7 @@ class CVBHMM(BaseHMM):
 
     def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState:
         asked = super()._with_parameters_of_now(state, problem)
+        state = resumed(state, problem)
         return under(asked.concentrations, asked.prior, state, problem.cells)
 
     def _sweep(
