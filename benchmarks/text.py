@@ -86,7 +86,9 @@ def read(settings, name):
     -------
     Text
     """
-    return Text(*pickle.loads(Path(settings.folder, f"{name}.pickle").read_bytes()))
+    # Not as one block of bytes: where one was freed, the allocator keeps more of what comes after.
+    with Path(settings.folder, f"{name}.pickle").open("rb") as file:
+        return Text(*pickle.load(file))
 
 
 def _fetch(name, data_home, quick):

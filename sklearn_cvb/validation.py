@@ -16,6 +16,8 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import validate_data
 
+from sklearn_cvb.dirichlet import LARGEST, SMALLEST
+
 try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback._callback_support import callback_management_context
@@ -149,6 +151,16 @@ def check_counts(**counts: Any) -> None:
         raise ValueError(f"{names} must be at most {_LARGEST_COUNT}")
 
 
+def check_concentrations(name: str, values: np.ndarray, or_zero: bool) -> None:
+    """Raise unless all values are in the range of concentrations, or 0."""
+    wrong = ~((values >= SMALLEST) & (values <= LARGEST) | (or_zero & (values == 0.0)))
+    if wrong.any():
+        raise InvalidParameterError(
+            f"{name} must be {'0 or ' * or_zero}from {SMALLEST:g} to {LARGEST:g}, got "
+            f"{float(values[wrong][0])!r}"
+        )
+
+
 def root_context(estimator: Any, n_restarts: int) -> Any:
     """Open the callback context of a fit whose subtasks are its restarts (None: no callbacks)."""
     if not hasattr(estimator, "_init_callback_context"):
@@ -167,6 +179,7 @@ __all__ = [
     "StrOptions",
     "as_numbers",
     "check_choice",
+    "check_concentrations",
     "check_counts",
     "check_gamma_prior",
     "check_sizes",

@@ -167,13 +167,12 @@ def test_pickle_keeps_every_bit(kind):
 def test_warm_started_fit_goes_on_after_pickling(kind):
     model = quick(kind, warm_start=True, tol=0).fit(SENTENCES)
     copy = pickle.loads(pickle.dumps(model)).fit(SENTENCES)
-    if kind in SAMPLERS:
-        assert copy.n_iter_ == model.n_iter_
-        return
-    whole = quick(kind, max_iter=8, tol=0).fit(SENTENCES)
-    assert np.array_equal(copy.history_, whole.history_[4:])
-    for left, right in zip(parameters(copy), parameters(whole), strict=True):
-        assert np.array_equal(left, right)
+    whole = quick(kind, max_iter=2 * model.n_iter_, tol=0).fit(SENTENCES)
+    assert np.array_equal(copy.history_, whole.history_[model.n_iter_ :])
+    # A chain's burn-in is half of its first fit.
+    if kind not in SAMPLERS:
+        for left, right in zip(parameters(copy), parameters(whole), strict=True):
+            assert np.array_equal(left, right)
 
 
 def compiled():
@@ -439,15 +438,15 @@ def _own_score(estimator, X, y):
 def test_scoring_monitor_has_one_row_per_sweep(kind, n_jobs, capsys):
     monitor = ScoringMonitor(scoring={"score": _own_score})
     model = quick(kind, tol=0, n_init=2, init=starts(kind)[0], n_jobs=n_jobs)
-    # For grammars: no bracket is known.
-    y = [[]] * len(SENTENCES) if kind in GRAMMARS else TAGS
+    # For grammars: no bracket is known. Restarts of taggers need a sentence without labels.
+    y = [[]] * len(SENTENCES) if kind in GRAMMARS else [None, *TAGS[1:]]
     model.set_callbacks(monitor, ProgressBar()).fit(SENTENCES, y)
     rows = [row for row in monitor.get_logs().data if row["task_name"] == "sweep"]
     assert len(rows) == 2 * model.n_iter_
     assert {row["parent_task_id_path"] for row in rows} == {(0, 0), (0, 1)}
     best = int(np.argmax(model.restart_objectives_))
     last = [row["score"] for row in rows if row["parent_task_id_path"] == (0, best)][-1]
-    assert last == model.score(SENTENCES, TAGS if kind in TAGGERS else None)
+    assert last == model.score(SENTENCES, y if kind in TAGGERS else None)
     assert kind.__name__ in capsys.readouterr().out
 
 

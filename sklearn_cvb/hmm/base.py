@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus, Sequences
+from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.concentrations import Concentrations, first_concentrations, learn
@@ -25,7 +26,7 @@ from sklearn_cvb.hmm.prediction import PredictionMixin
 from sklearn_cvb.hmm.restricted import restricted_problem
 from sklearn_cvb.hmm.summaries import SummariesMixin
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, Problem, cells_for, dense_posterior, lattice_for
+from sklearn_cvb.lattice import Cells, Problem, cells_for, dense_posterior, lattice_for, problem_of
 from sklearn_cvb.topology import NAMES, Topology, same_topology, topology_of
 from sklearn_cvb.validation import (
     HasMethods,
@@ -50,9 +51,9 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "topology": [StrOptions(set(NAMES)), "array-like"],
-        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "beta": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "start_alpha": [Interval(Real, 0, None, closed="neither"), None],
+        "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
+        "beta": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
+        "start_alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), None],
         "alpha_prior": [tuple],
         "beta_prior": [tuple],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -88,7 +89,10 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         cells = cells._replace(topology=topology_of(self.topology, self._n_states))
         self._check_topology(cells.topology)
         self._cells = self._weighted(cells, corpus)
-        return restricted_problem(corpus, self._training_lattice(corpus, sequences, y), self._cells)
+        lattice = self._training_lattice(corpus, sequences, y)
+        if cells.topology is None:
+            return problem_of(corpus, lattice, self._cells)
+        return restricted_problem(corpus, lattice, self._cells, cells.topology)
 
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the number of states; return the states of each word (None: all of them)."""
@@ -152,9 +156,16 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """Where to start without a dictionary."""
         return "parameter"
 
-    def _starts_differ(self) -> bool:
-        """Whether restarts differ: not when `init` fixes where they begin."""
-        return self.init is None or (isinstance(self.init, str) and self.init != "unambiguous")
+    def _why_one_restart(self, problem: Problem) -> str:
+        # With one state there is nothing to tell: searches for the number of states begin there.
+        if len(problem.runs.begin) or problem.cells.n_states == 1:
+            return self._fixed_start()
+        return "no token has a choice of states"
+
+    def _fixed_start(self) -> str:
+        if isinstance(self.init, str):
+            return "init='unambiguous' is always the same" if self.init == "unambiguous" else ""
+        return "" if self.init is None else "init says where to start"
 
     def _weights(
         self, counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None

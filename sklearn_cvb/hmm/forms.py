@@ -45,8 +45,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     tables_for,
     width_for,
 )
-from sklearn_cvb.lattice import Problem
-from sklearn_cvb.runs import certain_counts, spans_of
+from sklearn_cvb.lattice import Problem, certain_counts, spans_of
 
 # A sequence with a run whose steps have more entries is none of the runs: wide steps are faster
 # one row at a time.

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.hmm.concentrations import Concentrations
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean, tally_of
 from sklearn_cvb.hmm.start import Start, counts_from_marginals
-from sklearn_cvb.hmm.tallies import tally_of
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.kernels.chain.gibbs_sequences import Proposal, Urn, decide, resample_sequences
 from sklearn_cvb.kernels.chain.gibbs_tokens import Path, Visits, draw_tokens, resample_tokens
@@ -25,8 +24,7 @@ from sklearn_cvb.kernels.chain.path_drawing import (
 )
 from sklearn_cvb.kernels.chain.runs import Factors
 from sklearn_cvb.kernels.chain.tally import Tally
-from sklearn_cvb.lattice import Cells, Problem
-from sklearn_cvb.runs import Runs
+from sklearn_cvb.lattice import Cells, Problem, Runs
 from sklearn_cvb.sampling import Averages, draw_rows
 
 # Tokens that are grouped by their number of states: few enough to stay in the cache.
@@ -96,6 +94,8 @@ class GibbsState(NamedTuple):
     prior : Prior
     concentrations : Concentrations
     n_sweeps : int
+    n_planned : int
+        `max_iter` of the fit that began the chain.
     scan : Scan or None
         The order of visits, for ``update="token"``.
     samples : Samples
@@ -108,6 +108,7 @@ class GibbsState(NamedTuple):
     prior: Prior
     concentrations: Concentrations
     n_sweeps: int
+    n_planned: int
     scan: Scan | None
     samples: Samples
     proposals: np.ndarray
@@ -443,8 +444,4 @@ def draw_weights(
     return Weights(start, transition.reshape(n, n), emission)
 
 
-SWEEPS = {
-    "token": sweep_by_token,
-    "sequence": sweep_by_sequence,
-    "parameter": sweep_by_parameters,
-}
+SWEEPS = {"token": sweep_by_token, "sequence": sweep_by_sequence, "parameter": sweep_by_parameters}

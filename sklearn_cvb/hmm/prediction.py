@@ -156,7 +156,8 @@ class PredictionMixin(TransformerMixin):
         -------
         X : ndarray
             Symbols, shape (n_samples, length); for several lengths an object array of arrays. The
-            unknown item is never emitted.
+            unknown item is never emitted: where a state emits nothing else stands None, a missing
+            observation.
         Z : ndarray
             States (taggers: tags), same shape.
         """
@@ -167,7 +168,7 @@ class PredictionMixin(TransformerMixin):
         starts = np.concatenate([[0], np.cumsum(lengths)])
         width = int(lengths[0]) if np.ndim(length) == 0 else None
         drawn = reading.Corpus(symbols, starts, width, [])
-        X = reading.arrange(drawn, self.vocabulary_[symbols], None)
+        X = reading.arrange(drawn, _words(symbols, self.vocabulary_), None)
         return X, self._arranged_states(drawn, states)
 
     def sample_paths(self, X: Any, random_state: Seed = None) -> np.ndarray:
@@ -295,7 +296,7 @@ class PredictionMixin(TransformerMixin):
     def _drawn(
         self, lengths: np.ndarray, rng: np.random.RandomState
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Symbols and states of all sampled tokens, flat."""
+        """Symbols and states of all sampled tokens, flat; -1 where no known symbol is emitted."""
         inside = np.arange(lengths.max()) < lengths[:, None]
         transition = np.cumsum(self.transmat_, axis=1)
         states = np.empty(inside.shape, np.int32)
@@ -306,12 +307,24 @@ class PredictionMixin(TransformerMixin):
             states[:, t] = _draw_rows(transition, states[:, t - 1], rng)
         states = states[inside]
         emission = np.cumsum(self.emissionprob_[:, : len(self.vocabulary_)], axis=1)
-        symbols = np.empty(len(states), np.int32)
-        for state in np.unique(states):
-            here = states == state
-            levels = rng.random_sample(np.count_nonzero(here)) * emission[state, -1]
-            symbols[here] = np.searchsorted(emission[state], levels, side="right")
+        symbols = np.full(len(states), -1, np.int32)
+        for state in np.intersect1d(states, np.flatnonzero(emission.sum(axis=1))):
+            here, row = states == state, emission[state]
+            levels = rng.random_sample(np.count_nonzero(here)) * row[-1]
+            # A product with a tiny total may round up to it.
+            last = np.searchsorted(row, row[-1])
+            symbols[here] = np.minimum(np.searchsorted(row, levels, side="right"), last)
         return symbols, states
+
+
+def _words(symbols: np.ndarray, vocabulary: np.ndarray) -> np.ndarray:
+    """The words of symbols; None where there is none (-1)."""
+    known = symbols >= 0
+    if known.all():
+        return vocabulary[symbols]
+    words = np.full(len(symbols), None, dtype=object)
+    words[known] = vocabulary[symbols[known]]
+    return words
 
 
 def _with_ruled_out(weights: csr_array) -> np.ndarray:

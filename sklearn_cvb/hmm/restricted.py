@@ -7,10 +7,13 @@ from sklearn_cvb.hmm.parameters import log_weights, uniform_weights
 from sklearn_cvb.kernels.chain.decoding import viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.lattice import Cells, Problem, problem_of
+from sklearn_cvb.topology import Topology
 
 
-def restricted_problem(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
-    """A problem that keeps to the topology of `cells`.
+def restricted_problem(
+    corpus: Corpus, lattice: Lattice, cells: Cells, topology: Topology
+) -> Problem:
+    """A problem that keeps to a topology.
 
     Where no state depends on another every token is a sequence of its own. Else the sequences that
     no path can explain are set aside: collapsed methods could not take them out of the counts.
@@ -20,6 +23,8 @@ def restricted_problem(corpus: Corpus, lattice: Lattice, cells: Cells) -> Proble
     corpus : Corpus
     lattice : Lattice
     cells : Cells
+        With this topology.
+    topology : Topology
 
     Returns
     -------
@@ -30,9 +35,6 @@ def restricted_problem(corpus: Corpus, lattice: Lattice, cells: Cells) -> Proble
     ValueError
         If no sequence can be explained.
     """
-    topology = cells.topology
-    if topology is None:
-        return problem_of(corpus, lattice, cells)
     lengths = np.diff(corpus.starts)
     if topology.tied:
         alone = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)

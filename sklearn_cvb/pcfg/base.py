@@ -8,6 +8,7 @@ import numpy as np
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Sequences
+from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.pcfg.concentrations import Alpha, check_alpha, first_alpha
 from sklearn_cvb.pcfg.forms import Problem, forms_of
@@ -43,7 +44,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         "grammar": [str, Grammar, HasMethods("productions"), "array-like", None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "alpha": [
-            Interval(Real, 0, None, closed="neither"),
+            Interval(Real, SMALLEST, LARGEST, closed="both"),
             StrOptions({"auto"}),
             dict,
             "array-like",
@@ -158,10 +159,11 @@ class BasePCFG(PredictionMixin, BaseModel):
         has_cycles = len(self._layout.rules.member) > 0
         return "trees" if self._layout.longest > 1 and not has_cycles else "uniform"
 
-    def _starts_differ(self) -> bool:
-        """Whether restarts differ: not when `init` fixes where they begin."""
+    def _fixed_start(self) -> str:
         init = self._where_to_start()
-        return isinstance(init, str) and init in _RANDOM_STARTS
+        if isinstance(init, str):
+            return "" if init in _RANDOM_STARTS else "the probabilities of the grammar are a start"
+        return "init says where to start"
 
     def _weights(
         self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray

@@ -1,7 +1,6 @@
 """The Dirichlet prior of rules: one concentration, one per symbol or rule, or learned."""
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +8,12 @@ import numpy as np
 from sklearn_cvb import dirichlet
 from sklearn_cvb.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
 from sklearn_cvb.pcfg.layout import Layout
-from sklearn_cvb.validation import InvalidParameterError, as_numbers, check_gamma_prior, check_sizes
+from sklearn_cvb.validation import (
+    InvalidParameterError,
+    as_numbers,
+    check_concentrations,
+    check_gamma_prior,
+)
 
 
 class Alpha(NamedTuple):
@@ -52,20 +56,20 @@ def check_alpha(estimator: Any) -> None:
                 f"{foreign[:5]} are no symbols"
             )
         values = as_numbers("alpha", list(alpha.values()))
-    elif isinstance(alpha, str | Real):
+    elif isinstance(alpha, str):
         return
     else:
         values = as_numbers("alpha", alpha)
-        if values.shape != layout.lhs.shape:
+        if values.ndim > 0 and values.shape != layout.lhs.shape:
             raise InvalidParameterError(
                 f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
                 f"shape {values.shape}"
             )
-    positive = values >= 0 if estimator._zero_alpha else values > 0
-    if values.ndim != 1 or not (positive & np.isfinite(values)).all():
-        least = "at least 0" if estimator._zero_alpha else "positive"
-        raise InvalidParameterError(f"all values of alpha must be finite and {least}")
-    check_sizes({"alpha": tuple(values.tolist())})
+    if isinstance(alpha, dict) and values.ndim != 1:
+        raise InvalidParameterError(
+            f"alpha as a dict has one number for each symbol, got {alpha!r}"
+        )
+    check_concentrations("alpha", values, estimator._zero_alpha)
 
 
 def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha:

@@ -15,7 +15,7 @@ from sklearn_cvb.kernels.tree.arrays import Trees, brackets_of
 from sklearn_cvb.pcfg.forms import Problem, expectation, forms_of, heaviest_trees
 from sklearn_cvb.pcfg.layout import Layout, lexicon_for
 from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.sampling import object_array, sample_trees
+from sklearn_cvb.pcfg.sampling import object_array, sample_trees, without_unknown
 from sklearn_cvb.pcfg.spans import k_best, span_tables
 from sklearn_cvb.pcfg.trees import sentences_of, to_charts, to_nltk
 from sklearn_cvb.validation import check_counts
@@ -127,14 +127,14 @@ class PredictionMixin(_Model):
         Returns
         -------
         X : ndarray of shape (n_samples,), object
-            Lists of words. Unknown words are never drawn.
+            Lists of words. ``<unk>``, the terminal of unknown words, is drawn only from symbols
+            that derive nothing without it.
         trees : ndarray of shape (n_samples,), object
             Their nltk.Tree.
         """
         theta = self.rule_probabilities_
         if self.handle_unknown != "error":
-            theta = theta.copy()
-            theta[self._layout.unknown_cells] = 0.0
+            theta = without_unknown(self.rules_, theta, self._layout.unknown_cells)
         rng = check_random_state(random_state)
         return sample_trees(self.rules_, theta, n_samples, longest, rng)
 

@@ -13,8 +13,7 @@ from scipy.special import gammaln
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm import gibbs_sweeps
 from sklearn_cvb.hmm.chains import log_joint
-from sklearn_cvb.hmm.parameters import HMMCounts, symmetric_prior
-from sklearn_cvb.hmm.tallies import tally_of
+from sklearn_cvb.hmm.parameters import HMMCounts, symmetric_prior, tally_of
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.kernels.chain.gibbs_tokens import draw_tokens
 from sklearn_cvb.lattice import cells_for, lattice_for, problem_of

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit_called
+from sklearn_cvb.kernels.jit import jit_called, jit_inline
 from sklearn_cvb.kernels.tree.listed import Listed
 from sklearn_cvb.kernels.tree.spans import NOTHING, rescale
 from sklearn_cvb.kernels.tree.unary_rules import ChainWork, chain_work_for
@@ -77,7 +77,7 @@ def chart_for(listed: Listed) -> Chart:
     )
 
 
-@jit_called
+@jit_inline
 def list_items(chart, s, row, exponent):
     """Scale a row to at most 1 and list its items as those of span `s`."""
     chart.exponent[s] = rescale(row, exponent)
@@ -115,7 +115,7 @@ def item_at(chart, begin: int, end: int, symbol: int) -> int:
     return int(first + np.searchsorted(chart.symbol[first:stop], symbol))
 
 
-@jit_called
+@jit_inline
 def scatter(chart, s, row):
     """Write the inside weights of a span to a row of zeros, and where its items are."""
     for item in range(chart.first[s], chart.first[s + 1]):
@@ -123,7 +123,7 @@ def scatter(chart, s, row):
         chart.place[chart.symbol[item]] = item
 
 
-@jit_called
+@jit_inline
 def erase(chart, s, row):
     """Undo `scatter`."""
     for item in range(chart.first[s], chart.first[s + 1]):

@@ -173,7 +173,7 @@ class _Buffers(NamedTuple):
     rule_at: np.ndarray
 
 
-@jit_inline
+@jit_called
 def _add_edge(buffers, first_rule, key, n_words, left, right, number):
     """Append an edge; its rule is new to the sentence, or one met before. What is below is wanted.
 
@@ -200,7 +200,7 @@ def _add_edge(buffers, first_rule, key, n_words, left, right, number):
 def _add_node(rules, lexicon, i, items, node, n_cells, first_rule, buffers):
     """Append the edges of a node; False without room."""
     b, k, symbol = node
-    s, room = span_at(b, k), True
+    s, room, none = span_at(b, k), True, np.int64(0)
     for j in range(b + 1, k):
         left_row, right_row = items.place[span_at(b, j)], items.place[span_at(j, k)]
         for at in range(rules.parent_first[symbol], rules.parent_first[symbol + 1]):
@@ -208,16 +208,17 @@ def _add_node(rules, lexicon, i, items, node, n_cells, first_rule, buffers):
             left, right = np.int64(left_row[rules.left[r]]), np.int64(right_row[rules.right[r]])
             if left > 0 and right > 0:
                 key = rules.binary[r] if rules.binary[r] >= 0 else n_cells
-                room &= _add_edge(buffers, first_rule, key, 0, left, right, items.number)
+                room &= _add_edge(buffers, first_rule, key, none, left, right, items.number)
     for u in range(rules.upper.size):
         lower = np.int64(items.place[s, rules.lower[u]])
         if rules.upper[u] == symbol and lower > 0:
-            room &= _add_edge(buffers, first_rule, rules.unary[u], 0, lower, 0, items.number)
+            key = rules.unary[u]
+            room &= _add_edge(buffers, first_rule, key, none, lower, none, items.number)
     entry = items.entry[s]
     while entry < lexicon.starts[i + 1] and lexicon.end[entry] == k and lexicon.begin[entry] == b:
         if lexicon.symbol[entry] == symbol:
-            text = lexicon.rule[entry] if lexicon.rule[entry] >= 0 else n_cells + k - b
-            room &= _add_edge(buffers, first_rule, text, k - b, 0, 0, items.number)
+            key = lexicon.rule[entry] if lexicon.rule[entry] >= 0 else n_cells + k - b
+            room &= _add_edge(buffers, first_rule, key, k - b, none, none, items.number)
         entry += 1
     return room
 

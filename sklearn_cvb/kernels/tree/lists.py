@@ -46,7 +46,7 @@ def split_scale(exponents, b, j, k, exponent):
     return power(exponents[span_at(b, j)] + exponents[span_at(j, k)] - exponent)
 
 
-@jit_called
+@jit_inline
 def _add_splits(binary, chart, b, k, exponent, row):
     """Inside weights of a span by binary rules, in units of 2 ** exponent."""
     for j in range(b + 1, k):
@@ -132,33 +132,32 @@ def inside(listed, i, chart):
     return math.log(chart.inside[item]) + chart.exponent[whole] * _LOG_2
 
 
-@jit_called
-def _split_outside(binary, chart, b, j, k, outside_row):
-    """Outside weights of both parts of a split, and the counts of the rules that make it."""
+@jit_inline
+def _split_outside(binary, chart, b, j, k, scale, outside_row):
+    """Outside weights of both parts of a split, and the counts of the rules that make it.
+
+    `scale` is that of `split_scale`.
+    """
     s = span_at(b, k)
-    scale = split_scale(chart.exponent, b, j, k, chart.exponent[s])
-    if scale == 0.0:
-        return
     scatter(chart, span_at(b, j), chart.left_row)
     right_row, right_outside = chart.rows[j], chart.outside_rows[j]
     for item in range(chart.first[s], chart.first[s + 1]):
         parent = chart.symbol[item]
         above = outside_row[parent] * scale
-        if above == 0.0:
-            continue
-        for at in range(binary.parent_first[parent], binary.parent_first[parent + 1]):
-            r = np.uint64(binary.by_parent[np.uint64(at)])
-            left, right = np.uint64(binary.left[r]), np.uint64(binary.right[r])
-            one, other = chart.left_row[left], right_row[right]
-            if one > 0.0 and other > 0.0:
-                value = binary.weight[r] * above
-                chart.outside[chart.place[left]] += value * other
-                right_outside[right] += value * one
-                binary.count[r] += value * one * other
+        if above > 0.0:
+            for at in range(binary.parent_first[parent], binary.parent_first[parent + 1]):
+                r = np.uint64(binary.by_parent[np.uint64(at)])
+                left, right = np.uint64(binary.left[r]), np.uint64(binary.right[r])
+                one, other = chart.left_row[left], right_row[right]
+                if one > 0.0 and other > 0.0:
+                    value = binary.weight[r] * above
+                    chart.outside[chart.place[left]] += value * other
+                    right_outside[right] += value * one
+                    binary.count[r] += value * one * other
     erase(chart, span_at(b, j), chart.left_row)
 
 
-@jit_called
+@jit_inline
 def _span_outside(unary, chart, b, k):
     """Close the outside weights of a span, count its unary rules; False if nothing is above it."""
     s = span_at(b, k)
@@ -207,7 +206,9 @@ def outside(listed, i, chart):
                 entry -= 1
             if likely:
                 for j in range(b + 1, k):
-                    _split_outside(binary, chart, b, j, k, chart.outside_rows[b])
+                    scale = split_scale(chart.exponent, b, j, k, chart.exponent[s])
+                    if scale > 0.0:
+                        _split_outside(binary, chart, b, j, k, scale, chart.outside_rows[b])
 
 
 @jit

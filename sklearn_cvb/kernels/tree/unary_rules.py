@@ -132,14 +132,14 @@ def fill_closure(unary, work):
     for c in range(unary.internal_first.size):
         if unary.member_first[c + 1] > unary.member_first[c]:
             at = unary.block_first[c]
-            finite &= _fill_block(unary, c, True, work, unary.closure, at)
+            finite &= _fill_block(unary, c, np.bool_(True), work, unary.closure, at)
     return finite
 
 
 @jit_called
 def fill_allowed_block(unary, c, work):
     """Summed chains of a component through allowed symbols only, to the head of `work.block`."""
-    _fill_block(unary, c, False, work, work.block, 0)
+    _fill_block(unary, c, np.bool_(False), work, work.block, np.int64(0))
 
 
 @jit_inline
@@ -184,7 +184,7 @@ def climb(unary, row, free, work):
                 if free or work.allowed[upper]:
                     row[upper] += unary.weight[u] * row[unary.lower[u]]
             if unary.member_first[c + 1] > unary.member_first[c]:
-                _through_cycles(unary, c, row, free, work, True)
+                _through_cycles(unary, c, row, free, work, np.bool_(True))
 
 
 @jit_token
@@ -199,7 +199,7 @@ def descend(unary, row, inside_row, free, work):
             work.allowed[x] = inside_row[x] > 0.0
         for c in range(unary.internal_first.size - 1, -1, -1):
             if unary.member_first[c + 1] > unary.member_first[c]:
-                _through_cycles(unary, c, row, free, work, False)
+                _through_cycles(unary, c, row, free, work, np.bool_(False))
             for u in range(unary.first[c], unary.internal_first[c]):
                 if work.allowed[unary.upper[u]]:
                     row[unary.lower[u]] += unary.weight[u] * row[unary.upper[u]]
