@@ -76,11 +76,16 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
 _LARGEST_NUMBER, _LARGEST_INTEGER = 1e100, 2**63 - 1
 
 
+# These have a range of their own.
+_CONCENTRATIONS = ("alpha", "beta", "start_alpha")
+
+
 def check_sizes(parameters: Mapping[str, Any]) -> None:
     """Raise InvalidParameterError where a number, also one in a tuple, is too large."""
     for name, value in parameters.items():
         for number in value if isinstance(value, tuple) else (value,):
-            if not isinstance(number, Real):
+            has_range = name in _CONCENTRATIONS and not isinstance(number, Integral)
+            if not isinstance(number, Real) or has_range:
                 continue
             size: Any = abs(number)
             largest = _LARGEST_INTEGER if isinstance(number, Integral) else _LARGEST_NUMBER
