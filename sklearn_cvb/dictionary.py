@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -110,17 +110,36 @@ def tags_in(tag_dictionary: Mapping, labels: Iterable = (), unknown_tags: Iterab
     return sorted_types(tags)
 
 
-def describe_forbidden(
-    forbidden: np.ndarray, corpus: Corpus, words: Sequence, labels: Sequence
-) -> str:
-    """Words for the first five labels that the dictionary forbids."""
-    rows = [
-        f"({words[t]!r}, {labels[t]!r}, {place(t, corpus.starts)})" for t in forbidden[:5].tolist()
-    ]
-    return (
-        f"{len(forbidden)} labels are not in tag_dictionary: {', '.join(rows)}; add them, or "
-        "build the dictionary with tag_dictionary_from"
-    )
+class Overruled(NamedTuple):
+    """Labels that a dictionary forbids: their tokens, and what stands there."""
+
+    tokens: np.ndarray
+    corpus: Corpus
+    words: Sequence
+    labels: Sequence
+
+    def check(self, tags: Container) -> None:
+        """Raise ValueError if a label is none of the `tags` that a dictionary knows."""
+        strange = [t for t in self.tokens.tolist() if self.labels[t] not in tags]
+        if strange:
+            raise ValueError(
+                f"{len(strange)} labels are tags that no entry of tag_dictionary has: "
+                f"{self._some(strange[:5])}; put None in their place, add them to the entries of "
+                "their words, or build the dictionary with tag_dictionary_from"
+            )
+
+    def __str__(self) -> str:
+        """What a warning says."""
+        return (
+            f"{len(self.tokens)} labels are not in tag_dictionary: "
+            f"{self._some(self.tokens[:2].tolist())}; a label holds at its own token, and where "
+            "its word has none the dictionary holds: add the tags if they are right there, too"
+        )
+
+    def _some(self, tokens: Iterable[int]) -> str:
+        places = (place(t, self.corpus.starts) for t in tokens)
+        rows = zip(tokens, places, strict=True)
+        return ", ".join(f"({self.words[t]!r}, {self.labels[t]!r}, {where})" for t, where in rows)
 
 
 def tag_dictionary_from(

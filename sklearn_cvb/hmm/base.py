@@ -88,7 +88,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         )
         cells = cells._replace(topology=topology_of(self.topology, self._n_states))
         self._check_topology(cells.topology)
-        self._cells = self._weighted(cells, corpus)
+        self._cells = self._laid_out(cells, corpus)
         lattice = self._training_lattice(corpus, sequences, y)
         if cells.topology is None:
             return problem_of(corpus, lattice, self._cells)
@@ -102,8 +102,8 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     def _check_topology(self, topology: Topology | None) -> None:
         """Raise where an algorithm cannot keep to a topology."""
 
-    def _weighted(self, cells: Cells, corpus: Corpus) -> Cells:
-        """The layout of parameters with what a dictionary's weights expect of them."""
+    def _laid_out(self, cells: Cells, corpus: Corpus) -> Cells:
+        """The layout of parameters with what a dictionary's weights and labels add to it."""
         return cells
 
     def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
@@ -238,7 +238,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             np.array_equal(before.corpus.tokens, problem.corpus.tokens)
             and np.array_equal(before.corpus.starts, problem.corpus.starts)
             and np.array_equal(before.cells.state, problem.cells.state)
-            and np.array_equal(before.lattice.count, problem.lattice.count)
+            and all(map(np.array_equal, before.lattice, problem.lattice))
             and before.cells.n_states == problem.cells.n_states
             and same_topology(before.cells.topology, problem.cells.topology)
         )

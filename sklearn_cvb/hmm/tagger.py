@@ -8,11 +8,11 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.corpus import Corpus, Sequences
-from sklearn_cvb.dictionary import Legal, check_dictionary, describe_forbidden, tags_in
+from sklearn_cvb.dictionary import Legal, Overruled, check_dictionary, tags_in
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import Prior, with_dictionary
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.lattice import Cells, expect, lattice_for, restrict
+from sklearn_cvb.lattice import Cells, expect, lattice_for, overrule, restrict
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
 
 if TYPE_CHECKING:
@@ -144,15 +144,20 @@ class TaggerMixin(_Model):
             return None
         return self._legal.rows(self.vocabulary_.tolist())
 
-    def _weighted(self, cells: Cells, corpus: Corpus) -> Cells:
-        if not self._legal.any_weights:
+    def _laid_out(self, cells: Cells, corpus: Corpus) -> Cells:
+        if self._legal.any_weights:
+            if self.beta == "auto":
+                raise InvalidParameterError(
+                    "beta='auto' learns one concentration for all emissions, which a "
+                    "tag_dictionary with weights makes unequal: give beta a number, or the "
+                    "dictionary no weights"
+                )
+            cells = expect(cells, self._legal.shares(self.vocabulary_.tolist()), corpus.tokens)
+        if not self._labels:
             return cells
-        if self.beta == "auto":
-            raise InvalidParameterError(
-                "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
-                "with weights makes unequal: give beta a number, or the dictionary no weights"
-            )
-        return expect(cells, self._legal.shares(self.vocabulary_.tolist()), corpus.tokens)
+        states = self._encode_labels(self._labels)
+        told = (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < cells.n_words)
+        return cells.with_labels(corpus.tokens[told], states[told])
 
     def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
         prior = super()._priors(cells, concentrations)
@@ -167,10 +172,15 @@ class TaggerMixin(_Model):
         del self._labels
         if not labels:
             return lattice
-        lattice, forbidden = restrict(lattice, self._encode_labels(labels))
-        if len(forbidden):
-            raise ValueError(describe_forbidden(forbidden, corpus, sequences.tokens, labels))
-        return lattice
+        states = self._encode_labels(labels)
+        lattice, forbidden = restrict(lattice, states)
+        if not len(forbidden):
+            return lattice
+        overruled = Overruled(forbidden, corpus, sequences.tokens, labels)
+        unknown_tags = () if self.unknown_tags is None else self.unknown_tags
+        overruled.check(tags_in(self._legal.tag_dictionary, (), unknown_tags))
+        warnings.warn(str(overruled), UserWarning, stacklevel=6)
+        return overrule(lattice, forbidden, corpus, states, self._cells)
 
     def _lattice_of(self, corpus: Corpus) -> Lattice:
         unknown = self._legal.rows(corpus.unknown) if corpus.unknown else None
