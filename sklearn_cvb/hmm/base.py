@@ -43,7 +43,10 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     A state has at least the fields counts, prior, concentrations, weights, unexplained, n_sweeps.
     """
 
-    _read_names = (*BaseModel._read_names, "classes_", "_cells", "_n_states", "_legal", "_labels")
+    _read_names = (
+        *BaseModel._read_names,
+        *("classes_", "coverage_", "_cells", "_n_states", "_legal", "_labels"),
+    )
 
     # Models that learn no concentration have no such parameters.
     alpha_prior = beta_prior = (1.0, 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.corpus import Corpus, Sequences
-from sklearn_cvb.dictionary import Legal, Overruled, check_dictionary, tags_in
+from sklearn_cvb.dictionary import Legal, Overruled, check_dictionary, look_up, tags_in
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import Prior, with_dictionary
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
@@ -116,6 +116,10 @@ class TaggerMixin(_Model):
         """Set the tags, and return the legal ones of each word (None: all of them)."""
         dictionary = self.tag_dictionary or {}
         check_dictionary(dictionary)
+        lookup = look_up(dictionary, self.vocabulary_.tolist(), corpus)
+        self.coverage_ = lookup.coverage
+        if mismatch := lookup.mismatch():
+            warnings.warn(mismatch, UserWarning, stacklevel=6)
         labels = []
         if y is not None and self.supervision == "y":
             labels = self._read_labels(y, corpus)
