@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.corpus import Corpus, Sequences
@@ -111,6 +112,23 @@ class TaggerMixin(_Model):
         if not known.any():
             raise ValueError("y holds no known tag to score against")
         return float(np.mean(path[known] == labels[known]))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`: the tags, behind the name of the class.
+
+        scikit-learn's picture of a fitted tagger lists them as its features.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of shape (n_components,), object
+        """
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}_{tag}" for tag in self.classes_.tolist()], dtype=object)
 
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the tags, and return the legal ones of each word (None: all of them)."""
