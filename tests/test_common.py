@@ -52,6 +52,8 @@ TEXT = [
 ]
 SENTENCES = [words.split() for words, _ in TEXT]
 TAGS = [tags.split() for _, tags in TEXT]
+# Numbers, of which the dictionary has none.
+OTHER_WORDS = pytest.mark.filterwarnings("ignore:tag_dictionary covers 0.0 %")
 TABLE = np.random.default_rng(0).integers(4, size=(12, 5))
 
 
@@ -130,6 +132,7 @@ def test_enough_checks_apply(kind):
     assert n_checks >= 40
 
 
+@OTHER_WORDS
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("infinity", [np.inf, -np.inf])
 def test_infinity_is_refused(kind, infinity):
@@ -215,6 +218,7 @@ def test_random_state_alone_decides(kind):
     assert not np.array_equal(first.history_, other.history_)
 
 
+@OTHER_WORDS
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_second_fit_forgets_the_first(kind):
     model = quick(kind, handle_unknown="rare").fit(TABLE, TABLE % 2 if kind in TAGGERS else None)
@@ -446,6 +450,7 @@ def test_the_picture_of_a_tagger_names_its_tags(kind):
     assert f"{kind.__name__.lower()}0" not in picture
 
 
+@pytest.mark.filterwarnings("ignore:no path explains sequences")
 @pytest.mark.parametrize("kind", HMMS)
 def test_cross_validated_posteriors(kind):
     """Without y, and with y handed to `fit` past the encoding of classes."""
