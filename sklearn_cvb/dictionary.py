@@ -148,7 +148,7 @@ class Lookup(NamedTuple):
         """
         covered, most, advice = self.coverage.tokens, 0.0, ""
         of_use = 2 * self.found.sum() >= len(self.tag_dictionary) or covered >= 0.5
-        if of_use or not self.tag_dictionary:
+        if of_use or not self.tag_dictionary or not self.words:
             return ""
         for is_there, what_to_do in _other_readings(self.tag_dictionary):
             share = self._share(np.array([is_there(word) for word in self.words], bool))

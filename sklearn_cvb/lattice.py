@@ -85,8 +85,6 @@ class Cells(NamedTuple):
 
     def with_labels(self, words: np.ndarray, states: np.ndarray) -> "Cells":
         """These cells and those that labels need: pairs of a word and a state, in any order."""
-        if self.is_full:
-            return self
         keys = self.keys()
         added = np.setdiff1d(words.astype(np.int64) * self.n_states + states, keys)
         if not len(added):

@@ -175,7 +175,7 @@ class TaggerMixin(_Model):
                     "dictionary no weights"
                 )
             cells = expect(cells, self._legal.shares(self.vocabulary_.tolist()), corpus.tokens)
-        if not self._labels:
+        if not self._labels or cells.is_full:
             return cells
         states = self._encode_labels(self._labels)
         told = (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < cells.n_words)
@@ -200,7 +200,7 @@ class TaggerMixin(_Model):
             return lattice
         overruled = Overruled(forbidden, corpus, sequences.tokens, labels)
         unknown_tags = () if self.unknown_tags is None else self.unknown_tags
-        overruled.check(tags_in(self._legal.tag_dictionary, (), unknown_tags))
+        overruled.check(set(tags_in(self._legal.tag_dictionary, (), unknown_tags)))
         warnings.warn(str(overruled), UserWarning, stacklevel=6)
         return overrule(lattice, forbidden, corpus, states, self._cells)
 
