@@ -49,9 +49,10 @@ def test_sweeps_agree_with_their_restatements(name, n_sweeps):
     q = initial_posteriors(np.random.default_rng(0), problem)
     settings = {"init": q, "tol": 0, "max_iter": n_sweeps, "warm_start": True} | keywords
     model = make_estimator(prefix, problem, **settings).fit(ROWS, y)
-    counts, expected = fitted_counts(model), sweeps(problem, q, n_sweeps).counts
-    np.testing.assert_allclose(counts.transition, expected.transition, **TOLERANCE)
-    np.testing.assert_allclose(counts.emission, expected.emission, **TOLERANCE)
+    counts, expected = fitted_counts(model), sweeps(problem, q, n_sweeps)
+    np.testing.assert_allclose(counts.transition, expected.counts.transition, **TOLERANCE)
+    np.testing.assert_allclose(counts.emission, expected.counts.emission, **TOLERANCE)
+    np.testing.assert_allclose(model.objective_, expected.history[-1], **TOLERANCE)
     posteriors = model.training_posteriors()
     for (i, t), state in LABELS.items():
         assert posteriors[i][t] == pytest.approx(np.eye(3)[state], abs=1e-14)
@@ -220,3 +221,23 @@ def test_labels_under_a_topology(topology):
         states = as_states(model.labels_[i]).tolist()
         assert states[0] == 0
         assert all(before <= after for before, after in pairwise(states))
+
+
+@pytest.mark.filterwarnings("ignore:2 labels are not in tag_dictionary")
+@pytest.mark.parametrize("kind", TAGGERS)
+def test_labels_that_open_all_tags_to_all_words(kind):
+    """The table of emissions is full then, but the words of other tokens are not free."""
+    legal = {"a": ["X"], "b": ["Y"], "c": ["X", "Y"]}
+    rows = [["a", "b", "c"], ["b", "a"], ["c", "c", "b", "a"], ["a", "b"]]
+    y = [["Y", None, None], ["X", None], None, None]
+    model = quick(kind, legal, handle_unknown="error", alpha=0.1, beta=0.1).fit(rows, y)
+    assert isinstance(model.counts_.emission, np.ndarray)
+    labels = [row.tolist() for row in model.labels_]
+    assert (labels[0][:2], labels[1], labels[2][2:], labels[3]) == (
+        ["Y", "Y"],
+        ["X", "X"],
+        ["Y", "X"],
+        ["X", "Y"],
+    )
+    assert model.counts_.emission[:2] == pytest.approx(np.array([[3, 1], [1, 3]]), abs=1e-9)
+    assert model.predict([["a", "b"]])[0].tolist() == ["X", "Y"]
