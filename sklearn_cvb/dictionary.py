@@ -1,8 +1,19 @@
 """Tag dictionaries: the legal tags of words, how often each was seen, and where to get them."""
 
 import math
+import reprlib
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -13,6 +24,8 @@ from sklearn_cvb.corpus import Corpus, is_hashable, is_missing, place, sorted_ty
 
 # The least share of a word that a tag of its entry can have.
 _SMALLEST_SHARE = 1e-6
+# A dictionary covers nothing to speak of below this share of the tokens.
+_HARDLY = 0.01
 
 
 def tags_of(entry: Any) -> tuple:
@@ -155,6 +168,98 @@ class Legal(NamedTuple):
         return np.maximum(weights / weights.sum(), _SMALLEST_SHARE)
 
 
+class Coverage(NamedTuple):
+    """The shares of a corpus's tokens and of its distinct words that have a dictionary entry."""
+
+    tokens: float
+    types: float
+
+
+class Lookup(NamedTuple):
+    """The distinct words of a corpus, looked up in a dictionary.
+
+    Attributes
+    ----------
+    tag_dictionary : dict
+    words : list
+        The distinct words that occur.
+    uses : ndarray of shape (n_words,)
+        How often each occurs.
+    found : ndarray of shape (n_words,), bool
+        Which of them have an entry.
+    """
+
+    tag_dictionary: Mapping
+    words: list
+    uses: np.ndarray
+    found: np.ndarray
+
+    @property
+    def coverage(self) -> Coverage:
+        """What has an entry."""
+        return Coverage(self._share(self.found), float(np.mean(self.found)) if self.words else 0.0)
+
+    def _share(self, chosen: np.ndarray) -> float:
+        """The share of the tokens whose words are chosen."""
+        return float(self.uses[chosen].sum() / max(1, self.uses.sum()))
+
+    def mismatch(self) -> str:
+        """What is wrong with a dictionary that is not of these words; empty if nothing is.
+
+        A dictionary of few words covers little, too: nothing is wrong while half of them occur.
+        Nor is anything where 1 in 100 tokens has an entry, unless most of the tokens, and twice as
+        many, would have one if the dictionary or the tokens were read in another way.
+        """
+        covered, most, advice = self.coverage.tokens, 0.0, ""
+        of_use = 2 * self.found.sum() >= len(self.tag_dictionary) or covered >= 0.5
+        if of_use or not self.tag_dictionary or not self.words:
+            return ""
+        for is_there, what_to_do in _other_readings(self.tag_dictionary):
+            share = self._share(np.array([is_there(word) for word in self.words], bool))
+            if share > max(most, 2 * covered):
+                most, advice = share, what_to_do
+        if covered >= _HARDLY and most < 0.5:
+            return ""
+        missing = np.flatnonzero(~self.found)
+        frequent = missing[np.argsort(-self.uses[missing], kind="stable")[:3]].tolist()
+        words = ", ".join(reprlib.repr(self.words[i]) for i in frequent)
+        keys = ", ".join(reprlib.repr(key) for key in list(self.tag_dictionary)[:3])
+        return (
+            f"tag_dictionary covers {100 * covered:.1f} % of the tokens of X (missing are {words}; "
+            f"it has {keys}): {advice or 'compare how the words of both are cut and written'}"
+        )
+
+
+def look_up(tag_dictionary: Mapping, words: Sequence, corpus: Corpus) -> Lookup:
+    """Look up the words that occur in a corpus; `words` is its vocabulary."""
+    observed = corpus.tokens[corpus.tokens >= 0]
+    known = [*words, *corpus.unknown]
+    uses = np.bincount(observed, minlength=len(known))
+    some = [known[i] for i in np.flatnonzero(uses).tolist()]
+    found = np.fromiter((word in tag_dictionary for word in some), bool, len(some))
+    return Lookup(tag_dictionary, some, uses[uses > 0], found)
+
+
+def _other_readings(tag_dictionary: Mapping) -> list[tuple[Callable[[Any], bool], str]]:
+    """Ways to misread a dictionary or a text: whether a word is there then, and what to do."""
+    tags = {tag for entry in tag_dictionary.values() for tag in tags_of(entry)}
+    folded = {_folded(word) for word in tag_dictionary}
+    written = {str(word) for word in tag_dictionary}
+    return [
+        (tags.__contains__, "it lists words for each tag; turn it round, to list each word's tags"),
+        (lambda word: _folded(word) in folded, "write both in the same case, as with str.lower"),
+        (
+            lambda word: isinstance(word, str) and any(w in tag_dictionary for w in word.split()),
+            "these tokens hold several words; cut them, as with str.split",
+        ),
+        (lambda word: str(word) in written, "give both the same type, as with str"),
+    ]
+
+
+def _folded(word: Any) -> Any:
+    return word.casefold() if isinstance(word, str) else word
+
+
 def tags_in(tag_dictionary: Mapping, labels: Iterable = (), unknown_tags: Iterable = ()) -> list:
     """All tags of a dictionary, of labels and of `unknown_tags`, sorted."""
     entries = {tags_of(entry) for entry in tag_dictionary.values()}
@@ -164,17 +269,36 @@ def tags_in(tag_dictionary: Mapping, labels: Iterable = (), unknown_tags: Iterab
     return sorted_types(tags)
 
 
-def describe_forbidden(
-    forbidden: np.ndarray, corpus: Corpus, words: Sequence, labels: Sequence
-) -> str:
-    """Words for the first five labels that the dictionary forbids."""
-    rows = [
-        f"({words[t]!r}, {labels[t]!r}, {place(t, corpus.starts)})" for t in forbidden[:5].tolist()
-    ]
-    return (
-        f"{len(forbidden)} labels are not in tag_dictionary: {', '.join(rows)}; add them, or "
-        "build the dictionary with tag_dictionary_from"
-    )
+class Overruled(NamedTuple):
+    """Labels that a dictionary forbids: their tokens, and what stands there."""
+
+    tokens: np.ndarray
+    corpus: Corpus
+    words: Sequence
+    labels: Sequence
+
+    def check(self, tags: Container) -> None:
+        """Raise ValueError if a label is none of the `tags` that a dictionary knows."""
+        strange = [t for t in self.tokens.tolist() if self.labels[t] not in tags]
+        if strange:
+            raise ValueError(
+                f"{len(strange)} labels are tags that no entry of tag_dictionary has: "
+                f"{self._some(strange[:5])}; put None in their place, add them to the entries of "
+                "their words, or build the dictionary with tag_dictionary_from"
+            )
+
+    def __str__(self) -> str:
+        """What a warning says."""
+        return (
+            f"{len(self.tokens)} labels are not in tag_dictionary: "
+            f"{self._some(self.tokens[:2].tolist())}; a label holds at its own token, and where "
+            "its word has none the dictionary holds: add the tags if they are right there, too"
+        )
+
+    def _some(self, tokens: Iterable[int]) -> str:
+        places = (place(t, self.corpus.starts) for t in tokens)
+        rows = zip(tokens, places, strict=True)
+        return ", ".join(f"({self.words[t]!r}, {self.labels[t]!r}, {where})" for t, where in rows)
 
 
 def tag_dictionary_from(

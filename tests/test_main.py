@@ -1,5 +1,6 @@
 """The main job: rows, picture, plain lines in a pipe, a live table on a terminal, exit codes."""
 
+import gzip
 import os
 import re
 import signal
@@ -119,10 +120,12 @@ def test_word_tag_file(tagged_file, tmp_path, capsys):
     assert re.search(r"^\S+/(DT|PRP|NN|VB)", output, re.MULTILINE)
 
 
-def test_conllu_file(tmp_path, capsys):
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_conllu_file(tmp_path, capsys, ending):
     sentence = "1\twe\twe\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tran\trun\tVERB\t_\t_\t0\troot\t_\t_\n\n"
-    path = tmp_path / "text.conllu"
-    path.write_text(sentence * 12, encoding="utf-8")
+    path = tmp_path / f"text.conllu{ending}"
+    text = (sentence * 12).encode()
+    path.write_bytes(gzip.compress(text) if ending else text)
     arguments = ["--corpus", str(path), "--algorithms", "em", "--output", str(tmp_path / "x.png")]
     assert main(arguments) == 0
     output = capsys.readouterr().out

@@ -21,7 +21,8 @@ def command_line() -> argparse.ArgumentParser:
     add(
         "--corpus",
         help=f"{', '.join(FETCHERS)}, or a file: CoNLL-U where its name ends in .conllu, else one "
-        "sentence of word/TAG a line (default: sentences from a pocket English grammar)",
+        "sentence of word/TAG a line; also compressed as .gz, .bz2 or .xz (default: sentences from "
+        "a pocket English grammar)",
     )
     add("--data-home", help="folder of the named corpora; they are downloaded where missing")
     add("--sentences", type=_positive, help="learn from the first so many (default: all)")

@@ -43,7 +43,10 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     A state has at least the fields counts, prior, concentrations, weights, unexplained, n_sweeps.
     """
 
-    _read_names = (*BaseModel._read_names, "classes_", "_cells", "_n_states", "_legal", "_labels")
+    _read_names = (
+        *BaseModel._read_names,
+        *("classes_", "coverage_", "_cells", "_n_states", "_legal", "_labels"),
+    )
 
     # Models that learn no concentration have no such parameters.
     alpha_prior = beta_prior = (1.0, 1.0)
@@ -88,7 +91,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         )
         cells = cells._replace(topology=topology_of(self.topology, self._n_states))
         self._check_topology(cells.topology)
-        self._cells = self._weighted(cells, corpus)
+        self._cells = self._laid_out(cells, corpus)
         lattice = self._training_lattice(corpus, sequences, y)
         if cells.topology is None:
             return problem_of(corpus, lattice, self._cells)
@@ -102,8 +105,8 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     def _check_topology(self, topology: Topology | None) -> None:
         """Raise where an algorithm cannot keep to a topology."""
 
-    def _weighted(self, cells: Cells, corpus: Corpus) -> Cells:
-        """The layout of parameters with what a dictionary's weights expect of them."""
+    def _laid_out(self, cells: Cells, corpus: Corpus) -> Cells:
+        """The layout of parameters with what a dictionary's weights and labels add to it."""
         return cells
 
     def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
@@ -238,7 +241,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             np.array_equal(before.corpus.tokens, problem.corpus.tokens)
             and np.array_equal(before.corpus.starts, problem.corpus.starts)
             and np.array_equal(before.cells.state, problem.cells.state)
-            and np.array_equal(before.lattice.count, problem.lattice.count)
+            and all(map(np.array_equal, before.lattice, problem.lattice))
             and before.cells.n_states == problem.cells.n_states
             and same_topology(before.cells.topology, problem.cells.topology)
         )

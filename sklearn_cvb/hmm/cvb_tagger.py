@@ -106,6 +106,9 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         The known symbols.
     classes_ : ndarray of shape (n_components,)
         The tags, sorted.
+    coverage_ : tuple (tokens, types)
+        The shares of the tokens and of the distinct words of the training sequences that have an
+        entry in `tag_dictionary`, from 0 to 1.
     objective_ : float
         `loo_score_`.
     history_ : ndarray of shape (n_iter_,)

@@ -90,6 +90,9 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         The known symbols.
     classes_ : ndarray of shape (n_components,)
         The tags, sorted.
+    coverage_ : tuple (tokens, types)
+        The shares of the tokens and of the distinct words of the training sequences that have an
+        entry in `tag_dictionary`, from 0 to 1.
     objective_ : float
         Log-likelihood plus the sum of pseudo-counts times log parameters (nats), before the last
         update of the counts.

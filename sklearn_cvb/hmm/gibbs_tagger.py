@@ -111,6 +111,9 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         The known symbols.
     classes_ : ndarray of shape (n_components,)
         The tags, sorted.
+    coverage_ : tuple (tokens, types)
+        The shares of the tokens and of the distinct words of the training sequences that have an
+        entry in `tag_dictionary`, from 0 to 1.
     objective_ : float
         Mean of log p(x, z | alpha, beta) over the last tenth of the sweeps (nats).
     history_ : ndarray of shape (n_iter_,)

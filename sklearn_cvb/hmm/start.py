@@ -254,9 +254,11 @@ def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCou
             "init is a model that is not fitted (clone unfits it: wrap it in "
             "sklearn.frozen.FrozenEstimator to keep its counts through a search)"
         )
-    emission = flat_cells(model.counts_.emission)
+    emission, cells = flat_cells(model.counts_.emission), problem.cells
+    listed = getattr(model.counts_.emission, "indices", np.arange(0))
     same = (
-        len(emission) == len(problem.cells.state)
+        len(emission) == len(cells.state)
+        and (cells.is_full or np.array_equal(listed, cells.state))
         and len(model.counts_.start) == problem.cells.n_states
         and list(model.vocabulary_) == list(vocabulary)
     )
@@ -264,7 +266,7 @@ def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCou
         raise ValueError(
             "init is a model with other states, another vocabulary or another handling of unknown "
             "words: fit it on the same sequences with the same n_components, vocabulary, "
-            "tag_dictionary and handle_unknown"
+            "tag_dictionary, handle_unknown and labels that overrule the dictionary"
         )
     counts = HMMCounts(model.counts_.start, model.counts_.transition, emission)
     topology = problem.cells.topology

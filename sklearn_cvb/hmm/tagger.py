@@ -5,21 +5,23 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.containers import as_list, known_of, shown
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dictionary import (
     Legal,
+    Overruled,
     check_dictionary,
     check_unknown_tags,
-    describe_forbidden,
+    look_up,
     tags_in,
 )
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import Prior, with_dictionary
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.lattice import Cells, expect, lattice_for, restrict
+from sklearn_cvb.lattice import Cells, expect, lattice_for, overrule, restrict
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions, without_lengths
 
 if TYPE_CHECKING:
@@ -115,10 +117,31 @@ class TaggerMixin(_Model):
             raise ValueError("y holds no known tag to score against")
         return float(np.mean(path[known] == labels[known]))
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`: the tags, behind the name of the class.
+
+        scikit-learn's picture of a fitted tagger lists them as its features.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of shape (n_components,), object
+        """
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}_{tag}" for tag in self.classes_.tolist()], dtype=object)
+
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the tags, and return the legal ones of each word (None: all of them)."""
         dictionary = self.tag_dictionary or {}
         check_dictionary(dictionary)
+        lookup = look_up(dictionary, self.vocabulary_.tolist(), corpus)
+        self.coverage_ = lookup.coverage
+        if mismatch := lookup.mismatch():
+            warnings.warn(mismatch, UserWarning, stacklevel=6)
         labels = []
         if y is not None and self.supervision == "y":
             labels = self._read_labels(y, corpus)
@@ -145,15 +168,20 @@ class TaggerMixin(_Model):
             return None
         return self._legal.rows(self.vocabulary_.tolist())
 
-    def _weighted(self, cells: Cells, corpus: Corpus) -> Cells:
-        if not self._legal.any_weights:
+    def _laid_out(self, cells: Cells, corpus: Corpus) -> Cells:
+        if self._legal.any_weights:
+            if self.beta == "auto":
+                raise InvalidParameterError(
+                    "beta='auto' learns one concentration for all emissions, which a "
+                    "tag_dictionary with weights makes unequal: give beta a number, or the "
+                    "dictionary no weights"
+                )
+            cells = expect(cells, self._legal.shares(self.vocabulary_.tolist()), corpus.tokens)
+        if not self._labels or cells.is_full:
             return cells
-        if self.beta == "auto":
-            raise InvalidParameterError(
-                "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
-                "with weights makes unequal: give beta a number, or the dictionary no weights"
-            )
-        return expect(cells, self._legal.shares(self.vocabulary_.tolist()), corpus.tokens)
+        states = self._encode_labels(self._labels)
+        told = (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < cells.n_words)
+        return cells.with_labels(corpus.tokens[told], states[told])
 
     def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
         prior = super()._priors(cells, concentrations)
@@ -168,10 +196,15 @@ class TaggerMixin(_Model):
         del self._labels
         if not labels:
             return lattice
-        lattice, forbidden = restrict(lattice, self._encode_labels(labels))
-        if len(forbidden):
-            raise ValueError(describe_forbidden(forbidden, corpus, sequences.tokens, labels))
-        return lattice
+        states = self._encode_labels(labels)
+        lattice, forbidden = restrict(lattice, states)
+        if not len(forbidden):
+            return lattice
+        overruled = Overruled(forbidden, corpus, sequences.tokens, labels)
+        unknown_tags = () if self.unknown_tags is None else self.unknown_tags
+        overruled.check(set(tags_in(self._legal.tag_dictionary, (), unknown_tags)))
+        warnings.warn(str(overruled), UserWarning, stacklevel=6)
+        return overrule(lattice, forbidden, corpus, states, self._cells)
 
     def _lattice_of(self, corpus: Corpus) -> Lattice:
         unknown = self._legal.rows(corpus.unknown) if corpus.unknown else None

@@ -91,6 +91,9 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         The known symbols.
     classes_ : ndarray of shape (n_components,)
         The tags, sorted.
+    coverage_ : tuple (tokens, types)
+        The shares of the tokens and of the distinct words of the training sequences that have an
+        entry in `tag_dictionary`, from 0 to 1.
     objective_ : float
         The lower bound on the log evidence (nats).
     history_ : ndarray of shape (n_iter_,)

@@ -114,7 +114,7 @@ def test_unhashable_tokens():
     fails(TypeError, message, quick(VBHMM).fit(X).predict, [["a"], ["a", ["b"]]])
 
 
-# Rows "a word whose dictionary entry is empty; a label the dictionary forbids".
+# Rows "a word whose dictionary entry is empty; a label that no entry of the dictionary has".
 
 
 @pytest.mark.parametrize("kind", TAGGERS)
@@ -130,17 +130,17 @@ def test_empty_dictionary_entries(kind):
 
 
 @pytest.mark.parametrize("kind", TAGGERS)
-def test_labels_that_the_dictionary_forbids(kind):
-    y = [["N", "N", "N"], ["D", "N", "D"], ["V", "N"]]
+def test_labels_that_no_entry_of_the_dictionary_has(kind):
+    y = [["A", "N", "B"], ["D", "N", "A"], ["B", "V"]]
     message = (
-        "4 labels are not in tag_dictionary: ('the', 'N', sequence 0, position 0), "
-        "('runs', 'N', sequence 0, position 2), ('runs', 'D', sequence 1, position 2), "
-        "('dog', 'V', sequence 2, position 0); add them, or build the dictionary with "
-        "tag_dictionary_from"
+        "4 labels are tags that no entry of tag_dictionary has: ('the', 'A', sequence 0, position "
+        "0), ('runs', 'B', sequence 0, position 2), ('runs', 'A', sequence 1, position 2), "
+        "('dog', 'B', sequence 2, position 0); put None in their place, add them to the entries "
+        "of their words, or build the dictionary with tag_dictionary_from"
     )
     fails(ValueError, message, kind(LEGAL).fit, X, y)
-    with pytest.raises(ValueError, match=r"^9 labels are not in") as raised:
-        kind(LEGAL).fit([["the"] * 9], [["N"] * 9])
+    with pytest.raises(ValueError, match=r"^9 labels are tags that no entry") as raised:
+        kind(LEGAL).fit([["the"] * 9], [["A"] * 9])
     assert str(raised.value).count("'the'") == 5
 
 
