@@ -340,6 +340,27 @@ def overrule(
     )
 
 
+def tokens_of_lattice(lattice: Lattice, tokens: np.ndarray) -> Lattice:
+    """The lattice of some tokens, with the slots that these use and no others.
+
+    Forms for words that may take every state count on slots of such words alone.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    tokens : ndarray of shape (n_tokens,), bool
+    """
+    first, count = lattice.first[tokens], lattice.count[tokens]
+    n_slots = len(lattice.state)
+    borders = np.bincount(first, minlength=n_slots + 1)
+    borders -= np.bincount(first + count, minlength=n_slots + 1)
+    used = np.cumsum(borders)[:-1] > 0
+    place = np.cumsum(used) - 1
+    return Lattice(
+        place[first].astype(lattice.first.dtype), count, lattice.state[used], lattice.cell[used]
+    )
+
+
 def n_entries(lattice: Lattice) -> int:
     """Total number of (token, allowed state) entries."""
     return int(lattice.count.sum(dtype=np.int64))

@@ -16,6 +16,8 @@ else:
 
 # A row whose Gamma draws sum to less has lost digits, and is drawn anew in log space.
 _SMALLEST_TOTAL = 1e-250
+# Counts over a lower temperature may leave the range of float64.
+_LOWEST_TEMPERATURE = 1e-100
 
 
 class Averages(NamedTuple):
@@ -76,6 +78,10 @@ class SamplerMixin(_Model):
         ):
             raise InvalidParameterError(
                 f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
+            )
+        if self.temperatures is not None and min(self.temperatures) < _LOWEST_TEMPERATURE:
+            raise InvalidParameterError(
+                f"temperatures must be at least {_LOWEST_TEMPERATURE:g}, got {self.temperatures!r}"
             )
 
     def _schedule(self, problem: Any, n_before: int) -> Schedule:

@@ -23,7 +23,7 @@ DRAWS = int(os.environ.get("SKLEARN_CVB_FUZZ_DRAWS", "2000"))
 _BLOCK = 100
 
 # Packages whose errors are messages.
-_SPEAKERS = ("sklearn_cvb", "sklearn", "nltk")
+_SPEAKERS = ("sklearn_cvb", "sklearn", "nltk", "joblib")
 
 # Methods that some settings do not have, and say so.
 _MAY_LACK = ("training_posteriors", "credible_intervals")
@@ -138,19 +138,20 @@ def check_sums(*sums):
 
 
 def check_labels(model, call):
-    """Tags within the dictionary of each word, and labels kept."""
-    if not hasattr(model, "classes_"):
-        return
+    """States or tags of the training sequences: labels kept, else within the dictionary."""
     words = words_of(call.X)
     rows = [row[: len(here)].tolist() for row, here in zip(model.labels_, words, strict=True)]
-    check_tags(model, words, rows)
-    if call.y is None or model.supervision == "none":
+    if call.y is None or getattr(model, "supervision", "none") == "none":
+        check_tags(model, words, rows)
         return
-    for i, (tags, known) in enumerate(zip(rows, call.y, strict=True)):
+    for i, (here, tags, known) in enumerate(zip(words, rows, call.y, strict=True)):
         if i in model.unexplained_ or not isinstance(known, list | tuple):
-            continue
-        for tag, label in zip(tags, known, strict=False):
-            assert is_missing(label) or tag == label, f"the label {label!r} became {tag!r}"
+            known = [None] * len(here)
+        for word, tag, label in zip(here, tags, known, strict=True):
+            if is_missing(label):
+                check_tags(model, [[word]], [[tag]])
+            else:
+                assert tag == label, f"the label {label!r} became {tag!r}"
 
 
 def words_of(X):
