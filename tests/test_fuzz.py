@@ -144,10 +144,10 @@ def check_labels(model, call):
     if call.y is None or getattr(model, "supervision", "none") == "none":
         check_tags(model, words, rows)
         return
-    for i, (here, tags, known) in enumerate(zip(words, rows, call.y, strict=True)):
-        if i in model.unexplained_ or not isinstance(known, list | tuple):
-            known = [None] * len(here)
-        for word, tag, label in zip(here, tags, known, strict=True):
+    for here, tags, known in zip(words, rows, call.y, strict=True):
+        # Labels of a padded row may be padded, too.
+        labels = known[: len(here)] if isinstance(known, list | tuple) else [None] * len(here)
+        for word, tag, label in zip(here, tags, labels, strict=True):
             if is_missing(label):
                 check_tags(model, [[word]], [[tag]])
             else:
