@@ -93,3 +93,19 @@ def test_figures_are_read_beside_those_of_the_paper():
     assert list(found["rows"]) == ["EM", "Gibbs"]
     assert list(found["rows"]["EM"].values()) == ["89.0 (0.23)", "0.14", "95.9", "43.4", "inf"]
     assert found["rows"]["Gibbs"]["perplexity"] == "1,234.5"
+
+
+def test_figures_of_slips_are_those_of_the_documentation():
+    text = README.read_text(encoding="utf-8")
+    table = (README.parent / "doc" / "published" / "noise_table.rst").read_text(encoding="utf-8")
+    brown = table.index("list-table:: Brown")
+    row = next(
+        row
+        for row in re.findall(r"^   \* - 0\n(?:     -.*\n)+", table[brown:], re.M)
+        if "- CVB sequence" in row
+    )
+    cells = [float(cell) for cell in re.findall(r"^     - ([\d.]+) \(", row, re.M)]
+    plain, weights, pruned, labelled = (round(cells[i]) for i in (1, 2, 4, 7))
+    said = re.search(r"the Brown corpus CVB tags .*? when the dictionary", text)[0]
+    percentages = [int(number) for number in re.findall(r"(\d+) % (?!of a word)", said)]
+    assert percentages == [plain, pruned, labelled, weights]

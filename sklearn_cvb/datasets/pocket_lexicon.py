@@ -51,17 +51,21 @@ def verbs() -> tuple[Verb, ...]:
     >>> [verb.valences for verb in verbs() if verb.forms[2] == "sold"]
     [('t', 'i')]
     """
-    plain = []
+    listed: dict[str, Verb] = {}
     for properties, stem in _entries(stems.VERBS):
         bar = properties.index("|")
-        plain.append(Verb(conjugated(stem), properties[:bar], properties[bar + 1 :]))
+        verb = Verb(conjugated(stem), properties[:bar], properties[bar + 1 :])
+        known = listed.setdefault(_base(verb), verb)
+        both = zip(known[1:], verb[1:], strict=True)
+        listed[_base(verb)] = Verb(known.forms, *(tuple(_unique([*a, *b])) for a, b in both))
     with_prefix = [
         Verb(tuple(prefix + form for form in verb.forms), ("t",), ())
-        for prefix, verb in product(stems.VERB_PREFIXES.split(), plain)
-        if "t" in verb.valences and _exists(prefix + verb.forms[0], _VERBS_WITH_PREFIX)
+        for prefix, verb in product(stems.VERB_PREFIXES.split(), listed.values())
+        if "t" in verb.valences
+        and prefix + _base(verb) not in listed
+        and _exists(prefix + _base(verb), _VERBS_WITH_PREFIX)
     ]
-    ordered = [*_shuffled(plain, _base), *_shuffled(with_prefix, _base)]
-    return tuple({verb.forms[0]: verb for verb in reversed(ordered)}.values())[::-1]
+    return (*_shuffled(listed.values(), _base), *_shuffled(with_prefix, _base))
 
 
 def nouns() -> Nouns:

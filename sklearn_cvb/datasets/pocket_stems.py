@@ -52,13 +52,13 @@ t | 0 : attack audit balance blame boost bid:bid:bid cap copy credit decline dis
 t | 0 : fix
 t | 0 : finance focus freeze:froze:frozen gauge handle harm honor hunt index insult joke lack
 t | 0 : lease
-t | 0 : limit link list load lock merit mix offset:offset:offset outline panic park plot program
+t | 0 : limit link list load lock merit mix offset:offset:offset outline park plot program
 t | 0 : protest raise ransom recall repeat request rescue research review risk sample scare scheme
 t | 0 : schedule score screen search seal sign signal slide:slid slump sort spot
 t | 0 : spread:spread:spread
 t | 0 : spur stake stamp state steal:stole:stolen store stress strike:struck strip supply survey
 t | 0 : swap
-t | 0 : switch threat touch trace track transfer trim trust venture wage waste witness worry wrap
+t | 0 : switch touch trace track transfer trim trust venture wage waste witness worry wrap
 t | : bring:brought choose:chose:chosen catch:caught:caught spend:spent draw:drew:drawn
 t | : fight:fought
 t | : meet:met shake:shook:shaken teach:taught win:won win:won bind:bound hurt:hurt:hurt lay:laid

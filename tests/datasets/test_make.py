@@ -17,7 +17,7 @@ from sklearn_cvb.datasets import (
 from sklearn_cvb.datasets.pocket_grammar import pocket_grammar, pocket_slips
 from sklearn_cvb.datasets.pocket_morphology import attach
 
-N_WORDS = 19_937
+N_WORDS = 19_942
 
 
 @pytest.fixture(scope="module")
@@ -153,8 +153,9 @@ def test_pocket_slips_are_rare_and_in_the_dictionary(dictionary):
     pairs = Counter(zip(chain(*corpus.data), chain(*corpus.target), strict=True))
     slips = {(word, wrong.label) for (word, _), made in pocket_slips().items() for wrong in made}
     right = {(word, tag) for word, tag in pocket_slips()}
-    share = sum(pairs[pair] for pair in slips) / sum(pairs[pair] for pair in right)
-    assert share == pytest.approx(1 / 2000, rel=0.5)
+    expected = sum(pairs[pair] for pair in right) / 2000
+    assert sum(pairs[pair] for pair in slips) == pytest.approx(expected, abs=4 * expected**0.5)
+    assert expected > 10
     assert all(tag in dictionary[word] for word, tag in slips)
 
 
@@ -171,6 +172,7 @@ def test_pocket_lexicon_has_every_kind_of_word(dictionary):
         "women": "NNS",
         "overaudited": "VBD VBN",
         "12-year": "JJ",
+        "refusal": "NN",
         "reading": "NN VBG",
     }
     found = {word: " ".join(dictionary.get(word, ())) for word in expected}
@@ -288,8 +290,8 @@ def path_to_root(heads, word):
 
 def test_pocket_heads_of_a_known_sentence():
     corpus = make_pocket_english(300, with_trees=True, random_state=0)
-    position = corpus.data.index(["she", "'s", "misrelieved", "by", "forty-six", "towns", "."])
-    assert corpus.heads[position].tolist() == [2, 0, 2, 3, 6, 4, 2]
+    position = corpus.data.index(["that", "index", "was", "kept", "with", "coal", "."])
+    assert corpus.heads[position].tolist() == [2, 3, 0, 3, 4, 5, 3]
 
 
 def test_pocket_grammar_is_whole():
