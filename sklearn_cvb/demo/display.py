@@ -241,6 +241,8 @@ class RichDisplay:
         """Show a row of the table, complete or not."""
         self.rows[row.name] = row
         self.is_compiling = False
+        if is_complete:
+            self.progress.update(self.task, visible=False)
 
     def rendered(self) -> Any:
         """The table as it is now, and the progress bar."""
