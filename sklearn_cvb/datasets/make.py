@@ -113,7 +113,7 @@ def make_pocket_english(
     Penn Treebank. In the dependencies an auxiliary governs its verb, a preposition its noun phrase,
     a complementizer or relative pronoun its clause.
 
-    Sentences are 16.4 tokens long on average; a token has 1.8 tags in the dictionary, and 44 % of
+    Sentences are 16.8 tokens long on average; a token has 1.8 tags in the dictionary, and 44 % of
     the tokens have more than one. The first 1,000 sentences have 4,000 words, two thirds of which
     occur once; newspaper text of this length has as many.
 

@@ -14,14 +14,14 @@ TOP : 60 *S ./s
 TOP : 1 *S ./e
 TOP : 2 *SQ ./q
 TOP : 1 *SBARQ ./q
-TOP : 9 *S , CC S ./s
+TOP : 13 *S , CC S ./s
 TOP : 4 *S : S ./s
-TOP : 4 ADVP , *S ./s
+TOP : 7 ADVP , *S ./s
 TOP : 10 PP , *S ./s
 TOP : 4 *S , VP/VBG ./s
 TOP : 9 SBAR/when , *S ./s
 TOP : 8 S , NP/s *VP/said ./s
-TOP : 4 `` S , '' NP/s *VP/said ./s
+TOP : 8 `` S , '' NP/s *VP/said ./s
 VP/said : 2 *VBD/c
 VP/said : 1 *VBD/c NP/time
 S : 34 NP/s *VP/VBD
@@ -49,26 +49,26 @@ SBARQ : 1 WP/q *VP/VBZ
 SBARQ : 1 WDT/q NN *VP/VBD
 VP/@ : 5 *@/i
 VP/@ : 22 *@/i PP
-VP/@ : 5 *@/i ADVP
+VP/@ : 7 *@/i ADVP
 VP/@ : 2 *@/i PRT
 VP/@ : 28 *@/t NP/o
 VP/@ : 40 *@/t NP/o PP
 VP/@ : 5 *@/t NP/o NP/time
 VP/@ : 2 *@/i NP/time
-VP/@ : 6 *@/t NP/o ADVP
+VP/@ : 9 *@/t NP/o ADVP
 VP/@ : 2 *@/t PRT NP/o
 VP/@ : 1 *@/t NP/o PRT
 VP/@ : 3 *@/d NP/o NP/o
 VP/@ : 3 *@/d NP/o PP/to
 VP/@ : 12 *@/c SBAR/that
-VP/@ : 14 *@/v VP/to
+VP/@ : 18 *@/v VP/to
 VP/@ : 8 *@/be NP/o
 VP/@ : 8 *@/be ADJP
 VP/@ : 3 *@/be PP
 VP/@ : 16 *@/be VP/pass
 VP/@ : 3 *@/t NP/o SBAR/when
-VP/@ : 10 ADVP/often *VP/@
-VP/@ : 6 *VP/@ CC VP/@
+VP/@ : 18 ADVP/often *VP/@
+VP/@ : 9 *VP/@ CC VP/@
 VP/VBZ : 6 *VBZ/be VP/VBG
 VP/VBD : 4 *VBD/be VP/VBG
 VP/VBP : 6 *VBP/be VP/VBG
@@ -95,11 +95,13 @@ VP/pass : 1 *VBN/t PRT
 VP/z : 1 *VBZ/t
 VP/d : 1 *VBD/t
 VP/q : 1 *VBP/t
-NP/s NP/o NP/bs : 20 DT/s *NN
+NP/s NP/o NP/bs : 17 DT/s *NN
 NP/s NP/o NP/bs : 3 DT/x *NN
 NP/s NP/o NP/bs : 18 DT/s JJ *NN
 NP/s NP/o NP/bs : 2 DT/s JJ JJ *NN
-NP/s NP/o NP/bs : 10 DT/s NN *NN
+NP/s NP/o NP/bs : 2 DT/s JJ , JJ *NN
+NP/s NP/o NP/bs : 1 DT/s JJ CC JJ *NN
+NP/s NP/o NP/bs : 7 DT/s NN *NN
 NP/s NP/o NP/bs : 4 DT/s JJ NN *NN
 NP/s NP/o NP/bs : 6 DT/s NNP *NN
 NP/s NP/o NP/bs : 1 DT/the JJS *NN
@@ -108,18 +110,18 @@ NP/s NP/o NP/bs : 6 PRP$ *NN
 NP/s NP/o NP/bs : 2 PRP$ JJ *NN
 NP/s NP/o NP/bs : 4 NP/pos *NN
 NP/s NP/o NP/bs : 2 NP/pos JJ *NN
-NP/s NP/o NP/bs : 7 *NN/mass
+NP/s NP/o NP/bs : 9 *NN/mass
 NP/s NP/o NP/bs : 5 JJ *NN/mass
 NP/s NP/o NP/bs : 4 NN *NN/mass
-NP/s NP/o : 30 *NP/name
-NP/s : 6 *NP/name , NP/bs ,
-NP/s : 12 *PRP/s
-NP/p : 14 *PRP/p
-NP/o : 4 *PRP/o
+NP/s NP/o : 38 *NP/name
+NP/s : 9 *NP/name , NP/bs ,
+NP/s : 20 *PRP/s
+NP/p : 24 *PRP/p
+NP/o : 7 *PRP/o
 NP/s NP/o : 2 *DT/pron
 NP/s NP/o : 50 *NP/bs PP
 NP/s NP/o : 4 *NP/bs SBAR/rs
-NP/s : 4 *NP/bs , SBAR/rs ,
+NP/s : 6 *NP/bs , SBAR/rs ,
 NP/s NP/o : 5 *NP/bs VP/pass
 NP/s NP/o : 4 *NP/bs VP/VBG
 NP/p NP/o NP/bp : 9 DT/p *NNS
@@ -127,8 +129,9 @@ NP/p NP/o NP/bp : 12 *NNS
 NP/p NP/o NP/bp : 10 JJ *NNS
 NP/p NP/o NP/bp : 6 NN *NNS
 NP/p NP/o NP/bp : 3 JJ NN *NNS
+NP/p NP/o NP/bp : 5 NNS CC *NNS
 NP/p NP/o NP/bp : 2 NNP *NNS
-NP/p NP/o NP/bp : 7 CD/p *NNS
+NP/p NP/o NP/bp : 9 CD/p *NNS
 NP/p NP/o NP/bp : 2 DT/p CD/p *NNS
 NP/p NP/o NP/bp : 3 PRP$ *NNS
 NP/p NP/o NP/bp : 1 PDT DT/all *NNS
@@ -139,13 +142,14 @@ NP/p NP/o : 24 *NP/bp PP
 NP/p NP/o : 2 *NP/bp SBAR/rp
 NP/p NP/o : 4 *NP/bp VP/pass
 NP/p NP/o : 2 *NP/bp VP/VBG
-NP/p NP/o : 10 *NP/s CC NP/o
+NP/p NP/o : 14 *NP/s CC NP/o
+NP/p NP/o : 3 *NP/s , NP/o CC NP/o
 NP/o : 1 *JJR NNS
 NP/o : 1 *CD
 NP/o : 2 RB/about CD/amount *NN/percent
-NP/o : 8 $ CD/amount *CD/many
+NP/o : 10 $ CD/amount *CD/many
 NP/o : 2 $ *CD/amount
-NP/o : 8 CD/amount *NN/percent
+NP/o : 10 CD/amount *NN/percent
 NP/name : 8 NNP/title *NNP/last
 NP/name : 4 NNP/first *NNP/last
 NP/name : 2 NNP/first NNP/initial *NNP/last
@@ -351,4 +355,8 @@ for IN: CC RB
 it PRP: NN
 was VBD: VBZ
 at IN: RB
+with IN: RB RP
+from IN: RB
+but CC: IN RB
+or CC: JJ
 """

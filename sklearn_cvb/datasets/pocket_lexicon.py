@@ -95,14 +95,21 @@ def nouns() -> Nouns:
     ]
     singular = _unique([*_shuffled(plain), *_shuffled(made)])
     mass = {*abstract, *(stem for properties, stem in _entries(stems.NOUNS) if "m" in properties)}
-    pairs = stems.IRREGULAR_PLURALS.replace(";", "\n").strip().splitlines()
-    irregular = dict(pair.split() for pair in pairs)
-    plural = [irregular.get(n) or _plural(n) for n in singular if n not in mass]
+    plural = [_plural(noun) for noun in singular if noun not in mass]
     return Nouns(singular, [n for n in singular if n in mass], _unique(plural))
 
 
+@cache
+def _irregular_plurals() -> list[list[str]]:
+    pairs = stems.IRREGULAR_PLURALS.replace(";", "\n").strip().splitlines()
+    return [pair.split() for pair in pairs]
+
+
 def _plural(noun: str) -> str:
-    return noun[:-2] + "en" if noun.endswith("man") else attach(noun, "s")
+    for one, many in _irregular_plurals():
+        if noun.endswith(one):
+            return noun.removesuffix(one) + many
+    return attach(noun, "s")
 
 
 def adjectives() -> list[str]:

@@ -202,7 +202,8 @@ ly : environmental experimental fundamental governmental rural urban civil milit
 ly : nuclear cellular senior junior minor prior inner outer upper lower rival tiny huge giant
 ly : famous dangerous nervous religious cautious anxious obvious numerous jealous mysterious
 ly : complete concrete absolute remote definite favorite elaborate adequate moderate ultimate
-ly : aware alone alive asleep ill wrong sorry cheap expensive false rare raw ripe royal sacred
+ : aware alone alive asleep ill
+ly : wrong sorry cheap expensive false rare raw ripe royal sacred
 """
 ADJECTIVE_PREFIXES = "non pre post anti pro inter super"
 
