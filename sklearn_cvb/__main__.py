@@ -3,13 +3,15 @@
 ``python -m sklearn_cvb --help`` lists the options.
 """
 
+import _thread
 import argparse
 import io
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Words that the terminal's encoding lacks are shown as escapes.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return _run(parser, options, settings)
+        with _heeding_interrupts():
+            return _run(parser, options, settings)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -75,6 +78,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _discard_output()
         print(f"{parser.prog}: error: {error}", file=sys.stderr)
         return 1
+
+
+@contextmanager
+def _heeding_interrupts() -> Iterator[None]:
+    """Interrupt once more where Python has dropped a Ctrl-C.
+
+    It does so in functions that C calls, as LLVM does while a kernel is compiled.
+    """
+    before = sys.unraisablehook
+
+    def hook(unraisable: "sys.UnraisableHookArgs") -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            # Not here: this is still inside of what C has called.
+            threading.Timer(0.05, _thread.interrupt_main).start()
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _discard_output() -> None:

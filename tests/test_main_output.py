@@ -1,5 +1,6 @@
 """The main job's output: what terminals and pipes get, pictures, and what may go wrong there."""
 
+import ctypes
 import io
 import os
 import re
@@ -8,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -181,6 +183,24 @@ def test_ctrl_c_leaves_one_table(tmp_path):
     assert len(re.findall("^┏", shown, re.MULTILINE)) == 1, shown
     for text in ("│ EM ", "accuracy by sweep: ", "interrupted", "tagged by EM"):
         assert shown.count(text) == 1, shown
+
+
+def test_ctrl_c_is_heeded_where_c_calls_python(tmp_path, monkeypatch, capsys):
+    @ctypes.CFUNCTYPE(None)
+    def called_by_c():
+        raise KeyboardInterrupt
+
+    def compiles(name, text, settings):
+        called_by_c()
+        for _ in range(100):
+            time.sleep(0.05)
+        raise AssertionError("not interrupted")
+
+    monkeypatch.setattr("sklearn_cvb.__main__.warm_up", compiles)
+    hook = sys.unraisablehook
+    assert main([*TINY, "--output", str(tmp_path / "curve.png")]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+    assert sys.unraisablehook is hook
 
 
 @ON_POSIX
