@@ -337,7 +337,7 @@ def test_every_format_that_is_offered_can_be_saved(tmp_path, extension):
     ("name", "content", "message"),
     [
         ("text.txt", b"the dog\n", "'the' is not of the form word/TAG"),
-        ("text.txt", b"caf\xe9/NN\n", "text.txt.*utf-8"),
+        ("text.txt", b"caf\xe9/NN\n", "text.txt, line 1: .*UTF-8"),
         ("text.txt", b"", "text.txt"),
         ("text.conllu", b"1 a\n\n", "text.conllu"),
         ("text.conllu", b"hello there\n\n", "text.conllu"),
