@@ -16,8 +16,9 @@ import pytest
 from sklearn_cvb import compilation
 from sklearn_cvb.__main__ import main
 from sklearn_cvb.demo.display import TaggedWord, compare
-from sklearn_cvb.demo.experiment import Settings, measured_sweeps
+from sklearn_cvb.demo.experiment import Settings, measured_sweeps, run_restarts
 from sklearn_cvb.demo.published import published_accuracies
+from sklearn_cvb.demo.text import load_text
 
 TINY = ["--sentences", "30", "--restarts", "2", "--max-iter", "3", "--gibbs-sweeps", "5"]
 TITLES = {
@@ -233,6 +234,20 @@ def test_measured_sweeps_are_all_or_run_from_first_to_last():
     assert many[0] == 0
     assert many[-1] == 1499
     assert len(many) <= 60
+
+
+def test_the_curve_ends_in_the_accuracy_of_the_fit():
+    text = load_text(None, None, 40, 1, 0)
+    y = [[None if i % 3 == 0 else tag for i, tag in enumerate(tags)] for tags in text.y]
+    settings = Settings({}, {}, 1, 2, 4, 6, 1, 0)
+    for name in TITLES:
+        first, second = run_restarts(name, text._replace(y=y), settings, lambda: None)
+        sweeps, accuracies = first.curve
+        assert sweeps == list(range(1, settings.sweeps(name) + 1))
+        assert 0.5 < accuracies[0] <= 1
+        assert second.curve == ([], [])
+        if name != "gibbs":  # whose tags are those of its last sweeps together
+            assert accuracies[-1] == pytest.approx(first.accuracy, abs=1e-12)
 
 
 def test_gold_tags_are_kept_where_they_differ():
