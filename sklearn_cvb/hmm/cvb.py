@@ -247,9 +247,13 @@ class CVBHMM(BaseHMM):
                 "topology rules out a probability: use update='sequence'"
             )
 
+    def _problem(self, X: Any, y: Any) -> Problem:
+        problem = super()._problem(X, y)
+        self._check_blocks(problem)
+        return problem
+
     def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
         """First posteriors and their counts."""
-        self._check_blocks(problem)
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
 
@@ -270,14 +274,14 @@ class CVBHMM(BaseHMM):
                     "more than the prior; use update='token', or block_length=100 to leave out "
                     "100 tokens at a time",
                     UserWarning,
-                    stacklevel=2,
+                    stacklevel=6,
                 )
             elif self.batch_size > 1 and 2 * largest_share(problem, self.batch_size) > 1:
                 warnings.warn(
                     f"with batch_size={self.batch_size} a batch holds more than half of all tokens "
                     "and is inferred from little more than the prior; use a smaller batch_size",
                     UserWarning,
-                    stacklevel=2,
+                    stacklevel=6,
                 )
 
     def _resumable(self, problem: Problem) -> Fit | None:

@@ -187,9 +187,13 @@ class CVBPCFG(BasePCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def _problem(self, X: Any, y: Any) -> Problem:
+        problem = super()._problem(X, y)
+        _warn_of_giants(problem)
+        return problem
+
     def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
         """Expected counts of every sentence under the first weights."""
-        _warn_of_giants(problem)
         alpha = self._first_alpha(problem.layout)
         shares, log_z = first_shares(self._first_weights(problem, rng), problem)
         unexplained = np.flatnonzero(np.isneginf(log_z))
@@ -246,5 +250,5 @@ def _warn_of_giants(problem: Problem) -> None:
             f"sentence {longest} holds more than half of all tokens: its own counts are left out "
             "and it is inferred from little more than the prior; use VBPCFG, or cut it",
             UserWarning,
-            stacklevel=2,
+            stacklevel=6,
         )
