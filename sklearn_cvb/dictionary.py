@@ -30,6 +30,8 @@ _HARDLY = 0.01
 
 def tags_of(entry: Any) -> tuple:
     """The tags of one dictionary entry; a single tag may stand without a list."""
+    if isinstance(entry, list | tuple):
+        return tuple(entry)
     if isinstance(entry, str | bytes) or not hasattr(entry, "__iter__"):
         return (entry,)
     return tuple(entry if isinstance(entry, Mapping | Set) else as_list(entry) or ())
@@ -50,18 +52,17 @@ def check_dictionary(tag_dictionary: Mapping) -> None:
     ValueError
         If an entry is empty or None, a tag is missing, or weights are impossible.
     """
-    for word, entry in tag_dictionary.items():
-        _check_kind(word, entry)
-    empty = [word for word, entry in tag_dictionary.items() if entry is None or not tags_of(entry)]
+    tags = {word: _tags_checked(word, entry) for word, entry in tag_dictionary.items()}
+    empty = [word for word, entry in tag_dictionary.items() if entry is None or not tags[word]]
     if empty:
         raise ValueError(
             f"tag_dictionary lists no tag for {empty[:5]!r} ({len(empty)} words): leave a word "
             "out to allow any tag, or build the dictionary with tag_dictionary_from"
         )
-    missing = [
-        word for word, entry in tag_dictionary.items() if any(map(is_missing, tags_of(entry)))
-    ]
-    if missing:
+    # Many words have the same tags, which are looked at once.
+    lacking = {some for some in set(tags.values()) if any(map(is_missing, some))}
+    if lacking:
+        missing = [word for word, some in tags.items() if some in lacking]
         raise ValueError(
             f"tag_dictionary lists None or NaN as a tag of {missing[:5]!r} ({len(missing)} words), "
             "which stand for unknown tags: leave a word out to allow any tag"
@@ -78,14 +79,18 @@ def check_dictionary(tag_dictionary: Mapping) -> None:
         )
 
 
-def _check_kind(word: Hashable, entry: Any) -> None:
-    """Raise TypeError unless an entry is a tag, or an ordered collection, set or dict of tags."""
-    is_several = not isinstance(entry, str | bytes | Mapping | Set) and hasattr(entry, "__iter__")
-    if (is_several and as_list(entry) is None) or not all(map(is_hashable, tags_of(entry))):
+def _tags_checked(word: Hashable, entry: Any) -> tuple:
+    """The tags of an entry; TypeError unless it is a tag, or an ordered collection, set or dict."""
+    is_known = isinstance(entry, list | tuple | str | bytes | Mapping | Set)
+    can_be = is_known or not hasattr(entry, "__iter__") or as_list(entry) is not None
+    tags = tags_of(entry)
+    # A tuple has a hash if all of its items have one.
+    if not can_be or not is_hashable(tags):
         raise TypeError(
             f"tag_dictionary[{word!r}] is {shown(entry)}: an entry is a tag, a list of tags, or a "
             'dict that says how often each tag was seen, such as {"NOUN": 3, "VERB": 1}'
         )
+    return tags
 
 
 def check_unknown_tags(unknown_tags: Any) -> list:
