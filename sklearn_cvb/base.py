@@ -75,6 +75,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         check_sizes(self.get_params(deep=False))
         with self._unchanged_on_error(), announced_fit(self, self.verbose):
             problem = self._problem(X, y)
+            self._warn_of_data(problem)
             resumed = self._resumable(problem)
             rngs = self._generators(problem, resumed)
             context = root_context(self, len(rngs))
@@ -218,6 +219,9 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             return stop
 
         return report
+
+    def _warn_of_data(self, problem: Any) -> None:
+        """Warn of sequences that an algorithm can do little with."""
 
     def _why_one_restart(self, problem: Any) -> str:
         """Why all restarts would be the same; empty where they differ."""

@@ -247,11 +247,6 @@ class CVBHMM(BaseHMM):
                 "topology rules out a probability: use update='sequence'"
             )
 
-    def _problem(self, X: Any, y: Any) -> Problem:
-        problem = super()._problem(X, y)
-        self._check_blocks(problem)
-        return problem
-
     def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
         """First posteriors and their counts."""
         concentrations = self._first_concentrations()
@@ -262,7 +257,7 @@ class CVBHMM(BaseHMM):
 
         return first_state(problem, starting_point, prior, concentrations, self._left_out)
 
-    def _check_blocks(self, problem: Problem) -> None:
+    def _warn_of_data(self, problem: Problem) -> None:
         """Warn where leaving out a sequence leaves little to learn from."""
         lengths = np.diff(problem.corpus.starts)
         if self.update == "sequence" and self.block_length is None:
@@ -274,14 +269,14 @@ class CVBHMM(BaseHMM):
                     "more than the prior; use update='token', or block_length=100 to leave out "
                     "100 tokens at a time",
                     UserWarning,
-                    stacklevel=6,
+                    stacklevel=5,
                 )
             elif self.batch_size > 1 and 2 * largest_share(problem, self.batch_size) > 1:
                 warnings.warn(
                     f"with batch_size={self.batch_size} a batch holds more than half of all tokens "
                     "and is inferred from little more than the prior; use a smaller batch_size",
                     UserWarning,
-                    stacklevel=6,
+                    stacklevel=5,
                 )
 
     def _resumable(self, problem: Problem) -> Fit | None:

@@ -187,10 +187,17 @@ class CVBPCFG(BasePCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _problem(self, X: Any, y: Any) -> Problem:
-        problem = super()._problem(X, y)
-        _warn_of_giants(problem)
-        return problem
+    def _warn_of_data(self, problem: Problem) -> None:
+        """Warn where leaving out a sentence leaves little to learn from."""
+        lengths = np.diff(problem.corpus.starts)
+        longest = int(lengths.argmax())
+        if 2 * lengths[longest] > lengths.sum():
+            warnings.warn(
+                f"sentence {longest} holds more than half of all tokens: its own counts are left "
+                "out and it is inferred from little more than the prior; use VBPCFG, or cut it",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
         """Expected counts of every sentence under the first weights."""
@@ -239,16 +246,3 @@ class CVBPCFG(BasePCFG):
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"loo_score_": best.objective}
-
-
-def _warn_of_giants(problem: Problem) -> None:
-    """Warn where leaving out a sentence leaves little to learn from."""
-    lengths = np.diff(problem.corpus.starts)
-    longest = int(lengths.argmax())
-    if 2 * lengths[longest] > lengths.sum():
-        warnings.warn(
-            f"sentence {longest} holds more than half of all tokens: its own counts are left out "
-            "and it is inferred from little more than the prior; use VBPCFG, or cut it",
-            UserWarning,
-            stacklevel=6,
-        )
