@@ -3,15 +3,20 @@
 ``python -m sklearn_cvb --help`` lists the options.
 """
 
+import _thread
 import argparse
+import io
+import os
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
-from sklearn_cvb.compilation import announced
+from sklearn_cvb.compilation import announced, when_compiling
 from sklearn_cvb.demo.display import (
     PlainDisplay,
     RichDisplay,
@@ -30,6 +35,7 @@ from sklearn_cvb.demo.experiment import (
     warm_up,
 )
 from sklearn_cvb.demo.options import command_line, read_settings, read_text
+from sklearn_cvb.demo.picture import save_picture
 from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import Text, ambiguity, split_text
 
@@ -49,16 +55,58 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0, or 130 after Ctrl-C. Bad arguments exit with 2.
+        Exit code: 0, 130 after Ctrl-C, 141 if the reader of the output has gone, 1 if output or
+        picture cannot be written. Bad arguments exit with 2.
     """
     parser = command_line()
     options = parser.parse_args(arguments)
     settings = read_settings(parser, options)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Words that the terminal's encoding lacks are shown as escapes.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return _run(parser, options, settings)
+        with _heeding_interrupts():
+            return _run(parser, options, settings)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        _discard_output()
+        print("stopped: nobody reads the output any more", file=sys.stderr)
+        return 141
+    except OSError as error:
+        _discard_output()
+        print(f"{parser.prog}: error: {error}", file=sys.stderr)
+        return 1
+
+
+@contextmanager
+def _heeding_interrupts() -> Iterator[None]:
+    """Interrupt once more where Python has dropped a Ctrl-C.
+
+    It does so in functions that C calls, as LLVM does while a kernel is compiled.
+    """
+    before = sys.unraisablehook
+
+    def hook(unraisable: "sys.UnraisableHookArgs") -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            # Not here: this is still inside of what C has called.
+            threading.Timer(0.05, _thread.interrupt_main).start()
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def _discard_output() -> None:
+    """Keep Python from failing once more on what the standard output still holds."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _run(parser: argparse.ArgumentParser, options: argparse.Namespace, settings: Settings) -> int:
@@ -71,7 +119,11 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace, settings:
     notes: dict[str, None] = {}
     interrupted = False
     try:
-        with display, announced(display.say, _COMPILED_SECONDS):
+        with (
+            display,
+            announced(display.say, _COMPILED_SECONDS),
+            when_compiling(display.compiling),
+        ):
             for name in options.algorithms:
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always", UserWarning)
@@ -164,12 +216,16 @@ def _conclude(
             f"an unseen sentence, tagged by {ALGORITHMS[best.name].title}; "
             "brackets hold the gold tag where it differs:"
         )
-        display.tagged(compare(words, unseen.tagger.predict([words])[0], gold))
+        with warnings.catch_warnings():
+            # What there is to say of this sentence has been said of all those held out.
+            warnings.simplefilter("ignore", UserWarning)
+            tags = unseen.tagger.predict([words])[0]
+        display.tagged(compare(words, tags, gold))
     curves = {
         ALGORITHMS[row.name].title: row.restarts[0].curve for row in rows.values() if row.restarts
     }
     if curves and "matplotlib" not in missing_packages():
-        _save_picture(curves, output)
+        save_picture(curves, output)
         display.say(f"accuracy by sweep: {output}")
 
 
@@ -181,16 +237,6 @@ def _example(held_out: HeldOut) -> tuple[list, list]:
     """The first held-out sentence of middling length (else the first of all) and its tags."""
     pairs = list(zip(held_out.X, held_out.y, strict=True))
     return next((pair for pair in pairs if len(pair[0]) in _EXAMPLE_LENGTHS), pairs[0])
-
-
-def _save_picture(curves: dict, path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    from sklearn_cvb.plotting import plot_accuracy
-
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    plot_accuracy(curves, ax=figure.subplots())
-    figure.savefig(path, dpi=150, format="png")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What all models share: the template of a fit, reading X, and scores."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -12,22 +12,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.compilation import announced_fit
+from sklearn_cvb.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.containers import as_list, is_table, refuse_lengths, shown
 from sklearn_cvb.corpus import Sequences
 from sklearn_cvb.fitting import (
     Fit,
     Interrupted,
     Schedule,
     best_fit,
+    generator_at,
     run_restarts,
     spawn_generators,
     sweep_until,
 )
 from sklearn_cvb.validation import (
     CallbackSupportMixin,
+    check_choice,
+    check_sizes,
     check_table,
     fit_context,
     root_context,
     with_callbacks,
+    without_lengths,
 )
 
 
@@ -67,23 +73,25 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         -------
         self
         """
+        check_sizes(self.get_params(deep=False))
         with self._unchanged_on_error(), announced_fit(self, self.verbose):
             problem = self._problem(X, y)
+            self._warn_of_data(problem)
             resumed = self._resumable(problem)
-            n_restarts = self.n_init if resumed is None and self._starts_differ() else 1
-            context = root_context(self, n_restarts)
+            rngs = self._generators(problem, resumed)
+            context = root_context(self, len(rngs))
             if context is not None:
                 context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-            rngs = spawn_generators(check_random_state(self.random_state), n_restarts)
 
             def restart(index: int, rng: np.random.Generator, record: Callable[[Fit], bool]) -> Fit:
                 report = self._reporter(index, record, context, problem, X, y)
                 # No name here for the first state: its memory is free after the first sweep.
                 fit = sweep_until(
-                    self._start(problem, rng) if resumed is None else resumed,
+                    self._start(problem, rng) if resumed is None else resumed.state,
                     lambda state: self._sweep(state, problem, rng),
-                    self._schedule(problem),
+                    self._schedule(problem, 0 if resumed is None else resumed.state.n_sweeps),
                     report,
+                    rng,
                 )
                 return self._ranked(fit, problem)
 
@@ -99,15 +107,32 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             )
         return self
 
-    def _resumable(self, problem: Any) -> Any:
-        """The state to go on from, with `warm_start` and the same sequences."""
+    def _generators(self, problem: Any, resumed: Fit | None) -> list[np.random.Generator]:
+        """A random generator for each restart; a fit that goes on has a single one, its own."""
+        if resumed is not None:
+            assert resumed.randomness is not None, "sweeps leave it"
+            if self.verbose and self.n_init > 1:
+                print(f"n_init={self.n_init} is ignored: the fit before goes on")
+            return [generator_at(resumed.randomness)]
+        why = self._why_one_restart(problem) if self.n_init > 1 else ""
+        if why:
+            warnings.warn(
+                f"n_init={self.n_init} is ignored: {why}, so that only one restart is run",
+                UserWarning,
+                stacklevel=5,
+            )
+        return spawn_generators(check_random_state(self.random_state), 1 if why else self.n_init)
+
+    def _resumable(self, problem: Any) -> Fit | None:
+        """The fit to go on from, with `warm_start` and the same sequences."""
         resume = getattr(self, "_resume", None) if self.warm_start else None
         if resume is None:
             return None
         before, best = resume
         if not self._learns_from_the_same(before, problem):
             return None
-        return self._with_parameters_of_now(best.state, problem)
+        state = self._with_parameters_of_now(best.state, problem)
+        return None if state is None else best._replace(state=state)
 
     def _run(
         self, restart: Callable, rngs: list[np.random.Generator], problem: Any
@@ -147,9 +172,16 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         """
         return self.fit(X, y).labels_
 
-    def _schedule(self, problem: Any) -> Schedule:
+    def _schedule(self, problem: Any, n_before: int) -> Schedule:
+        """When to stop, after `n_before` sweeps of earlier fits."""
         scale = problem.corpus.n_observed if self._history_is_total else 1.0
-        return Schedule(self.max_iter, self.tol, self._patience, scale)
+        n_resting = max(0, WARM_UP_SWEEPS - n_before) if self._learns_concentrations else 0
+        return Schedule(self.max_iter, self.tol, self._patience, scale, n_resting)
+
+    @property
+    def _learns_concentrations(self) -> bool:
+        """Whether a concentration is "auto"."""
+        return any(isinstance(getattr(self, name, None), str) for name in ("alpha", "beta"))
 
     def _ranked(self, fit: Fit, problem: Any) -> Fit:
         """The fit with what restarts are ranked by."""
@@ -189,9 +221,16 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
 
         return report
 
-    def _starts_differ(self) -> bool:
-        """Whether restarts differ: not when `init` fixes where they begin."""
-        return True
+    def _warn_of_data(self, problem: Any) -> None:
+        """Warn of sequences that an algorithm can do little with."""
+
+    def _why_one_restart(self, problem: Any) -> str:
+        """Why all restarts would be the same; empty where they differ."""
+        return self._fixed_start()
+
+    def _fixed_start(self) -> str:
+        """What fixes where all restarts begin; empty where it is random."""
+        return ""
 
     def _objective(self, fit: Fit, problem: Any) -> float:
         """What restarts are ranked by."""
@@ -255,7 +294,10 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             if not types and self.handle_unknown == "error":
                 raise ValueError("X holds no observed token: give a vocabulary")
             return types
-        given = list(self.vocabulary)
+        unordered = isinstance(self.vocabulary, Set | Mapping)
+        given = list(self.vocabulary) if unordered else as_list(self.vocabulary)
+        if given is None:
+            raise TypeError(f"vocabulary is {shown(self.vocabulary)}: pass a list of symbols")
         types = reading.types_of(given, np.array([0, len(given)]))
         if any(map(reading.is_missing, given)):
             raise ValueError("vocabulary holds None or NaN, which stand for missing observations")
@@ -264,12 +306,27 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         return list(dict.fromkeys(given))
 
     def _sequences(self, X: Any, reset: bool) -> reading.Sequences:
-        if reading.is_table(X):
-            return reading.read_table(check_table(self, X, reset=reset))
-        if reset:
-            for name in ("n_features_in_", "feature_names_in_"):
-                self.__dict__.pop(name, None)
-        return reading.read_ragged(X)
+        if not is_table(X):
+            if reset:
+                for name in ("n_features_in_", "feature_names_in_"):
+                    self.__dict__.pop(name, None)
+            return reading.read_ragged(X)
+        table = check_table(self, X, reset=reset)
+        if reset and self.vocabulary is None and reading.are_measurements(table):
+            warnings.warn(
+                "nearly all numbers in X differ: each value is a symbol of its own here, so that "
+                "nothing will be recognised again; sort numbers into bins first, as "
+                "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does",
+                UserWarning,
+                stacklevel=7,
+            )
+        return reading.read_table(table)
+
+    def _sequences_to_fit(self, X: Any, y: Any) -> reading.Sequences:
+        """X as read for a fit; lengths in `y` are refused, also where `y` is ignored."""
+        sequences = self._sequences(X, reset=True)
+        refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
+        return sequences
 
     def _encoded(self, X: Any) -> reading.Corpus:
         check_is_fitted(self)
@@ -305,6 +362,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         """
         return self._log_likelihoods(X)[0]
 
+    @without_lengths
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood per observed token (nats) under posterior-mean parameters.
 
@@ -318,6 +376,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         float
         """
         log_z, n_observed = self._log_likelihoods(X)
+        refuse_lengths(y, len(log_z), n_observed)
         return float(log_z.sum() / n_observed)
 
     def perplexity(self, X: Any, per: str = "token") -> float:
@@ -334,8 +393,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         float
             Values under different vocabularies cannot be compared.
         """
-        if per not in ("token", "sequence"):
-            raise ValueError(f"per must be 'token' or 'sequence', got {per!r}")
+        check_choice("per", per, ("token", "sequence"))
         log_z, n_observed = self._log_likelihoods(X)
         return float(np.exp(-log_z.sum() / (n_observed if per == "token" else len(log_z))))
 

@@ -8,16 +8,14 @@ import math
 import numbers
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain, pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-_TOKENISE = (
-    "a sample must be a sequence of tokens, not a string: split it into words with str.split "
-    "or into characters with list"
-)
+from sklearn_cvb.containers import as_list, samples_of, shown, tokens_of
 
 
 class Corpus(NamedTuple):
@@ -61,19 +59,17 @@ class Sequences(NamedTuple):
 
 
 def is_missing(token: object) -> bool:
-    """Whether a token stands for a missing observation: None, NaN, pandas' NA or NaT."""
+    """Whether a token stands for a missing observation: None, any NaN, pandas' NA or NaT."""
     if token is None or (isinstance(token, float | np.floating) and math.isnan(token)):
         return True
+    if isinstance(token, Decimal):
+        return token.is_nan()
     return type(token).__name__ in ("NAType", "NaTType")
 
 
-def is_table(X: Any) -> bool:
-    """Whether X is a 2-D array or table rather than a collection of sequences."""
-    if isinstance(X, list | tuple):
-        return False
-    if hasattr(X, "ndim"):
-        return X.ndim != 1 or getattr(getattr(X, "dtype", None), "kind", "O") in "biufc"
-    return hasattr(X, "__array__") or hasattr(X, "__dataframe__")
+def _is_infinite(token: object) -> bool:
+    # Unlike math.isinf this takes integers beyond float64.
+    return isinstance(token, numbers.Number) and token in (math.inf, -math.inf)
 
 
 def read_table(table: np.ndarray) -> Sequences:
@@ -107,6 +103,20 @@ def read_table(table: np.ndarray) -> Sequences:
     return Sequences(table[inside].tolist(), starts, width)
 
 
+# So many numbers tell measurements from symbols, and so large a share of them differs.
+_MEASUREMENTS, _DIFFERENT = 20, 0.9
+
+
+def are_measurements(table: np.ndarray) -> bool:
+    """Whether a 2-D array holds floats that nearly all differ, and so no symbols."""
+    if table.dtype.kind != "f":
+        return False
+    values = table[~np.isnan(table)]
+    if len(values) < _MEASUREMENTS or (values == np.floor(values)).all():
+        return False
+    return len(np.unique(values)) > _DIFFERENT * len(values)
+
+
 def read_ragged(X: Any) -> Sequences:
     """Read a collection of sequences.
 
@@ -117,41 +127,24 @@ def read_ragged(X: Any) -> Sequences:
     ValueError
         If there is no sample, or a sample is empty.
     """
-    if isinstance(X, str | bytes):
-        raise TypeError(f"X is the string {X!r}: {_TOKENISE}, and pass a list of samples")
-    if not hasattr(X, "__iter__"):
-        raise TypeError(f"X is {X!r}: pass a list of sequences, such as lists of words")
-    X = list(X)
+    X = samples_of(X)
     if not X:
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
-    for kind in set(map(type, X)):
-        _check_kind(X, kind)
-    lengths = np.fromiter(map(len, X), np.int64, len(X))
-    _refuse_empty(lengths)
-    starts = np.concatenate([[0], np.cumsum(lengths)])
     # Arrays of several dtypes would be cast to a common one: 1 would become "1".
-    if all(isinstance(sequence, np.ndarray) and sequence.dtype == X[0].dtype for sequence in X):
-        return Sequences(np.concatenate(X).tolist(), starts, None)
-    plain = (sequence.tolist() if isinstance(sequence, np.ndarray) else sequence for sequence in X)
-    return Sequences(list(chain.from_iterable(plain)), starts, None)
+    if all(type(row) is np.ndarray and row.ndim == 1 and row.dtype == X[0].dtype for row in X):
+        return _joined(np.concatenate(X).tolist(), X)
+    X = [
+        sequence if type(sequence) in (list, tuple) else tokens_of(sequence, f"X[{i}]")
+        for i, sequence in enumerate(X)
+    ]
+    return _joined(list(chain.from_iterable(X)), X)
 
 
-def _check_kind(X: list, kind: type) -> None:
-    """Raise if samples of this type cannot be sequences of tokens."""
-    index = next(i for i, sequence in enumerate(X) if type(sequence) is kind)
-    if issubclass(kind, str | bytes):
-        raise TypeError(f"X[{index}] is the string {X[index]!r}: {_TOKENISE}")
-    if issubclass(kind, np.ndarray):
-        bad = next((i for i, s in enumerate(X) if isinstance(s, np.ndarray) and s.ndim != 1), None)
-        if bad is not None:
-            raise ValueError(f"X[{bad}] has {X[bad].ndim} dimensions: a sequence has one")
-    elif not (hasattr(kind, "__len__") and hasattr(kind, "__iter__")) or issubclass(
-        kind, set | frozenset | dict
-    ):
-        raise TypeError(
-            f"X[{index}] is {X[index]!r} of type {kind.__name__}: each sample must be a sequence "
-            "of tokens, such as a list"
-        )
+def _joined(tokens: list, sequences: list) -> Sequences:
+    """All tokens, with the offsets of the sequences that they were read from."""
+    lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+    _refuse_empty(lengths)
+    return Sequences(tokens, np.concatenate([[0], np.cumsum(lengths)]), None)
 
 
 def _refuse_empty(lengths: np.ndarray) -> None:
@@ -176,9 +169,9 @@ def types_of(tokens: list, starts: np.ndarray) -> list:
     try:
         types = {token for token in set(tokens) if not is_missing(token)}
     except TypeError:
-        raise _unhashable(tokens, starts) from None
+        raise unhashable(tokens, starts) from None
     for token in types:
-        if isinstance(token, numbers.Real) and math.isinf(token):
+        if _is_infinite(token):
             raise ValueError(f"infinity is not a symbol: got the token {token!r}")
     return sorted_types(types)
 
@@ -191,16 +184,24 @@ def sorted_types(types: Iterable) -> list:
         return sorted(types, key=lambda value: (type(value).__name__, repr(value)))
 
 
-def _unhashable(tokens: list, starts: np.ndarray) -> TypeError:
-    for position, token in enumerate(tokens):
-        try:
-            hash(token)
-        except TypeError:
+def unhashable(values: list, starts: np.ndarray, kind: str = "token") -> TypeError:
+    """The error that names the first of the flat values that has no hash."""
+    for position, value in enumerate(values):
+        if not is_hashable(value):
             return TypeError(
-                f"token {token!r} ({place(position, starts)}) is not hashable: the argument must "
-                "be a hashable value such as a string or a number"
+                f"{kind} {shown(value)} ({place(position, starts)}) is not hashable: the argument "
+                "must be a hashable value such as a string or a number"
             )
-    return TypeError("tokens must be hashable")
+    return TypeError(f"every {kind} must be hashable")
+
+
+def is_hashable(value: object) -> bool:
+    """Whether a value has a hash; a tuple that holds a list has none."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def place(position: int, starts: np.ndarray) -> str:
@@ -220,7 +221,7 @@ def refuse_missing(corpus: Corpus) -> None:
 
 
 def warn_of_giant(corpus: Corpus, remedy: str) -> None:
-    """Warn where leaving out one sentence leaves little to learn from."""
+    """Warn where leaving out one sentence leaves little to learn from; `_warn_of_data` calls it."""
     lengths = np.diff(corpus.starts)
     longest = int(lengths.argmax())
     if 2 * lengths[longest] > lengths.sum():
@@ -228,7 +229,7 @@ def warn_of_giant(corpus: Corpus, remedy: str) -> None:
             f"sentence {longest} holds more than half of all tokens: its own counts are left out "
             f"and it is inferred from little more than the prior; {remedy}, or cut it",
             UserWarning,
-            stacklevel=3,
+            stacklevel=6,
         )
 
 
@@ -244,10 +245,21 @@ def as_array(types: Sequence) -> np.ndarray:
     """A 1-D array of the given values; numbers keep their dtype, all else is object."""
     types = list(types)
     if types and all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in types):
-        return np.asarray(types)
+        numeric = _as_numbers(types)
+        if numeric is not None:
+            return numeric
     array = np.empty(len(types), dtype=object)
     array[:] = types
     return array
+
+
+def _as_numbers(values: list) -> np.ndarray | None:
+    """Numbers as an array of numbers, None where that would change one of them."""
+    try:
+        array = np.asarray(values)
+    except OverflowError:
+        return None
+    return array if array.dtype.kind in "iuf" and array.tolist() == values else None
 
 
 def encode(sequences: Sequences, index: Mapping) -> Corpus:
@@ -267,13 +279,13 @@ def encode(sequences: Sequences, index: Mapping) -> Corpus:
     try:
         codes = np.fromiter(map(index.get, tokens, repeat(-2)), np.int32, len(tokens))
     except TypeError:
-        raise _unhashable(tokens, starts) from None
+        raise unhashable(tokens, starts) from None
     unknown: dict[Hashable, int] = {}
     for position in np.flatnonzero(codes == -2).tolist():
         token = tokens[position]
         if is_missing(token):
             codes[position] = -1
-        elif isinstance(token, numbers.Real) and math.isinf(token):
+        elif _is_infinite(token):
             raise ValueError(
                 f"infinity is not a symbol: got the token {token!r} ({place(position, starts)})"
             )
@@ -330,6 +342,8 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
     ------
     ValueError
         If the lengths are not positive or do not sum to the number of tokens.
+    TypeError
+        If the lengths are no integers.
 
     Examples
     --------
@@ -337,15 +351,20 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
     >>> split_by_lengths([[0], [1], [1], [0], [2]], [2, 3])
     [array([0, 1]), array([1, 0, 2])]
     """
-    tokens = np.asarray(X)
+    try:
+        tokens = np.asarray(X)
+    except ValueError:
+        raise ValueError("X must have one column of symbols, got rows of several lengths") from None
     if tokens.ndim == 2 and tokens.shape[1] == 1:
         tokens = tokens[:, 0]
     if tokens.ndim != 1:
         raise ValueError(f"X must have one column of symbols, got shape {tokens.shape}")
-    lengths = np.asarray(lengths, dtype=np.int64)
-    if lengths.ndim != 1 or (lengths <= 0).any() or lengths.sum() != len(tokens):
+    cuts = as_list(lengths)
+    if cuts is None or not all(isinstance(length, numbers.Integral) for length in cuts):
+        raise TypeError(f"lengths must be a list of integers, got {shown(lengths)}")
+    if any(length <= 0 for length in cuts) or sum(cuts) != len(tokens):
         raise ValueError(
             f"lengths must be positive and sum to the number of tokens ({len(tokens)}), "
-            f"got {lengths.tolist()[:10]} with sum {lengths.sum()}"
+            f"got {shown(cuts[:10])} with sum {shown(sum(cuts))}"
         )
-    return np.split(tokens, np.cumsum(lengths)[:-1])
+    return np.split(tokens, np.cumsum(cuts)[:-1])

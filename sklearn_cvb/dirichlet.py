@@ -15,8 +15,9 @@ from sklearn_cvb.annotations import Numbers
 from sklearn_cvb.kernels.divergence import log_gamma_series
 from sklearn_cvb.kernels.jit import jit, jit_token
 
-# The concentration never leaves this range; at its ends digamma differences lose all digits.
-_SMALLEST, _LARGEST = 1e-10, 1e10
+# No concentration, learned or given, leaves this range: at its ends digamma differences lose all
+# digits, and of a count plus a prior the smaller one is soon lost.
+SMALLEST, LARGEST = 1e-10, 1e10
 
 # From so many cells on, those with equal counts share the work.
 _MANY = 1000
@@ -211,7 +212,7 @@ def fixed_point(concentration: float, rows: Sequence[tuple], shape: float, rate:
     for counts, present, totals, totals_present, width in rows:
         gain += concentration * np.sum(expected_gain(counts, present, concentration))
         loss += width * np.sum(expected_gain(totals, totals_present, width * concentration))
-    return float(np.clip(gain / loss, _SMALLEST, _LARGEST))
+    return float(np.clip(gain / loss, SMALLEST, LARGEST))
 
 
 def ascend(concentration: float, rows: Sequence[tuple], shape: float, rate: float) -> float:

@@ -25,12 +25,15 @@ class Fit(NamedTuple):
         Whether the change fell below the tolerance.
     objective : float or None
         What restarts are ranked by; None until the restart is over.
+    randomness : dict or None
+        State of the random generator after the last sweep: what comes next draws from there.
     """
 
     state: Any
     history: list[float]
     converged: bool
     objective: float | None = None
+    randomness: Any = None
 
 
 Record = Callable[[Fit], bool]
@@ -41,12 +44,14 @@ class Schedule(NamedTuple):
     """When to stop: after `max_iter` sweeps, or `patience` changes in a row below `tol`.
 
     A change is divided by `scale` first (the number of tokens, where the history holds totals).
+    None counts in the first `n_resting` sweeps, in which something still waits to be learned.
     """
 
     max_iter: int
     tol: float
     patience: int
     scale: float
+    n_resting: int = 0
 
 
 class Interrupted(Exception):
@@ -62,6 +67,7 @@ def sweep_until(
     sweep: Callable[[Any], tuple[Any, float]],
     schedule: Schedule,
     record: Record,
+    rng: np.random.Generator | None = None,
 ) -> Fit:
     """Sweep until the schedule says stop.
 
@@ -73,6 +79,8 @@ def sweep_until(
     schedule : Schedule
     record : callable
         ``record(fit) -> bool`` is called after every sweep; True ends the restart.
+    rng : numpy.random.Generator or None, default=None
+        What the sweeps draw from.
 
     Returns
     -------
@@ -84,10 +92,11 @@ def sweep_until(
     for _ in range(schedule.max_iter):
         state, value = sweep(state)
         history.append(value)
-        if len(history) > 1:
+        if len(history) > max(1, schedule.n_resting):
             change = abs(history[-1] - history[-2]) / schedule.scale
             calm = calm + 1 if change < schedule.tol else 0
-        fit = Fit(state, history, calm >= schedule.patience)
+        randomness = None if rng is None else rng.bit_generator.state
+        fit = Fit(state, history, calm >= schedule.patience, randomness=randomness)
         if record(fit) or fit.converged:
             break
     return fit
@@ -97,6 +106,13 @@ def spawn_generators(random_state: np.random.RandomState, n: int) -> list[np.ran
     """Child generators, one per restart: the same for any number of jobs."""
     seed = random_state.randint(np.iinfo(np.int32).max, size=4)
     return [np.random.Generator(np.random.PCG64(child)) for child in _children(seed, n)]
+
+
+def generator_at(randomness: Any) -> np.random.Generator:
+    """The generator that a fit left in this state."""
+    bits = np.random.PCG64(0)
+    bits.state = randomness
+    return np.random.Generator(bits)
 
 
 def _children(seed: np.ndarray, n: int) -> list[np.random.SeedSequence]:
@@ -197,6 +213,9 @@ def on_threads(work: Callable, pieces: list[tuple], n_jobs: int | None) -> list:
 
 
 def best_fit(fits: list[Fit]) -> Fit:
-    """The fit with the highest objective; the first among equals, and one without if none has."""
-    ranked = [fit for fit in fits if fit.objective is not None and not np.isnan(fit.objective)]
+    """The fit with the highest objective; the first among equals, and one without if none has.
+
+    NaN and infinity are no objectives: such a fit has lost its numbers.
+    """
+    ranked = [fit for fit in fits if fit.objective is not None and fit.objective < np.inf]
     return max(ranked, key=attrgetter("objective")) if ranked else fits[-1]

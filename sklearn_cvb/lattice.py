@@ -32,6 +32,8 @@ class Cells(NamedTuple):
         weighted dictionary gives; NaN for words without weights. None without any weights.
     topology : Topology or None
         Which states may follow which; None for all.
+    by_label : ndarray or None
+        The cells that a dictionary rules out but a label needs, ascending; None for none.
     """
 
     indptr: np.ndarray
@@ -40,6 +42,7 @@ class Cells(NamedTuple):
     n_words: int
     expected: np.ndarray | None = None
     topology: Topology | None = None
+    by_label: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -74,6 +77,27 @@ class Cells(NamedTuple):
         if self.is_full:
             return values.reshape(self.n_rows, self.n_states).sum(axis=0)
         return np.bincount(self.state, weights=values, minlength=self.n_states)
+
+    def keys(self) -> np.ndarray:
+        """One number for each cell, ascending: its row times `n_states` plus its state."""
+        rows = np.repeat(np.arange(self.n_rows), np.diff(self.indptr))
+        return rows * self.n_states + self.state
+
+    def with_labels(self, words: np.ndarray, states: np.ndarray) -> "Cells":
+        """These cells and those that labels need: pairs of a word and a state, in any order."""
+        keys = self.keys()
+        added = np.setdiff1d(words.astype(np.int64) * self.n_states + states, keys)
+        if not len(added):
+            return self
+        places = np.searchsorted(keys, added)
+        in_row = np.bincount(added // self.n_states, minlength=self.n_rows)
+        expected = self.expected
+        return self._replace(
+            indptr=self.indptr + np.append(0, np.cumsum(in_row)),
+            state=np.insert(self.state, places, added % self.n_states),
+            expected=None if expected is None else np.insert(expected, places, np.nan),
+            by_label=places + np.arange(len(added)),
+        )
 
 
 class Runs(NamedTuple):
@@ -208,7 +232,8 @@ def lattice_for(
     Returns
     -------
     Lattice
-        With slots for the words in use only; missing observations take any state.
+        With slots for the words in use only, and none for cells that only labels need; missing
+        observations take any state.
     """
     used = _codes_in_use(corpus.tokens)
     every = np.arange(cells.n_states, dtype=np.int32)
@@ -219,6 +244,10 @@ def lattice_for(
         positions.append(np.full(cells.n_states, -1, np.int32))
     known = used[n_missing:][used[n_missing:] < cells.n_words]
     slots, counts = _ranges(cells.indptr[known], cells.indptr[known + 1])
+    if cells.by_label is not None:
+        legal = ~np.isin(slots, cells.by_label)
+        words = np.repeat(np.arange(len(known)), counts)
+        slots, counts = slots[legal], np.bincount(words[legal], minlength=len(known))
     states.append(cells.state[slots])
     positions.append(slots.astype(np.int32))
     lengths: list[ArrayLike] = [np.full(n_missing, cells.n_states), counts]
@@ -280,6 +309,56 @@ def restrict(lattice: Lattice, labels: np.ndarray) -> tuple[Lattice, np.ndarray]
     count[labels >= 0] = 0
     first[tokens[found]], count[tokens[found]] = slots[found], 1
     return lattice._replace(first=first, count=count), np.flatnonzero(count == 0)
+
+
+def overrule(
+    lattice: Lattice, tokens: np.ndarray, corpus: Corpus, labels: np.ndarray, cells: Cells
+) -> Lattice:
+    """Give some tokens the state of their label, which their word may not take elsewhere.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    tokens : ndarray
+        The tokens that `restrict` reports as forbidden.
+    corpus : Corpus
+    labels : ndarray of shape (n_tokens,), int32
+    cells : Cells
+        With those that the labels need (`Cells.with_labels`).
+    """
+    states = labels[tokens]
+    # All words outside the vocabulary share the row after it.
+    rows = np.minimum(corpus.tokens[tokens], cells.n_words).astype(np.int64)
+    own = np.searchsorted(cells.keys(), rows * cells.n_states + states)
+    first, count = lattice.first.copy(), lattice.count.copy()
+    first[tokens], count[tokens] = len(lattice.state) + np.arange(len(tokens)), 1
+    return Lattice(
+        first,
+        count,
+        np.append(lattice.state, states.astype(lattice.state.dtype)),
+        np.append(lattice.cell, own.astype(lattice.cell.dtype)),
+    )
+
+
+def tokens_of_lattice(lattice: Lattice, tokens: np.ndarray) -> Lattice:
+    """The lattice of some tokens, with the slots that these use and no others.
+
+    Forms for words that may take every state count on slots of such words alone.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    tokens : ndarray of shape (n_tokens,), bool
+    """
+    first, count = lattice.first[tokens], lattice.count[tokens]
+    n_slots = len(lattice.state)
+    borders = np.bincount(first, minlength=n_slots + 1)
+    borders -= np.bincount(first + count, minlength=n_slots + 1)
+    used = np.cumsum(borders)[:-1] > 0
+    place = np.cumsum(used) - 1
+    return Lattice(
+        place[first].astype(lattice.first.dtype), count, lattice.state[used], lattice.cell[used]
+    )
 
 
 def n_entries(lattice: Lattice) -> int:

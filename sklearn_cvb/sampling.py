@@ -16,6 +16,8 @@ else:
 
 # A row whose Gamma draws sum to less has lost digits, and is drawn anew in log space.
 _SMALLEST_TOTAL = 1e-250
+# Counts over a lower temperature may leave the range of float64.
+_LOWEST_TEMPERATURE = 1e-100
 
 
 class Averages(NamedTuple):
@@ -77,38 +79,47 @@ class SamplerMixin(_Model):
             raise InvalidParameterError(
                 f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
             )
+        if self.temperatures is not None and min(self.temperatures) < _LOWEST_TEMPERATURE:
+            raise InvalidParameterError(
+                f"temperatures must be at least {_LOWEST_TEMPERATURE:g}, got {self.temperatures!r}"
+            )
 
-    def _schedule(self, problem: Any) -> Schedule:
-        return super()._schedule(problem)._replace(tol=0.0)
+    def _schedule(self, problem: Any, n_before: int) -> Schedule:
+        return super()._schedule(problem, n_before)._replace(tol=0.0)
 
-    def _temperature(self, n_sweeps: int) -> float:
-        """Temperature of a sweep after `n_sweeps`: linear over `max_iter`, then the last one."""
+    # `n_planned` is `max_iter` of the fit that began the chain: a fit that goes on with it changes
+    # neither temperatures nor burn-in.
+
+    def _temperature(self, n_sweeps: int, n_planned: int) -> float:
+        """Temperature of a sweep after `n_sweeps`: linear over `n_planned`, then the last one."""
         if self.temperatures is None:
             return 1.0
         first, last = self.temperatures
-        share = min(1.0, n_sweeps / max(1, self.max_iter - 1))
-        return first + share * (last - first)
+        share = min(1.0, n_sweeps / max(1, n_planned - 1))
+        # Where the last one has no digit beside the first one the sum can be 0.
+        return max(first + share * (last - first), min(first, last))
 
-    def _n_burn_in(self) -> int:
+    def _n_burn_in(self, n_planned: int) -> int:
         """Sweeps before samples are kept."""
-        if self.n_burn_in is not None:
-            return min(self.n_burn_in, self.max_iter - 1)
-        return self.max_iter // 2 if self.temperatures is None else self._late
+        if self.n_burn_in is None:
+            return n_planned // 2 if self.temperatures is None else late(n_planned)
+        # Where no other fit is to come the last sample is kept in any case.
+        return self.n_burn_in if self.warm_start else min(self.n_burn_in, n_planned - 1)
 
-    @property
-    def _late(self) -> int:
-        """Sweeps before the last tenth."""
-        return self.max_iter * 9 // 10
-
-    def _is_kept(self, n_sweeps: int) -> bool:
+    def _is_kept(self, n_sweeps: int, n_planned: int) -> bool:
         """Whether the sample of the sweep after `n_sweeps` is kept."""
-        done = n_sweeps - self._n_burn_in()
+        done = n_sweeps - self._n_burn_in(n_planned)
         return done >= 0 and done % self.thin == 0
 
     def _objective(self, fit: Fit, problem: Any) -> float:
         """Mean log joint probability over the last tenth of the sweeps."""
         tail = max(1, len(fit.history) // 10)
         return float(np.mean(fit.history[-tail:]))
+
+
+def late(n_planned: int) -> int:
+    """Sweeps before the last tenth."""
+    return n_planned * 9 // 10
 
 
 def draw_rows(

@@ -60,13 +60,17 @@ def topology_of(value: str | ArrayLike, n_states: int) -> Topology | None:
             allowed = np.triu(allowed)
             every[1:] = False
     else:
-        allowed = _checked(np.asarray(value), n_states)
+        allowed = _checked(value, n_states)
     if allowed.all() and every.all():
         return None
     return Topology(every, allowed, False)
 
 
-def _checked(table: np.ndarray, n_states: int) -> np.ndarray:
+def _checked(value: ArrayLike, n_states: int) -> np.ndarray:
+    try:
+        table = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        table = np.empty(0, dtype=object)
     if table.dtype != bool or table.shape != (n_states, n_states):
         raise ValueError(
             f"topology must be one of {', '.join(NAMES)}, or a boolean table of shape "

@@ -37,7 +37,17 @@ def _measurement(ratios, **changes):
 
 def test_quick_run_writes_every_row_and_a_picture(tmp_path):
     rows = ",".join(ROWS_WITHOUT_PEERS)
-    done = _run("--quick", "--rows", rows, "--pictures", "vocabulary", "--output", str(tmp_path))
+    done = _run(
+        "--quick",
+        "--pairs",
+        "2",
+        "--rows",
+        rows,
+        "--pictures",
+        "vocabulary",
+        "--output",
+        str(tmp_path),
+    )
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert [row["name"] for row in results["rows"]] == ROWS_WITHOUT_PEERS

@@ -1,5 +1,6 @@
 """The documentation: what its pages name exists."""
 
+import doctest
 import re
 from importlib import import_module
 from importlib.util import find_spec
@@ -59,3 +60,15 @@ def test_files_and_commands_of_the_guide_for_contributors_exist():
         assert any(place.exists() for place in places), name
     for module in re.findall(r"python -m ((?:sklearn_cvb|benchmarks)[\w.]*)", text):
         assert find_spec(module) is not None, module
+
+
+WITH_EXAMPLES = [page for page in PAGES if ">>>" in page.read_text(encoding="utf-8")]
+
+
+@pytest.mark.filterwarnings("ignore:sentence 0 holds more than half of all tokens")
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: str(page.relative_to(FOLDER)))
+def test_examples_of_a_page_run(page):
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    result = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    assert result.attempted > 10
+    assert result.failed == 0

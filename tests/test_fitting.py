@@ -185,6 +185,7 @@ def test_the_best_fit_is_the_first_of_the_highest():
     assert best_fit(fits(1.0, 3.0, 3.0, 2.0)).state == 1
     assert best_fit(fits(np.nan, -5.0, None)).state == 1
     assert best_fit(fits(-np.inf, np.nan)).state == 0
+    assert best_fit(fits(np.inf, -5.0, np.nan, -4.0)).state == 3
     assert best_fit(fits(np.nan, None)).state == 1
 
 

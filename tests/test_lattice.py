@@ -73,6 +73,35 @@ def test_labels_restrict_and_forbidden_ones_are_reported():
     assert forbidden.tolist() == [0, 1]
 
 
+def test_labels_that_overrule_the_dictionary_get_cells_of_their_own():
+    cells = allowed.cells_for(as_rows([[1], [0, 2]]), 3, 2, with_unknown=True)
+    # Words 1, 0, 1 with states 1, 2, 0: the last of these is there.
+    more = cells.with_labels(np.array([1, 0, 1]), np.array([1, 2, 0]))
+    assert more.indptr.tolist() == [0, 2, 5, 8]
+    assert more.state.tolist() == [1, 2, 0, 1, 2, 0, 1, 2]
+    assert more.by_label.tolist() == [1, 3]
+    assert cells.with_labels(np.array([1]), np.array([0])) is cells
+    expecting = allowed.expect(cells, [np.ones(1), np.array([0.25, 0.75])], np.array([1, 0]))
+    expected = expecting.with_labels(np.array([1, 0]), np.array([1, 2])).expected
+    assert expected[[0, 2, 4]].tolist() == [1, 0.25, 0.75]
+    assert np.isnan(expected[[1, 3, 5, 6, 7]]).all()
+    corpus = corpus_of([1, 0, 2, 1], [0, 4], ["x"])
+    lattice = allowed.lattice_for(corpus, more, as_rows([[2]]))
+    assert [slots_of(lattice, t) for t in range(4)] == [
+        [(0, 2), (2, 4)],
+        [(1, 0)],
+        [(2, 7)],
+        [(0, 2), (2, 4)],
+    ]
+    labels = np.array([-1, 2, 0, 1], np.int32)
+    narrow, forbidden = allowed.restrict(lattice, labels)
+    assert forbidden.tolist() == [1, 2, 3]
+    told = allowed.overrule(narrow, forbidden, corpus, labels, more)
+    slots = [slots_of(told, t) for t in range(4)]
+    assert slots == [[(0, 2), (2, 4)], [(2, 1)], [(0, 5)], [(1, 3)]]
+    assert [a.dtype for a in told] == [a.dtype for a in lattice]
+
+
 def test_entries_spread_over_all_states():
     cells = allowed.cells_for(as_rows([[1], [0, 2]]), 3, 2, with_unknown=False)
     lattice = allowed.lattice_for(corpus_of([1, 0], [0, 2]), cells)

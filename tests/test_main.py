@@ -1,5 +1,6 @@
 """The main job: rows, picture, plain lines in a pipe, a live table on a terminal, exit codes."""
 
+import gzip
 import os
 import re
 import signal
@@ -15,8 +16,9 @@ import pytest
 from sklearn_cvb import compilation
 from sklearn_cvb.__main__ import main
 from sklearn_cvb.demo.display import TaggedWord, compare
-from sklearn_cvb.demo.experiment import Settings, measured_sweeps
+from sklearn_cvb.demo.experiment import Settings, measured_sweeps, run_restarts
 from sklearn_cvb.demo.published import published_accuracies
+from sklearn_cvb.demo.text import load_text
 
 TINY = ["--sentences", "30", "--restarts", "2", "--max-iter", "3", "--gibbs-sweeps", "5"]
 TITLES = {
@@ -119,10 +121,12 @@ def test_word_tag_file(tagged_file, tmp_path, capsys):
     assert re.search(r"^\S+/(DT|PRP|NN|VB)", output, re.MULTILINE)
 
 
-def test_conllu_file(tmp_path, capsys):
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_conllu_file(tmp_path, capsys, ending):
     sentence = "1\twe\twe\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tran\trun\tVERB\t_\t_\t0\troot\t_\t_\n\n"
-    path = tmp_path / "text.conllu"
-    path.write_text(sentence * 12, encoding="utf-8")
+    path = tmp_path / f"text.conllu{ending}"
+    text = (sentence * 12).encode()
+    path.write_bytes(gzip.compress(text) if ending else text)
     arguments = ["--corpus", str(path), "--algorithms", "em", "--output", str(tmp_path / "x.png")]
     assert main(arguments) == 0
     output = capsys.readouterr().out
@@ -230,6 +234,20 @@ def test_measured_sweeps_are_all_or_run_from_first_to_last():
     assert many[0] == 0
     assert many[-1] == 1499
     assert len(many) <= 60
+
+
+def test_the_curve_ends_in_the_accuracy_of_the_fit():
+    text = load_text(None, None, 40, 1, 0)
+    y = [[None if i % 3 == 0 else tag for i, tag in enumerate(tags)] for tags in text.y]
+    settings = Settings({}, {}, 1, 2, 4, 6, 1, 0)
+    for name in TITLES:
+        first, second = run_restarts(name, text._replace(y=y), settings, lambda: None)
+        sweeps, accuracies = first.curve
+        assert sweeps == list(range(1, settings.sweeps(name) + 1))
+        assert 0.5 < accuracies[0] <= 1
+        assert second.curve == ([], [])
+        if name != "gibbs":  # whose tags are those of its last sweeps together
+            assert accuracies[-1] == pytest.approx(first.accuracy, abs=1e-12)
 
 
 def test_gold_tags_are_kept_where_they_differ():

@@ -116,3 +116,11 @@ def test_what_is_listed_as_different_is(name):
     for left_out in range(len(keys)):
         fewer = keys[:left_out] + keys[left_out + 1 :]
         assert any(len(found) > 1 for found in texts(name, fewer).values())
+
+
+@pytest.mark.parametrize("name", ["classes_", "coverage_"])
+def test_an_attribute_of_taggers_has_one_text(name):
+    taggers = [kind for kind in CLASSES if kind.__name__.endswith("Tagger")]
+    entry = re.compile(rf"^{name} : .*\n(?: .*\n)+", re.M)
+    found = {entry.search(inspect.getdoc(kind))[0] for kind in taggers}
+    assert (len(taggers), len(found)) == (4, 1)

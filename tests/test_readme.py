@@ -1,10 +1,13 @@
 """The README's commands and its example: as written, they work."""
 
+import json
 import re
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+from benchmarks import readme
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -38,3 +41,71 @@ def test_options_of_the_main_job_exist():
     for usage in usages:
         with pytest.raises(SystemExit, match=r"^0$"):
             main([*usage.split(), "--help"])
+
+
+def _stored():
+    return json.loads(readme.FIGURES.read_text(encoding="utf-8"))
+
+
+def test_figures_are_those_that_the_commands_printed():
+    text = README.read_text(encoding="utf-8")
+    assert readme.replaced(text, _stored()) == text
+    for command in readme.COMMANDS.values():
+        assert f"`{' '.join(['python -m sklearn_cvb', *command])}`" in text
+    assert [len(part["rows"]) for part in _stored().values()] == [5, 5]
+
+
+def test_other_figures_change_the_block_and_nothing_else():
+    text = README.read_text(encoding="utf-8")
+    found = _stored()
+    found["pocket English"]["rows"]["Gibbs"]["accuracy"] = "12.3 (0.45)"
+    changed = readme.replaced(text, found)
+    assert "| 12.3 (0.45) |" in changed
+    assert len(set(changed.splitlines()) - set(text.splitlines())) == 1
+
+
+def test_the_command_still_prints_a_part_of_the_figures(capsys, tmp_path):
+    from sklearn_cvb.__main__ import main
+
+    stored = _stored()["pocket English"]
+    main(["--algorithms", "em,cvb-sequence", "--output", str(tmp_path / "curve.png")])
+    found = readme.figures(capsys.readouterr().out)
+    assert found["text"] == stored["text"]
+    for title in ("EM", "CVB sequence"):
+        accuracy, before = (
+            float(part["rows"][title]["accuracy"].split()[0]) for part in (found, stored)
+        )
+        # Sums in another order may lead a few words elsewhere on other machines.
+        assert accuracy == pytest.approx(before, abs=0.2)
+
+
+def test_figures_are_read_beside_those_of_the_paper():
+    lines = [
+        "wsj: 1,000 sentences,",
+        "23 tokens",
+        "algorithm      accuracy % seconds     paper % known % unknown % perplexity",
+        "EM            89.0 (0.23)    0.14  81.0 (1.2)    95.9      43.4        inf",
+        "Gibbs         93.0 (0.45)    2.10  85.3 (0.5)    95.4      45.0    1,234.5",
+        "EM tags this sentence",
+    ]
+    found = readme.figures("\n".join(lines))
+    assert found["text"] == "wsj: 1,000 sentences, 23 tokens"
+    assert list(found["rows"]) == ["EM", "Gibbs"]
+    assert list(found["rows"]["EM"].values()) == ["89.0 (0.23)", "0.14", "95.9", "43.4", "inf"]
+    assert found["rows"]["Gibbs"]["perplexity"] == "1,234.5"
+
+
+def test_figures_of_slips_are_those_of_the_documentation():
+    text = README.read_text(encoding="utf-8")
+    table = (README.parent / "doc" / "published" / "noise_table.rst").read_text(encoding="utf-8")
+    brown = table.index("list-table:: Brown")
+    row = next(
+        row
+        for row in re.findall(r"^   \* - 0\n(?:     -.*\n)+", table[brown:], re.M)
+        if "- CVB sequence" in row
+    )
+    cells = [float(cell) for cell in re.findall(r"^     - ([\d.]+) \(", row, re.M)]
+    plain, weights, pruned, labelled = (round(cells[i]) for i in (1, 2, 4, 7))
+    said = re.search(r"the Brown corpus CVB tags .*? when the dictionary", text)[0]
+    percentages = [int(number) for number in re.findall(r"(\d+) % (?!of a word)", said)]
+    assert percentages == [plain, pruned, labelled, weights]

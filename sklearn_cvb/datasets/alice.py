@@ -68,11 +68,11 @@ def fetch_alice(*, data_home: Folder | None = None, download_if_missing: bool = 
     if path.is_file():
         content = path.read_bytes()
     elif download_if_missing:
-        content = _download(path.parent)
+        content = _download(path)
     else:
         raise OSError(
-            f"alice.txt not found in {path.parent}; pass data_home, set "
-            f"{corpora.ENVIRONMENT_VARIABLE}, or allow the download with download_if_missing=True"
+            f"alice.txt not found in {path.parent}: {corpora.WHERE}; or allow the download with "
+            "download_if_missing=True"
         )
     found = hashlib.sha256(content).hexdigest()
     if found != SHA256:
@@ -116,12 +116,9 @@ def character_sentences(text: str) -> list[list[str]]:
     return sentences
 
 
-def _download(folder: Path) -> bytes:
-    """The book, out of NLTK's archive."""
-    from sklearn.datasets import fetch_file
-
-    folder.mkdir(parents=True, exist_ok=True)
+def _download(path: Path) -> bytes:
+    """The book that belongs at this path, out of NLTK's archive."""
     with tempfile.TemporaryDirectory() as place:
-        archive = fetch_file(f"{corpora.PUBLISHER}/gutenberg.zip", folder=place)
-        with ZipFile(Path(archive)) as books:
+        archive = corpora.download("gutenberg.zip", Path(place), path)
+        with ZipFile(archive) as books:
             return books.read(_ARCHIVED)

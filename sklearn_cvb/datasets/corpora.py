@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 from zipfile import ZipFile
 
 from sklearn.utils import Bunch
@@ -13,6 +14,10 @@ from sklearn.utils import Bunch
 from sklearn_cvb.annotations import Folder
 
 ENVIRONMENT_VARIABLE = "SKLEARN_CVB_DATA"
+WHERE = (
+    f"name the folder that has it by data_home, by the environment variable "
+    f"{ENVIRONMENT_VARIABLE}, or by --data-home of python -m sklearn_cvb"
+)
 PUBLISHER = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/corpora"
 SHA256 = {
     "brown": "9b275f9b3b95d7bd66ccfb7cd259f445a13bbe5d1f4107aba09fd3e8364bafa6",
@@ -88,10 +93,11 @@ def find_corpus(
             return _checked(path, SHA256[name])
     if not download_if_missing:
         raise OSError(
-            f"{name}.zip not found in {folder / 'nltk'} or {folder}; pass data_home, set "
-            f"{ENVIRONMENT_VARIABLE}, or allow the download with download_if_missing=True"
+            f"{name}.zip not found in {folder / 'nltk'} or {folder}: {WHERE}; or allow the "
+            "download with download_if_missing=True"
         )
-    return _download(name, folder / "nltk")
+    wanted = folder / "nltk" / f"{name}.zip"
+    return download(wanted.name, wanted.parent, wanted, SHA256[name])
 
 
 @contextmanager
@@ -176,13 +182,37 @@ def _checked(path: Path, expected: str) -> Path:
     return path
 
 
-def _download(name: str, folder: Path) -> Path:
+def download(archive: str, into: Path, wanted: Path, sha256: str | None = None) -> Path:
+    """Download an archive from the publisher.
+
+    Parameters
+    ----------
+    archive : str
+        Its name, with ``.zip``.
+    into : pathlib.Path
+        A folder, made where it is missing.
+    wanted : pathlib.Path
+        The file that need not be downloaded next time: who has no network is told to put it there.
+    sha256 : str, default=None
+        The checksum; None for any.
+
+    Returns
+    -------
+    path : pathlib.Path
+
+    Raises
+    ------
+    OSError
+        If it cannot be downloaded, or is another one.
+    """
     from sklearn.datasets import fetch_file
 
-    folder.mkdir(parents=True, exist_ok=True)
-    return fetch_file(
-        f"{PUBLISHER}/{name}.zip",
-        folder=folder,
-        local_filename=f"{name}.zip",
-        sha256=SHA256[name],
-    )
+    url = f"{PUBLISHER}/{archive}"
+    try:
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        return Path(fetch_file(url, folder=into, local_filename=archive, sha256=sha256))
+    except (URLError, TimeoutError, ConnectionError, PermissionError) as error:
+        raise OSError(
+            f"cannot download {url} ({error}): put {wanted.name} into {wanted.parent} by hand, or "
+            f"{WHERE}"
+        ) from error

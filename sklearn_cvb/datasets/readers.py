@@ -1,7 +1,13 @@
 """Tagged text from a user's own files: CoNLL-U, and one sentence of word/TAG per line."""
 
+import bz2
+import gzip
+import lzma
 import re
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from sklearn.utils import Bunch
@@ -10,6 +16,9 @@ from sklearn_cvb.annotations import Folder
 
 # Words of some languages hold no-break spaces, at which str.split would cut.
 _TOKEN = re.compile(r"[^ \t\r\n]+")
+# What a line holds that is no text: zeros, and bytes that are not UTF-8 ("surrogateescape").
+_NO_TEXT = re.compile("[\0\udc80-\udcff]")
+_OPEN: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
@@ -21,7 +30,7 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
     Parameters
     ----------
     path : str or path-like
-        A CoNLL-U file in UTF-8.
+        A CoNLL-U file in UTF-8, compressed if its name ends in .gz, .bz2 or .xz.
     column : str, default="upos"
         Column that becomes the tag: "upos", "xpos", "lemma", "deprel" and so on.
 
@@ -36,7 +45,8 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
     ImportError
         If ``conllu`` is not installed.
     ValueError
-        If a word has no such column; the message names the sentence and the columns there are.
+        If a line is no row of CoNLL-U, or lacks the column; the message names the file and the
+        line. If the file is no text in UTF-8, or not compressed as its name says.
 
     Examples
     --------
@@ -51,17 +61,32 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
     ([['we', 'ran']], [['PRON', 'VERB']])
     """
     try:
-        from conllu import parse_incr
+        from conllu import parser
     except ImportError as error:
         raise ImportError(
             'read_conllu needs the package conllu: pip install "sklearn_cvb[corpora]"'
         ) from error
     corpus = Bunch(data=[], target=[])
-    with open(path, encoding="utf-8-sig") as stream:
-        for number, sentence in enumerate(parse_incr(stream)):
-            words = [token for token in sentence if isinstance(token["id"], int)]
-            corpus.data.append([token["form"] for token in words])
-            corpus.target.append([_column(token, column, path, number) for token in words])
+    words: list[str] = []
+    tags: list[Any] = []
+    # An empty line ends a sentence, and so does the end of the file.
+    for number, line in chain(text_lines(path), [(0, "")]):
+        row = line.strip()
+        if not row and words:
+            corpus.data.append(words)
+            corpus.target.append(tags)
+            words, tags = [], []
+        if not row or row.startswith("#"):
+            continue
+        try:
+            token = parser.parse_line(row, parser.DEFAULT_FIELDS)
+        except parser.ParseException as error:
+            raise ValueError(
+                f"{path}, line {number}: {row[:60]!r} is no row of CoNLL-U: {error}"
+            ) from None
+        if isinstance(token["id"], int):
+            words.append(token["form"])
+            tags.append(_column(token, column, f"{path}, sentence {len(corpus.data)}", number))
     return corpus
 
 
@@ -74,7 +99,7 @@ def read_word_tag(path: Folder, *, separator: str = "/") -> Bunch:
     Parameters
     ----------
     path : str or path-like
-        A text file in UTF-8.
+        A text file in UTF-8, compressed if its name ends in .gz, .bz2 or .xz.
     separator : str, default="/"
         What stands between word and tag.
 
@@ -87,7 +112,8 @@ def read_word_tag(path: Folder, *, separator: str = "/") -> Bunch:
     ------
     ValueError
         If a token has no separator, or nothing before or after it; the message names the file,
-        the line and the token.
+        the line and the token. If the file is no text in UTF-8, or not compressed as its name
+        says.
 
     Examples
     --------
@@ -101,20 +127,67 @@ def read_word_tag(path: Folder, *, separator: str = "/") -> Bunch:
     ([['we', 'ran'], ['1/2']], [['PRP', 'VBD'], ['CD']])
     """
     corpus = Bunch(data=[], target=[])
-    with open(path, encoding="utf-8-sig") as stream:
-        for number, line in enumerate(stream, start=1):
-            pairs = [_split(token, separator, path, number) for token in _TOKEN.findall(line)]
-            if pairs:
-                corpus.data.append([word for word, _ in pairs])
-                corpus.target.append([tag for _, tag in pairs])
+    for number, line in text_lines(path):
+        pairs = [_split(token, separator, path, number) for token in _TOKEN.findall(line)]
+        if pairs:
+            corpus.data.append([word for word, _ in pairs])
+            corpus.target.append([tag for _, tag in pairs])
     return corpus
 
 
-def _column(token: Mapping, column: str, path: Folder, sentence: int) -> Any:
-    if column not in token:
+def text_lines(path: Folder) -> Iterator[tuple[int, str]]:
+    """Lines of a text in UTF-8, with their numbers from 1, also of a compressed file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file, compressed if its name ends in .gz, .bz2 or .xz.
+
+    Yields
+    ------
+    number : int
+    line : str
+
+    Raises
+    ------
+    ValueError
+        If the file is no text in UTF-8, or not compressed as its name says.
+
+    Examples
+    --------
+    >>> import gzip, pathlib, tempfile
+    >>> from sklearn_cvb.datasets.readers import text_lines
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "text.txt.gz")
+    ...     _ = path.write_bytes(gzip.compress(b"we ran"))
+    ...     list(text_lines(path))
+    [(1, 'we ran')]
+    """
+    suffix = Path(path).suffix
+    options = {"encoding": "utf-8-sig", "errors": "surrogateescape"}
+    try:
+        with _OPEN.get(suffix, open)(path, "rt", **options) as stream:
+            for number, line in enumerate(stream, start=1):
+                if _NO_TEXT.search(line):
+                    raise ValueError(
+                        f"{path}, line {number}: this is no text in UTF-8; the name of a "
+                        f"compressed file must end in {', '.join(_OPEN)}, and text in another "
+                        "encoding be converted, as with iconv -t UTF-8"
+                    )
+                yield number, line
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        # Errors of the file system have a number.
+        if getattr(error, "errno", None) is not None:
+            raise
         raise ValueError(
-            f"{path}, sentence {sentence}: no column {column!r}; there are {', '.join(token)}"
-        )
+            f"{path} is not compressed as its name says ({error}): give it the ending it should "
+            "have, or fetch it again"
+        ) from error
+
+
+def _column(token: Mapping, column: str, sentence: str, line: int) -> Any:
+    if column not in token:
+        raise ValueError(f"{sentence}: no column {column!r}; line {line} has {', '.join(token)}")
     value = token[column]
     return None if value == "_" else value
 

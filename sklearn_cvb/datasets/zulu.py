@@ -1,12 +1,12 @@
 """isiZulu verbs with their morphemes: the stand-in for the Sesotho verbs of Johnson et al. 2007."""
 
-import csv
 import hashlib
 
 from sklearn.utils import Bunch
 
 from sklearn_cvb.annotations import Folder
-from sklearn_cvb.datasets.corpora import ENVIRONMENT_VARIABLE, corpus_folder
+from sklearn_cvb.datasets.corpora import WHERE, corpus_folder
+from sklearn_cvb.datasets.readers import text_lines
 
 DESCRIPTION = """isiZulu verbs, segmented.
 
@@ -47,7 +47,7 @@ def fetch_zulu_verbs(*, data_home: Folder | None = None) -> Bunch:
     """
     path = corpus_folder(data_home) / _FILE
     if not path.is_file():
-        raise OSError(f"{path} not found: pass data_home, or set {ENVIRONMENT_VARIABLE}")
+        raise OSError(f"{_FILE} not found in {path.parent}, and it cannot be downloaded: {WHERE}")
     if hashlib.sha256(path.read_bytes()).hexdigest() != _SHA256:
         raise OSError(f"{path} is not the published file: its SHA-256 differs")
     return read_segmented(path, DESCRIPTION)
@@ -59,7 +59,8 @@ def read_segmented(path: Folder, description: str = "") -> Bunch:
     Parameters
     ----------
     path : path-like
-        Columns: the word, its segments joined by hyphens, their tags joined by hyphens.
+        Compressed if its name ends in .gz, .bz2 or .xz. Columns: the word, its segments joined by
+        hyphens, their tags joined by hyphens.
     description : str, default=""
         The text for ``DESCR``.
 
@@ -72,7 +73,8 @@ def read_segmented(path: Folder, description: str = "") -> Bunch:
     Raises
     ------
     ValueError
-        If a line has other columns, or segments that do not make up the word.
+        If a line has other columns, or segments that do not make up the word; or the file is no
+        text in UTF-8.
 
     Examples
     --------
@@ -86,16 +88,16 @@ def read_segmented(path: Folder, description: str = "") -> Bunch:
     ([['walk', 'ed']], [['Root', 'Past']])
     """
     bunch = Bunch(data=[], target=[], tags=[], DESCR=description)
-    with open(path, encoding="utf-8", newline="") as lines:
-        for number, row in enumerate(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
-            if number == 1:
-                continue
-            if len(row) != 3:
-                raise ValueError(f"{path}, line {number}: {len(row)} columns in place of 3")
-            word, segments, tags = row[0], row[1].split("-"), row[2].split("-")
-            if "".join(segments) != word:
-                raise ValueError(f"{path}, line {number}: {row[1]!r} does not make up {word!r}")
-            bunch.data.append(list(word))
-            bunch.target.append(segments)
-            bunch.tags.append(tags)
+    for number, line in text_lines(path):
+        if number == 1:
+            continue
+        row = line.rstrip("\n").split("\t")
+        if len(row) != 3:
+            raise ValueError(f"{path}, line {number}: {len(row)} columns in place of 3")
+        word, segments, tags = row[0], row[1].split("-"), row[2].split("-")
+        if "".join(segments) != word:
+            raise ValueError(f"{path}, line {number}: {row[1]!r} does not make up {word!r}")
+        bunch.data.append(list(word))
+        bunch.target.append(segments)
+        bunch.tags.append(tags)
     return bunch

@@ -2,8 +2,10 @@
 
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from shutil import get_terminal_size
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +16,8 @@ from sklearn_cvb.demo.published import Published
 _COLUMNS = ("algorithm", "accuracy %", "seconds", "paper %", "known %", "unknown %", "perplexity")
 _WIDTHS = (-13, 12, 8, 12, 8, 10, 11)
 _PAPER = _COLUMNS.index("paper %")
+# Columns of a terminal in which the table with all columns has room between them.
+_WIDE_TABLE = 92
 _TAG_COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green")
 
 
@@ -105,6 +109,30 @@ def compare(words: Sequence[Any], tags: Sequence, gold: Sequence) -> list[Tagged
     ]
 
 
+def wrapped(line: str, width: int) -> str:
+    """Break a line between words, so that a terminal need not break it inside of one.
+
+    Parameters
+    ----------
+    line : str
+        Words longer than the width, such as paths, stay whole.
+    width : int
+        Columns of the terminal.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from sklearn_cvb.demo.display import wrapped
+    >>> print(wrapped("the duck swims", 8))
+    the duck
+    swims
+    """
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+
+
 class PlainDisplay:
     """Lines without control characters; a row is printed once it is complete.
 
@@ -119,16 +147,19 @@ class PlainDisplay:
         self.incomplete: Row | None = None
 
     def __enter__(self) -> Self:
-        self.say(self._line(_COLUMNS))
+        self._print_row(_COLUMNS)
         return self
 
     def __exit__(self, *exception: object) -> None:
         if self.incomplete is not None and self.incomplete.restarts:
-            self.say(self._line(cells(self.incomplete)))
+            self._print_row(cells(self.incomplete))
 
     def say(self, line: str) -> None:
-        """Print a line of text."""
-        print(line, flush=True)
+        """Print a line of text, in several where it is too long."""
+        print(wrapped(line, get_terminal_size().columns), flush=True)
+
+    def compiling(self) -> None:
+        """A function begins to be compiled; rows that are not complete are not shown here."""
 
     def follow(self, title: str, n_sweeps: int) -> Callable[[], None]:
         """Return what to call after every sweep."""
@@ -138,16 +169,16 @@ class PlainDisplay:
         """Show a row of the table."""
         self.incomplete = None if is_complete else row
         if is_complete:
-            self.say(self._line(cells(row)))
+            self._print_row(cells(row))
 
-    def _line(self, texts: Sequence[str]) -> str:
+    def _print_row(self, texts: Sequence[str]) -> None:
         columns = [
             f"{text:<{-width}}" if width < 0 else f"{text:>{width}}"
             for text, width in zip(texts, _WIDTHS, strict=True)
         ]
         if not self.has_paper:
             del columns[_PAPER]
-        return "".join(columns).rstrip()
+        print("".join(columns).rstrip(), flush=True)
 
     def tagged(self, words: Sequence[TaggedWord]) -> None:
         """Print a tagged sentence, a gold tag in brackets where it differs."""
@@ -171,6 +202,7 @@ class RichDisplay:
 
         self.has_paper = has_paper
         self.rows: dict[str, Row] = {}
+        self.is_compiling = False
         self.console = Console(highlight=False)
         self.progress = Progress(
             TextColumn("{task.description}"),
@@ -180,7 +212,7 @@ class RichDisplay:
             console=self.console,
         )
         self.task = self.progress.add_task("", total=None, visible=False)
-        self.live = Live(console=self.console, get_renderable=self._rendered, refresh_per_second=8)
+        self.live = Live(console=self.console, get_renderable=self.rendered, refresh_per_second=8)
 
     def __enter__(self) -> Self:
         self.live.start(refresh=True)
@@ -191,11 +223,16 @@ class RichDisplay:
         self.live.stop()
 
     def say(self, line: str) -> None:
-        """Print a line of text."""
-        self.console.print(line, markup=False, soft_wrap=True)
+        """Print a line of text, in several where it is too long."""
+        self.console.print(wrapped(line, self.console.width), markup=False, soft_wrap=True)
+
+    def compiling(self) -> None:
+        """A function begins to be compiled: the table says so until there is more to show."""
+        self.is_compiling = True
 
     def follow(self, title: str, n_sweeps: int) -> Callable[[], None]:
         """Begin a progress bar, and return what to call after every sweep."""
+        self.is_compiling = False
         self.progress.reset(self.task, description=title, total=n_sweeps, completed=0, visible=True)
         self.live.refresh()
         return lambda: self.progress.advance(self.task)
@@ -203,21 +240,33 @@ class RichDisplay:
     def show(self, row: Row, is_complete: bool) -> None:
         """Show a row of the table, complete or not."""
         self.rows[row.name] = row
+        self.is_compiling = False
+        if is_complete:
+            self.progress.update(self.task, visible=False)
 
-    def _rendered(self) -> Any:
+    def rendered(self) -> Any:
+        """The table as it is now, and the progress bar."""
         from rich.console import Group
+        from rich.constrain import Constrain
         from rich.table import Table
 
-        table = Table()
+        table = Table(padding=(0, 1 if self._is_wide() else 0))
         for index, title in enumerate(_COLUMNS):
             if index != _PAPER or self.has_paper:
                 table.add_column(title, justify="right" if index else "left", no_wrap=True)
-        for row in list(self.rows.values()):
-            texts = list(cells(row))
+        rows = [list(cells(row)) for row in list(self.rows.values())]
+        if self.is_compiling and rows and "" in rows[-1]:
+            rows[-1][rows[-1].index("")] = "compiling"
+        for texts in rows:
             if not self.has_paper:
                 del texts[_PAPER]
             table.add_row(*texts)
-        return Group(table, self.progress)
+        # A terminal shows Ctrl-C as "^C" after the last line; were this to begin another line, the
+        # next picture of the table would not cover the one before.
+        return Group(table, Constrain(self.progress, self.console.width - len("^C^C") - 1))
+
+    def _is_wide(self) -> bool:
+        return not self.has_paper or self.console.width >= _WIDE_TABLE
 
     def tagged(self, words: Sequence[TaggedWord]) -> None:
         """Print a tagged sentence in colour, a gold tag on red where it differs."""
@@ -247,5 +296,7 @@ def display_for(has_paper: bool) -> PlainDisplay | RichDisplay:
     -------
     PlainDisplay or RichDisplay
     """
-    on_terminal = sys.stdout.isatty() and "rich" not in missing_packages()
+    on_terminal = (
+        sys.stdout is not None and sys.stdout.isatty() and "rich" not in missing_packages()
+    )
     return (RichDisplay if on_terminal else PlainDisplay)(has_paper)

@@ -126,7 +126,8 @@ class Watch:
     ) -> None:
         self.on_sweep = on_sweep
         self.stop = stop
-        self.y = y
+        # Compared some fifty times in a fit: faster as one array than with `token_accuracy`.
+        self.gold = _flat(y or [])
         self.due = frozenset(due)
         self.sweeps: list[int] = []
         self.accuracies: list[float] = []
@@ -157,9 +158,16 @@ class Watch:
     def _measure(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> bool:
         self._is_due = False
         self.sweeps.append(context.task_id + 1)
-        self.accuracies.append(token_accuracy(self.y or [], fitted_estimator.labels_))
+        right, known = _flat(fitted_estimator.labels_) == self.gold, self.gold != np.array(None)
+        self.accuracies.append(float(right[known].mean()))
         self.seconds += perf_counter() - self._begin
         return self._count(estimator, context)
+
+
+def _flat(tags: Iterable) -> np.ndarray:
+    """The tags of all sentences as one array of objects."""
+    every = [tag for sentence in tags for tag in sentence]
+    return np.fromiter(every, object, len(every))
 
 
 def tagger_for(name: str, text: Text, settings: Settings) -> Any:

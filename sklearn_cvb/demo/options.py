@@ -4,15 +4,23 @@ import argparse
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from sklearn_cvb.demo.experiment import ALGORITHMS, Settings
+from sklearn_cvb.demo.picture import refusal
 from sklearn_cvb.demo.text import FETCHERS, Text, load_text
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
 
 
 def command_line() -> argparse.ArgumentParser:
     """The parser of the main job's options."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m sklearn_cvb",
         description="Learn part-of-speech taggers from raw sentences and a tag dictionary by EM, "
         "VB, collapsed VB and Gibbs sampling, and compare their accuracy.",
@@ -21,7 +29,8 @@ def command_line() -> argparse.ArgumentParser:
     add(
         "--corpus",
         help=f"{', '.join(FETCHERS)}, or a file: CoNLL-U where its name ends in .conllu, else one "
-        "sentence of word/TAG a line (default: sentences from a pocket English grammar)",
+        "sentence of word/TAG a line; also compressed as .gz, .bz2 or .xz (default: sentences from "
+        "a pocket English grammar)",
     )
     add("--data-home", help="folder of the named corpora; they are downloaded where missing")
     add("--sentences", type=_positive, help="learn from the first so many (default: all)")
@@ -64,15 +73,17 @@ def command_line() -> argparse.ArgumentParser:
     add(
         "--output",
         default="sklearn_cvb_accuracy.png",
-        help="picture of the accuracy by sweep (default: %(default)s)",
+        help="picture of the accuracy by sweep, in the format that the name's extension says "
+        "(default: %(default)s)",
     )
     return parser
 
 
 def read_settings(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Settings:
     """How to fit, or an exit that says which options contradict."""
-    if not Path(options.output).resolve().parent.is_dir():
-        parser.error(f"--output {options.output}: there is no such folder")
+    reason = refusal(Path(options.output))
+    if reason is not None:
+        parser.error(f"--output {options.output}: {reason}")
     for option, values in (("--alpha", options.alpha), ("--beta", options.beta)):
         zero = [name for name, value in values.items() if value == 0 and name != "em"]
         if set(zero) & set(options.algorithms):

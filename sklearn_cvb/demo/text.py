@@ -139,7 +139,7 @@ def _read_file(path: Path) -> Bunch:
     if not path.is_file():
         names = ", ".join(FETCHERS)
         raise OSError(f"no file {str(path)!r}, and the named corpora are {names}")
-    return read_conllu(path) if path.suffix == ".conllu" else read_word_tag(path)
+    return read_conllu(path) if ".conllu" in path.suffixes[-2:] else read_word_tag(path)
 
 
 def split_text(text: Text, min_count: int, seed: int) -> tuple[Text, list, list]:

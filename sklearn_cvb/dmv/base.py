@@ -9,6 +9,7 @@ import numpy as np
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.dmv.concentrations import asked_of
 from sklearn_cvb.dmv.inference import Problem, log_likelihoods, sentences_of
 from sklearn_cvb.dmv.parameters import (
@@ -45,8 +46,12 @@ class BaseDMV(PredictionMixin, BaseModel):
     _unexplained_words = "sentences have no tree with any weight"
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "alpha_stop": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
+        "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
+        "alpha_stop": [
+            Interval(Real, SMALLEST, LARGEST, closed="both"),
+            StrOptions({"auto"}),
+            None,
+        ],
         "alpha_prior": [tuple],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -63,7 +68,7 @@ class BaseDMV(PredictionMixin, BaseModel):
 
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary."""
-        sequences = self._sequences(X, reset=True)
+        sequences = self._sequences_to_fit(X, y)
         types = self._vocabulary_types(sequences)
         self.vocabulary_ = reading.as_array(types)
         self._index = {token: i for i, token in enumerate(types)}
@@ -89,9 +94,13 @@ class BaseDMV(PredictionMixin, BaseModel):
         """Weights of the first E-step, as `init` says."""
         return first_weights(self.init, problem.sentences, problem.types, rng)
 
-    def _starts_differ(self) -> bool:
-        """Whether restarts differ: not when `init` fixes where they begin."""
-        return isinstance(self.init, str) and self.init in _RANDOM_STARTS
+    def _fixed_start(self) -> str:
+        """What fixes where all restarts begin; empty where it is random."""
+        if isinstance(self.init, str):
+            return (
+                "" if self.init in _RANDOM_STARTS else "the harmonic start leaves nothing to chance"
+            )
+        return "init says where to start"
 
     def _weights(
         self, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None

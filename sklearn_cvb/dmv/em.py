@@ -10,7 +10,7 @@ from scipy.special import xlogy
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.dmv.base import BaseDMV
 from sklearn_cvb.dmv.batch import BatchDMV
-from sklearn_cvb.validation import Interval
+from sklearn_cvb.validation import Interval, check_concentrations
 
 
 class EMDMV(BatchDMV):
@@ -49,7 +49,7 @@ class EMDMV(BatchDMV):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -147,6 +147,11 @@ class EMDMV(BatchDMV):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("alpha", "alpha_stop"):
+            check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
 
     def _penalty(self, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray) -> float:
         """Minus the log prior in the softmax basis: the sum of alpha log theta."""

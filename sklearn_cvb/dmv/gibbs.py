@@ -13,14 +13,15 @@ from sklearn_cvb.dmv.inference import Problem, draw_sweep, frozen_tally, heavies
 from sklearn_cvb.dmv.parameters import posterior_mean, totals_of
 from sklearn_cvb.dmv.trees import used_cells
 from sklearn_cvb.fitting import Fit
-from sklearn_cvb.sampling import Averages, SamplerMixin, no_averages
+from sklearn_cvb.sampling import Averages, SamplerMixin, late, no_averages
 
 
 class SamplerState(NamedTuple):
     """What the sampler carries: the current heads, and sums over the samples kept so far.
 
-    `seen` holds for each sentence how often each tree was sampled in the last tenth of the sweeps:
-    its heads as bytes -> times. `proposals` are proposed and accepted trees of all sweeps.
+    `n_planned` is `max_iter` of the fit that began the chain. `seen` holds for each sentence how
+    often each tree was sampled in the last tenth of the sweeps: its heads as bytes -> times.
+    `proposals` are proposed and accepted trees of all sweeps.
     """
 
     heads: np.ndarray
@@ -30,6 +31,7 @@ class SamplerState(NamedTuple):
     weights: None
     unexplained: np.ndarray
     n_sweeps: int
+    n_planned: int
     averages: Averages
     seen: list
     proposals: np.ndarray
@@ -46,8 +48,8 @@ class GibbsDMV(SamplerMixin, BaseDMV):
     ----------
     alpha : float or "auto", default=0.1
         Concentration of the Dirichlet priors of attachments: of what each tag takes on either side,
-        and of the root. "auto" learns it while fitting (one step of Wang and Blunsom 2013, HMM, eq.
-        29, a sweep, from sweep 20 on).
+        and of the root, 1e-10 to 1e10. "auto" learns it while fitting (one step of Wang and Blunsom
+        2013, HMM, eq. 29, a sweep, from sweep 20 on).
     alpha_stop : float, "auto" or None, default=None
         The same for decisions to stop or to go on; None for one concentration of both.
     alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
@@ -56,7 +58,9 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         Annealing: temperature of the first and of the last sweep, linear in between. None samples
         the posterior.
     n_burn_in : int or None, default=None
-        Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths.
+        Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths. A
+        fit that goes on with a chain (`warm_start`) keeps to the burn-in, the temperatures and the
+        last tenth of the fit that began it.
     thin : int, default=10
         Keep every `thin`-th sample.
     n_init : int, default=1
@@ -82,7 +86,7 @@ class GibbsDMV(SamplerMixin, BaseDMV):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -187,9 +191,9 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _starts_differ(self) -> bool:
-        """Chains differ wherever they begin."""
-        return True
+    def _fixed_start(self) -> str:
+        """Nothing: chains differ wherever they begin."""
+        return ""
 
     def _with_parameters_of_now(self, state: SamplerState, problem: Problem) -> SamplerState | None:
         """The state, or None under another prior: samples of two posteriors are not averaged."""
@@ -209,6 +213,7 @@ class GibbsDMV(SamplerMixin, BaseDMV):
             None,
             np.flatnonzero(np.isneginf(log_z)),
             0,
+            self.max_iter,
             no_averages((counts,), (counts,)),
             [{} for _ in log_z],
             np.zeros(2),
@@ -219,14 +224,15 @@ class GibbsDMV(SamplerMixin, BaseDMV):
     ) -> tuple[SamplerState, float]:
         now = learn(state.concentrations, state.counts, state.n_sweeps, fixed_point)
         state = state._replace(concentrations=now, prior=now.prior(problem.sentences.n_types))
-        tally, power = tally_of(state.counts, state.prior), 1.0 / self._temperature(state.n_sweeps)
+        temperature = self._temperature(state.n_sweeps, state.n_planned)
+        tally, power = tally_of(state.counts, state.prior), 1.0 / temperature
         heads, _, proposals = draw_sweep(problem.sentences, tally, rng, state.heads, power)
         counts = used_cells(problem.sentences, heads)
         value = log_evidence(counts, state.prior, totals_of(counts), totals_of(state.prior))
         done, averages, seen = state.n_sweeps, state.averages, state.seen
-        if done >= self._late:
+        if done >= late(state.n_planned):
             remember_trees(heads, problem.sentences.starts, seen)
-        if self._is_kept(done):
+        if self._is_kept(done, state.n_planned):
             averages = averages.plus((counts,), (self._sample_means(counts, state, problem),))
         following = state._replace(
             heads=heads,

@@ -4,6 +4,7 @@ import numpy as np
 
 from sklearn_cvb.dmv.parameters import DMVCounts
 from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP
+from sklearn_cvb.validation import check_counts
 
 # So many trees in a row may be too long.
 _LARGEST_FAILURES = 1000
@@ -32,8 +33,7 @@ def sample_sentences(
     ValueError
         If a number is not positive, or nearly all trees are larger.
     """
-    if n_samples < 1 or longest < 1:
-        raise ValueError("n_samples and longest must be at least 1")
+    check_counts(n_samples=n_samples, longest=longest)
     levels = np.cumsum(tables.root), np.cumsum(tables.attach, axis=2), tables.stop[..., STOP]
     found: list = []
     failures = 0

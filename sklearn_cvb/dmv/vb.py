@@ -23,8 +23,8 @@ class VBDMV(BatchDMV):
     ----------
     alpha : float or "auto", default=0.1
         Concentration of the Dirichlet priors of attachments: of what each tag takes on either side,
-        and of the root. "auto" learns it while fitting (one step of Wang and Blunsom 2013, HMM, eq.
-        29, a sweep, from sweep 20 on).
+        and of the root, 1e-10 to 1e10. "auto" learns it while fitting (one step of Wang and Blunsom
+        2013, HMM, eq. 29, a sweep, from sweep 20 on).
     alpha_stop : float, "auto" or None, default=None
         The same for decisions to stop or to go on; None for one concentration of both.
     alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
@@ -52,7 +52,7 @@ class VBDMV(BatchDMV):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None

@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus, Sequences
+from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.concentrations import Concentrations, first_concentrations, learn
@@ -42,7 +43,10 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     A state has at least the fields counts, prior, concentrations, weights, unexplained, n_sweeps.
     """
 
-    _read_names = (*BaseModel._read_names, "classes_", "_cells", "_n_states", "_legal", "_labels")
+    _read_names = (
+        *BaseModel._read_names,
+        *("classes_", "coverage_", "_cells", "_n_states", "_legal", "_labels"),
+    )
 
     # Models that learn no concentration have no such parameters.
     alpha_prior = beta_prior = (1.0, 1.0)
@@ -50,9 +54,9 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "topology": [StrOptions(set(NAMES)), "array-like"],
-        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "beta": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "start_alpha": [Interval(Real, 0, None, closed="neither"), None],
+        "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
+        "beta": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
+        "start_alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), None],
         "alpha_prior": [tuple],
         "beta_prior": [tuple],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -75,7 +79,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the states, and lays out the parameters."""
         self._check_parameters()
-        sequences = self._sequences(X, reset=True)
+        sequences = self._sequences_to_fit(X, y)
         types = self._vocabulary_types(sequences)
         self.vocabulary_ = reading.as_array(types)
         self._index = {token: i for i, token in enumerate(types)}
@@ -87,7 +91,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         )
         cells = cells._replace(topology=topology_of(self.topology, self._n_states))
         self._check_topology(cells.topology)
-        self._cells = self._weighted(cells, corpus)
+        self._cells = self._laid_out(cells, corpus)
         lattice = self._training_lattice(corpus, sequences, y)
         if cells.topology is None:
             return problem_of(corpus, lattice, self._cells)
@@ -101,8 +105,8 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     def _check_topology(self, topology: Topology | None) -> None:
         """Raise where an algorithm cannot keep to a topology."""
 
-    def _weighted(self, cells: Cells, corpus: Corpus) -> Cells:
-        """The layout of parameters with what a dictionary's weights expect of them."""
+    def _laid_out(self, cells: Cells, corpus: Corpus) -> Cells:
+        """The layout of parameters with what a dictionary's weights and labels add to it."""
         return cells
 
     def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
@@ -155,9 +159,16 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """Where to start without a dictionary."""
         return "parameter"
 
-    def _starts_differ(self) -> bool:
-        """Whether restarts differ: not when `init` fixes where they begin."""
-        return self.init is None or (isinstance(self.init, str) and self.init != "unambiguous")
+    def _why_one_restart(self, problem: Problem) -> str:
+        # With one state there is nothing to tell: searches for the number of states begin there.
+        if len(problem.runs.begin) or problem.cells.n_states == 1:
+            return self._fixed_start()
+        return "no token has a choice of states"
+
+    def _fixed_start(self) -> str:
+        if isinstance(self.init, str):
+            return "init='unambiguous' is always the same" if self.init == "unambiguous" else ""
+        return "" if self.init is None else "init says where to start"
 
     def _weights(
         self, counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None
@@ -230,7 +241,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             np.array_equal(before.corpus.tokens, problem.corpus.tokens)
             and np.array_equal(before.corpus.starts, problem.corpus.starts)
             and np.array_equal(before.cells.state, problem.cells.state)
-            and np.array_equal(before.lattice.count, problem.lattice.count)
+            and all(map(np.array_equal, before.lattice, problem.lattice))
             and before.cells.n_states == problem.cells.n_states
             and same_topology(before.cells.topology, problem.cells.topology)
         )

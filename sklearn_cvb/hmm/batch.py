@@ -92,7 +92,7 @@ class BatchHMM(BaseHMM):
 
     def _n_threads(self) -> int:
         """Threads for one restart: those that the other restarts leave."""
-        n_restarts = self.n_init if self._starts_differ() else 1
+        n_restarts = 1 if self._fixed_start() else self.n_init
         return threads_for_each(n_restarts, self.n_jobs)
 
     def _maximise(

@@ -138,6 +138,7 @@ class ChainsMixin(_Model):
         ValueError
             With annealing: its samples are not of the posterior.
         """
+        check_is_fitted(self)
         if self.temperatures is not None:
             raise ValueError(
                 "perplexity averages over samples of the posterior (eq. 28): fit with "
@@ -310,6 +311,5 @@ class ChainsMixin(_Model):
 
 
 def _convergence(draws: np.ndarray) -> Convergence:
-    return Convergence(
-        float(draws.mean()), float(draws.std(ddof=1)), r_hat(draws), effective_sample_size(draws)
-    )
+    spread = float(draws.std(ddof=1)) if draws.size > 1 else math.nan
+    return Convergence(float(draws.mean()), spread, r_hat(draws), effective_sample_size(draws))

@@ -47,7 +47,15 @@ from sklearn_cvb.kernels.chain.absence import (
     full_absence,
 )
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.kernels.chain.leave_out import EXPECT, PUT_BACK, SCORE, SWEEP, Stored
+from sklearn_cvb.kernels.chain.leave_out import (
+    EXPECT,
+    INFER,
+    PUT_BACK,
+    SCORE,
+    SWEEP,
+    Shared,
+    Stored,
+)
 from sklearn_cvb.kernels.chain.leave_token_out import (
     Tokens,
     count_tokens,
@@ -62,6 +70,8 @@ from sklearn_cvb.lattice import Cells, Problem
 
 # Every so many sweeps counts are rebuilt from the posteriors, so that rounding does not build up.
 _REBUILT = 20
+# Share of all tokens by which counts may differ from those of the posteriors.
+_ROUNDING = 1e-9
 
 
 class LeftOut(NamedTuple):
@@ -225,6 +235,23 @@ def _counted(state: CVBState, problem: Problem) -> CVBState:
     return state._replace(tally=tally_of(counts, state.prior, problem.cells))
 
 
+def resumed(state: CVBState, problem: Problem) -> CVBState:
+    """A state to go on from, whose counts are those of its posteriors.
+
+    A sweep that was broken off has changed posteriors in place, but the counts of the state before
+    it are kept.
+    """
+    if state.layout is None:
+        return state
+    counted = _counted(state, problem)
+    rounding = _ROUNDING * len(problem.corpus.tokens)
+    same = (
+        np.abs(one - other).max(initial=0.0) <= rounding
+        for one, other in zip(counted.tally, state.tally, strict=True)
+    )
+    return state if all(same) else counted
+
+
 def under(concentrations: Concentrations, prior: Prior, state: CVBState, cells: Cells) -> CVBState:
     """A state under other concentrations."""
     tally = state.tally
@@ -275,6 +302,19 @@ def _absence(state: CVBState, problem: Problem) -> Absence:
     return absence
 
 
+def _all_left_out(state: CVBState) -> bool:
+    """Whether one unit, or one batch, is the whole corpus."""
+    return (state.units.n_units if state.batches is None else state.batches.n_batches) == 1
+
+
+def _prior_alone(state: CVBState) -> Shared:
+    """What is left without any count: taking them away one by one would leave rounding, too."""
+    floor = state.floor
+    tally = Tally(floor.start, floor.transition, floor.out, floor.emission, floor.emit)
+    shared = shared_by(tally, floor)
+    return shared._replace(log_start=float(np.log(state.prior.start_total)))
+
+
 def sweep_by_sequence(state: CVBState, problem: Problem) -> tuple[CVBState, float]:
     """One sweep over all units; posteriors and pairs change in place.
 
@@ -285,12 +325,16 @@ def sweep_by_sequence(state: CVBState, problem: Problem) -> tuple[CVBState, floa
     absent = None
     if state.concentrations.learned and layout.sequences.summed.any():
         absent = np.ones((n_states, n_states))
-    shared = shared_by(state.tally, state.floor)
     stored = Stored(state.posterior, state.pairs, np.empty(layout.n_units))
-    log_z = _passed(SWEEP, Pass(layout, shared, stored, absent), state.batches)
-    state = state._replace(tally=tally_in(shared), absent=absent)
-    if state.n_sweeps % _REBUILT == 0:
-        state = _counted(state, problem)
+    if _all_left_out(state):
+        log_z = _passed(EXPECT, Pass(layout, _prior_alone(state), stored, absent), state.batches)
+        state = _counted(state._replace(absent=absent), problem)
+    else:
+        shared = shared_by(state.tally, state.floor)
+        log_z = _passed(SWEEP, Pass(layout, shared, stored, absent), state.batches)
+        state = state._replace(tally=tally_in(shared), absent=absent)
+        if state.n_sweeps % _REBUILT == 0:
+            state = _counted(state, problem)
     return state, _per_token(log_z, state, problem)
 
 
@@ -309,10 +353,12 @@ def leave_out_score(state: CVBState, problem: Problem) -> float:
     optimistic, no bound, and may fall from sweep to sweep. Later windows of a sequence are
     conditioned on the forward message of the earlier ones; a batch is left out as a whole.
     """
-    tally = tally_of(state.counts, state.prior, problem.cells)
-    shared = shared_by(tally, state.floor)
     stored = Stored(state.posterior, state.pairs, np.empty(state.units.n_units))
-    log_z = _passed(SCORE, Pass(state.units, shared, stored), state.batches)
+    if _all_left_out(state):
+        log_z = _passed(INFER, Pass(state.units, _prior_alone(state), stored), state.batches)
+    else:
+        shared = shared_by(tally_of(state.counts, state.prior, problem.cells), state.floor)
+        log_z = _passed(SCORE, Pass(state.units, shared, stored), state.batches)
     return _per_token(log_z, state, problem)
 
 

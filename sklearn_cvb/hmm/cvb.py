@@ -20,6 +20,7 @@ from sklearn_cvb.hmm.collapsed import (
     learned,
     leave_out_score,
     posterior_of,
+    resumed,
     score_of_tokens,
     sweep_by_sequence,
     sweep_by_token,
@@ -53,12 +54,12 @@ class CVBHMM(BaseHMM):
         ``update="token"`` takes "full" and "independent" alone: tokens that are updated one at a
         time cannot keep to a path.
     alpha : float or "auto", default=0.1
-        Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
-        while fitting (one step of eq. 29 a sweep, from sweep 20 on).
+        Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
+        "auto" learns it while fitting (one step of eq. 29 a sweep, from sweep 20 on).
     beta : float or "auto", default=0.1
-        Concentration of the symmetric Dirichlet prior of each row of emissions.
+        Concentration of the symmetric Dirichlet prior of each row of emissions, 1e-10 to 1e10.
     start_alpha : float or None, default=None
-        Concentration of the start row; None for `alpha`.
+        Concentration of the start row, 1e-10 to 1e10; None for `alpha`.
     alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma priors of `alpha` and `beta` where they are "auto".
     update : {"sequence", "token"}, default="sequence"
@@ -101,7 +102,7 @@ class CVBHMM(BaseHMM):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -248,7 +249,6 @@ class CVBHMM(BaseHMM):
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
         """First posteriors and their counts."""
-        self._check_blocks(problem)
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
 
@@ -257,7 +257,7 @@ class CVBHMM(BaseHMM):
 
         return first_state(problem, starting_point, prior, concentrations, self._left_out)
 
-    def _check_blocks(self, problem: Problem) -> None:
+    def _warn_of_data(self, problem: Problem) -> None:
         """Warn where leaving out a sequence leaves little to learn from."""
         lengths = np.diff(problem.corpus.starts)
         if self.update == "sequence" and self.block_length is None:
@@ -269,22 +269,23 @@ class CVBHMM(BaseHMM):
                     "more than the prior; use update='token', or block_length=100 to leave out "
                     "100 tokens at a time",
                     UserWarning,
-                    stacklevel=2,
+                    stacklevel=5,
                 )
             elif self.batch_size > 1 and 2 * largest_share(problem, self.batch_size) > 1:
                 warnings.warn(
                     f"with batch_size={self.batch_size} a batch holds more than half of all tokens "
                     "and is inferred from little more than the prior; use a smaller batch_size",
                     UserWarning,
-                    stacklevel=2,
+                    stacklevel=5,
                 )
 
-    def _resumable(self, problem: Problem) -> CVBState | None:
-        state = super()._resumable(problem)
-        return None if state is None or state.left_out != self._left_out else state
+    def _resumable(self, problem: Problem) -> Fit | None:
+        fit = super()._resumable(problem)
+        return None if fit is None or fit.state.left_out != self._left_out else fit
 
     def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState:
         asked = super()._with_parameters_of_now(state, problem)
+        state = resumed(state, problem)
         return under(asked.concentrations, asked.prior, state, problem.cells)
 
     def _sweep(

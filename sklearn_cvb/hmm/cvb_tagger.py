@@ -37,12 +37,12 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         ``update="token"`` takes "full" and "independent" alone: tokens that are updated one at a
         time cannot keep to a path.
     alpha : float or "auto", default=1.0
-        Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
-        while fitting (one step of eq. 29 a sweep, from sweep 20 on).
+        Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
+        "auto" learns it while fitting (one step of eq. 29 a sweep, from sweep 20 on).
     beta : float or "auto", default=0.03
-        Concentration of the symmetric Dirichlet prior of each row of emissions.
+        Concentration of the symmetric Dirichlet prior of each row of emissions, 1e-10 to 1e10.
     start_alpha : float or None, default=None
-        Concentration of the start row; None for `alpha`.
+        Concentration of the start row, 1e-10 to 1e10; None for `alpha`.
     alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma priors of `alpha` and `beta` where they are "auto".
     update : {"sequence", "token"}, default="sequence"
@@ -85,7 +85,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -106,6 +106,9 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         The known symbols.
     classes_ : ndarray of shape (n_components,)
         The tags, sorted.
+    coverage_ : tuple (tokens, types)
+        The shares of the tokens and of the distinct words of the training sequences that have an
+        entry in `tag_dictionary`, from 0 to 1.
     objective_ : float
         `loo_score_`.
     history_ : ndarray of shape (n_iter_,)

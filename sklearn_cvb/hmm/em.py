@@ -14,7 +14,7 @@ from sklearn_cvb.hmm.batch import BatchHMM
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
-from sklearn_cvb.validation import Interval
+from sklearn_cvb.validation import Interval, check_concentrations
 
 _PSEUDO_COUNT = [Interval(Real, 0, None, closed="left")]
 
@@ -32,12 +32,12 @@ class EMHMM(BatchHMM):
         every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
         table of shape (n_components, n_components) whose rows say what may follow.
     alpha : float, default=0.0
-        Pseudo-count of every transition; 0 is maximum likelihood, above 0 maximum a posteriori in
-        the softmax basis (adds alpha, not alpha - 1).
+        Pseudo-count of every transition; 0 is maximum likelihood, 1e-10 to 1e10 maximum a
+        posteriori in the softmax basis (adds alpha, not alpha - 1).
     beta : float, default=0.0
-        Pseudo-count of every emission.
+        Pseudo-count of every emission, 0 or 1e-10 to 1e10.
     start_alpha : float or None, default=None
-        Pseudo-count of the start states; None for `alpha`.
+        Pseudo-count of the start states, 0 or 1e-10 to 1e10; None for `alpha`.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -63,7 +63,7 @@ class EMHMM(BatchHMM):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -164,6 +164,11 @@ class EMHMM(BatchHMM):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("alpha", "beta", "start_alpha"):
+            check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
 
     def _penalty(self, counts: HMMCounts, prior: Prior, weights: Weights, cells: Cells) -> float:
         """Minus the log prior in the softmax basis: the sum of u log theta over all cells."""

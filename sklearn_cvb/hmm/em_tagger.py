@@ -37,12 +37,12 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
         table of shape (n_components, n_components) whose rows say what may follow.
     alpha : float, default=0.0
-        Pseudo-count of every transition; 0 is maximum likelihood, above 0 maximum a posteriori in
-        the softmax basis (adds alpha, not alpha - 1).
+        Pseudo-count of every transition; 0 is maximum likelihood, 1e-10 to 1e10 maximum a
+        posteriori in the softmax basis (adds alpha, not alpha - 1).
     beta : float, default=0.0
-        Pseudo-count of every emission.
+        Pseudo-count of every emission, 0 or 1e-10 to 1e10.
     start_alpha : float or None, default=None
-        Pseudo-count of the start states; None for `alpha`.
+        Pseudo-count of the start states, 0 or 1e-10 to 1e10; None for `alpha`.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -68,7 +68,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -90,6 +90,9 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         The known symbols.
     classes_ : ndarray of shape (n_components,)
         The tags, sorted.
+    coverage_ : tuple (tokens, types)
+        The shares of the tokens and of the distinct words of the training sequences that have an
+        entry in `tag_dictionary`, from 0 to 1.
     objective_ : float
         Log-likelihood plus the sum of pseudo-counts times log parameters (nats), before the last
         update of the counts.

@@ -2,6 +2,7 @@
 or with the parameters (Gao and Johnson 2008).
 """
 
+import math
 import warnings
 from collections.abc import Collection
 from typing import Any
@@ -22,16 +23,18 @@ from sklearn_cvb.hmm.gibbs_sweeps import (
     first_slots,
     scan_for,
 )
-from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Problem, n_entries
-from sklearn_cvb.sampling import SamplerMixin, no_averages
+from sklearn_cvb.sampling import SamplerMixin, late, no_averages
 from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import InvalidParameterError, StrOptions
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
+# Of a number that float64 holds, with room for a product.
+_LARGEST_LOG = 700.0
 
 
 class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
@@ -54,12 +57,12 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         ``update="token"`` takes "full" and "independent" alone: tokens that are updated one at a
         time cannot keep to a path.
     alpha : float or "auto", default=0.1
-        Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
-        while fitting (one step of eq. 29 a sweep, from sweep 20 on).
+        Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
+        "auto" learns it while fitting (one step of eq. 29 a sweep, from sweep 20 on).
     beta : float or "auto", default=0.1
-        Concentration of the symmetric Dirichlet prior of each row of emissions.
+        Concentration of the symmetric Dirichlet prior of each row of emissions, 1e-10 to 1e10.
     start_alpha : float or None, default=None
-        Concentration of the start row; None for `alpha`.
+        Concentration of the start row, 1e-10 to 1e10; None for `alpha`.
     alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma priors of `alpha` and `beta` where they are "auto".
     update : {"token", "sequence", "parameter"}, default="token"
@@ -76,7 +79,9 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         and raises the weights of the states to 1/temperature: p(z, theta | x) over log theta to
         that power. None is 1 throughout, which samples the posterior.
     n_burn_in : int or None, default=None
-        Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths.
+        Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths. A
+        fit that goes on with a chain (`warm_start`) keeps to the burn-in, the temperatures and the
+        last tenth of the fit that began it.
     thin : int, default=10
         Keep every `thin`-th sample.
     n_init : int, default=1
@@ -104,7 +109,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -232,6 +237,8 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         """A path drawn from where `init` says."""
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
+        if self.update == "sequence" and self.temperatures is not None:
+            check_powers(min(self.temperatures), prior, len(problem.corpus.tokens))
         slots = first_slots(problem, prior, self._starting_point(problem, prior, rng), rng)
         counts = counts_of_path(problem, slots)
         by_token = self.update == "token"
@@ -242,6 +249,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
             prior,
             concentrations,
             0,
+            self.max_iter,
             scan_for(problem.lattice, problem.corpus.starts) if by_token else None,
             samples,
             np.zeros(2, np.int64),
@@ -253,7 +261,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         """Concentrations, then all states; the value is log p(x, z | alpha, beta)."""
         cells = problem.cells
         concentrations, prior = self._learned(state, problem, dirichlet.fixed_point)
-        temperature = self._temperature(state.n_sweeps)
+        temperature = self._temperature(state.n_sweeps, state.n_planned)
         slots, counts, proposals = SWEEPS[self.update](state, problem, prior, temperature, rng)
         value = log_joint(counts, prior, cells)
         state = state._replace(
@@ -272,6 +280,13 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         same = asked.concentrations == state.concentrations and asked.prior.equals(state.prior)
         if not same:
             return None
+        frequency, averages, paths, trace = state.samples
+        # What grows in place is copied, and what an interrupted sweep had added is dropped: a fit
+        # that fails leaves the one before whole.
+        samples = Samples(
+            frequency.copy(), averages, paths[: averages.n_kept], trace[: state.n_sweeps]
+        )
+        state = state._replace(samples=samples)
         if self.update == "token" and state.scan is None:
             return state._replace(scan=scan_for(problem.lattice, problem.corpus.starts))
         return state
@@ -280,9 +295,9 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         """What is remembered of the chain, with its last path of log joint probability `value`."""
         frequency, averages, paths, trace = state.samples
         done = state.n_sweeps - 1
-        if done >= self._late:
+        if done >= late(state.n_planned):
             _add_frequencies(problem.lattice, state.slots, frequency)
-        is_kept = self._is_kept(done)
+        is_kept = self._is_kept(done, state.n_planned)
         alpha, beta = state.concentrations.alpha, state.concentrations.beta
         trace.append(Draw(value, alpha, beta, _n_occupied(state.counts), is_kept))
         if is_kept:
@@ -337,7 +352,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         chains = None
         if self.temperatures is None:
             traces = [fit.state.samples.trace for fit in fits]
-            chains = chains_of(traces, self._n_burn_in())
+            chains = chains_of(traces, self._n_burn_in(fits[0].state.n_planned))
         return super()._fitted(fits, problem) | {"chains_": chains}
 
     def _keep(self, fitted: dict[str, Any], why: str) -> None:
@@ -357,6 +372,21 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
 
     def _predicting_weights(self) -> tuple[Weights, Weights]:
         return self._mean_and_log()
+
+
+def check_powers(temperature: float, prior: Prior, n_tokens: int) -> None:
+    """Raise ValueError where float64 cannot hold counts to the power 1 / temperature."""
+    tables = [table[table > 0] for table in (prior.start, prior.transition, prior.emission)]
+    least = min(table.min() for table in tables)
+    most = n_tokens + max(
+        prior.start_total, prior.transition_total.max(), prior.emission_total.max()
+    )
+    lowest = max(math.log(most), -math.log(least)) / _LARGEST_LOG
+    if temperature < lowest:
+        raise ValueError(
+            f"temperatures reach {temperature:.2g}, but update='sequence' raises counts to the "
+            f"power 1 / temperature: stay above {lowest:.2g} here, or use update='token'"
+        )
 
 
 def _n_occupied(counts: HMMCounts) -> int:

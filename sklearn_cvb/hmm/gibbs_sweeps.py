@@ -94,6 +94,8 @@ class GibbsState(NamedTuple):
     prior : Prior
     concentrations : Concentrations
     n_sweeps : int
+    n_planned : int
+        `max_iter` of the fit that began the chain.
     scan : Scan or None
         The order of visits, for ``update="token"``.
     samples : Samples
@@ -106,6 +108,7 @@ class GibbsState(NamedTuple):
     prior: Prior
     concentrations: Concentrations
     n_sweeps: int
+    n_planned: int
     scan: Scan | None
     samples: Samples
     proposals: np.ndarray
@@ -441,8 +444,4 @@ def draw_weights(
     return Weights(start, transition.reshape(n, n), emission)
 
 
-SWEEPS = {
-    "token": sweep_by_token,
-    "sequence": sweep_by_sequence,
-    "parameter": sweep_by_parameters,
-}
+SWEEPS = {"token": sweep_by_token, "sequence": sweep_by_sequence, "parameter": sweep_by_parameters}

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
+from sklearn_cvb.containers import as_list
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
@@ -24,6 +25,7 @@ from sklearn_cvb.hmm.parameters import (
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Cells, Problem, dense_posterior, lattice_for, n_entries
+from sklearn_cvb.validation import check_choice, check_counts, without_lengths
 
 
 class PredictionMixin(TransformerMixin):
@@ -51,6 +53,7 @@ class PredictionMixin(TransformerMixin):
             weights = _with_ruled_out(weights)
         return np.ascontiguousarray(weights.T)
 
+    @without_lengths
     def predict(self, X: Any, decoding: str = "viterbi") -> np.ndarray:
         """States (taggers: tags) of new sequences.
 
@@ -66,15 +69,14 @@ class PredictionMixin(TransformerMixin):
             Shape (n_samples, length) for a 2-D X (-1, or None for tags that are not integers,
             where a row is padded), else an object array of one array per sequence.
         """
-        if decoding not in ("viterbi", "marginal"):
-            raise ValueError(f"decoding must be 'viterbi' or 'marginal', got {decoding!r}")
+        check_choice("decoding", decoding, ("viterbi", "marginal"))
         corpus, lattice, weights, logs = self._read(X)
         if decoding == "viterbi":
             path, log_p = self._best_path(corpus, lattice, logs)
         else:
             posterior, log_p = self._entries(corpus, lattice, weights, logs)
             path = self._most_probable(corpus, lattice, posterior)
-        _warn_unexplained(log_p)
+        _warn_unexplained(log_p, stacklevel=4)
         return self._arranged_states(corpus, path)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -154,20 +156,19 @@ class PredictionMixin(TransformerMixin):
         -------
         X : ndarray
             Symbols, shape (n_samples, length); for several lengths an object array of arrays. The
-            unknown item is never emitted.
+            unknown item is never emitted: where a state emits nothing else stands None, a missing
+            observation.
         Z : ndarray
             States (taggers: tags), same shape.
         """
         check_is_fitted(self)
         rng = check_random_state(random_state)
-        lengths = np.broadcast_to(np.asarray(length, dtype=np.int64), (n_samples,))
-        if n_samples < 1 or (lengths < 1).any():
-            raise ValueError("n_samples and length must be at least 1")
+        lengths = _lengths_to_draw(n_samples, length)
         symbols, states = self._drawn(lengths, rng)
         starts = np.concatenate([[0], np.cumsum(lengths)])
         width = int(lengths[0]) if np.ndim(length) == 0 else None
         drawn = reading.Corpus(symbols, starts, width, [])
-        X = reading.arrange(drawn, self.vocabulary_[symbols], None)
+        X = reading.arrange(drawn, _words(symbols, self.vocabulary_), None)
         return X, self._arranged_states(drawn, states)
 
     def sample_paths(self, X: Any, random_state: Seed = None) -> np.ndarray:
@@ -295,7 +296,7 @@ class PredictionMixin(TransformerMixin):
     def _drawn(
         self, lengths: np.ndarray, rng: np.random.RandomState
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Symbols and states of all sampled tokens, flat."""
+        """Symbols and states of all sampled tokens, flat; -1 where no known symbol is emitted."""
         inside = np.arange(lengths.max()) < lengths[:, None]
         transition = np.cumsum(self.transmat_, axis=1)
         states = np.empty(inside.shape, np.int32)
@@ -306,12 +307,24 @@ class PredictionMixin(TransformerMixin):
             states[:, t] = _draw_rows(transition, states[:, t - 1], rng)
         states = states[inside]
         emission = np.cumsum(self.emissionprob_[:, : len(self.vocabulary_)], axis=1)
-        symbols = np.empty(len(states), np.int32)
-        for state in np.unique(states):
-            here = states == state
-            levels = rng.random_sample(np.count_nonzero(here)) * emission[state, -1]
-            symbols[here] = np.searchsorted(emission[state], levels, side="right")
+        symbols = np.full(len(states), -1, np.int32)
+        for state in np.intersect1d(states, np.flatnonzero(emission.sum(axis=1))):
+            here, row = states == state, emission[state]
+            levels = rng.random_sample(np.count_nonzero(here)) * row[-1]
+            # A product with a tiny total may round up to it.
+            last = np.searchsorted(row, row[-1])
+            symbols[here] = np.minimum(np.searchsorted(row, levels, side="right"), last)
         return symbols, states
+
+
+def _words(symbols: np.ndarray, vocabulary: np.ndarray) -> np.ndarray:
+    """The words of symbols; None where there is none (-1)."""
+    known = symbols >= 0
+    if known.all():
+        return vocabulary[symbols]
+    words = np.full(len(symbols), None, dtype=object)
+    words[known] = vocabulary[symbols[known]]
+    return words
 
 
 def _with_ruled_out(weights: csr_array) -> np.ndarray:
@@ -322,6 +335,18 @@ def _with_ruled_out(weights: csr_array) -> np.ndarray:
     n_ruled_out = (~listed).sum(axis=0)
     rest = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / np.maximum(1, n_ruled_out)
     return np.where(listed, dense, rest)
+
+
+def _lengths_to_draw(n_samples: int, length: int | ArrayLike) -> np.ndarray:
+    """The length of each sequence to draw."""
+    each = as_list(length)
+    for value in [length] if each is None else each:
+        check_counts(n_samples=n_samples, length=value)
+    if each is None:
+        return np.full(n_samples, length, dtype=np.int64)
+    if len(each) != n_samples:
+        raise ValueError(f"length holds {len(each)} lengths for n_samples={n_samples}")
+    return np.array(each, dtype=np.int64)
 
 
 def _draw_rows(cumulative: np.ndarray, rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:

@@ -6,7 +6,7 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.parameters import log_weights, uniform_weights
 from sklearn_cvb.kernels.chain.decoding import viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.lattice import Cells, Problem, problem_of
+from sklearn_cvb.lattice import Cells, Problem, problem_of, tokens_of_lattice
 from sklearn_cvb.topology import Topology
 
 
@@ -66,7 +66,7 @@ def _some_sequences(corpus: Corpus, lattice: Lattice, cells: Cells, chosen: np.n
     tokens = np.repeat(chosen, lengths)
     starts = np.concatenate([[0], np.cumsum(lengths[chosen])])
     some = corpus._replace(tokens=corpus.tokens[tokens], starts=starts, width=None)
-    narrowed = lattice._replace(first=lattice.first[tokens], count=lattice.count[tokens])
+    narrowed = tokens_of_lattice(lattice, tokens)
     return problem_of(some, narrowed, cells)._replace(
         given=corpus, sequences=np.flatnonzero(chosen), places=np.flatnonzero(tokens)
     )

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from sklearn_cvb.containers import as_list, shown
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
@@ -19,6 +20,7 @@ from sklearn_cvb.hmm.parameters import (
 from sklearn_cvb.kernels.chain.decoding import smoothed
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Problem, entry_cells, entry_states, n_entries
+from sklearn_cvb.validation import as_numbers
 
 # Smooths the transitions counted between unambiguous neighbours (Kupiec 1992).
 _UNAMBIGUOUS_COUNT = 0.1
@@ -214,9 +216,13 @@ def unambiguous_start(problem: Problem, rng: np.random.Generator) -> Start:
     )
 
 
-def array_start(problem: Problem, arrays: list[np.ndarray]) -> Start:
+def array_start(problem: Problem, init: Any) -> Start:
     """Posteriors given as one (length, n_components) array per sequence."""
     lengths = np.diff(problem.given.starts)
+    arrays = as_list(init)
+    if arrays is None:
+        raise TypeError(f"init is {shown(init)}: pass a list of posterior arrays")
+    arrays = [as_numbers(f"init[{i}]", array) for i, array in enumerate(arrays)]
     if len(arrays) != len(lengths):
         raise ValueError(f"init has {len(arrays)} posterior arrays for {len(lengths)} sequences")
     n = problem.cells.n_states
@@ -225,7 +231,7 @@ def array_start(problem: Problem, arrays: list[np.ndarray]) -> Start:
             raise ValueError(
                 f"init[{i}] has shape {np.shape(array)}, but sequence {i} needs {(int(length), n)}"
             )
-    table = np.concatenate([np.asarray(array, dtype=np.float64) for array in arrays])
+    table = np.concatenate(arrays)
     places = np.arange(len(table)) if problem.places is None else problem.places
     table = table[places]
     tokens = np.repeat(np.arange(len(table)), problem.lattice.count)
@@ -248,9 +254,11 @@ def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCou
             "init is a model that is not fitted (clone unfits it: wrap it in "
             "sklearn.frozen.FrozenEstimator to keep its counts through a search)"
         )
-    emission = flat_cells(model.counts_.emission)
+    emission, cells = flat_cells(model.counts_.emission), problem.cells
+    listed = getattr(model.counts_.emission, "indices", np.arange(0))
     same = (
-        len(emission) == len(problem.cells.state)
+        len(emission) == len(cells.state)
+        and (cells.is_full or np.array_equal(listed, cells.state))
         and len(model.counts_.start) == problem.cells.n_states
         and list(model.vocabulary_) == list(vocabulary)
     )
@@ -258,7 +266,7 @@ def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCou
         raise ValueError(
             "init is a model with other states, another vocabulary or another handling of unknown "
             "words: fit it on the same sequences with the same n_components, vocabulary, "
-            "tag_dictionary and handle_unknown"
+            "tag_dictionary, handle_unknown and labels that overrule the dictionary"
         )
     counts = HMMCounts(model.counts_.start, model.counts_.transition, emission)
     topology = problem.cells.topology

@@ -5,15 +5,24 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
+from sklearn_cvb.containers import as_list, known_of, shown
 from sklearn_cvb.corpus import Corpus, Sequences
-from sklearn_cvb.dictionary import Legal, check_dictionary, describe_forbidden, tags_in
+from sklearn_cvb.dictionary import (
+    Legal,
+    Overruled,
+    check_dictionary,
+    check_unknown_tags,
+    look_up,
+    tags_in,
+)
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import Prior, with_dictionary
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.lattice import Cells, expect, lattice_for, restrict
-from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
+from sklearn_cvb.lattice import Cells, expect, lattice_for, overrule, restrict
+from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions, without_lengths
 
 if TYPE_CHECKING:
     from sklearn_cvb.hmm.base import BaseHMM as _Model
@@ -42,38 +51,33 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
     Raises
     ------
     TypeError
-        If an element of y is a single tag although X is ragged.
+        If an element of y is a single tag although X is ragged, or no tag at all.
     ValueError
         If lengths differ.
     """
-    if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
-    elif not hasattr(y, "__len__") and hasattr(y, "__array__"):
-        y = np.asarray(y)
-    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 and corpus.width != 1:
-        y = y[:, 0]
-    if len(y) != corpus.n_sequences:
-        raise ValueError(
-            f"X holds {corpus.n_sequences} sequences but y {len(y)}: "
-            "inconsistent numbers of samples"
-        )
-    labels = []
-    lengths = np.diff(corpus.starts).tolist()
-    as_table = numeric and len(set(lengths)) == 1
-    for i, (tags, length) in enumerate(zip(y, lengths, strict=True)):
-        if isinstance(tags, list | tuple | np.ndarray) or hasattr(tags, "to_numpy"):
-            tags = list(tags)
-            if corpus.width is not None and len(tags) == corpus.width:
-                tags = tags[:length]
-            if len(tags) != length:
+    lengths = np.diff(corpus.starts)
+    known = known_of(y, lengths, corpus.width, _LABEL_FORM)
+    as_table = numeric and len(set(lengths.tolist())) == 1
+    labels: list = []
+    for i, (tags, length) in enumerate(zip(known, lengths.tolist(), strict=True)):
+        items = as_list(tags)
+        if items is not None:
+            if corpus.width is not None and len(items) == corpus.width:
+                items = items[:length]
+            if len(items) != length:
                 raise ValueError(
-                    f"sentence {i} has {length} tokens but y[{i}] has {len(tags)} tags"
+                    f"sentence {i} has {length} tokens but y[{i}] has {len(items)} tags"
                 )
-            labels.extend(tags)
-        elif tags is None or corpus.width is not None or (as_table and isinstance(tags, Real)):
+            labels.extend(items)
+        elif reading.is_missing(tags) or (
+            np.isscalar(tags)
+            and (corpus.width is not None or (as_table and isinstance(tags, Real)))
+        ):
             labels.extend([tags] * length)
         else:
-            raise TypeError(f"y[{i}] is the single value {tags!r}: {_LABEL_FORM}")
+            raise TypeError(f"y[{i}] is the single value {shown(tags)}: {_LABEL_FORM}")
+    if not all(map(reading.is_hashable, labels)):
+        raise reading.unhashable(labels, corpus.starts, "tag")
     return [None if reading.is_missing(tag) else tag for tag in labels]
 
 
@@ -88,6 +92,7 @@ class TaggerMixin(_Model):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
 
+    @without_lengths
     def score(self, X: Any, y: Any = None) -> float:
         """Token accuracy with `y`, mean log-likelihood per token without.
 
@@ -112,17 +117,36 @@ class TaggerMixin(_Model):
             raise ValueError("y holds no known tag to score against")
         return float(np.mean(path[known] == labels[known]))
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`: the tags, behind the name of the class.
+
+        scikit-learn's picture of a fitted tagger lists them as its features.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of shape (n_components,), object
+        """
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}_{tag}" for tag in self.classes_.tolist()], dtype=object)
+
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the tags, and return the legal ones of each word (None: all of them)."""
         dictionary = self.tag_dictionary or {}
         check_dictionary(dictionary)
+        lookup = look_up(dictionary, self.vocabulary_.tolist(), corpus)
+        self.coverage_ = lookup.coverage
+        if mismatch := lookup.mismatch():
+            warnings.warn(mismatch, UserWarning, stacklevel=6)
         labels = []
         if y is not None and self.supervision == "y":
             labels = self._read_labels(y, corpus)
         self._labels = labels
-        unknown_tags = () if self.unknown_tags is None else list(self.unknown_tags)
-        if self.unknown_tags is not None and not unknown_tags:
-            raise ValueError("unknown_tags lists no tag: use None to allow any tag")
+        unknown_tags = () if self.unknown_tags is None else check_unknown_tags(self.unknown_tags)
         tags = tags_in(dictionary, set(labels), unknown_tags)
         if not tags:
             tags = list(range(self.n_components or 2))
@@ -144,15 +168,20 @@ class TaggerMixin(_Model):
             return None
         return self._legal.rows(self.vocabulary_.tolist())
 
-    def _weighted(self, cells: Cells, corpus: Corpus) -> Cells:
-        if not self._legal.any_weights:
+    def _laid_out(self, cells: Cells, corpus: Corpus) -> Cells:
+        if self._legal.any_weights:
+            if self.beta == "auto":
+                raise InvalidParameterError(
+                    "beta='auto' learns one concentration for all emissions, which a "
+                    "tag_dictionary with weights makes unequal: give beta a number, or the "
+                    "dictionary no weights"
+                )
+            cells = expect(cells, self._legal.shares(self.vocabulary_.tolist()), corpus.tokens)
+        if not self._labels or cells.is_full:
             return cells
-        if self.beta == "auto":
-            raise InvalidParameterError(
-                "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
-                "with weights makes unequal: give beta a number, or the dictionary no weights"
-            )
-        return expect(cells, self._legal.shares(self.vocabulary_.tolist()), corpus.tokens)
+        states = self._encode_labels(self._labels)
+        told = (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < cells.n_words)
+        return cells.with_labels(corpus.tokens[told], states[told])
 
     def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
         prior = super()._priors(cells, concentrations)
@@ -167,10 +196,15 @@ class TaggerMixin(_Model):
         del self._labels
         if not labels:
             return lattice
-        lattice, forbidden = restrict(lattice, self._encode_labels(labels))
-        if len(forbidden):
-            raise ValueError(describe_forbidden(forbidden, corpus, sequences.tokens, labels))
-        return lattice
+        states = self._encode_labels(labels)
+        lattice, forbidden = restrict(lattice, states)
+        if not len(forbidden):
+            return lattice
+        overruled = Overruled(forbidden, corpus, sequences.tokens, labels)
+        unknown_tags = () if self.unknown_tags is None else self.unknown_tags
+        overruled.check(set(tags_in(self._legal.tag_dictionary, (), unknown_tags)))
+        warnings.warn(str(overruled), UserWarning, stacklevel=6)
+        return overrule(lattice, forbidden, corpus, states, self._cells)
 
     def _lattice_of(self, corpus: Corpus) -> Lattice:
         unknown = self._legal.rows(corpus.unknown) if corpus.unknown else None

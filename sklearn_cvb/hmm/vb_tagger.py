@@ -35,12 +35,12 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
         table of shape (n_components, n_components) whose rows say what may follow.
     alpha : float or "auto", default=1.0
-        Concentration of the symmetric Dirichlet prior of each row of transitions. "auto" learns it
-        while fitting (one step of eq. 29 a sweep, from sweep 20 on).
+        Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
+        "auto" learns it while fitting (one step of eq. 29 a sweep, from sweep 20 on).
     beta : float or "auto", default=0.1
-        Concentration of the symmetric Dirichlet prior of each row of emissions.
+        Concentration of the symmetric Dirichlet prior of each row of emissions, 1e-10 to 1e10.
     start_alpha : float or None, default=None
-        Concentration of the start row; None for `alpha`.
+        Concentration of the start row, 1e-10 to 1e10; None for `alpha`.
     alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma priors of `alpha` and `beta` where they are "auto".
     n_init : int, default=1
@@ -68,7 +68,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -91,6 +91,9 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         The known symbols.
     classes_ : ndarray of shape (n_components,)
         The tags, sorted.
+    coverage_ : tuple (tokens, types)
+        The shares of the tokens and of the distinct words of the training sequences that have an
+        entry in `tag_dictionary`, from 0 to 1.
     objective_ : float
         The lower bound on the log evidence (nats).
     history_ : ndarray of shape (n_iter_,)

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
+from sklearn_cvb.containers import as_list, shown
+
 # What EVALB's standard parameters delete: roots above the sentence, and punctuation.
 _ROOTS = ("TOP", "ROOT", "S1", "")
 _PUNCTUATION = (",", ":", "``", "''", ".")
@@ -257,16 +259,24 @@ def tree_perplexity(grammar: Any, trees: Iterable, per: str = "token") -> float:
 def _tree(tree: Any) -> Any:
     from nltk import Tree
 
-    return Tree.fromstring(tree) if isinstance(tree, str) else tree
+    if isinstance(tree, str):
+        return Tree.fromstring(tree)
+    if not isinstance(tree, Tree):
+        raise TypeError(f"{shown(tree)} is no tree: pass an nltk.Tree, or a tree in brackets")
+    return tree
 
 
 def _paired(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple]:
     """Index, gold and prediction, where there is a gold one."""
-    if len(y_true) != len(y_pred):
-        raise ValueError(f"{len(y_true)} gold trees but {len(y_pred)} predicted ones")
+    gold, predictions = as_list(y_true), as_list(y_pred)
+    if gold is None or predictions is None:
+        wrong = y_true if gold is None else y_pred
+        raise TypeError(f"{shown(wrong)} is no list: pass one tree or segmentation per sentence")
+    if len(gold) != len(predictions):
+        raise ValueError(f"{len(gold)} gold trees but {len(predictions)} predicted ones")
     pairs = [
         (i, true, predicted)
-        for i, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True))
+        for i, (true, predicted) in enumerate(zip(gold, predictions, strict=True))
         if true is not None
     ]
     if not pairs:
@@ -313,7 +323,10 @@ def _segment_ends(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[list[lis
 def _piece_lengths(segments: Any) -> list[int]:
     """Lengths of the pieces of a list or of a tree."""
     if not hasattr(segments, "label"):
-        return [len(piece) for piece in segments]
+        pieces = as_list(segments)
+        if pieces is None or not all(hasattr(piece, "__len__") for piece in pieces):
+            raise TypeError(f"{shown(segments)} is no list of pieces, strings or lists")
+        return [len(piece) for piece in pieces]
     lengths, run = [], 0
     for child in segments:
         if hasattr(child, "label"):

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.containers import as_list, shown
+from sklearn_cvb.corpus import is_hashable
+
 
 def token_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     """Share of tokens whose predicted label equals the true one.
@@ -230,7 +233,7 @@ def _encoded(
 
 
 def _aligned(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[list, list]]:
-    y_true, y_pred = list(y_true), list(y_pred)
+    y_true, y_pred = _rows("y_true", y_true), _rows("y_pred", y_pred)
     if len(y_true) != len(y_pred):
         raise ValueError(f"y_true holds {len(y_true)} sequences, y_pred {len(y_pred)}")
     return [
@@ -238,6 +241,13 @@ def _aligned(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[list, l
         for number, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True))
         if isinstance(true, Iterable) or not _is_missing(true)
     ]
+
+
+def _rows(name: str, labels: Any) -> list:
+    rows = as_list(labels.to_numpy() if hasattr(labels, "columns") else labels)
+    if rows is None:
+        raise TypeError(f"{name} is {shown(labels)}: pass a list of sequences of labels")
+    return rows
 
 
 def _pair(number: int, true: Any, predicted: Any) -> tuple[list, list]:
@@ -250,12 +260,13 @@ def _pair(number: int, true: Any, predicted: Any) -> tuple[list, list]:
 
 
 def _label_list(name: str, number: int, labels: Any) -> list:
-    if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
+    items = as_list(labels)
+    if items is None or not all(map(is_hashable, items)):
         raise TypeError(
-            f"{name}[{number}] is {labels!r}; each element must be a sequence of labels, "
+            f"{name}[{number}] is {shown(labels)}; each element must be a sequence of labels, "
             'as in [["DET", "NOUN"], ...]'
         )
-    return labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    return items
 
 
 def _codes(labels: Iterable) -> tuple[np.ndarray, list]:

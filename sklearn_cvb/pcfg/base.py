@@ -8,6 +8,7 @@ import numpy as np
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Sequences
+from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.pcfg.concentrations import Alpha, check_alpha, first_alpha
 from sklearn_cvb.pcfg.forms import Problem, forms_of
@@ -17,7 +18,7 @@ from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean,
 from sklearn_cvb.pcfg.prediction import PredictionMixin, words_without_rule
 from sklearn_cvb.pcfg.rules import UNKNOWN
 from sklearn_cvb.pcfg.trees import brackets_from
-from sklearn_cvb.validation import HasMethods, Interval, StrOptions
+from sklearn_cvb.validation import HasMethods, Interval, StrOptions, as_numbers
 
 # How far a near-uniform start is from uniform.
 _NOISE = 0.01
@@ -43,7 +44,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         "grammar": [str, Grammar, HasMethods("productions"), "array-like", None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "alpha": [
-            Interval(Real, 0, None, closed="neither"),
+            Interval(Real, SMALLEST, LARGEST, closed="both"),
             StrOptions({"auto"}),
             dict,
             "array-like",
@@ -69,7 +70,7 @@ class BasePCFG(PredictionMixin, BaseModel):
 
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the grammar, and lays it out."""
-        sequences = self._sequences(X, reset=True)
+        sequences = self._sequences_to_fit(X, y)
         self.rules_, types = self._grammar_for(sequences)
         self.symbols_ = reading.as_array(self.rules_.symbols)
         self.vocabulary_ = reading.as_array(types)
@@ -135,11 +136,13 @@ class BasePCFG(PredictionMixin, BaseModel):
                 raise ValueError("init has other rules: start from a model of the same grammar")
             return init.rule_probabilities_
         else:
-            draws = np.asarray(init, dtype=np.float64)
-            if draws.shape != (len(layout.lhs),) or not (draws >= 0).all():
+            draws = as_numbers("init", init)
+            if draws.shape != (len(layout.lhs),) or not (
+                (draws >= 0).all() and np.isfinite(draws).all()
+            ):
                 raise ValueError(
-                    f"init must hold {len(layout.lhs)} weights, one for each rule, none negative; "
-                    f"got shape {draws.shape}"
+                    f"init must hold {len(layout.lhs)} weights, one for each rule, finite and none "
+                    f"negative; got shape {draws.shape}"
                 )
         return posterior_mean(layout, draws, 0.0, uniform_weights(layout))
 
@@ -156,10 +159,11 @@ class BasePCFG(PredictionMixin, BaseModel):
         has_cycles = len(self._layout.rules.member) > 0
         return "trees" if self._layout.longest > 1 and not has_cycles else "uniform"
 
-    def _starts_differ(self) -> bool:
-        """Whether restarts differ: not when `init` fixes where they begin."""
+    def _fixed_start(self) -> str:
         init = self._where_to_start()
-        return isinstance(init, str) and init in _RANDOM_STARTS
+        if isinstance(init, str):
+            return "" if init in _RANDOM_STARTS else "the probabilities of the grammar are a start"
+        return "init says where to start"
 
     def _weights(
         self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray

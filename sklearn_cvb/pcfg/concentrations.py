@@ -8,7 +8,12 @@ import numpy as np
 from sklearn_cvb import dirichlet
 from sklearn_cvb.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
 from sklearn_cvb.pcfg.layout import Layout
-from sklearn_cvb.validation import InvalidParameterError, check_gamma_prior
+from sklearn_cvb.validation import (
+    InvalidParameterError,
+    as_numbers,
+    check_concentrations,
+    check_gamma_prior,
+)
 
 
 class Alpha(NamedTuple):
@@ -50,20 +55,21 @@ def check_alpha(estimator: Any) -> None:
                 f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
                 f"{foreign[:5]} are no symbols"
             )
-        values = np.array(list(alpha.values()), dtype=np.float64)
-    elif isinstance(alpha, str) or np.ndim(alpha) == 0:
+        values = as_numbers("alpha", list(alpha.values()))
+    elif isinstance(alpha, str):
         return
     else:
-        if np.shape(alpha) != layout.lhs.shape:
+        values = as_numbers("alpha", alpha)
+        if values.ndim > 0 and values.shape != layout.lhs.shape:
             raise InvalidParameterError(
                 f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
-                f"shape {np.shape(alpha)}"
+                f"shape {values.shape}"
             )
-        values = np.asarray(alpha, dtype=np.float64)
-    positive = values >= 0 if estimator._zero_alpha else values > 0
-    if not (positive & np.isfinite(values)).all():
-        least = "at least 0" if estimator._zero_alpha else "positive"
-        raise InvalidParameterError(f"all values of alpha must be finite and {least}")
+    if isinstance(alpha, dict) and values.ndim != 1:
+        raise InvalidParameterError(
+            f"alpha as a dict has one number for each symbol, got {alpha!r}"
+        )
+    check_concentrations("alpha", values, estimator._zero_alpha)
 
 
 def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha:

@@ -47,9 +47,9 @@ class EMPCFG(BatchPCFG):
     n_components : int, default=2
         Number of symbols where no grammar is given; the start symbol is one of them.
     alpha : float, dict or array-like of shape (n_rules,), default=0.0
-        Pseudo-count of every rule; 0 is maximum likelihood, above 0 maximum a posteriori in the
-        softmax basis (adds alpha, not alpha - 1). A dict has one value per symbol, an array one per
-        rule, in the order of ``rules_.rules``.
+        Pseudo-count of every rule; 0 is maximum likelihood, 1e-10 to 1e10 maximum a posteriori in
+        the softmax basis (adds alpha, not alpha - 1). A dict has one value per symbol, an array one
+        per rule, in the order of ``rules_.rules``.
     update : {"batch", "sequence"}, default="batch"
         When weights change. "batch": after each sweep, from the counts of all sentences.
         "sequence": after every `batch_size` sentences (stepwise or online EM, Liang and Klein
@@ -90,7 +90,7 @@ class EMPCFG(BatchPCFG):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -223,8 +223,8 @@ class EMPCFG(BatchPCFG):
         """Minus the log prior in the softmax basis: the sum of alpha log theta."""
         return -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
 
-    def _schedule(self, problem: Problem) -> Schedule:
-        schedule = super()._schedule(problem)
+    def _schedule(self, problem: Problem, n_before: int) -> Schedule:
+        schedule = super()._schedule(problem, n_before)
         return schedule if self.update == "batch" else schedule._replace(patience=2)
 
     def _sweep(self, state: Any, problem: Problem, rng: np.random.Generator) -> tuple[Any, float]:

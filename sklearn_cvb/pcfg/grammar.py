@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_cvb.containers import as_list, shown
 from sklearn_cvb.pcfg.rules import (
     Rule,
     Words,
@@ -307,4 +308,10 @@ def grammar_from(given: Any) -> Grammar:
         return Grammar.from_text(given)
     if hasattr(given, "productions") and hasattr(given, "start"):
         return Grammar.from_nltk(given)
-    return Grammar.from_trees(given)
+    trees = as_list(given)
+    if trees is None:
+        raise TypeError(
+            f"grammar is {shown(given)}: pass text in NLTK's notation, an nltk.CFG or nltk.PCFG, a "
+            "Grammar, or a list of trees"
+        )
+    return Grammar.from_trees(trees)

@@ -32,16 +32,19 @@ class HastingsPCFG(SamplingPCFG):
     n_components : int, default=2
         Number of symbols where no grammar is given; the start symbol is one of them.
     alpha : float, "auto", dict or array-like of shape (n_rules,), default=0.1
-        Concentration of the Dirichlet prior of the rules of each symbol. A dict has one value per
-        symbol, an array one per rule, in the order of ``rules_.rules``. "auto" learns one value
-        while fitting (one step of Wang and Blunsom 2013, HMM, eq. 29, a sweep, from sweep 20 on).
+        Concentration of the Dirichlet prior of the rules of each symbol, 1e-10 to 1e10. A dict has
+        one value per symbol, an array one per rule, in the order of ``rules_.rules``. "auto" learns
+        one value while fitting (one step of Wang and Blunsom 2013, HMM, eq. 29, a sweep, from sweep
+        20 on).
     alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma prior of `alpha` where it is "auto".
     temperatures : tuple (first, last) or None, default=None
         Annealing: temperature of the first and of the last sweep, linear in between. None samples
         the posterior. Above 1 the grammar must have no cycle of unary rules.
     n_burn_in : int or None, default=None
-        Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths.
+        Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths. A
+        fit that goes on with a chain (`warm_start`) keeps to the burn-in, the temperatures and the
+        last tenth of the fit that began it.
     thin : int, default=10
         Keep every `thin`-th sample.
     n_init : int, default=1
@@ -72,7 +75,7 @@ class HastingsPCFG(SamplingPCFG):
     warm_start : bool, default=False
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior.
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None

@@ -15,9 +15,10 @@ from sklearn_cvb.kernels.tree.arrays import Trees, brackets_of
 from sklearn_cvb.pcfg.forms import Problem, expectation, forms_of, heaviest_trees
 from sklearn_cvb.pcfg.layout import Layout, lexicon_for
 from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.sampling import sample_trees
+from sklearn_cvb.pcfg.sampling import sample_trees, without_unknown
 from sklearn_cvb.pcfg.spans import k_best, span_tables
 from sklearn_cvb.pcfg.trees import sentences_of, to_charts, to_nltk
+from sklearn_cvb.validation import check_counts
 
 if TYPE_CHECKING:
     from sklearn_cvb.base import BaseModel as _Model
@@ -78,8 +79,7 @@ class PredictionMixin(_Model):
         corpus = corpus._replace(width=None)
         if n_best is None:
             return self._arranged_trees(corpus, words, self._parsed(corpus))
-        if n_best < 1:
-            raise ValueError(f"n_best must be at least 1, got {n_best!r}")
+        check_counts(n_best=n_best)
         problem, logs = _as_lists(self._layout, corpus, words), self._predicting_weights()[1]
         return object_array(k_best(problem, logs, n_best))
 
@@ -127,14 +127,14 @@ class PredictionMixin(_Model):
         Returns
         -------
         X : ndarray of shape (n_samples,), object
-            Lists of words. Unknown words are never drawn.
+            Lists of words. ``<unk>``, the terminal of unknown words, is drawn only from symbols
+            that derive nothing without it.
         trees : ndarray of shape (n_samples,), object
             Their nltk.Tree.
         """
         theta = self.rule_probabilities_
         if self.handle_unknown != "error":
-            theta = theta.copy()
-            theta[self._layout.unknown_cells] = 0.0
+            theta = without_unknown(self.rules_, theta, self._layout.unknown_cells)
         rng = check_random_state(random_state)
         return sample_trees(self.rules_, theta, n_samples, longest, rng)
 

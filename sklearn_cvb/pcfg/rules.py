@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from sklearn_cvb.containers import samples_of, tokens_of
+
 # The terminal that stands for every word outside the vocabulary.
 UNKNOWN = "<unk>"
 
@@ -53,7 +55,9 @@ def counted_rules(trees: Iterable, start: Any) -> dict[tuple, int]:
 def pieces_of(X: Iterable, longest: int | None) -> dict[Words, None]:
     """All distinct runs of at most `longest` words (None: any number), in order of appearance."""
     pieces: dict[Words, None] = {}
-    for sequence in map(tuple, X):
+    for i, sample in enumerate(samples_of(X)):
+        # The characters of a word are its tokens here.
+        sequence = sample if isinstance(sample, str) else tuple(tokens_of(sample, f"X[{i}]"))
         for begin in range(len(sequence)):
             stop = len(sequence) if longest is None else min(len(sequence), begin + longest)
             for end in range(begin + 1, stop + 1):

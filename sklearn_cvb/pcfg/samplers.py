@@ -13,14 +13,15 @@ from sklearn_cvb.pcfg.forms import Problem
 from sklearn_cvb.pcfg.layout import Layout
 from sklearn_cvb.pcfg.parameters import posterior_mean, totals_of
 from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
-from sklearn_cvb.sampling import Averages, SamplerMixin, no_averages
+from sklearn_cvb.sampling import Averages, SamplerMixin, late, no_averages
 
 
 class SamplerState(NamedTuple):
     """What a sampler carries: the current trees, and sums over the samples kept so far.
 
-    `seen` holds for each sentence how often each tree was sampled in the last tenth of the sweeps:
-    its rules as bytes -> [times, nodes]. `proposals` are proposed and accepted trees of all sweeps.
+    `n_planned` is `max_iter` of the fit that began the chain. `seen` holds for each sentence how
+    often each tree was sampled in the last tenth of the sweeps: its rules as bytes -> [times,
+    nodes]. `proposals` are proposed and accepted trees of all sweeps.
     """
 
     trees: Trees
@@ -30,6 +31,7 @@ class SamplerState(NamedTuple):
     weights: None
     unexplained: np.ndarray
     n_sweeps: int
+    n_planned: int
     averages: Averages
     seen: list
     proposals: np.ndarray
@@ -63,6 +65,7 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
             None,
             np.flatnonzero(np.isneginf(log_z)),
             0,
+            self.max_iter,
             no_averages((counts,), (counts,)),
             [{} for _ in log_z],
             np.zeros(2),
@@ -80,7 +83,8 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
         layout = problem.layout
         alpha = learn(state.alpha, layout, state.counts, state.n_sweeps, dirichlet.fixed_point)
         state = state._replace(alpha=alpha, prior=alpha.cells)
-        trees, proposals = self._resampled(state, problem, self._temperature(state.n_sweeps), rng)
+        temperature = self._temperature(state.n_sweeps, state.n_planned)
+        trees, proposals = self._resampled(state, problem, temperature, rng)
         counts = counts_of(trees, problem)
         state = state._replace(
             trees=trees,
@@ -96,9 +100,9 @@ class SamplingPCFG(SamplerMixin, BasePCFG):
     def _remember(self, state: SamplerState, problem: Problem) -> SamplerState:
         """Add the sample to the sums it belongs to."""
         done = state.n_sweeps - 1
-        if done >= self._late:
+        if done >= late(state.n_planned):
             remember_trees(state.trees, state.seen)
-        if not self._is_kept(done):
+        if not self._is_kept(done, state.n_planned):
             return state
         means = self._sample_means(state, problem)
         return state._replace(averages=state.averages.plus((state.counts,), (means,)))

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.corpus import object_array
 from sklearn_cvb.pcfg.grammar import Grammar
 from sklearn_cvb.pcfg.rules import Words
+from sklearn_cvb.validation import check_counts
 
 # So many derivations in a row may be too long.
 _LARGEST_FAILURES = 1000
@@ -42,8 +43,7 @@ def sample_trees(
     ValueError
         If a number is not positive, or nearly all derivations are longer.
     """
-    if n_samples < 1 or longest < 1:
-        raise ValueError("n_samples and longest must be at least 1")
+    check_counts(n_samples=n_samples, longest=longest)
     probabilities = np.asarray(probabilities)
     parents = np.array([rule.parent for rule in grammar.rules])
     order = np.argsort(parents, kind="stable")
@@ -67,6 +67,46 @@ def sample_trees(
     return object_array([tree.leaves() for tree in trees]), object_array(trees)
 
 
+def without_unknown(grammar: Grammar, probabilities: np.ndarray, unknown: np.ndarray) -> np.ndarray:
+    """Probabilities with 0 for the rules of unknown words.
+
+    A symbol that derives nothing without them keeps its own.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    probabilities : ndarray of shape (n_rules,)
+    unknown : ndarray of int
+        The rules of unknown words.
+
+    Returns
+    -------
+    ndarray of shape (n_rules,)
+    """
+    known = probabilities.copy()
+    known[unknown] = 0.0
+    derives = _derives_words(grammar, known)
+    parents = np.array([grammar.rules[r].parent for r in unknown.tolist()], dtype=np.intp)
+    known[unknown] = np.where(derives[parents], 0.0, probabilities[unknown])
+    return known
+
+
+def _derives_words(grammar: Grammar, probabilities: np.ndarray) -> np.ndarray:
+    """Which symbols derive words by rules with a positive probability, (n_symbols,)."""
+    derives = np.zeros(len(grammar.symbols), bool)
+    rules = [grammar.rules[r] for r in np.flatnonzero(probabilities > 0.0).tolist()]
+    n_rules = len(rules) + 1
+    while len(rules) < n_rules:
+        n_rules, left = len(rules), []
+        for rule in rules:
+            if all(isinstance(item, Words) or derives[item] for item in rule.right):
+                derives[rule.parent] = True
+            else:
+                left.append(rule)
+        rules = left
+    return derives
+
+
 def _drawn(
     grammar: Grammar,
     table: tuple[list[np.ndarray], list[np.ndarray]],
@@ -81,9 +121,11 @@ def _drawn(
     agenda, n_words, n_steps = [(root, grammar.start)], 0, 0
     while agenda:
         node, symbol = agenda.pop()
-        level = rng.random_sample() * levels[symbol][-1]
-        place = np.searchsorted(levels[symbol], level, side="right")
-        rule = grammar.rules[choices[symbol][min(place, len(levels[symbol]) - 1)]]
+        total = levels[symbol][-1]
+        place = np.searchsorted(levels[symbol], rng.random_sample() * total, side="right")
+        # A product with a tiny total may round up to it.
+        last = np.searchsorted(levels[symbol], total)
+        rule = grammar.rules[choices[symbol][min(place, last)]]
         below = []
         for item in rule.right:
             if isinstance(item, Words):

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.containers import as_list, known_of, shown
+from sklearn_cvb.corpus import Corpus, is_missing
 from sklearn_cvb.kernels.tree.arrays import Brackets, Trees, brackets_of
 from sklearn_cvb.pcfg.layout import Layout
 
@@ -131,20 +133,12 @@ def brackets_from(
     """
     if y is None:
         return brackets_of(corpus.n_sequences)
-    if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
-    elif not hasattr(y, "__len__") and hasattr(y, "__array__"):
-        y = np.asarray(y)
-    if len(y) != corpus.n_sequences:
-        raise ValueError(
-            f"X holds {corpus.n_sequences} sequences but y {len(y)}: "
-            "inconsistent numbers of samples"
-        )
-    lengths = np.diff(corpus.starts).tolist()
-    is_table = corpus.width is not None or (numeric and len(set(lengths)) == 1)
+    lengths = np.diff(corpus.starts)
+    given = known_of(y, lengths, corpus.width, _FORM)
+    is_table = corpus.width is not None or (numeric and len(set(lengths.tolist())) == 1)
     rows: list[tuple] = []
-    for i, known in enumerate(y):
-        if known is None or (is_table and _is_label(known)):
+    for i, known in enumerate(given):
+        if is_missing(known) or (is_table and _is_label(known)):
             continue
         here = words[corpus.starts[i] : corpus.starts[i + 1]]
         spans = _spans(known, i, here)
@@ -165,9 +159,8 @@ def _is_label(value: Any) -> bool:
         return not value.lstrip().startswith("(")
     if np.isscalar(value):
         return True
-    if hasattr(value, "label") or not hasattr(value, "__iter__"):
-        return False
-    return all(map(np.isscalar, value))
+    values = None if hasattr(value, "label") else as_list(value)
+    return values is not None and all(map(np.isscalar, values))
 
 
 def _spans(known: Any, i: int, words: Sequence) -> list[tuple]:
@@ -175,7 +168,10 @@ def _spans(known: Any, i: int, words: Sequence) -> list[tuple]:
     from nltk import Tree
 
     if isinstance(known, str) and known.lstrip().startswith("("):
-        known = Tree.fromstring(known)
+        try:
+            known = Tree.fromstring(known)
+        except ValueError as error:
+            raise ValueError(f"y[{i}] is no tree in brackets: {error}") from None
     if isinstance(known, Tree):
         leaves = known.leaves()
         if len(leaves) != len(words):
@@ -186,17 +182,25 @@ def _spans(known: Any, i: int, words: Sequence) -> list[tuple]:
             if leaf != word and str(leaf) != str(word):
                 raise ValueError(f"y[{i}] has the leaf {leaf!r} where sentence {i} has {word!r}")
         return spans_of(known)
-    if not isinstance(known, list | tuple | np.ndarray):
-        raise TypeError(f"y[{i}] is {known!r}: {_FORM}")
-    spans = []
-    for span in known:
-        if isinstance(span, str) or not hasattr(span, "__len__") or len(span) not in (2, 3):
-            raise TypeError(f"y[{i}] holds {span!r}: {_FORM}")
-        begin, end = int(span[0]), int(span[1])
-        if not 0 <= begin < end <= len(words):
-            raise ValueError(f"y[{i}] holds {span!r}, but sentence {i} has {len(words)} tokens")
-        spans.append((begin, end, span[2] if len(span) == 3 else None))
-    return spans
+    spans = as_list(known)
+    if spans is None:
+        raise TypeError(f"y[{i}] is {shown(known)}: {_FORM}")
+    return [_span(span, i, len(words)) for span in spans]
+
+
+def _span(span: Any, i: int, n_words: int) -> tuple:
+    """One span of sentence `i` as (begin, end, label or None)."""
+    parts = as_list(span)
+    if parts is None or len(parts) not in (2, 3) or not all(map(_is_place, parts[:2])):
+        raise TypeError(f"y[{i}] holds {shown(span)}: {_FORM}")
+    begin, end = int(parts[0]), int(parts[1])
+    if not 0 <= begin < end <= n_words:
+        raise ValueError(f"y[{i}] holds {shown(span)}, but sentence {i} has {n_words} tokens")
+    return begin, end, parts[2] if len(parts) == 3 else None
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, Real) and value == value // 1
 
 
 def spans_of(tree: Any) -> list[tuple]:

@@ -1,5 +1,6 @@
 """Published corpora: their counts, where they are found, and what is refused."""
 
+import re
 import shutil
 from collections import defaultdict
 
@@ -8,11 +9,23 @@ import pytest
 
 from sklearn_cvb.datasets import (
     corpora,
+    fetch_alice,
     fetch_brown,
     fetch_conll2000,
     fetch_treebank_tagged,
+    fetch_treebank_trees,
     fetch_wsj,
+    fetch_zulu_verbs,
 )
+
+FETCH = [
+    fetch_alice,
+    fetch_brown,
+    fetch_conll2000,
+    fetch_treebank_tagged,
+    fetch_treebank_trees,
+    fetch_wsj,
+]
 
 
 @pytest.fixture(scope="module")
@@ -102,12 +115,27 @@ def test_default_folder_is_in_scikit_learns_data_home(monkeypatch, tmp_path):
     assert corpora.corpus_folder() == tmp_path / "sklearn_cvb"
 
 
-@pytest.mark.parametrize("fetch", [fetch_brown, fetch_conll2000, fetch_treebank_tagged, fetch_wsj])
+@pytest.mark.parametrize("fetch", [*FETCH, fetch_zulu_verbs])
 def test_missing_and_not_downloaded(fetch, tmp_path):
+    options = {} if fetch is fetch_zulu_verbs else {"download_if_missing": False}
     with pytest.raises(OSError, match="not found in") as caught:
-        fetch(data_home=tmp_path, download_if_missing=False)
-    assert str(tmp_path) in str(caught.value)
+        fetch(data_home=tmp_path, **options)
+    for part in (str(tmp_path), "data_home", "SKLEARN_CVB_DATA", "--data-home"):
+        assert part in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore:Retry downloading")
+@pytest.mark.parametrize("fetch", FETCH)
+def test_a_download_that_fails_says_what_to_do(fetch, tmp_path, monkeypatch):
+    monkeypatch.setattr(corpora, "PUBLISHER", "file://localhost/nowhere")
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    with pytest.raises(OSError, match="cannot download file://localhost/nowhere/") as caught:
+        fetch(data_home=tmp_path / "home")
+    file, folder = ("alice.txt", "home") if fetch is fetch_alice else (".zip", "nltk")
+    assert re.search(rf"put \w*{re.escape(file)} into \S+{folder} by hand", str(caught.value))
+    for part in ("data_home", "SKLEARN_CVB_DATA", "--data-home"):
+        assert part in str(caught.value)
 
 
 def test_wrong_checksum_is_refused(tmp_path):

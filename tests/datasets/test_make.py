@@ -1,8 +1,10 @@
 """Generated sequences: random hidden Markov models and the pocket English."""
 
+import re
 import subprocess
 import sys
-from itertools import chain, pairwise
+from collections import Counter
+from itertools import chain, islice, pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +14,10 @@ from sklearn_cvb.datasets import (
     make_pocket_english,
     pocket_english_dictionary,
 )
-from sklearn_cvb.datasets.pocket_grammar import pocket_grammar
+from sklearn_cvb.datasets.pocket_grammar import pocket_grammar, pocket_slips
+from sklearn_cvb.datasets.pocket_morphology import attach
+
+N_WORDS = 19_924
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +112,106 @@ def test_pocket_needs_a_sentence():
 
 def test_pocket_size(corpus, dictionary):
     lengths = np.array([len(words) for words in corpus.data])
-    assert 8 <= lengths.mean() <= 15
+    assert 15 <= lengths.mean() <= 20
     assert lengths.max() <= 40
-    assert len({word for words in corpus.data for word in words}) >= 300
-    assert len({tag for tags in corpus.target for tag in tags}) >= 12
-    assert len(dictionary) == 674
-    assert len({tag for tags in dictionary.values() for tag in tags}) == 30
+    assert len({word for words in corpus.data for word in words}) >= 6000
+    assert len({tag for tags in corpus.target for tag in tags}) >= 37
+    assert len(dictionary) == N_WORDS
+    assert len({tag for tags in dictionary.values() for tag in tags}) == 38
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "n_types", "once"),
+    [(5949, 1899, 0.648), (11784, 3165, 0.616), (23551, 5169, 0.579)],
+)
+def test_pocket_vocabulary_grows_as_that_of_the_journal(corpus, n_tokens, n_types, once):
+    # Tokens, types and share of types seen once in the journal's first 250, 500, 1,000 sentences.
+    counts = Counter(islice(chain(*corpus.data), n_tokens))
+    assert len(counts) == pytest.approx(n_types, rel=0.1)
+    assert np.mean([count == 1 for count in counts.values()]) == pytest.approx(once, abs=0.07)
+
+
+def test_pocket_ambiguity_is_that_of_the_journal(corpus, dictionary):
+    # The journal's first 1,000 sentences: .463 of the tokens, .265 of the types; 1.90 tags a token.
+    words = list(chain(*corpus.data[:1000]))
+    n_tags = np.array([len(dictionary[word]) for word in words])
+    assert np.mean(n_tags > 1) == pytest.approx(0.463, abs=0.03)
+    assert n_tags.mean() == pytest.approx(1.90, abs=0.12)
+    types = [len(dictionary[word]) > 1 for word in set(words)]
+    assert np.mean(types) == pytest.approx(0.265, abs=0.03)
+
+
+def test_pocket_frequencies_fall_by_zipfs_law(corpus):
+    counts = Counter(chain(*corpus.data[:1000]))
+    frequencies = sorted(counts.values(), reverse=True)[:1000]
+    slope, _ = np.polyfit(np.log(np.arange(1, 1001)), np.log(frequencies), 1)
+    assert slope == pytest.approx(-0.89, abs=0.1)  # the journal's
+
+
+def test_pocket_slips_are_rare_and_in_the_dictionary(dictionary):
+    corpus = make_pocket_english(8000, random_state=1)
+    pairs = Counter(zip(chain(*corpus.data), chain(*corpus.target), strict=True))
+    slips = {(word, wrong.label) for (word, _), made in pocket_slips().items() for wrong in made}
+    right = {(word, tag) for word, tag in pocket_slips()}
+    expected = sum(pairs[pair] for pair in right) / 2000
+    assert sum(pairs[pair] for pair in slips) == pytest.approx(expected, abs=4 * expected**0.5)
+    assert expected > 10
+    assert all(tag in dictionary[word] for word, tag in slips)
+
+
+def test_pocket_lexicon_has_every_kind_of_word(dictionary):
+    expected = {
+        "unhappily": "RB",
+        "development": "NN",
+        "decisions": "NNS",
+        "biggest": "JJS",
+        "American": "JJ NNP",
+        "Americans": "NNPS",
+        "Mr.": "NNP",
+        "12.5": "CD",
+        "women": "NNS",
+        "underknives": "NNS",
+        "overaudited": "VBD VBN",
+        "12-year": "JJ",
+        "refusal": "NN",
+        "reading": "NN VBG",
+    }
+    found = {word: " ".join(dictionary.get(word, ())) for word in expected}
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("stem", "suffix", "word"),
+    [
+        ("stop", "ing", "stopping"),
+        ("visit", "ed", "visited"),
+        ("refer", "ing", "referring"),
+        ("carry", "ed", "carried"),
+        ("carry", "ing", "carrying"),
+        ("lie", "ing", "lying"),
+        ("agree", "ing", "agreeing"),
+        ("manage", "able", "manageable"),
+        ("argue", "ment", "argument"),
+        ("happy", "ness", "happiness"),
+        ("possible", "ly", "possibly"),
+        ("basic", "ly", "basically"),
+        ("full", "ly", "fully"),
+        ("possible", "ity", "possibility"),
+        ("active", "ity", "activity"),
+        ("classify", "ion", "classification"),
+        ("produce", "ion", "production"),
+        ("permit", "ion", "permission"),
+        ("produce", "ive", "productive"),
+        ("finance", "al", "financial"),
+        ("center", "al", "central"),
+        ("sun", "y", "sunny"),
+        ("box", "s", "boxes"),
+        ("city", "s", "cities"),
+        ("day", "s", "days"),
+    ],
+)
+def test_spelling_of_derived_words(stem, suffix, word):
+    assert attach(stem, suffix) == word
 
 
 def test_pocket_is_as_ambiguous_as_real_text(corpus, dictionary):
@@ -136,7 +235,7 @@ def test_pocket_dictionary_knows_the_classic_ambiguities(dictionary):
         "left": "JJ NN VBD VBN",
         "her": "PRP PRP$",
         "'s": "POS VBZ",
-        "the": "DT",
+        "the": "DT IN JJ NNP",
         "an": "DT",
     }
     assert {word: " ".join(dictionary[word]) for word in expected} == expected
@@ -155,8 +254,10 @@ def test_pocket_articles_agree_with_the_next_word(corpus):
         for word, following in pairwise(words):
             if word in after:
                 after[word].add(following)
-    assert all(word[0] in "aeio" for word in after["an"])
-    assert not {word for word in after["a"] if word[0] in "aeio"} - {"one"}
+    assert all(re.match("[aeiou8]|1[18]($|-)", word.lower()) for word in after["an"])
+    vowels = {word for word in after["a"] if word[0].lower() in "aeiou8"}
+    assert all(re.match("one|use|uni|euro", word.lower()) for word in vowels)
+    assert len(after["an"]) > 50
 
 
 def test_pocket_trees_spell_the_sentences(corpus):
@@ -190,8 +291,8 @@ def path_to_root(heads, word):
 
 def test_pocket_heads_of_a_known_sentence():
     corpus = make_pocket_english(300, with_trees=True, random_state=0)
-    position = corpus.data.index(["he", "plays", "down", "a", "river", "."])
-    assert corpus.heads[position].tolist() == [2, 0, 2, 5, 3, 2]
+    position = corpus.data.index(["this", "hand", "found", "the", "past", "tree", "."])
+    assert corpus.heads[position].tolist() == [2, 3, 0, 6, 6, 3, 3]
 
 
 def test_pocket_grammar_is_whole():

@@ -143,6 +143,8 @@ def test_em_learns_no_concentration():
     for name in ("alpha", "alpha_stop"):
         with pytest.raises(InvalidParameterError, match=name):
             EMDMV(**{name: "auto"}).fit(X)
+        with pytest.raises(InvalidParameterError, match=f"{name} must be 0 or from 1e-10"):
+            EMDMV(**{name: 1e-11}).fit(X)
     with pytest.raises(InvalidParameterError, match="alpha_prior must be"):
         VBDMV(alpha_prior=(0.5, 1.0)).fit(X)
 
@@ -246,7 +248,8 @@ def test_restarts_keep_the_best():
     model = quick(VBDMV, init="random", n_init=5).fit(X)
     assert len(set(model.restart_objectives_)) > 1
     assert model.objective_ == model.restart_objectives_.max()
-    assert len(quick(VBDMV, n_init=5).fit(X).restart_objectives_) == 1
+    with pytest.warns(UserWarning, match="n_init=5 is ignored: the harmonic start"):
+        assert len(quick(VBDMV, n_init=5).fit(X).restart_objectives_) == 1
     assert len(quick(GibbsDMV, n_init=3).fit(X).restart_objectives_) == 3
 
 

@@ -384,3 +384,25 @@ def test_tags_in_a_fixed_order():
     assert tagger.classes_.tolist() == ["A", "B", "C"]
     for labels in tagger.predict([["b", "a", "b"], ["a", "b", "a", "b"]]):
         assert sorted(labels) == list(labels)
+
+
+@pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger])
+@pytest.mark.parametrize("n_restricted", [1, 2, 3])
+def test_words_of_sequences_left_out_leave_no_trace(kind, n_restricted):
+    """An odd number of their slots broke the form for free words, two shifted all its weights."""
+    only_x = [f"x{n}" for n in range(n_restricted)]
+    free = [["a", "b", "b"], ["b", "a"], ["a", "b", "b", "a"]]
+    never_twice = np.array([[False, True], [True, True]])
+    settings = {
+        "tag_dictionary": dict.fromkeys(only_x, ("X",)) | {"y": ("Y",)},
+        "topology": never_twice,
+        "vocabulary": [only_x[0], "a", "b", *only_x[1:]],
+        "max_iter": 4,
+        "tol": 0.0,
+        "random_state": 0,
+    }
+    with pytest.warns(UserWarning, match="cannot be explained"):
+        model = kind(**settings).fit([[only_x[0], *only_x], *free])
+    reference = kind(**settings).fit(free)
+    np.testing.assert_allclose(model.history_, reference.history_, **TOLERANCE)
+    np.testing.assert_allclose(model.emissionprob_, reference.emissionprob_, **TOLERANCE)

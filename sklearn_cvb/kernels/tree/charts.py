@@ -77,7 +77,7 @@ def chart_for(listed: Listed) -> Chart:
     )
 
 
-@jit_called
+@jit_inline
 def list_items(chart, s, row, exponent):
     """Scale a row to at most 1 and list its items as those of span `s`."""
     chart.exponent[s] = rescale(row, exponent)

@@ -104,7 +104,8 @@ def _settle(tally, draws, i, temperature, rng):
     old_urn, old_proposal = _log_ratio(tally, old, begin, end)
     ratio = urn - old_urn
     ratio += old_proposal - proposal
-    accepted = math.log(1.0 - rng.random()) < ratio / temperature
+    # Where a low temperature leaves no proposal any weight there is no new tree.
+    accepted = stop > first and math.log(1.0 - rng.random()) < ratio / temperature
     if not accepted:
         stop = first + end - begin
         for x in range(begin, end):
@@ -162,6 +163,8 @@ def draw_trees(form, tally, draws, frozen, temperature, i, rng, log_z):
                 stage[0] = DRAW
             elif math.isnan(log_z[i]):
                 break
+            else:
+                stage[0] = SETTLE
         if stage[0] == DRAW:
             draw_tree(form, i, rng, draws)
             if draws.height[0] > 0:

@@ -1,0 +1,416 @@
+"""Random calls of the public estimators, good and bad ones; each follows from its number alone.
+
+`draw` makes what is needed for a call: an estimator with settings, X, y and what is read then.
+`tests/test_fuzz.py` says what must hold.
+"""
+
+from collections import deque
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import sklearn_cvb
+
+CHAINS = [
+    f"{algorithm}HMM{ending}"
+    for algorithm in ("EM", "VB", "CVB", "Gibbs")
+    for ending in ("", "Tagger")
+]
+GRAMMARS = [f"{algorithm}PCFG" for algorithm in ("EM", "VB", "CVB", "Hastings", "Gibbs")]
+
+# How often something is wrong.
+_BAD = 0.04
+_SEED = 2026
+
+_ALPHABETS = [
+    ["a", "b", "c", "d"],
+    ["a", "b"],
+    [0, 1, 2],
+    [0.5, 1.5, 2.0],
+    [("a", 1), ("b", 2), "c"],
+    ["a", 1, 2.5, b"x", True],
+    [10**400, Decimal("1.5"), frozenset("ab"), 2**63, -1, ""],
+]
+_TAGS = [["X", "Y", "Z"], ["X"], [3, 1], [0.5, 1.5], ["X", 1, ("Y", 2)], [True, False]]
+_TEXTS = [
+    "S -> S S | 'a' | 'b'",
+    "S -> A B | 'a'\nA -> 'a' | 'b' | A A\nB -> 'b' | B A",
+    "S -> A | 'a' | 'd'\nA -> S | 'b' | A S | 'c'",
+    "S -> 'a' 'b' | S S | 'a' | 'b'",
+    "S -> S S | 'a' | '<unk>'",
+    "S -> S S [0.3] | 'a' [0.6] | 'b' [0.1]",
+    "S -> A S A | 'a'\nA -> 'b' | 'a' A | B\nB -> 'c' 'd' | 'c' | A",
+]
+_BAD_TEXTS = ["", "S", "S ->", "S -> A", "S -> S", "S -> S S", "S -> 'a' [0.5]", "S -> 'a' [2.0]"]
+_BAD_ENTRIES = [[], None, float("nan"), ["X", None], [["X"]], {"X": -1}, {"X": {}}, 10**400]
+_TEMPERATURES = [None, (2.0, 0.1), (1.0, 1.0), (1e3, 1e-3), (1e300, 1), (1, 1e-300), (1e90, 1e-90)]
+# Of CVB, and of samplers; other algorithms have no such parameter.
+_UPDATES = [["token", "sequence"], ["token", "sequence", "parameter"]]
+_EXTREMES = [1e-300, 1e-10, 1.0, 50.0, 1e10, 1e300]
+_JUNK = [
+    None,
+    -1,
+    0,
+    1.5,
+    float("nan"),
+    float("inf"),
+    10**400,
+    1e300,
+    "word",
+    "",
+    b"word",
+    [],
+    (),
+    {},
+    [None],
+    ["a"],
+    [["a"], "b"],
+    [[]],
+    [["a"], []],
+    [[["a"]]],
+    [3],
+    {"a": 1},
+    {"a", "b"},
+    np.array(2),
+    np.zeros((0, 3)),
+    np.zeros((2, 0)),
+    np.zeros((2, 2, 2)),
+    np.array([1.0, np.nan]),
+    np.full((2, 2), np.nan),
+    pd.DataFrame({"event": list("abab")}),
+    [pd.DataFrame({"event": list("abab")})] * 4,
+    [["a", float("inf")]],
+    [[Decimal("NaN"), Decimal("sNaN")]],
+    Ellipsis,
+    object,
+]
+
+
+class Draw(NamedTuple):
+    """One random call.
+
+    Attributes
+    ----------
+    name : str
+        Class of the estimator.
+    settings : dict
+    X, y : object
+        What `fit` is given.
+    reads : list of (str, dict)
+        Methods to call then, with their arguments.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    X: Any
+    y: Any
+    reads: list[tuple[str, dict[str, Any]]]
+
+
+def draw(i: int) -> Draw:
+    """The call with this number."""
+    return _Maker(np.random.default_rng([_SEED, i])).call()
+
+
+class _Maker:
+    """Makes one call; what was drawn first decides what fits it."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.name = self.one(CHAINS + GRAMMARS)
+        self.is_grammar = self.name in GRAMMARS
+        self.is_tagger = self.name.endswith("Tagger")
+        self.is_sampler = self.name.startswith(("Gibbs", "Hastings"))
+        self.alphabet = ["a", "b", "c"] if self.is_grammar else self.one(_ALPHABETS)
+        self.tags = self.one(_TAGS)
+        self.dictionary = None
+        self.n_states = int(rng.integers(1, 4))
+
+    def one(self, values: Any) -> Any:
+        """One of the values."""
+        return values[int(self.rng.integers(len(values)))]
+
+    def chance(self, probability: float) -> bool:
+        """True with this probability."""
+        return bool(self.rng.random() < probability)
+
+    def some(self, values: list, least: int = 0) -> list:
+        """Some of the values, in their order."""
+        kept = [value for value in values if self.chance(0.6)]
+        return kept if len(kept) >= least else list(values)
+
+    def junk(self) -> Any:
+        """Something that is seldom right."""
+        return self.one(_JUNK)
+
+    def call(self) -> Draw:
+        """All that is drawn, in a fixed order."""
+        settings = self.settings()
+        sequences = self.sequences()
+        X = self.junk() if self.chance(_BAD) else self.formed(sequences)
+        y = self.known(sequences) if self.chance(0.5) else None
+        reads = [self.read() for _ in range(int(self.rng.integers(1, 5)))]
+        return Draw(self.name, settings, X, y, reads)
+
+    # Sequences
+
+    def sequences(self, unknown: bool = False) -> list[list]:
+        """Sequences over the alphabet, seldom with missing tokens."""
+        alphabet = [*self.alphabet, "new", 7] if unknown else self.alphabet
+        n = int(self.rng.integers(1, 6))
+        lengths = self.rng.integers(1, 7, size=n)
+        if self.chance(0.3):
+            lengths[:] = lengths[0]
+        if self.chance(0.1):
+            lengths[0] = 15
+        sequences = [[self.one(alphabet) for _ in range(length)] for length in lengths]
+        if self.chance(0.1) and (not self.is_grammar or self.chance(_BAD)):
+            missing = self.one([None, float("nan"), pd.NA, Decimal("NaN")])
+            for row in sequences:
+                row[int(self.rng.integers(len(row)))] = missing
+        return sequences
+
+    def formed(self, sequences: list[list]) -> Any:
+        """Sequences in one of the forms that X may have."""
+        form = self.one([list] * 4 + [tuple, deque, "object", "series", "frame", "table", "arrays"])
+        if isinstance(form, type):
+            return [form(row) for row in sequences]
+        objects = np.empty(len(sequences), dtype=object)
+        objects[:] = [tuple(row) for row in sequences]
+        if form == "object":
+            return objects
+        if form == "series":
+            return pd.Series(sequences, index=range(3, 3 + len(sequences)))
+        if form == "frame":
+            return pd.DataFrame({"event": sequences})
+        if form == "arrays":
+            arrays = [np.empty(len(row), dtype=object) for row in sequences]
+            for array, row in zip(arrays, sequences, strict=True):
+                array[:] = row
+            return arrays
+        # Shorter rows are padded.
+        table = np.full((len(sequences), max(map(len, sequences))), None, dtype=object)
+        for target, row in zip(table, sequences, strict=True):
+            target[: len(row)] = row
+        numeric = all(isinstance(value, int | float) for value in table.ravel())
+        if numeric and 10**400 not in self.alphabet and self.chance(0.5):
+            return table.astype(float)
+        return pd.DataFrame(table) if self.chance(0.3) else table
+
+    # What is known
+
+    def known(self, sequences: list[list]) -> Any:
+        """Labels or brackets of the sequences, right ones for the most part."""
+        if self.chance(3 * _BAD):
+            return self.junk()
+        if self.chance(_BAD):
+            sequences = sequences[:-1]
+        if self.is_grammar:
+            return [self.brackets(row) for row in sequences]
+        if not self.is_tagger and self.chance(0.5):
+            return self.rng.integers(0, 3, size=len(sequences))
+        return [None if self.chance(0.3) else self.labels(row) for row in sequences]
+
+    def labels(self, row: list) -> list:
+        """Tags of some tokens, seldom illegal."""
+        return [None if self.chance(0.6) else self.tag_of(word) for word in row]
+
+    def tag_of(self, word: Any) -> Any:
+        entry = (self.dictionary or {}).get(word)
+        if self.chance(_BAD):
+            return self.one(["W", float("nan"), ["X"], {}, 10**400])
+        if isinstance(entry, list | tuple | dict) and len(entry):
+            return self.one(list(entry))
+        return self.one(self.tags)
+
+    def brackets(self, row: list) -> Any:
+        """Spans, a tree in brackets, or nothing."""
+        if self.chance(0.5):
+            return None
+        if self.chance(_BAD):
+            return self.one([[(0, 9)], [(1, 1)], [(0.5, 1)], [("a", "b")], "(S", 3, [3], "(S x)"])
+        ends = sorted(self.rng.integers(0, len(row) + 1, size=2).tolist())
+        if self.chance(0.2) and all(isinstance(word, str) for word in row):
+            return f"(S {' '.join(row)})"
+        return [tuple(ends)] if ends[0] < ends[1] else []
+
+    def entry(self) -> Any:
+        """One entry of a dictionary."""
+        if self.chance(_BAD / 4):
+            return self.one(_BAD_ENTRIES)
+        tags = self.some(self.tags, least=1)
+        kind = self.one(["list", "tuple", "set", "weights", "one"])
+        if kind == "weights":
+            return {tag: self.one([0.0, 1, 3.5, 1e6]) + (tag == tags[0]) for tag in tags}
+        return {"list": tags, "tuple": tuple(tags), "set": set(tags), "one": tags[:1]}[kind]
+
+    # Settings
+
+    def settings(self) -> dict[str, Any]:
+        """Settings of the estimator, seldom one that is wrong."""
+        given: dict[str, Any] = {
+            "max_iter": int(self.rng.integers(1, 4)),
+            "n_init": int(self.rng.integers(1, 3)),
+            "random_state": int(self.rng.integers(100)),
+            "tol": self.one([0.0, 1e-4, 10.0]),
+            "handle_unknown": self.one(["error", "smooth", "rare"]),
+            "warm_start": self.chance(0.3),
+            "n_jobs": self.one([None, None, 1, 2]),
+        }
+        given |= self.grammar_settings() if self.is_grammar else self.chain_settings()
+        if self.is_sampler:
+            given["thin"] = int(self.rng.integers(1, 3))
+            given["n_burn_in"] = self.one([None, 0, 1])
+            if self.name != "GibbsPCFG" and self.chance(0.5):
+                given["temperatures"] = self.one(_TEMPERATURES)
+        if self.chance(3 * _BAD):
+            given[self.one(sorted(given))] = self.junk()
+        kind = getattr(sklearn_cvb, self.name)
+        return {name: value for name, value in given.items() if name in kind().get_params()}
+
+    def concentration(self) -> Any:
+        """A number, seldom an extreme one, or "auto"."""
+        if self.chance(0.1) and not self.name.startswith("EM"):
+            return "auto"
+        if self.chance(0.1):
+            return self.one(_EXTREMES)
+        if self.chance(0.1) and self.name.startswith("EM"):
+            return 0.0
+        return self.one([0.1, 0.5, 1.0])
+
+    def chain_settings(self) -> dict[str, Any]:
+        """Those of a hidden Markov model or tagger."""
+        given = {
+            "n_components": self.n_states,
+            "alpha": self.concentration(),
+            "beta": self.concentration(),
+            "start_alpha": self.concentration() if self.chance(0.2) else None,
+            "init": self.one([None, None, "token", "word", "parameter", "unambiguous"]),
+            "topology": self.topology(),
+            "update": self.one(_UPDATES[self.is_sampler]),
+            "block_length": self.one([None, None, 2]),
+        }
+        if given["update"] == "token":
+            given["order"] = self.one([1, 2])
+        elif given["block_length"] is None:
+            given["batch_size"] = self.one([1, 1, 2])
+        if "auto" in (given["alpha"], given["beta"]) and self.chance(0.5):
+            given["max_iter"] = 22
+        if self.chance(0.1):
+            words = self.alphabet
+            given["vocabulary"] = self.one([words, set(words), [*words, 99]])
+        if self.is_tagger:
+            given["supervision"] = self.one(["y", "y", "none"])
+            given["dictionary_weight"] = self.one([0.0, 1.0, 100.0])
+            if self.chance(0.7):
+                words = self.some([*self.alphabet, "other"])
+                self.dictionary = {word: self.entry() for word in words}
+                given["tag_dictionary"] = self.dictionary
+            if self.chance(0.2):
+                given["unknown_tags"] = self.some(self.tags, least=1)
+        return given
+
+    def topology(self) -> Any:
+        """A name, or a table that fits for the most part."""
+        if self.chance(0.8):
+            return "full"
+        table = self.rng.random((self.n_states, self.n_states)) < 0.7
+        return self.one(["independent", "constant", "left-right", table])
+
+    def grammar_settings(self) -> dict[str, Any]:
+        """Those of a grammar."""
+        given = {
+            "n_components": self.n_states,
+            "alpha": self.concentration(),
+            "init": self.one([None, None, "parameter", "uniform"]),
+            "supervision": self.one(["y", "y", "none"]),
+            "update": self.one(["batch", "sequence"]),
+            "batch_size": self.one([1, 2]),
+        }
+        if self.chance(0.75):
+            given["grammar"] = self.grammar()
+            if self.chance(0.15):
+                given["init"] = self.one(["trees", "grammar"])
+            if self.chance(0.1):
+                given["alpha"] = {"S": 0.5, "A": 1.0, "B": 0.1}
+        elif self.chance(0.1):
+            given["vocabulary"] = ["a", "b", "c", "d"]
+        return given
+
+    def grammar(self) -> Any:
+        """Rules in one of the forms that they may have."""
+        if self.chance(_BAD):
+            return self.one([self.one(_BAD_TEXTS), self.junk(), ["(S"], ["(S)"], [""]])
+        text = self.one(_TEXTS) if self.chance(0.7) else self.text()
+        form = self.one(["text", "text", "nltk", "Grammar", "trees"])
+        if form == "trees":
+            return ["(S (A a) (B b))", "(S (S a) (S (A b) (B c)))", "(S (A c))"]
+        if form == "text":
+            return text
+        try:
+            grammar = sklearn_cvb.Grammar.from_text(text)
+        except ValueError:
+            return text
+        return grammar if form == "Grammar" else grammar.to_nltk()
+
+    def text(self) -> str:
+        """Random rules over three symbols."""
+        symbols = ["S", "A", "B"][: int(self.rng.integers(1, 4))]
+        items = [*symbols, "'a'", "'b'", "'c'"]
+
+        def side() -> str:
+            return " ".join(self.one(items) for _ in range(int(self.rng.integers(1, 4))))
+
+        return "\n".join(f"{symbol} -> 'a' | {side()} | {side()} | {side()}" for symbol in symbols)
+
+    # Reading
+
+    def read(self) -> tuple[str, dict[str, Any]]:
+        """A method and its arguments."""
+        name = self.one(_READS)
+        given: dict[str, Any] = {}
+        if name in _OF_SEQUENCES:
+            sequences = self.sequences(unknown=True)
+            given["X"] = self.junk() if self.chance(_BAD) else self.formed(sequences)
+            if name == "score" and self.chance(0.5):
+                given["y"] = self.known(sequences)
+        options = _OPTIONS.get((name, self.is_grammar), _OPTIONS.get((name, None), {}))
+        for option, values in options.items():
+            if self.chance(0.5):
+                given[option] = self.junk() if self.chance(2 * _BAD) else self.one(values)
+        return name, given
+
+
+_OF_SEQUENCES = [
+    "predict",
+    "predict_proba",
+    "filter_proba",
+    "predict_next_proba",
+    "transform",
+    "score",
+    "score_samples",
+    "perplexity",
+    "sample_paths",
+    "lower_bound_samples",
+    "parse",
+]
+_READS = [
+    *_OF_SEQUENCES,
+    "predict",
+    "sample",
+    "credible_intervals",
+    "training_posteriors",
+    "convergence",
+    "fit",
+]
+_OPTIONS: dict[tuple[str, bool | None], dict[str, list]] = {
+    ("predict", False): {"decoding": ["viterbi", "marginal"]},
+    ("perplexity", None): {"per": ["token", "sequence"]},
+    ("sample_paths", None): {"random_state": [0, 1]},
+    ("parse", None): {"n_best": [1, 3]},
+    ("sample", False): {"n_samples": [1, 3], "length": [1, 4], "random_state": [0]},
+    ("sample", True): {"n_samples": [1, 3], "longest": [5, 100], "random_state": [0]},
+    ("credible_intervals", None): {"level": [0.5, 0.95]},
+}

@@ -1,0 +1,24 @@
+"""Fits that are broken off half-way."""
+
+
+class Interrupt:
+    """A callback that presses Ctrl-C, or raises another error, after a sweep."""
+
+    def __init__(self, at, error=KeyboardInterrupt):
+        self.at, self.error = at, error
+
+    def setup(self, estimator, context):
+        """Nothing to prepare."""
+
+    def teardown(self, estimator, context):
+        """Nothing to tidy up."""
+
+    def on_fit_task_begin(self, estimator, context):
+        """Nothing to note."""
+
+    def on_fit_task_end(self, estimator, context):
+        """Count sweeps down."""
+        if context.task_name == "sweep":
+            self.at -= 1
+            if self.at == 0:
+                raise self.error

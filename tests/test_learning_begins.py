@@ -1,0 +1,47 @@
+"""Concentrations are learned from sweep 20 on, and no fit stops before."""
+
+import pytest
+
+import sklearn_cvb
+from sklearn_cvb.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
+from sklearn_cvb.sampling import SamplerMixin
+from sklearn_cvb.situations import SITUATIONS
+
+# Every way to sweep that learns concentrations and may stop by itself.
+AUTO = [
+    (name, title)
+    for name, situations in SITUATIONS.items()
+    for title in situations
+    if "auto" in title and not issubclass(getattr(sklearn_cvb, name), SamplerMixin)
+]
+
+
+def model_of(name, title, **settings):
+    """A model that takes any change for small, and what it is fitted to."""
+    situation = SITUATIONS[name][title]
+    settings = situation.settings | {"tol": 1e9, "max_iter": 100} | settings
+    return getattr(sklearn_cvb, name)(**settings), situation.X
+
+
+@pytest.mark.parametrize(("name", "title"), AUTO)
+def test_a_fit_learns_before_it_stops(name, title):
+    model, X = model_of(name, title)
+    model.fit(X)
+    assert model.converged_
+    assert model.n_iter_ == WARM_UP_SWEEPS + model._patience
+    assert model.alpha_ != FIRST_VALUE
+    assert getattr(model, "beta_", None) != FIRST_VALUE
+    fixed = model.set_params(alpha=0.1, **{"beta": 0.1} if hasattr(model, "beta") else {}).fit(X)
+    assert fixed.n_iter_ == 1 + model._patience
+
+
+@pytest.mark.parametrize(("name", "title"), AUTO)
+def test_a_fit_that_ends_before_it_learns_has_not_converged(name, title):
+    model, X = model_of(name, title, max_iter=8, warm_start=True)
+    for _ in range(2):
+        model.fit(X)
+        assert (model.n_iter_, model.converged_, model.alpha_) == (8, False, FIRST_VALUE)
+    model.set_params(max_iter=100).fit(X)
+    assert model.converged_
+    assert model.n_iter_ == WARM_UP_SWEEPS - 16 + model._patience
+    assert model.alpha_ != FIRST_VALUE

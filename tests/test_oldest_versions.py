@@ -1,0 +1,43 @@
+"""The oldest versions that are allowed, and what the job that tests with them takes for them."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = ROOT / ".ci" / "oldest.py"
+
+
+@pytest.fixture(scope="module")
+def oldest():
+    """Versions by name, as the script prints them."""
+    if not SCRIPT.is_file():
+        pytest.skip("a source distribution holds no jobs")
+    printed = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=True)
+    lines = printed.stdout.splitlines()
+    versions = dict(line.split("==") for line in lines)
+    assert len(versions) == len(lines), "a package has two oldest versions"
+    return versions
+
+
+def test_every_dependency_has_an_oldest_version(oldest):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    assert {f"{name}>={version}" for name, version in oldest.items()} == {
+        requirement for group in groups for requirement in group
+    }
+
+
+def test_versions_that_are_broken_or_withdrawn_are_not_allowed(oldest):
+    """NLTK 3.9 fails on import, pandas 2.2.0 with numpy 2, and two others were withdrawn."""
+
+    def version(name):
+        return tuple(map(int, oldest[name].split(".")))
+
+    assert version("nltk") >= (3, 9, 1)
+    assert version("pandas") >= (2, 2, 2)
+    assert version("conllu") >= (5, 0, 1)
+    assert version("pytest-xdist") >= (3, 6, 1)

@@ -1,0 +1,221 @@
+"""Fits that go on: 17 sweeps and 23 are 40, random numbers included."""
+
+import pickle
+
+import brute
+import numpy as np
+import pytest
+import restatement_pcfg as plain
+from estimators import make_estimator
+from interruption import Interrupt
+from problems import make_problem
+
+import sklearn_cvb
+from sklearn_cvb import CVBHMM, GibbsPCFG, Grammar, HastingsPCFG
+from sklearn_cvb.hmm import collapsed
+from sklearn_cvb.sampling import SamplerMixin
+from sklearn_cvb.situations import SITUATIONS
+
+FIRST, SECOND = 17, 23
+CHAINS = ["GibbsHMM", "GibbsHMMTagger", "HastingsPCFG", "GibbsPCFG"]
+WHOLE = FIRST + SECOND
+# Every estimator in every way to sweep.
+ALL = [(name, title) for name, situations in SITUATIONS.items() for title in situations]
+SAMPLERS = [
+    (name, title) for name, title in ALL if issubclass(getattr(sklearn_cvb, name), SamplerMixin)
+]
+
+
+def fitted(model, situation):
+    return model.fit(situation.X, situation.y)
+
+
+def model_of(situation, **settings):
+    kind = getattr(sklearn_cvb, situation.estimator)
+    return kind(**situation.settings | {"tol": 0, "random_state": 0} | settings)
+
+
+def parameters(model):
+    if hasattr(model, "rule_probabilities_"):
+        return [model.rule_probabilities_]
+    return [model.startprob_, model.transmat_, model.emissionprob_]
+
+
+def assert_same(one, other):
+    """What was learned agrees to the last bit, and so do samples where there are some."""
+    assert all(map(np.array_equal, parameters(one), parameters(other)))
+    assert one.alpha_ == other.alpha_
+    for name in ("samples_", "acceptance_rate_"):
+        assert np.array_equal(getattr(one, name, None), getattr(other, name, None)), name
+    chains = [getattr(model, "chains_", None) for model in (one, other)]
+    if chains[0] is not None:
+        assert all(map(np.array_equal, *chains))
+
+
+# Annealing is over when the first fit is.
+@pytest.mark.parametrize(("name", "title"), [pair for pair in ALL if pair[1] != "annealing"])
+def test_two_fits_are_one(name, title):
+    """Also with a pickle between them."""
+    situation = SITUATIONS[name][title]
+    settings = {"n_burn_in": 10} if (name, title) in SAMPLERS else {}
+    whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
+    first = model_of(situation, max_iter=FIRST, warm_start=True, **settings)
+    copied = pickle.dumps(fitted(first, situation))
+    second = fitted(pickle.loads(copied).set_params(max_iter=SECOND), situation)
+    assert np.array_equal(np.concatenate([first.history_, second.history_]), whole.history_)
+    assert_same(second, whole)
+
+
+@pytest.mark.parametrize("annealed", [False, True])
+@pytest.mark.parametrize(("name", "title"), SAMPLERS)
+def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annealed):
+    """Temperatures, burn-in and the last tenth are those of the fit that began."""
+    situation, settings = SITUATIONS[name][title], {"max_iter": WHOLE}
+    if name != "GibbsPCFG":
+        settings["temperatures"] = (1.0, 0.1) if annealed else None
+    elif annealed:
+        return
+    whole = fitted(model_of(situation, **settings), situation)
+    stopped = model_of(situation, warm_start=True, **settings).set_callbacks(Interrupt(at=FIRST))
+    with pytest.raises(KeyboardInterrupt):
+        fitted(stopped, situation)
+    fitted(stopped.set_callbacks().set_params(max_iter=SECOND), situation)
+    assert np.array_equal(stopped.history_, whole.history_[FIRST:])
+    assert_same(stopped, whole)
+    assert str(stopped.labels_) == str(whole.labels_)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_sweep_that_is_broken_off_leaves_no_trace(name, monkeypatch):
+    """Its random numbers are drawn again."""
+    situation, settings = SITUATIONS[name]["given" if "PCFG" in name else "none"], {"thin": 1}
+    whole = fitted(model_of(situation, max_iter=WHOLE, n_burn_in=5, **settings), situation)
+    sound, sweeps = SamplerMixin._is_kept, []
+
+    def broken_off(*arguments):
+        sweeps.append(arguments)
+        if len(sweeps) == FIRST + 1:
+            raise KeyboardInterrupt
+        return sound(*arguments)
+
+    monkeypatch.setattr(SamplerMixin, "_is_kept", broken_off)
+    model = model_of(situation, max_iter=WHOLE, n_burn_in=5, warm_start=True, **settings)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(model, situation)
+    assert model.n_iter_ == FIRST
+    fitted(model.set_params(max_iter=SECOND), situation)
+    assert np.array_equal(model.history_, whole.history_[FIRST:])
+    assert_same(model, whole)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_the_best_of_several_chains_goes_on(name):
+    situation = next(iter(SITUATIONS[name].values()))
+    settings = {"n_init": 3, "n_jobs": 2, "init": "parameter", "warm_start": True}
+    whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
+    first = fitted(model_of(situation, max_iter=FIRST, **settings), situation)
+    best = int(first.restart_objectives_.argmax())
+    second = fitted(first.set_params(max_iter=SECOND), situation)
+    assert len(second.restart_objectives_) == 1
+    assert np.array_equal(second.history_, whole.restart_histories_[best][FIRST:])
+    assert len({tuple(history) for history in whole.restart_histories_}) == 3
+
+
+def test_a_fit_that_fails_leaves_chain_and_random_numbers():
+    situation = SITUATIONS["GibbsHMMTagger"]["full"]
+    settings = {"max_iter": FIRST, "warm_start": True, "n_burn_in": 0}
+    models = [fitted(model_of(situation, **settings), situation) for _ in range(2)]
+    broken = models[0].set_callbacks(Interrupt(at=5, error=ArithmeticError))
+    with pytest.raises(ArithmeticError):
+        fitted(broken, situation)
+    models[0].set_callbacks()
+    one, other = (fitted(model, situation) for model in models)
+    assert np.array_equal(one.history_, other.history_)
+    assert_same(one, other)
+
+
+# One sweep a fit: each fit begins where the last one drew its last random number.
+
+PROBLEM = make_problem(
+    [[0, 3, 1], [3, 2], [4, 0, 3], [2, 4]],
+    3,
+    5,
+    0.3,
+    0.2,
+    {0: [0], 1: [1], 2: [0, 2], 3: [1, 2], 4: [0, 1]},
+)
+N_FITS = 1000
+
+
+@pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
+def test_single_sweeps_follow_the_exact_posterior_over_states(update):
+    settings = {"update": update, "max_iter": 1, "n_burn_in": 0, "thin": 1, "warm_start": True}
+    model = make_estimator("Gibbs", PROBLEM, temperatures=None, **settings)
+    for _ in range(N_FITS):
+        model.fit(PROBLEM.sequences)
+    exact = brute.collapsed_posterior(PROBLEM)
+    assert model.samples_.shape == (N_FITS, 10)
+    # Repeated random numbers miss by .5 and more.
+    found = np.concatenate(model.training_posteriors())
+    assert np.abs(found - np.concatenate(exact.marginals)).max() < 0.15
+    assert model.counts_.transition == pytest.approx(exact.transition, abs=0.3)
+
+
+@pytest.mark.parametrize("kind", [HastingsPCFG, GibbsPCFG])
+def test_single_sweeps_follow_the_exact_posterior_over_trees(kind):
+    grammar = Grammar.from_text("S -> S S | S 'b' | 'a' | 'a' 'b' | 'b'")
+    sentences = [list("aab"), list("abab")]
+    settings = {"max_iter": 1, "n_burn_in": 0, "thin": 1, "warm_start": True, "random_state": 0}
+    model = kind(grammar, alpha=0.2, handle_unknown="error", **settings)
+    for _ in range(N_FITS):
+        model.fit(sentences)
+    tables = plain.frequencies(grammar, sentences, 1)
+    shares, _ = plain.joint_posterior(grammar, tables, 0.2)
+    exact = sum(
+        share * sum(table[k] for table, k in zip(tables, choice, strict=True))
+        for choice, share in shares.items()
+    )
+    assert model.counts_.rule == pytest.approx(exact, abs=0.15)
+
+
+def test_burn_in_counts_the_sweeps_of_all_fits():
+    situation = SITUATIONS["GibbsHMM"]["none"]
+    settings = {"max_iter": 1, "n_burn_in": 5}
+    model = model_of(situation, warm_start=True, **settings)
+    kept = []
+    for _ in range(8):
+        samples = fitted(model, situation).samples_
+        kept.append(0 if samples is None else len(samples))
+    assert kept == [0, 0, 0, 0, 0, 1, 2, 3]
+    assert model.chains_.log_joint.shape == (1, 3)
+    # Where no other fit is to come the last sample is kept.
+    assert len(fitted(model_of(situation, **settings), situation).samples_) == 1
+
+
+def test_an_annealed_chain_stays_at_the_last_temperature():
+    sampler = sklearn_cvb.GibbsHMM(temperatures=(2.0, 0.5))
+    assert [sampler._temperature(done, 4) for done in range(6)] == [2.0, 1.5, 1.0, 0.5, 0.5, 0.5]
+    assert [sampler._temperature(done, 1) for done in range(2)] == [2.0, 0.5]
+
+
+@pytest.mark.parametrize("settings", [{}, {"block_length": 4}, {"batch_size": 3}], ids=str)
+def test_counts_of_a_sweep_that_was_broken_off_are_those_of_its_posteriors(settings, monkeypatch):
+    """CVB changes posteriors in place: what goes on must not mix them with older counts."""
+    X = np.random.default_rng(0).integers(6, size=(40, 8)).tolist()
+    model = CVBHMM(3, max_iter=20, tol=0, warm_start=True, random_state=0, **settings)
+    sound, sweeps = collapsed.tally_in, []
+
+    def broken_off(shared):
+        sweeps.append(shared)
+        if len(sweeps) == 6:
+            raise KeyboardInterrupt
+        return sound(shared)
+
+    monkeypatch.setattr(collapsed, "tally_in", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert model.n_iter_ == 5
+    model.set_params(max_iter=1).fit(X)
+    posteriors = np.concatenate(model.training_posteriors())
+    expected = [posteriors[np.ravel(X) == word].sum(axis=0) for word in range(6)]
+    np.testing.assert_allclose(model.counts_.emission[:6], expected, atol=1e-9)
