@@ -76,11 +76,14 @@ class BaseDMV(PredictionMixin, BaseModel):
         corpus = reading.encode(sequences, self._index)
         reading.refuse_missing(corpus)
         self._check_unknown(corpus, sequences)
-        _warn_of_many_types(self._n_types())
         heads = heads_from(y if self.supervision == "y" else None, corpus)
         problem = Problem(corpus, types, sentences_of(corpus, self._n_types(), heads))
         _refuse_impossible(problem)
         return problem
+
+    def _warn_of_data(self, problem: Problem) -> None:
+        """Warn of data that need much memory."""
+        warn_of_many_types(problem.sentences.n_types)
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -178,8 +181,8 @@ class BaseDMV(PredictionMixin, BaseModel):
         return tags
 
 
-def _warn_of_many_types(n_types: int) -> None:
-    """Warn where the tables of all pairs of tags need much memory."""
+def warn_of_many_types(n_types: int) -> None:
+    """Warn where the tables of all pairs of tags need much memory; `_warn_of_data` calls it."""
     gigabytes = _TABLES * 8 * n_cells_of(n_types) / 1e9
     if gigabytes > _MANY_GIGABYTES:
         warnings.warn(
@@ -187,7 +190,7 @@ def _warn_of_many_types(n_types: int) -> None:
             f"needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
             "part-of-speech tags",
             UserWarning,
-            stacklevel=3,
+            stacklevel=6,
         )
 
 

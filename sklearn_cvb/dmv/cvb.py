@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_cvb import dirichlet
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.corpus import warn_of_giant
-from sklearn_cvb.dmv.base import BaseDMV
+from sklearn_cvb.dmv.base import BaseDMV, warn_of_many_types
 from sklearn_cvb.dmv.concentrations import Concentrations, asked_of, learn, presence
 from sklearn_cvb.dmv.inference import (
     Problem,
@@ -170,7 +170,8 @@ class CVBDMV(BaseDMV):
         self.verbose = verbose
 
     def _warn_of_data(self, problem: Problem) -> None:
-        """Warn where leaving out a sentence leaves little to learn from."""
+        """Warn where leaving out a sentence leaves little to learn from, and of much memory."""
+        warn_of_many_types(problem.sentences.n_types)
         warn_of_giant(problem.corpus, "use VBDMV")
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
