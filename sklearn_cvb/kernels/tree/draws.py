@@ -14,7 +14,6 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.forms import (
-    begin_tree,
     draw_tree,
     fill_chart,
     weigh_rules,
@@ -159,7 +158,6 @@ def draw_trees(form, tally, draws, frozen, temperature, i, rng, log_z):
             weigh_sentence(form, tally, i, 1.0 / temperature)
             log_z[i] = fill_chart(form, i)
             if log_z[i] > -math.inf:
-                begin_tree(form, i, draws)
                 stage[0] = DRAW
             elif math.isnan(log_z[i]):
                 break

@@ -20,7 +20,6 @@ from sklearn_cvb.kernels.tree.forest_inference import (
 from sklearn_cvb.kernels.tree.forests import Forest
 from sklearn_cvb.kernels.tree.listed import Listed
 from sklearn_cvb.kernels.tree.lists import inside, outside
-from sklearn_cvb.kernels.tree.nodes import push
 from sklearn_cvb.kernels.tree.sampling import draw_listed_tree
 from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables, inside_by_tables
 from sklearn_cvb.kernels.tree.tables import Tables
@@ -173,32 +172,16 @@ def _draw_edge(forest, i, x, work, rng):
     return chosen
 
 
-@jit_called
-def _begin_tree(forest, work, listed, i, draws):
-    """`begin_tree` by the fields of a form."""
-    draws.height[0] = 1
-    if forest is not None:
-        work.stack[0] = 1
-    if listed is not None:
-        push(draws.stack, 0, 0, listed.terminals.length[i], listed.binary.start)
-
-
-@jit_inline
-def begin_tree(form, i, draws):
-    """Put the root of sentence `i` on the stack."""
-    _begin_tree(form.forest, form.work, form.listed, i, draws)
-
-
 @jit_inline
 def _draw_forest_tree(forest, work, i, rng, draws, size):
     """Draw a tree of a forest, whose room is known; returns the number of nodes."""
-    height, at = draws.height[0], size
+    height, at = np.int64(1), size
+    work.stack[0] = 1
     while height > 0:
         x = work.stack[height - 1]
         e = _draw_edge(forest, i, x, work, rng)
         height = write_node(forest, i, x, e, work, height - 1, draws.new, at)
         at += 1
-    draws.height[0] = height
     return at
 
 
@@ -217,7 +200,7 @@ def _draw_tree(forest, tables, chart, form, i, rng, draws):
 
 @jit_inline
 def draw_tree(form, i, rng, draws):
-    """Draw a tree of sentence `i` after `fill_chart`, from the nodes on the stack on.
+    """Draw a tree of sentence `i` after `fill_chart`, or what is left of it: nodes on the stack.
 
     The nodes are written to `draws.new` after the first `draws.stop`. `draws.height` is 0 in the
     end, and more where the room is used up.

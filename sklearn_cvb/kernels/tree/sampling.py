@@ -12,6 +12,7 @@ from sklearn_cvb.kernels.jit import jit_called, jit_inline
 from sklearn_cvb.kernels.tree.charts import erase, find, scatter
 from sklearn_cvb.kernels.tree.decoding import TERMINAL, UNARY, write_node
 from sklearn_cvb.kernels.tree.lists import split_scale
+from sklearn_cvb.kernels.tree.nodes import push
 from sklearn_cvb.kernels.tree.spans import span_at
 
 
@@ -105,7 +106,7 @@ def _draw_rule(listed, i, chart, node, rng):
 
 @jit_called
 def draw_listed_tree(listed, i, chart, rng, draws, size):
-    """Draw a tree of sentence `i` from its filled chart, from the nodes on the stack on.
+    """Draw a tree of sentence `i` from its filled chart, or what is left of it: nodes on the stack.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def draw_listed_tree(listed, i, chart, rng, draws, size):
     rng : numpy.random.Generator
     draws : Draws
         The nodes are written after the first `size`. `draws.height` says how many are on the stack:
-        0 in the end, more where the room is used up.
+        0 in the beginning and in the end, more where the room is used up.
     size : int
 
     Returns
@@ -124,6 +125,9 @@ def draw_listed_tree(listed, i, chart, rng, draws, size):
         Number of nodes now.
     """
     height = draws.height[0]
+    if height == 0:
+        push(draws.stack, 0, 0, listed.terminals.length[i], listed.binary.start)
+        height = np.int64(1)
     while height > 0 and size < draws.new.begin.size:
         height -= 1
         node = draws.stack[height, 0], draws.stack[height, 1], draws.stack[height, 2]
