@@ -17,7 +17,14 @@ from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
 
 FIRST, SECOND = 17, 23
-CHAINS = ["GibbsHMM", "GibbsHMMTagger", "HastingsPCFG", "GibbsPCFG"]
+# Samplers and one of their situations.
+CHAINS = {
+    "GibbsHMM": "none",
+    "GibbsHMMTagger": "none",
+    "HastingsPCFG": "given",
+    "GibbsPCFG": "given",
+    "GibbsDMV": "raw",
+}
 WHOLE = FIRST + SECOND
 # Every estimator in every way to sweep.
 ALL = [(name, title) for name, situations in SITUATIONS.items() for title in situations]
@@ -38,6 +45,8 @@ def model_of(situation, **settings):
 def parameters(model):
     if hasattr(model, "rule_probabilities_"):
         return [model.rule_probabilities_]
+    if hasattr(model, "rootprob_"):
+        return [model.rootprob_, model.attachprob_, model.stopprob_]
     return [model.startprob_, model.transmat_, model.emissionprob_]
 
 
@@ -88,7 +97,7 @@ def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annea
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_sweep_that_is_broken_off_leaves_no_trace(name, monkeypatch):
     """Its random numbers are drawn again."""
-    situation, settings = SITUATIONS[name]["given" if "PCFG" in name else "none"], {"thin": 1}
+    situation, settings = SITUATIONS[name][CHAINS[name]], {"thin": 1}
     whole = fitted(model_of(situation, max_iter=WHOLE, n_burn_in=5, **settings), situation)
     sound, sweeps = SamplerMixin._is_kept, []
 
@@ -111,7 +120,8 @@ def test_a_sweep_that_is_broken_off_leaves_no_trace(name, monkeypatch):
 @pytest.mark.parametrize("name", CHAINS)
 def test_the_best_of_several_chains_goes_on(name):
     situation = next(iter(SITUATIONS[name].values()))
-    settings = {"n_init": 3, "n_jobs": 2, "init": "parameter", "warm_start": True}
+    init = "random" if "DMV" in name else "parameter"
+    settings = {"n_init": 3, "n_jobs": 2, "init": init, "warm_start": True}
     whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
     first = fitted(model_of(situation, max_iter=FIRST, **settings), situation)
     best = int(first.restart_objectives_.argmax())
