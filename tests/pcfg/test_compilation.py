@@ -20,7 +20,7 @@ SWEEPS["GibbsPCFG"] = SWEEPS["HastingsPCFG"]
 
 
 def _compiled_by_each(steps):
-    """Names of the kernels that each step of a program compiles or loads, as lists."""
+    """Names of the kernels that each step of a program compiles or loads; was anything compiled?"""
     from kernels.test_compilation import dispatchers, is_cached
 
     import sklearn_cvb
@@ -39,11 +39,19 @@ def _compiled_by_each(steps):
         now = {key: len(kernel.signatures) for key, kernel in kernels.items()}
         found.append(sorted(key for key in now if now[key] > known[key]))
         known = now
-    return found
+    return found, any(sum(kernel.stats.cache_misses.values()) for kernel in kernels.values())
 
 
 def compiled(*steps):
-    """`_compiled_by_each` in a process of its own."""
+    """The names that `_compiled_by_each` finds in a process of its own, with all of them on disk.
+
+    Where one is compiled, those that it calls are compiled with it and would count as well.
+    """
+    names, anew = _in_a_process(steps)
+    return _in_a_process(steps)[0] if anew else names
+
+
+def _in_a_process(steps):
     done = subprocess.run(
         [sys.executable, __file__, json.dumps(steps)],
         capture_output=True,
