@@ -68,11 +68,12 @@ def _raised(weight, power):
 
 @jit_called
 def _weigh_unary(unary, tally, power, chains):
-    """Weights of the unary rules, in place."""
+    """Weights of the unary rules, in place; `chains` is None where no chain has a cycle."""
     if unary is not None:
         for r in range(unary.cell.size):
             unary.weight[r] = _raised(rule_mean(tally, unary.cell[r]), power)
-        fill_closure(unary, chains)
+        if chains is not None:
+            fill_closure(unary, chains)
 
 
 @jit_called
@@ -87,7 +88,7 @@ def _weigh_listed(listed, tables, chart, factors, tally, power):
         if chart is not None:
             _weigh_unary(listed.unary, tally, power, chart.chains)
         if factors is not None:
-            _weigh_unary(listed.unary, tally, power, factors.charts.chains)
+            _weigh_unary(listed.unary, tally, power, None)
 
 
 @jit_inline

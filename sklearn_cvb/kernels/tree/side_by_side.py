@@ -54,8 +54,9 @@ class DenseCharts(NamedTuple):
 
 def charts_for(n_symbols: int, listed: Listed, unary: UnaryRules | None) -> DenseCharts:
     """Buffers for the longest sentence of `listed`, and for several short ones."""
-    longest = int(listed.terminals.length.max(initial=1))
-    n_spans = max(_SPANS_AT_HAND, longest * (longest + 1) // 2)
+    lengths = listed.terminals.length.astype(np.int64)
+    longest, n_spans = int(lengths.max(initial=1)), int(np.sum(lengths * (lengths + 1) // 2))
+    n_spans = max(min(_SPANS_AT_HAND, n_spans), longest * (longest + 1) // 2)
     return DenseCharts(
         np.empty(_SIDE_BY_SIDE, np.int64),
         np.empty(_SIDE_BY_SIDE, np.int64),
