@@ -68,12 +68,27 @@ def _raised(weight, power):
 
 @jit_called
 def _weigh_unary(unary, tally, power, chains):
-    """Weights of the unary rules, in place; `chains` is None where no chain has a cycle."""
+    """Weights of the unary rules, in place."""
     if unary is not None:
         for r in range(unary.cell.size):
             unary.weight[r] = _raised(rule_mean(tally, unary.cell[r]), power)
-        if chains is not None:
-            fill_closure(unary, chains)
+        fill_closure(unary, chains)
+
+
+@jit_called
+def _weigh_children(factors, unary, tally, power):
+    """The same of independent children, which are the last cells, part by part."""
+    if factors is not None:
+        n, r = factors.n_symbols, 0
+        first, unit = tally.cells.size - unary.cell.size, tally.unit[0]
+        for _ in range(2 * n):
+            symbol = tally.lhs[first + r]
+            total = unit * tally.totals[symbol] + tally.prior_totals[symbol]
+            for _ in range(n):
+                mean = (unit * tally.cells[first + r] + tally.prior[first + r]) / total
+                mean = tally.kept[first + r] if total == 0.0 else mean
+                unary.weight[r] = _raised(mean, power)
+                r += 1
 
 
 @jit_called
@@ -87,8 +102,7 @@ def _weigh_listed(listed, tables, chart, factors, tally, power):
             _weigh_unary(tables.unary, tally, power, tables.charts.chains)
         if chart is not None:
             _weigh_unary(listed.unary, tally, power, chart.chains)
-        if factors is not None:
-            _weigh_unary(listed.unary, tally, power, None)
+        _weigh_children(factors, listed.unary, tally, power)
 
 
 @jit_inline
