@@ -19,7 +19,7 @@ from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
 from sklearn_cvb.metrics import bracket_scores
 
 # Tags that are no words: punctuation, currency, list items, and empty elements.
-_NO_WORDS = frozenset(", . : `` '' -LRB- -RRB- # $ SYM LS -NONE-".split())
+_NO_WORDS = {*",.:#$", "``", "''", "-LRB-", "-RRB-", "SYM", "LS", "-NONE-"}
 
 
 class Model(NamedTuple):
@@ -222,9 +222,9 @@ def tables(results):
         ]
         lines.append(["seconds a fit, mean", *(f"{seconds:.1f}" for seconds in of_all)])
         title = (
-            f"{found['n_sentences']:,} sentences of up to {found['longest']} words: F1 of brackets, "
-            f"%, by symbols and rules; left-branching {100 * found['left']:.1f}, right-branching "
-            f"{100 * found['right']:.1f}"
+            f"{found['n_sentences']:,} sentences of up to {found['longest']} words: F1 of brackets "
+            f"in %, by symbols and rules; left-branching {100 * found['left']:.1f}, "
+            f"right-branching {100 * found['right']:.1f}"
         )
         parts.append(list_table(header, lines, title))
     return "\n".join(parts)

@@ -5,8 +5,8 @@
 - Tables are for grammars with most of all possible rules, where the derivations are too many to
   list: products of matrices, five to ten times as fast as lists with 30 symbols.
 - Factors are tables for grammars whose left and right children are independent.
-- Lists go from rule to rule. They are for what neither can do: cycles of unary rules, and sentences
-  with more derivations than memory holds.
+- Lists go from rule to rule. They are for what none of these can do: cycles of unary rules, and
+  sentences with more derivations than memory holds.
 
 Here is where a form is chosen; `sklearn_cvb.kernels.tree.forms` infers one sentence by it. What
 float64 loses in any of them is inferred with logs.
