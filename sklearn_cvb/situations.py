@@ -194,12 +194,15 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
         "brackets": situation(grammar=_GRAMMAR, y=brackets),
         "n_components": situation(n_components=_FEW),
         "tables": situation(n_components=_MANY),
+        "independent": situation(n_components=_FEW, rules="independent"),
     }
     if algorithm == "EM":
         stepwise = {"update": "sequence", "batch_size": 2}
         found["stepwise"] = situation(grammar=_GRAMMAR, **stepwise)
         found["stepwise cycles"] = situation(grammar=_CYCLE, **stepwise)
         found["stepwise tables"] = situation(n_components=_MANY, **stepwise)
+        independent: dict[str, Any] = {"n_components": _FEW, "rules": "independent"}
+        found["stepwise independent"] = situation(**independent, **stepwise)
     else:
         auto = {"alpha": "auto", "max_iter": _SWEEPS_AUTO, "tol": 0.0}
         for title, settings in (
