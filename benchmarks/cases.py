@@ -225,5 +225,16 @@ ROWS = {
     "dependency-sweep": Row(
         "Sweep of CVB, dependency model with valence", dependencies.sweep, False, 1, 0.3, " s"
     ),
+    **{
+        f"dependency-torch/{length}": Row(
+            f"Inside-outside of dependency trees, {length} tokens, against torch-struct",
+            dependencies.against_torch(length),
+            True,
+            10,
+            30,
+            needs="torch_struct",
+        )
+        for length in (10, 20, 40)
+    },
     **cold.rows(),
 }

@@ -3,6 +3,7 @@
 from sklearn_cvb.datasets.alice import fetch_alice
 from sklearn_cvb.datasets.brown import fetch_brown
 from sklearn_cvb.datasets.conll2000 import fetch_conll2000
+from sklearn_cvb.datasets.conll2007 import fetch_conll2007
 from sklearn_cvb.datasets.dependencies import fetch_dependency_treebank, read_dependencies
 from sklearn_cvb.datasets.make import (
     make_hmm_sequences,
@@ -19,6 +20,7 @@ __all__ = [
     "fetch_alice",
     "fetch_brown",
     "fetch_conll2000",
+    "fetch_conll2007",
     "fetch_dependency_treebank",
     "fetch_treebank_tagged",
     "fetch_treebank_trees",

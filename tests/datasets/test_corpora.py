@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections import defaultdict
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from sklearn_cvb.datasets import (
     fetch_alice,
     fetch_brown,
     fetch_conll2000,
+    fetch_conll2007,
+    fetch_dependency_treebank,
     fetch_treebank_tagged,
     fetch_treebank_trees,
     fetch_wsj,
@@ -22,6 +25,8 @@ FETCH = [
     fetch_alice,
     fetch_brown,
     fetch_conll2000,
+    partial(fetch_conll2007, language="basque"),
+    fetch_dependency_treebank,
     fetch_treebank_tagged,
     fetch_treebank_trees,
     fetch_wsj,
