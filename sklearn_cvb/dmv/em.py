@@ -10,6 +10,7 @@ from scipy.special import xlogy
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.dmv.base import BaseDMV
 from sklearn_cvb.dmv.batch import BatchDMV
+from sklearn_cvb.dmv.layout import Layout
 from sklearn_cvb.validation import Interval, check_concentrations
 
 
@@ -26,6 +27,15 @@ class EMDMV(BatchDMV):
         likelihood, above 0 maximum a posteriori in the softmax basis (adds alpha, not alpha - 1).
     alpha_stop : float or None, default=None
         The same for decisions to stop or to go on; None for the same as `alpha`.
+    extended_valence : bool, default=False
+        Whether attachments, too, depend on whether the head has a child on that side yet.
+    backoff : {"head", "direction"} or None, default=None
+        Coarser tables to share what is seen (Headden, Johnson and McClosky 2009): each attachment
+        is drawn from its own table or from a coarse one, p(child | head, side) ("head", which needs
+        `extended_valence`) or p(child | side) ("direction"). How often from which is learned for
+        each own table.
+    alpha_backoff : float, default=1.0
+        Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -64,9 +74,14 @@ class EMDMV(BatchDMV):
     rootprob_ : ndarray of shape (n_types,)
         p(tag of the root). Here and below the unknown tag, if there is one, is the last.
     attachprob_ : ndarray of shape (n_types, 2, n_types)
-        p(child | head, side): by head, side of the child (0 left, 1 right), child.
+        p(child | head, side): by head, side of the child (0 left, 1 right), child. With
+        `extended_valence` p(child | head, side, valence), of shape (n_types, 2, 2, n_types). With
+        `backoff` own and coarse tables together.
     stopprob_ : ndarray of shape (n_types, 2, 2)
         p(stop | head, side, valence): valence 0 without and 1 with a child on that side.
+    mixtureprob_, ownprob_, coarseprob_ : ndarray
+        With `backoff` alone: how likely own and coarse tables are, by head, side, valence if any,
+        and which; and p(child | ...) in either.
     labels_ : ndarray
         Heads of the training sentences, in the form that `predict` gives: those of
         the Viterbi trees under the final weights.
@@ -122,6 +137,9 @@ class EMDMV(BatchDMV):
         *,
         alpha: float = 0.0,
         alpha_stop: float | None = None,
+        extended_valence: bool = False,
+        backoff: str | None = None,
+        alpha_backoff: float = 1.0,
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -136,6 +154,9 @@ class EMDMV(BatchDMV):
     ) -> None:
         self.alpha = alpha
         self.alpha_stop = alpha_stop
+        self.extended_valence = extended_valence
+        self.backoff = backoff
+        self.alpha_backoff = alpha_backoff
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -153,6 +174,8 @@ class EMDMV(BatchDMV):
         for name in ("alpha", "alpha_stop"):
             check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
 
-    def _penalty(self, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray) -> float:
+    def _penalty(
+        self, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray, layout: Layout
+    ) -> float:
         """Minus the log prior in the softmax basis: the sum of alpha log theta."""
         return -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
