@@ -19,10 +19,11 @@ from sklearn_cvb.dmv.inference import (
 from sklearn_cvb.dmv.layout import Layout, tables_of
 from sklearn_cvb.dmv.parameters import DMVCounts, counts_from, posterior_mean, uniform_weights
 from sklearn_cvb.dmv.prediction import PredictionMixin
-from sklearn_cvb.dmv.start import first_weights
+from sklearn_cvb.dmv.rules import Rule, rule_prior, rules_from
+from sklearn_cvb.dmv.start import first_weights, harmonic_counts
 from sklearn_cvb.dmv.trees import heads_from
 from sklearn_cvb.fitting import Fit
-from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
+from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD, Sentences
 from sklearn_cvb.validation import (
     HasMethods,
     Interval,
@@ -52,6 +53,7 @@ class BaseDMV(PredictionMixin, BaseModel):
     extended_valence: bool
     backoff: str | None
     alpha_backoff: float
+    rule_weights: dict | None
 
     _unexplained_words = "sentences have no tree with any weight"
 
@@ -65,6 +67,7 @@ class BaseDMV(PredictionMixin, BaseModel):
         "alpha_prior": [tuple],
         "extended_valence": ["boolean"],
         "backoff": [StrOptions({"head", "direction"}), None],
+        "rule_weights": [dict, None],
         "alpha_backoff": [Interval(Real, SMALLEST, LARGEST, closed="both")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -93,7 +96,9 @@ class BaseDMV(PredictionMixin, BaseModel):
         n_types = len(types) + (self.handle_unknown != "error")
         layout = Layout(n_types, 1 + self.extended_valence, self.backoff)
         sentences = sentences_of(corpus, layout, heads)
-        problem = Problem(corpus, types, sentences, layout, self._given_prior(layout))
+        rules = rules_from(self.rule_weights, self._index, layout)
+        prior = self._given_prior(sentences, layout, rules)
+        problem = Problem(corpus, types, sentences, layout, prior, rules)
         _refuse_impossible(problem)
         return problem
 
@@ -109,10 +114,17 @@ class BaseDMV(PredictionMixin, BaseModel):
                 "backoff='head' needs extended_valence=True: without it attachments depend on head "
                 "and side alone, and there is nothing to leave out; or take backoff='direction'"
             )
+        if self.rule_weights is not None and self.alpha == "auto":
+            raise InvalidParameterError(
+                "alpha='auto' learns one value for all attachments, and rule_weights give some of "
+                "them more: give alpha a number"
+            )
 
-    def _given_prior(self, layout: Layout) -> np.ndarray:
+    def _given_prior(self, sentences: Sentences, layout: Layout, rules: list[Rule]) -> np.ndarray:
         """What the prior of each cell has beside `alpha` and `alpha_stop`."""
         prior = np.zeros(layout.n_cells)
+        if rules:
+            prior += rule_prior(rules, harmonic_counts(sentences, layout), layout)
         for mixture in tables_of(prior, layout)[2:3]:
             mixture += self.alpha_backoff
         return prior

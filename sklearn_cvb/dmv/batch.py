@@ -9,8 +9,8 @@ from sklearn_cvb.dmv.base import BaseDMV
 from sklearn_cvb.dmv.concentrations import Concentrations, asked_of, learn
 from sklearn_cvb.dmv.inference import (
     Problem,
-    expectation,
     frozen_tally,
+    hardened_expectation,
     heaviest,
     with_mixtures_worked_out,
 )
@@ -31,6 +31,9 @@ class BatchState(NamedTuple):
 
 class BatchDMV(BaseDMV):
     """Start and sweep of the algorithms that update all counts at once."""
+
+    # Algorithms that do not harden their E-step have no such parameter.
+    temperature = 1.0
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> BatchState:
         """First counts: of one E-step under the first weights."""
@@ -54,12 +57,15 @@ class BatchDMV(BaseDMV):
         return following, float(log_z[np.isfinite(log_z)].sum() - penalty)
 
     def _expected(self, weights: np.ndarray, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-        """The E-step: counts, and log p(words) of each sentence."""
+        """The E-step: counts, and log p(words) of each sentence.
+
+        A tree's own arcs are split in proportion between their tables, whatever the temperature.
+        """
         mixed, sentences = (
             mixed_weights(weights, problem.layout),
             with_mixtures_worked_out(problem.sentences),
         )
-        counts, log_z, _ = expectation(mixed, sentences)
+        counts, log_z = hardened_expectation(mixed, sentences, self.temperature)
         return unmixed_counts(counts, weights, problem.layout), log_z
 
     def _penalty(

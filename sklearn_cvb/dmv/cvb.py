@@ -59,6 +59,11 @@ class CVBDMV(BaseDMV):
         each own table.
     alpha_backoff : float, default=1.0
         Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
+    rule_weights : dict or None, default=None
+        What is known of the language: ``{(head, child): weight}``, None as head for the root; a
+        tuple of tags stands for any of them. The weight is prior mass (a number of attachments)
+        that the rule's cells, on both sides, share as they do harmonic counts. The harmonic start
+        is tilted towards the rules as well. See the page on dependencies.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -159,6 +164,7 @@ class CVBDMV(BaseDMV):
         extended_valence: bool = False,
         backoff: str | None = None,
         alpha_backoff: float = 1.0,
+        rule_weights: dict | None = None,
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -177,6 +183,7 @@ class CVBDMV(BaseDMV):
         self.extended_valence = extended_valence
         self.backoff = backoff
         self.alpha_backoff = alpha_backoff
+        self.rule_weights = rule_weights
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol

@@ -11,7 +11,10 @@ from sklearn_cvb.annotations import Seed
 from sklearn_cvb.dmv.base import BaseDMV
 from sklearn_cvb.dmv.batch import BatchDMV
 from sklearn_cvb.dmv.layout import Layout
-from sklearn_cvb.validation import Interval, check_concentrations
+from sklearn_cvb.validation import Interval, InvalidParameterError, check_concentrations
+
+# Powers of weights at lower ones are below float64.
+_LOWEST_TEMPERATURE = 0.1
 
 
 class EMDMV(BatchDMV):
@@ -36,6 +39,15 @@ class EMDMV(BatchDMV):
         each own table.
     alpha_backoff : float, default=1.0
         Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
+    rule_weights : dict or None, default=None
+        What is known of the language: ``{(head, child): weight}``, None as head for the root; a
+        tuple of tags stands for any of them. The weight is prior mass (a number of attachments)
+        that the rule's cells, on both sides, share as they do harmonic counts. The harmonic start
+        is tilted towards the rules as well. See the page on dependencies.
+    temperature : float, default=1.0
+        Hardens the E-step: trees have their posterior to the power 1 / temperature, 0.1 to 1. 0 is
+        Viterbi EM (Spitkovsky et al. 2010), which learns from the heaviest tree of each sentence;
+        there `alpha` above 0 keeps what these trees lack alive.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -89,7 +101,8 @@ class EMDMV(BatchDMV):
         The known tags.
     objective_ : float
         Log-likelihood plus the sum of pseudo-counts times log probabilities (nats), before the last
-        update of the counts.
+        update of the counts. With `temperature` 0 the log probability of the heaviest trees stands
+        for the likelihood, between 0 and 1 a sum between the two. It never falls.
     history_ : ndarray of shape (n_iter_,)
         The objective of every sweep.
     restart_objectives_ : ndarray of shape (n_init,)
@@ -110,6 +123,8 @@ class EMDMV(BatchDMV):
     Klein and Manning (2004), "Corpus-based induction of syntactic structure: models of dependency
     and constituency", ACL.
     Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL, 4.2.
+    Spitkovsky, Alshawi, Jurafsky and Manning (2010), "Viterbi training improves unsupervised
+    dependency parsing", CoNLL.
     Eisner (1996) for the chart.
 
     Examples
@@ -130,6 +145,7 @@ class EMDMV(BatchDMV):
         },
         "alpha": [Interval(Real, 0, None, closed="left")],
         "alpha_stop": [Interval(Real, 0, None, closed="left"), None],
+        "temperature": [Interval(Real, 0, 1, closed="both")],
     }
 
     def __init__(
@@ -140,6 +156,8 @@ class EMDMV(BatchDMV):
         extended_valence: bool = False,
         backoff: str | None = None,
         alpha_backoff: float = 1.0,
+        rule_weights: dict | None = None,
+        temperature: float = 1.0,
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -157,6 +175,8 @@ class EMDMV(BatchDMV):
         self.extended_valence = extended_valence
         self.backoff = backoff
         self.alpha_backoff = alpha_backoff
+        self.rule_weights = rule_weights
+        self.temperature = temperature
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -173,6 +193,10 @@ class EMDMV(BatchDMV):
         super()._check_parameters()
         for name in ("alpha", "alpha_stop"):
             check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
+        if 0 < self.temperature < _LOWEST_TEMPERATURE:
+            raise InvalidParameterError(
+                f"temperature must be 0 or from {_LOWEST_TEMPERATURE} to 1, got {self.temperature}"
+            )
 
     def _penalty(
         self, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray, layout: Layout

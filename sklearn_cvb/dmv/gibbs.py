@@ -65,6 +65,11 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         each own table.
     alpha_backoff : float, default=1.0
         Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
+    rule_weights : dict or None, default=None
+        What is known of the language: ``{(head, child): weight}``, None as head for the root; a
+        tuple of tags stands for any of them. The weight is prior mass (a number of attachments)
+        that the rule's cells, on both sides, share as they do harmonic counts. The harmonic start
+        is tilted towards the rules as well. See the page on dependencies.
     temperatures : tuple (first, last) or None, default=None
         Annealing: temperature of the first and of the last sweep, linear in between. None samples
         the posterior.
@@ -177,6 +182,7 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         extended_valence: bool = False,
         backoff: str | None = None,
         alpha_backoff: float = 1.0,
+        rule_weights: dict | None = None,
         temperatures: tuple[float, float] | None = None,
         n_burn_in: int | None = None,
         thin: int = 10,
@@ -198,6 +204,7 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         self.extended_valence = extended_valence
         self.backoff = backoff
         self.alpha_backoff = alpha_backoff
+        self.rule_weights = rule_weights
         self.temperatures = temperatures
         self.n_burn_in = n_burn_in
         self.thin = thin

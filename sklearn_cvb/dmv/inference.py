@@ -11,6 +11,8 @@ import numpy as np
 
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.dmv.layout import Layout, tables_of, totals_of
+from sklearn_cvb.dmv.rules import Rule
+from sklearn_cvb.dmv.trees import used_cells
 from sklearn_cvb.kernels.dependency.arrays import (
     UNKNOWN_HEAD,
     Sentences,
@@ -21,7 +23,12 @@ from sklearn_cvb.kernels.dependency.arrays import (
     shares_for,
     work_for,
 )
-from sklearn_cvb.kernels.dependency.chart_log import count_lost, fill_lost, heaviest_trees
+from sklearn_cvb.kernels.dependency.chart_log import (
+    ALMOST_NOTHING,
+    count_lost,
+    fill_lost,
+    heaviest_trees,
+)
 from sklearn_cvb.kernels.dependency.draws import draw_trees, draws_for
 from sklearn_cvb.kernels.dependency.expectation import EXPECT, SCORE, SWEEP, WEIGH, infer
 from sklearn_cvb.kernels.dependency.trees import descent_for
@@ -42,6 +49,8 @@ class Problem(NamedTuple):
         The parameters.
     prior : ndarray of shape (n_cells,)
         What the prior of each cell has beside the concentrations.
+    rules : list of Rule
+        What tilts the harmonic start.
     """
 
     corpus: Corpus
@@ -49,6 +58,7 @@ class Problem(NamedTuple):
     sentences: Sentences
     layout: Layout
     prior: np.ndarray
+    rules: list[Rule]
 
     def prior_of(self, values: tuple[float, float]) -> np.ndarray:
         """The prior of each cell under concentrations of attachments and of decisions."""
@@ -241,6 +251,36 @@ def heaviest(
     places = room_for(sentences), descent_for(longest)
     heaviest_trees(sentences, tally, kept, shares is not None, places, heads, logs)
     return heads, logs
+
+
+def hardened_expectation(
+    weights: np.ndarray, sentences: Sentences, temperature: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Expected counts where trees have their posterior to the power 1 / temperature.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_cells,)
+        Without mixtures.
+    sentences : Sentences
+    temperature : float
+        0 counts the heaviest tree of each sentence alone.
+
+    Returns
+    -------
+    cells : ndarray of shape (n_cells,)
+    values : ndarray of shape (n_sentences,)
+        ``temperature * log(sum of weight ** (1 / temperature))`` over trees, -inf without a tree:
+        log p(words) at 1, the log weight of the heaviest tree at 0.
+    """
+    if temperature > 0:
+        tempered = weights if temperature == 1 else weights ** (1 / temperature)
+        counts, log_z, _ = expectation(tempered, sentences)
+        return counts, temperature * log_z
+    heads, values = heaviest(frozen_tally(weights), sentences)
+    values[values < ALMOST_NOTHING / 2] = -np.inf
+    heads[np.repeat(np.isneginf(values), np.diff(sentences.starts))] = UNKNOWN_HEAD
+    return used_cells(sentences, heads), values
 
 
 def draw_sweep(

@@ -13,6 +13,7 @@ from sklearn_cvb.dmv.parameters import (
     posterior_mean,
     uniform_weights,
 )
+from sklearn_cvb.dmv.rules import tilted
 from sklearn_cvb.kernels.dependency.arrays import GO, Sentences
 
 # How far a near-uniform start is from uniform.
@@ -38,7 +39,8 @@ def first_weights(init: Any, problem: Problem, rng: np.random.Generator) -> np.n
     if not isinstance(init, str):
         return weights_of_model(init, problem)
     if init == "harmonic":
-        return backed_off(harmonic_counts(problem.sentences, layout.mixed), layout)
+        counts = harmonic_counts(problem.sentences, layout)
+        return backed_off(tilted(counts, problem.rules, layout), layout)
     if init == "random":
         draws = rng.standard_exponential(layout.n_cells)
     else:

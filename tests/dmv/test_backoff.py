@@ -7,7 +7,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from dependency_enumeration import Tables, expected_parts, projective_trees, weigh_ways
+from dependency_cases import CLASSES, FORMS, TAGS, W, X, prior_of, settings_of
+from dependency_enumeration import (
+    Tables,
+    expected_parts,
+    projective_trees,
+    ways_of_tree,
+    weigh_ways,
+)
 from scipy.special import digamma, gammaln
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
@@ -18,36 +25,6 @@ from sklearn_cvb.dmv.parameters import cells_from, mixed_weights, unmixed_counts
 from sklearn_cvb.dmv.start import harmonic_counts
 from sklearn_cvb.dmv.trees import used_cells
 from sklearn_cvb.kernels.dependency.arrays import Sentences
-
-TAGS = [[0, 1, 2, 1], [1, 2], [2, 0, 1], [0, 1], [1, 2, 0, 1, 0], [1]]
-X = [[f"t{tag}" for tag in sentence] for sentence in TAGS]
-W = 3
-ALPHA, ALPHA_STOP, ALPHA_BACKOFF = 0.3, 0.7, 0.9
-FORMS = [(2, None), (1, "direction"), (2, "direction"), (2, "head")]
-CLASSES = [EMDMV, VBDMV, CVBDMV, GibbsDMV]
-
-
-def settings_of(form):
-    n_valences, backoff = form
-    return {
-        "extended_valence": n_valences == 2,
-        "backoff": backoff,
-        "alpha": ALPHA,
-        "alpha_stop": ALPHA_STOP,
-        "alpha_backoff": ALPHA_BACKOFF,
-        "handle_unknown": "error",
-        "tol": 0,
-    }
-
-
-def prior_of(tables):
-    n, widths = tables.n_types, tables.rows()
-    n_own = 2 * n * tables.n_valences
-    values = [ALPHA] * (n_own + 1) + [ALPHA_STOP] * (4 * n)
-    if tables.backoff:
-        values += [ALPHA_BACKOFF] * n_own
-    values += [ALPHA] * (len(widths) - len(values))
-    return np.repeat(values, widths)
 
 
 def random_weights(rng, tables, normalised=True):
@@ -187,8 +164,6 @@ def harmonic_counts_by_hand(tables):
 
 
 def _cells_of_any(tags, heads, tables):
-    from dependency_enumeration import ways_of_tree
-
     (cells,) = ways_of_tree(tags, heads, tables)
     return np.bincount(cells, minlength=sum(tables.rows()))
 
