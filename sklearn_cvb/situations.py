@@ -215,7 +215,7 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
 
 
 def _dependency_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a dependency model: nothing known, and some heads."""
+    """Those of a dependency model: nothing known, some heads, and tables that back off."""
     base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
     if algorithm == "Gibbs":
         base |= {"thin": 1}
@@ -226,6 +226,9 @@ def _dependency_situations(algorithm: str) -> dict[str, Situation]:
         "raw": Situation(name, base, X, None, new),
         "heads": Situation(name, base, X, heads, new),
         "random": Situation(name, base | {"init": "random"}, X, None, new),
+        "backoff": Situation(
+            name, base | {"extended_valence": True, "backoff": "head"}, X, None, new
+        ),
     }
     if algorithm != "EM":
         auto = {"alpha": "auto", "alpha_stop": "auto", "max_iter": _SWEEPS_AUTO}
