@@ -51,9 +51,9 @@ class Size(NamedTuple):
 
 
 SIZES = {
-    "10": Size(10, {"independent": (4, 8, 16, 32, 64, 128), "full": (4, 8, 16)}, 50, 5),
-    "20": Size(20, {"independent": (8, 16, 32), "full": (8,)}, 30, 3),
-    "256": Size(10, {"independent": (256,)}, 30, 1),
+    "10": Size(10, {"independent": (4, 8, 16, 32, 64), "full": (4, 8, 16)}, 40, 3),
+    "hundreds": Size(10, {"independent": (128,)}, 40, 1),
+    "20": Size(20, {"independent": (8, 16, 32), "full": (8,)}, 30, 2),
 }
 _QUICK = Size(6, {"independent": (2, 9), "full": (2,)}, 3, 2)
 
@@ -137,7 +137,7 @@ def by_symbols(name, settings):
 
     Parameters
     ----------
-    name : {"10", "20", "256"}
+    name : {"10", "hundreds", "20"}
         A key of `SIZES`.
     settings : Settings
 
@@ -240,7 +240,7 @@ def draw(results, folder):
     """
     from matplotlib.figure import Figure
 
-    names = [name for name in SIZES if name in results and name != "256"]
+    names = [name for name in SIZES if name in results and name != "hundreds"]
     if not names:
         return
     figure = Figure(figsize=(4.2 * len(names) + 1.6, 4.0), layout="constrained")

@@ -232,6 +232,11 @@ class CVBPCFG(BasePCFG):
         )
         return following, float(log_z[explained].sum() / problem.corpus.n_observed)
 
+    def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState:
+        """Counts are summed again: a sweep broken off half-way has changed shares in tables."""
+        state = super()._with_parameters_of_now(state, problem)
+        return state._replace(counts=counts_of(state.shares, problem))
+
     def _objective(self, fit: Fit, problem: Problem) -> float:
         """The leave-one-out score, in a pass of its own with all counts frozen."""
         state = fit.state

@@ -6,7 +6,9 @@ import pytest
 import restatement_pcfg as plain
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, Grammar, HastingsPCFG
+from sklearn_cvb.pcfg import cvb
 from sklearn_cvb.pcfg.parameters import PCFGCounts
+from sklearn_cvb.pcfg.shares import counts_of
 
 X = [list(words) for words in ("aba", "abab", "ba", "b", "abb")]
 LONGER = [list(words) for words in ("abcab", "b", "bca", "aabbcacb", "cc", "abcabcaab", "cba")]
@@ -214,6 +216,30 @@ def test_a_fit_in_two_parts_is_one_fit(kind, keywords):
     history = [*parts.fit(LONGER).history_, *parts.fit(LONGER).history_]
     np.testing.assert_allclose(history[-6:], whole.history_, rtol=1e-12)
     np.testing.assert_allclose(parts.counts_.rule, whole.counts_.rule, rtol=0, atol=1e-12)
+
+
+def test_a_sweep_broken_off_leaves_shares_that_are_summed_again(monkeypatch):
+    calls = []
+
+    def summed(*given):
+        calls.append(given)
+        # The start, three sweeps, and the fourth is broken off.
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return counts_of(*given)
+
+    monkeypatch.setattr(cvb, "counts_of", summed)
+    model = independent(CVBPCFG, 3, max_iter=9, warm_start=True)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(LONGER)
+    problem, best = model._resume
+    ours = counts_of(best.state.shares, problem)
+    assert len(best.history) == 3
+    assert np.abs(best.state.counts - ours).max() > 1e-3
+    resumed = model._with_parameters_of_now(best.state, problem)
+    np.testing.assert_array_equal(resumed.counts, ours)
+    n_children = sum(2 * (len(words) - 1) for words in LONGER)
+    assert model.fit(LONGER).counts_.rule[-18:].sum() == pytest.approx(n_children)
 
 
 @pytest.mark.parametrize("kind", [VBPCFG, CVBPCFG, HastingsPCFG, GibbsPCFG])
