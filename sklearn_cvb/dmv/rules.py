@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.dmv.layout import Layout, tables_of
+from sklearn_cvb.dmv.layout import Layout
 
 _FORM = (
     "rule_weights is a dict such as {('VERB', 'NOUN'): 100.0, (None, 'VERB'): 100.0}: a pair of "
@@ -15,8 +15,21 @@ _FORM = (
 
 
 class Rule(NamedTuple):
-    """Cells of all attachments that a rule covers, and its weight."""
+    """A rule in numbers.
 
+    Attributes
+    ----------
+    heads : ndarray
+        Numbers of the heads' tags; that after the last tag for the root.
+    tags : ndarray
+        Numbers of the children's tags.
+    cells : ndarray
+        Of all attachments that it covers.
+    weight : float
+    """
+
+    heads: np.ndarray
+    tags: np.ndarray
     cells: np.ndarray
     weight: float
 
@@ -55,12 +68,13 @@ def rules_from(rule_weights: Any, index: Mapping, layout: Layout) -> list[Rule]:
         head, child = pair
         tags = _places(child, pair, index)
         if head is None:
+            heads = np.array([layout.n_types])
             rows = np.array([layout.n_own])
         else:
-            by_head = 2 * layout.n_valences
-            rows = (by_head * _places(head, pair, index)[:, None] + np.arange(by_head)).ravel()
+            heads, by_head = _places(head, pair, index), 2 * layout.n_valences
+            rows = (by_head * heads[:, None] + np.arange(by_head)).ravel()
         cells = rows[:, None] * layout.n_types + tags
-        rules.append(Rule(cells.ravel(), float(weight)))
+        rules.append(Rule(heads, tags, cells.ravel(), float(weight)))
     return rules
 
 
@@ -94,7 +108,7 @@ def rule_prior(rules: list[Rule], harmonic: np.ndarray, layout: Layout) -> np.nd
     ndarray of shape (layout.n_cells,)
     """
     prior = np.zeros(layout.n_cells)
-    for cells, weight in rules:
+    for _, _, cells, weight in rules:
         counts = harmonic[cells]
         total = counts.sum()
         shares = counts / total if total > 0 else np.full(len(cells), 1 / len(cells))
@@ -102,18 +116,15 @@ def rule_prior(rules: list[Rule], harmonic: np.ndarray, layout: Layout) -> np.nd
     return prior
 
 
-def tilted(harmonic: np.ndarray, rules: list[Rule], layout: Layout) -> np.ndarray:
-    """Harmonic counts whose cells weigh 1 + the largest weight of their rules as much.
+def tilt_of(rules: list[Rule], n_types: int) -> np.ndarray | None:
+    """What multiplies the chance of a head (the last is the root) in the harmonic start, by child.
 
-    Totals of rows stay.
+    It is 1 + the largest weight of the rules; None without rules.
     """
-    factors = np.ones(len(harmonic))
-    for cells, weight in rules:
-        factors[cells] = np.maximum(factors[cells], 1.0 + weight)
-    found = harmonic * factors
-    for table, before in zip(
-        tables_of(found, layout.mixed), tables_of(harmonic, layout.mixed), strict=True
-    ):
-        totals = table.sum(axis=1, keepdims=True)
-        table *= before.sum(axis=1, keepdims=True) / np.where(totals > 0, totals, 1.0)
-    return found
+    if not rules:
+        return None
+    tilt = np.ones((n_types + 1, n_types))
+    for heads, tags, _, weight in rules:
+        cells = np.ix_(heads, tags)
+        tilt[cells] = np.maximum(tilt[cells], 1.0 + weight)
+    return tilt

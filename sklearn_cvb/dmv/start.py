@@ -13,9 +13,11 @@ from sklearn_cvb.dmv.parameters import (
     posterior_mean,
     uniform_weights,
 )
-from sklearn_cvb.dmv.rules import tilted
+from sklearn_cvb.dmv.rules import tilt_of
 from sklearn_cvb.kernels.dependency.arrays import GO, Sentences
 
+# Own row, coarse row.
+_FIRST_MIXTURE = 1 / 3, 2 / 3
 # How far a near-uniform start is from uniform.
 _NOISE = 0.01
 # Beside counts of arcs it is next to nothing; rows without any keep their probabilities.
@@ -39,8 +41,8 @@ def first_weights(init: Any, problem: Problem, rng: np.random.Generator) -> np.n
     if not isinstance(init, str):
         return weights_of_model(init, problem)
     if init == "harmonic":
-        counts = harmonic_counts(problem.sentences, layout)
-        return backed_off(tilted(counts, problem.rules, layout), layout)
+        tilt = tilt_of(problem.rules, layout.n_types)
+        return backed_off(harmonic_counts(problem.sentences, layout, tilt), layout)
     if init == "random":
         draws = rng.standard_exponential(layout.n_cells)
     else:
@@ -51,7 +53,8 @@ def first_weights(init: Any, problem: Problem, rng: np.random.Generator) -> np.n
 def backed_off(counts: np.ndarray, layout: Layout) -> np.ndarray:
     """Weights from counts whose mixtures are not known: coarse rows sum the others.
 
-    Attachments are then drawn from both alike.
+    Attachments come from coarse rows twice as often as from their own, which is the mean of the
+    prior of Headden, Johnson and McClosky (2009).
 
     Parameters
     ----------
@@ -65,8 +68,9 @@ def backed_off(counts: np.ndarray, layout: Layout) -> np.ndarray:
     cells = np.zeros(layout.n_cells)
     cells[: len(counts)] = counts
     if layout.coarse is not None:
-        attach, _, _, coarse = tables_of(cells, layout)
+        attach, _, mixture, coarse = tables_of(cells, layout)
         np.add.at(coarse, layout.coarse, attach[:-1])
+        mixture[:] = _FIRST_MIXTURE
     return posterior_mean(cells, 0.0, uniform_weights(layout), layout)
 
 
@@ -138,7 +142,9 @@ def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: Layout) -> np.ndarr
     return cells_from(parts._replace(attach=attach))
 
 
-def harmonic_counts(sentences: Sentences, layout: Layout) -> np.ndarray:
+def harmonic_counts(
+    sentences: Sentences, layout: Layout, tilt: np.ndarray | None = None
+) -> np.ndarray:
     """Expected counts if each token chose its head alone, the nearer the likelier.
 
     Klein and Manning (2004): each token is the root with probability 1 / n, and the head of another
@@ -148,6 +154,8 @@ def harmonic_counts(sentences: Sentences, layout: Layout) -> np.ndarray:
     ----------
     sentences : Sentences
     layout : Layout
+    tilt : ndarray of shape (n_types + 1, n_types) or None, default=None
+        What multiplies the chance of a head (the last is the root) to be chosen, by child.
 
     Returns
     -------
@@ -157,35 +165,66 @@ def harmonic_counts(sentences: Sentences, layout: Layout) -> np.ndarray:
     cells = np.zeros(layout.n_cells)
     attach, choice = tables_of(cells, layout)
     for which, arc_cells, choice_cells in cells_by_length(sentences):
-        arcs, choices = _harmonic_share(arc_cells.shape[2], layout.n_valences)
+        n = arc_cells.shape[2]
+        if tilt is None:
+            factors = np.ones((1, n, n))
+        else:
+            tags = sentences.token[sentences.starts[which][:, None] + np.arange(n)]
+            factors = tilt[tags[:, :, None], tags[:, None, :]]
+            factors[:, np.arange(n), np.arange(n)] = tilt[-1, tags]
+        arcs, choices = _harmonic_share(factors, layout.n_valences)
         for table, used in zip(arcs, arc_cells, strict=True):
-            weights = np.tile(table, (len(which), 1, 1)).ravel()
+            weights = np.broadcast_to(table, used.shape).ravel()
             attach += np.bincount(used.ravel(), weights, attach.size).reshape(attach.shape)
-        weights = np.tile(choices, (len(which), 1, 1)).ravel()
+        weights = np.broadcast_to(choices, choice_cells.shape).ravel()
         choice += np.bincount(choice_cells.ravel(), weights, choice.size).reshape(choice.shape)
     return cells
 
 
-def _harmonic_share(n: int, n_valences: int) -> tuple[np.ndarray, np.ndarray]:
-    """Expected arcs by valence (the root's on the last diagonal) and choices of n tokens."""
+def _harmonic_share(factors: np.ndarray, n_valences: int) -> tuple[np.ndarray, np.ndarray]:
+    """Expected arcs and choices of sentences of n tokens, each chance of a head multiplied.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (m, n, n)
+        By head and child, the root's on the diagonal.
+    n_valences : int
+
+    Returns
+    -------
+    arcs : ndarray of shape (n_valences, m, n, n)
+        The root's are on the last diagonal.
+    choices : ndarray of shape (m, n, 8)
+    """
+    m, n = factors.shape[:2]
     position = np.arange(n)
     distance = np.abs(position[:, None] - position)
-    arcs = np.where(distance > 0, 1.0 / np.maximum(distance, 1), 0.0)
-    arcs *= (1.0 - 1.0 / n) / np.maximum(arcs.sum(axis=0), 1e-300)
-    choices = np.zeros((n, 2, 2, 2))
+    chances = np.where(distance > 0, 1.0 / np.maximum(distance, 1), 0.0)
+    chances *= (1.0 - 1.0 / n) / np.maximum(chances.sum(axis=0), 1e-300)
+    chances[position, position] = 1.0 / n
+    arcs = chances * factors
+    arcs /= arcs.sum(axis=1, keepdims=True)
+    roots = arcs[:, position, position]
+    arcs[:, position, position] = 0.0
+    choices = np.zeros((m, n, 2, 2, 2))
     for side, ours in enumerate((position < position[:, None], position > position[:, None])):
-        expected = np.where(ours, arcs, 0.0).sum(axis=1)
-        none = np.where(ours, 1.0 - arcs, 1.0).prod(axis=1)
-        choices[:, side, 0, 0] = none
-        choices[:, side, 0, 1] = choices[:, side, 1, 0] = 1.0 - none
-        choices[:, side, 1, 1] = np.maximum(expected - (1.0 - none), 0.0)
+        expected = np.where(ours, arcs, 0.0).sum(axis=2)
+        none = np.where(ours, 1.0 - arcs, 1.0).prod(axis=2)
+        choices[:, :, side, 0, 0] = none
+        choices[:, :, side, 0, 1] = choices[:, :, side, 1, 0] = 1.0 - none
+        choices[:, :, side, 1, 1] = np.maximum(expected - (1.0 - none), 0.0)
     by_valence = arcs[None]
     if n_valences == 2:
-        # A first child has none between itself and the head; left and right are mirror images.
-        first = np.triu(arcs)
-        for h in range(n):
-            first[h, h + 2 :] *= np.cumprod(1.0 - arcs[h, h + 1 : -1])
-        first += first[::-1, ::-1]
+        first = _first_on_the_right(arcs)
+        first += _first_on_the_right(arcs[:, ::-1, ::-1])[:, ::-1, ::-1]
         by_valence = np.stack([first, np.maximum(arcs - first, 0.0)])
-    by_valence[-1, position, position] = 1.0 / n
-    return by_valence, choices.reshape(n, 8)
+    by_valence[-1][:, position, position] = roots
+    return by_valence, choices.reshape(m, n, 8)
+
+
+def _first_on_the_right(arcs: np.ndarray) -> np.ndarray:
+    """Chances of arcs to the right without another child between, each token choosing alone."""
+    first = np.triu(arcs)
+    for h in range(arcs.shape[1]):
+        first[:, h, h + 2 :] *= np.cumprod(1.0 - arcs[:, h, h + 1 : -1], axis=1)
+    return first

@@ -148,7 +148,7 @@ def test_long_sentences_in_products_and_in_logs():
 
 
 def harmonic_counts_by_hand(tables):
-    """From all ways in which each token chooses its head alone; components half and half."""
+    """From all ways in which each token chooses its head alone."""
     plain = tables._replace(backoff=None)
     counts = np.zeros(sum(plain.rows()))
     for tags in TAGS:
@@ -178,6 +178,7 @@ def first_weights(tables):
         for row, own in enumerate(counts[: n_own * n].reshape(-1, n)):
             by_head = row // tables.n_valences
             coarse[by_head if tables.backoff == "head" else by_head % 2] += own
+        cells[len(counts) : len(counts) + 2 * n_own].reshape(-1, 2)[:] = 1, 2
     row = tables.row_of_cell()
     below = np.bincount(row, cells)[row]
     return np.where(below > 0, cells / np.where(below > 0, below, 1), 1 / np.bincount(row)[row])

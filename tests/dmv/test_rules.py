@@ -1,12 +1,15 @@
 """Rules of heads and children: how their mass is spread, where a fit starts, what is refused."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from dependency_cases import CLASSES, FORMS, TAGS, W, X, prior_of, settings_of
-from dependency_enumeration import Tables, expected_parts
+from dependency_enumeration import Tables, expected_parts, ways_of_tree
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV
 from sklearn_cvb.dmv.layout import tables_of
+from sklearn_cvb.dmv.rules import tilt_of
 from sklearn_cvb.dmv.start import harmonic_counts
 
 ALL_FORMS = [(1, None), *FORMS]
@@ -50,17 +53,35 @@ def test_rules_that_no_sentence_has_share_equally():
     assert attach.sum() == 6.0
 
 
-def test_the_harmonic_start_is_tilted():
-    """Cells of a rule weigh 1 + its weight as much, beside the others of their row."""
-    _, problem = problem_of((1, None), {("t1", "t2"): 9.0})
-    weights = CVBDMV(**settings_of((1, None)))._first_weights(problem, None)
-    plain = CVBDMV(**settings_of((1, None)))._first_weights(problem._replace(rules=[]), None)
-    rows, before = (tables_of(part, problem.layout)[0] for part in (weights, plain))
-    for side in (2, 3):
-        expected = before[side] * [1, 1, 10]
-        np.testing.assert_allclose(rows[side], expected / expected.sum())
-    rows[2:4], before[2:4] = 0, 0
-    np.testing.assert_allclose(rows, before)
+@pytest.mark.parametrize("n_valences", [1, 2])
+def test_the_harmonic_start_is_tilted(n_valences):
+    """Each token chooses a head of a rule 1 + its weight times as readily."""
+    form = n_valences, None
+    _, problem = problem_of(form, RULES)
+    tables, counts = Tables(W, *form), 0
+    for tags in TAGS:
+        n, options = len(tags), []
+        for c in range(1, n + 1):
+            near = {h: 1 / abs(h - c) for h in range(1, n + 1) if h != c}
+            rest = (n - 1) / n / sum(near.values()) if near else 0
+            option = {0: 1 / n} | {h: rest * weight for h, weight in near.items()}
+            tag = tags[c - 1]
+            option[0] *= 5 if tag == 1 else 1
+            for h in near:
+                option[h] *= {(1, 0): 8, (1, 2): 8, (0, 0): 3}.get((tags[h - 1], tag), 1)
+            total = sum(option.values())
+            options.append({h: weight / total for h, weight in option.items()})
+        for heads in product(*options):
+            weight = np.prod([option[h] for option, h in zip(options, heads, strict=True)])
+            (cells,) = ways_of_tree(tags, heads, tables)
+            counts = counts + weight * np.bincount(cells, minlength=sum(tables.rows()))
+    tilt = tilt_of(problem.rules, W)
+    found = harmonic_counts(problem.sentences, problem.layout, tilt)
+    np.testing.assert_allclose(found, counts, atol=1e-12)
+    weights = CVBDMV(**settings_of(form))._first_weights(problem, None)
+    row = tables.row_of_cell()
+    seen = np.bincount(row, counts)[row] > 0
+    np.testing.assert_allclose(weights[seen], tables.mean(counts + 1e-300)[seen], atol=1e-12)
 
 
 @pytest.mark.parametrize("form", ALL_FORMS)
