@@ -34,6 +34,9 @@ from sklearn_cvb.latent.treebank import (
 )
 from sklearn_cvb.validation import Interval, StrOptions
 
+# For so many sweeps after subtypes were split no change is too small to go on.
+_ALIKE = 20
+
 
 class BaseLatentPCFG(PredictionMixin, BaseModel):
     """Template of a fit; an algorithm fills in the hooks `_begin`, `_step` and `_weights`.
@@ -70,8 +73,8 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
         reading.types_of(sequences.tokens, sequences.starts)
         lexicon = lexicon_of(sequences.tokens, starts[:-1], int(self.rare_threshold))
         self._lexicon = lexicon
-        self.vocabulary_ = reading.as_array(list(lexicon.index)[: lexicon.n_words])
-        self._index = dict(lexicon.index)
+        self.vocabulary_ = reading.as_array(list(lexicon.codes)[: lexicon.n_words])
+        self._index = dict(lexicon.codes)
         corpus = reading.encode(sequences, self._index)
         reading.refuse_missing(corpus)
         numbers = lexicon.numbers(sequences.tokens, starts[:-1])
@@ -114,9 +117,7 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
         weights = first_weights(self.init, problem.treebank, layout, rng)
         return self._begin(weights, layout, problem, 0)
 
-    def _sweep(
-        self, state: Any, problem: Problem, rng: np.random.Generator
-    ) -> tuple[Any, float]:
+    def _sweep(self, state: Any, problem: Problem, rng: np.random.Generator) -> tuple[Any, float]:
         """Split or merge where it is time to, then what the algorithm does."""
         plan, now = self._plan(), state.n_sweeps
         if now in plan.splits:
@@ -137,9 +138,7 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
         weights = posterior_mean(layout, counts, float(self.alpha))
         return self._begin(weights, layout, problem, state.n_sweeps)
 
-    def _begin(
-        self, weights: np.ndarray, layout: Layout, problem: Problem, n_sweeps: int
-    ) -> Any:
+    def _begin(self, weights: np.ndarray, layout: Layout, problem: Problem, n_sweeps: int) -> Any:
         """The state after an E-step under given weights."""
         raise NotImplementedError
 
@@ -149,7 +148,8 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
 
     def _schedule(self, problem: Problem, n_before: int) -> Schedule:
         schedule = super()._schedule(problem, n_before)
-        n_resting = max(0, self._plan().last + 1 - n_before)
+        # Subtypes that are nearly alike take some sweeps to part.
+        n_resting = max(0, self._plan().last + _ALIKE * (self.n_subtypes > 1) - n_before)
         return schedule._replace(n_resting=n_resting)
 
     def _weights(
@@ -171,18 +171,15 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
         state = best.state
         treebank, layout = problem.treebank, state.layout
         output = Output(treebank.symbols, treebank.paths, treebank.top, _usual_root(treebank))
-        labels = {s.label for s in treebank.symbols} | {x for p in treebank.paths.values() for x in p}
-        if treebank.top is not None:
-            labels.add(treebank.top)
         return {
             "counts_": LatentPCFGCounts(state.counts, layout.rules.first),
-            "symbols_": reading.as_array(reading.sorted_types(labels)),
+            "symbols_": reading.as_array(treebank.labels()),
             **record,
             "alpha_": float(self.alpha),
             "_layout": layout,
             "_kept": state.weights,
             "_output": output,
-            "_word_names": list(self._lexicon.index),
+            "_word_names": list(self._lexicon.codes),
             "_resume": (problem, best) if self.warm_start else None,
             **self._fitted_by_algorithm(best, problem),
         }
@@ -202,9 +199,10 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
 
     def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
         """The state; None where other subtypes are asked for."""
-        same = self.schedule == "split-merge" or (
-            state.layout.rules.n_subtypes == self.n_subtypes
-        ).all()
+        same = (
+            self.schedule == "split-merge"
+            or (state.layout.rules.n_subtypes == self.n_subtypes).all()
+        )
         return state if same else None
 
     def __sklearn_tags__(self) -> Any:

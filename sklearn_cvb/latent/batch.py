@@ -1,6 +1,6 @@
 """Batch algorithms: all expected counts under the current weights, then new weights (EM, VB)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,4 +46,3 @@ class BatchLatentPCFG(BaseLatentPCFG):
     def _penalty(self, layout: Layout, counts: np.ndarray, weights: Weights) -> float:
         """What the objective subtracts from the log-likelihood (nats)."""
         raise NotImplementedError
-

@@ -5,10 +5,12 @@ path between each such pair is remembered.
 """
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.corpus import sorted_types
 from sklearn_cvb.kernels.latent.arrays import NONE, Rules, Trees, rules_of
 
 
@@ -70,6 +72,14 @@ class Treebank(NamedTuple):
     trees: Trees
     paths: dict
     top: Any
+
+    def labels(self) -> list:
+        """All labels, sorted."""
+        found = {symbol.label for symbol in self.symbols}
+        found.update(*self.paths.values())
+        if self.top is not None:
+            found.add(self.top)
+        return sorted_types(found)
 
     def rules(self, n_subtypes: np.ndarray) -> Rules:
         """The rules, laid out for so many subtypes of each symbol."""
@@ -134,9 +144,7 @@ class _Reader:
         if labels[0] == below:
             return found
         top = self.symbol(labels[0])
-        between = tuple(b for a, b in zip(labels[:-2], labels[1:-1], strict=True) if a != b)
-        if between and between[-1] == below:
-            between = between[:-1]
+        between = tuple(b for a, b in pairwise(labels) if a != b)[:-1]
         self.paths.setdefault((top, found[0]), Counter())[between] += 1
         return self.node(_UNARY, (top, found[0]), found[1])
 
@@ -171,20 +179,17 @@ def binarised(trees: list, words: list[int], top: Any, horizontal: int | None) -
     -------
     Treebank
     """
-    reader, starts, roots = _Reader(words, horizontal), [0], []
+    reader, starts, root_rules = _Reader(words, horizontal), [0], []
     for tree in trees:
-        roots.append(reader.rule(_ROOT, reader.visit(tree)[0]))
+        root_rules.append(reader.rule(_ROOT, reader.visit(tree)[0]))
         starts.append(len(reader.nodes))
     begin = np.cumsum([0, *map(len, reader.rules)])
     kind, rule, left, right = np.array(reader.nodes, np.int64).T
     rule = rule + begin[kind]
-    root = np.array(roots, np.int64)
+    root = np.array(root_rules, np.int64)
     counts = np.bincount(np.concatenate([root, rule]), minlength=begin[-1])
-    return Treebank(
-        reader.names,
-        *map(list, reader.rules),
-        counts=counts.astype(np.float64),
-        trees=Trees(np.array(starts, np.int64), rule, left.copy(), right.copy(), root),
-        paths={pair: seen.most_common(1)[0][0] for pair, seen in reader.paths.items()},
-        top=top,
-    )
+    trees_read = Trees(np.array(starts, np.int64), rule, left.copy(), right.copy(), root)
+    paths = {pair: seen.most_common(1)[0][0] for pair, seen in reader.paths.items()}
+    roots, binary, unary, words_of_tags = map(list, reader.rules)
+    rules = roots, binary, unary, words_of_tags
+    return Treebank(reader.names, *rules, counts.astype(np.float64), trees_read, paths, top)

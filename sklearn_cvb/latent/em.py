@@ -29,8 +29,8 @@ class EMLatentPCFG(BatchLatentPCFG):
     merge_share : float, default=0.5
         Part of the splits that each round undoes, from 0 to below 1.
     alpha : float, default=0.0
-        Pseudo-count of every annotated rule; 0 is maximum likelihood, above 0 maximum a posteriori in
-        the softmax basis (adds alpha, not alpha - 1).
+        Pseudo-count of every annotated rule; 0 is maximum likelihood, above 0 maximum a posteriori
+        in the softmax basis (adds alpha, not alpha - 1).
     smoothing : float, default=0.0
         Pseudo-count of every annotated rule that is added to the final counts, for prediction and
         scores only: what a prior gains there, without its effect on learning.

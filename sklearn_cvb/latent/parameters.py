@@ -68,6 +68,14 @@ class Weights(NamedTuple):
         return self.cells * np.exp(np.repeat(self.log_scale, np.diff(layout.rules.first)))
 
 
+def lists_of(rules: Rules) -> list[list]:
+    """Roots, binary and unary rules and those of words, as `rules_of` takes them."""
+    rows = np.column_stack([rules.parent, rules.left, rules.right])
+    roots, binary, unary, words = np.split(rows, rules.begin[1:4])
+    pairs = [list(map(tuple, part[:, :2].tolist())) for part in (unary, words)]
+    return [roots[:, 1].tolist(), list(map(tuple, binary.tolist())), *pairs]
+
+
 def layout_of(rules: Rules) -> Layout:
     """What is computed from rules once."""
     row = rows_of(rules)

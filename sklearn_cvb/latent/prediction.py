@@ -11,7 +11,7 @@ from sklearn_cvb import corpus as reading
 from sklearn_cvb.corpus import Corpus, Sequences, object_array
 from sklearn_cvb.kernels.latent.arrays import Parses, Rules, rules_of
 from sklearn_cvb.latent.output import to_charts, to_nltk
-from sklearn_cvb.latent.parameters import posterior_mean
+from sklearn_cvb.latent.parameters import lists_of, posterior_mean
 from sklearn_cvb.latent.parsing import log_likelihoods, parse
 from sklearn_cvb.latent.treebank import are_trees, sentences_in, trees_in
 
@@ -144,17 +144,16 @@ class PredictionMixin(_Model):
 
     # Running the kernels
 
+    def _grammar(self, weights: np.ndarray) -> tuple[Rules, np.ndarray]:
+        """Rules and weights of all words, also of those of no known class."""
+        lexicon = self._lexicon
+        return with_any_word(self._layout.rules, weights, lexicon.n_words, len(lexicon.codes))
+
     def _parses(self, corpus: Corpus) -> Parses:
         """The best binarised trees."""
-        rules, weights = with_any_word(self._layout.rules, self._predicting_weights(), self._n_classes())
-        decoding = self.decoding
-        return parse(
-            rules, weights, corpus.tokens, corpus.starts, decoding=decoding, n_jobs=self.n_jobs
-        )
-
-    def _n_classes(self) -> tuple[int, int]:
-        """How many words there are, and how many of words and classes of words."""
-        return self._lexicon.n_words, len(self._lexicon.index)
+        rules, weights = self._grammar(self._predicting_weights())
+        decoding, n_jobs = self.decoding, self.n_jobs
+        return parse(rules, weights, *corpus[:2], decoding=decoding, n_jobs=n_jobs)
 
     def _trees(self, corpus: Corpus, words: list) -> list:
         """The best trees of a user's labels; a warning tells of sentences without any."""
@@ -172,15 +171,15 @@ class PredictionMixin(_Model):
 
     def _log_likelihoods(self, X: Any) -> tuple[np.ndarray, int]:
         corpus, _ = self._encoded_words(X)
-        rules, weights = with_any_word(self._layout.rules, self._mean_weights(), self._n_classes())
-        logs = log_likelihoods(rules, weights, corpus.tokens, corpus.starts, n_jobs=self.n_jobs)
+        grammar = self._grammar(self._mean_weights())
+        logs = log_likelihoods(*grammar, *corpus[:2], n_jobs=self.n_jobs)
         return logs, len(corpus.tokens)
 
 
 def with_any_word(
-    rules: Rules, weights: np.ndarray, n_words: tuple[int, int]
+    rules: Rules, weights: np.ndarray, n_known: int, any_word: int
 ) -> tuple[Rules, np.ndarray]:
-    """Rules and weights with those of a word of which no class is known.
+    """Rules and weights with those of one more word: that of no known class.
 
     A tag has it as often as it has rare words of all classes; without any, all tags have it alike.
 
@@ -188,33 +187,22 @@ def with_any_word(
     ----------
     rules : Rules
     weights : ndarray of shape (n_cells,)
-    n_words : tuple of int
-        How many words there are, and how many of words and classes of words.
+    n_known : int
+        From this number on words are classes of rare words.
+    any_word : int
+        The number of the new word.
 
     Returns
     -------
     rules : Rules
     weights : ndarray of shape (n_cells + n_new_cells,)
     """
-    rows = np.column_stack([rules.parent, rules.left, rules.right])
-    roots, binary, unary, words = np.split(rows, rules.begin[1:4])
-    n_symbols = len(rules.n_subtypes)
-    before = np.concatenate([[0], np.cumsum(rules.n_subtypes)])
-    is_rare = words[:, 1] >= n_words[0]
-    chosen = words[is_rare] if is_rare.any() else words
-    begins = rules.first[rules.begin[3] : -1][is_rare] if is_rare.any() else rules.first[rules.begin[3] : -1]
-    sums = np.zeros(before[-1])
-    for (tag, _, _), begin in zip(chosen.tolist(), begins.tolist(), strict=True):
-        n = rules.n_subtypes[tag]
-        sums[before[tag] : before[tag] + n] += weights[begin : begin + n] if is_rare.any() else 1.0
-    tags = np.unique(chosen[:, 0]).tolist()
-    extended = rules_of(
-        rules.n_subtypes,
-        roots[:, 1].tolist(),
-        list(map(tuple, binary.tolist())),
-        list(map(tuple, unary[:, :2].tolist())),
-        [*map(tuple, words[:, :2].tolist()), *((tag, n_words[1]) for tag in tags)],
-    )
-    assert n_symbols == len(extended.n_subtypes)
-    added = [sums[before[tag] : before[tag + 1]] for tag in tags]
-    return extended, np.concatenate([weights, *added])
+    lists, n = lists_of(rules), rules.n_subtypes
+    begins = rules.first[rules.begin[3] : -1].tolist()
+    sums: dict[int, np.ndarray] = {}
+    for (tag, word), begin in zip(lists[3], begins, strict=True):
+        if word >= n_known:
+            sums[tag] = sums.get(tag, 0.0) + weights[begin : begin + n[tag]]
+    sums = sums or {tag: np.ones(n[tag]) for tag, _ in lists[3]}
+    lists[3] = lists[3] + [(tag, any_word) for tag in sums]
+    return rules_of(n, *lists), np.concatenate([weights, *sums.values()])

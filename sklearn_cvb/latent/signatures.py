@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple
 
+from sklearn_cvb.corpus import sorted_types
+
 # The class of all words of which nothing else is known.
 _ANY = ("word",)
 
@@ -77,13 +79,13 @@ class Lexicon(NamedTuple):
 
     Attributes
     ----------
-    index : dict
+    codes : dict
         Frequent words and classes of the others, as they were in training.
     n_words : int
         How many of them are words: those come first.
     """
 
-    index: Mapping[Hashable, int]
+    codes: Mapping[Hashable, int]
     n_words: int
 
     def numbers(self, words: list, starts: Iterable[int]) -> list[int]:
@@ -102,10 +104,10 @@ class Lexicon(NamedTuple):
         """
         first, found = set(starts), []
         for t, word in enumerate(words):
-            number = self.index.get(word)
+            number = self.codes.get(word)
             if number is None:
-                known = (self.index.get(s) for s in signatures_of(word, t in first))
-                number = next((n for n in known if n is not None), len(self.index))
+                known = (self.codes.get(s) for s in signatures_of(word, t in first))
+                number = next((n for n in known if n is not None), len(self.codes))
             found.append(number)
         return found
 
@@ -125,8 +127,6 @@ def lexicon_of(words: list, starts: Iterable[int], rare_threshold: int) -> Lexic
     -------
     Lexicon
     """
-    from sklearn_cvb.corpus import sorted_types
-
     seen, first = Counter(words), set(starts)
     frequent = sorted_types(word for word, n in seen.items() if n > rare_threshold)
     classes = {

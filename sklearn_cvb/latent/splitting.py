@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.latent.arrays import Rules, Trees, rules_of
+from sklearn_cvb.kernels.latent.arrays import Trees, rules_of
 from sklearn_cvb.kernels.latent.training import EXPECT, infer, shares_for, work_for
 from sklearn_cvb.latent.inference import frozen_tally
-from sklearn_cvb.latent.parameters import Layout, layout_of, posterior_mean, unscaled
+from sklearn_cvb.latent.parameters import Layout, layout_of, lists_of, posterior_mean, unscaled
 from sklearn_cvb.latent.start import noisy
 
 # How much of a round's sweeps comes before subtypes are merged.
@@ -53,7 +53,7 @@ def split(
     """
     n = layout.rules.n_subtypes
     times = np.where(2 * n <= most, 2, 1)
-    fine = layout_of(_with_subtypes(layout.rules, n * times))
+    fine = layout_of(rules_of(n * times, *lists_of(layout.rules)))
     onto = np.concatenate([np.repeat(np.arange(a), b) for a, b in zip(n, times, strict=True)])
     return posterior_mean(fine, noisy(weights[_places(fine, layout, onto)], rng), 0.0), fine
 
@@ -86,7 +86,7 @@ def merged(
     before = np.concatenate([[0], np.cumsum(kept)])
     onto = before[1:] - 1 - before[(np.cumsum(n) - n)[symbol]]
     n_now = np.bincount(symbol, kept, len(n)).astype(np.int64)
-    coarse = layout_of(_with_subtypes(layout.rules, n_now))
+    coarse = layout_of(rules_of(n_now, *lists_of(layout.rules)))
     places = _places(layout, coarse, onto)
     return np.bincount(places, counts, len(coarse.row)), coarse
 
@@ -112,7 +112,7 @@ def losses_of(
     losses : ndarray of shape (n_pairs,)
         Nats.
     """
-    tally, work = frozen_tally(unscaled(weights, layout), layout), None
+    tally = frozen_tally(unscaled(weights, layout), layout)
     work = work_for(trees, layout.rules, kept=True)
     log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
     shares, sums = shares_for(trees, layout.blocks, False), np.zeros(len(weights))
@@ -139,19 +139,6 @@ def losses_of(
             losses.append(-np.log1p(np.maximum(as_one - apart, 1e-300 - 1.0)).sum())
         row += n_here
     return np.array(rows, np.int64), np.array(losses)
-
-
-def _with_subtypes(rules: Rules, n_subtypes: np.ndarray) -> Rules:
-    """The same rules with other numbers of subtypes."""
-    rows = np.column_stack([rules.parent, rules.left, rules.right])
-    roots, binary, unary, words = np.split(rows, rules.begin[1:4])
-    return rules_of(
-        n_subtypes,
-        roots[:, 1].tolist(),
-        list(map(tuple, binary.tolist())),
-        list(map(tuple, unary[:, :2].tolist())),
-        list(map(tuple, words[:, :2].tolist())),
-    )
 
 
 def _places(fine: Layout, coarse: Layout, onto: np.ndarray) -> np.ndarray:

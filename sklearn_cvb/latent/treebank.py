@@ -9,7 +9,7 @@ from sklearn_cvb import corpus as reading
 from sklearn_cvb.containers import as_list, is_table, known_of, samples_of, shown
 from sklearn_cvb.corpus import Sequences
 
-_FORM = "y holds one tree per sentence, an nltk.Tree or a tree in brackets such as '(S (X a) (X b))'"
+_FORM = "y holds a tree for each sentence, an nltk.Tree or a tree in brackets: '(S (X a) (X b))'"
 
 # The label of what only holds a trace.
 _TRACE = "-NONE-"
@@ -57,7 +57,7 @@ def are_trees(X: Any) -> bool:
     if is_tree(X) or is_table(X):
         return False
     items = as_list(X)
-    return bool(items) and is_tree(items[0])
+    return items is not None and len(items) > 0 and is_tree(items[0])
 
 
 def trees_in(samples: Any, name: str) -> list:
@@ -132,7 +132,7 @@ def _without_traces(tree: Any, name: str) -> Any:
             if child is None:
                 continue
         elif reading.is_missing(child):
-            raise ValueError(f"{name} has a missing word below {label!r}: a grammar needs every word")
+            raise ValueError(f"{name} has no word but NaN or None below {label!r}: put a word")
         children.append(child)
     kept = bare_label(label) if isinstance(label, str) else label
     return type(tree)(kept, children) if children else None

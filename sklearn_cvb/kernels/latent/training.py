@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
-from sklearn_cvb.kernels.latent.arrays import Rules, Trees, rows_of
+from sklearn_cvb.kernels.latent.arrays import Rules, Trees
 
 # What is done with each tree: infer it under the tally and add its counts to other sums, or keep
 # them as its share; or leave out its share, infer it, and put back what it adds now; or what it
@@ -120,11 +120,6 @@ def blocks_of(rules: Rules) -> Blocks:
     return Blocks(rules.first[:-1].copy(), row, nx, ny, nz)
 
 
-def row_sizes(rules: Rules) -> np.ndarray:
-    """How many cells each row has."""
-    return np.bincount(rows_of(rules), minlength=int(rules.n_subtypes.sum()) + 1)
-
-
 def shares_for(trees: Trees, blocks: Blocks, kept: bool, dtype: type = np.float64) -> Shares:
     """Room for what each tree adds, or for nothing."""
     if not kept:
@@ -133,10 +128,9 @@ def shares_for(trees: Trees, blocks: Blocks, kept: bool, dtype: type = np.float6
     size = blocks.nx * blocks.ny * blocks.nz
     nodes = np.concatenate([[0], np.cumsum(size[trees.rule])])
     roots = np.cumsum(size[trees.root]) - size[trees.root]
-    n_trees = len(trees.root)
     first = nodes[:-1] + np.repeat(roots, np.diff(trees.starts))
     root = roots + nodes[trees.starts[1:]]
-    return Shares(first, root, np.zeros(nodes[-1] + size[trees.root].sum() if n_trees else 0, dtype))
+    return Shares(first, root, np.zeros(nodes[-1] + size[trees.root].sum(), dtype))
 
 
 def work_for(trees: Trees, rules: Rules, kept: bool = False) -> Work:
@@ -337,14 +331,14 @@ def infer(trees, blocks, tally, shares, sums, work, update, i, log_z):
     """
     while i < log_z.size:
         if math.isnan(log_z[i]):
-            if update == SWEEP or update == SCORE:
+            if update in (SWEEP, SCORE):
                 add_share(trees, blocks, tally, shares, i, -1.0)
             log_z[i] = inside(trees, blocks, tally, work, i)
             if math.isnan(log_z[i]):
                 break
             if update <= SWEEP:
                 outside(trees, blocks, tally, work, shares, sums, update != EXPECT, i)
-        if update == SWEEP or update == SCORE:
+        if update in (SWEEP, SCORE):
             add_share(trees, blocks, tally, shares, i, 1.0)
         i += 1
     return i
