@@ -199,9 +199,7 @@ def token_update(case, q, i, v, alpha):
     size = defaultdict(int)
     for cell in case.annotated_rules():
         size[case.row(cell)] += 1
-    fixed = total(
-        case, [product_counts(case, q, j) for j in range(len(case.trees)) if j != i]
-    )
+    fixed = total(case, [product_counts(case, q, j) for j in range(len(case.trees)) if j != i])
     factors = np.zeros((3, case.n_subtypes[symbol]))
     for subtypes in case.annotations(i):
         chance = math.prod(q[i][n][s] for n, s in enumerate(subtypes) if n != v)
@@ -220,9 +218,7 @@ def token_update(case, q, i, v, alpha):
         # All q but the node's own, so that each of its subtypes is met with chances that sum to 1.
         factors[0, a] += chance * (count(first) + alpha)
         factors[1, a] += chance * (count(own) + alpha + (first == own))
-        factors[2, a] += chance * (
-            total_of_row + size[row] * alpha + (case.row(first) == row)
-        )
+        factors[2, a] += chance * (total_of_row + size[row] * alpha + (case.row(first) == row))
     found = factors[0] * factors[1] / factors[2]
     return found / found.sum()
 

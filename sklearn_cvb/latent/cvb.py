@@ -17,17 +17,20 @@ from sklearn_cvb.latent.inference import (
     tally_of,
 )
 from sklearn_cvb.latent.parameters import Layout, unscaled
+from sklearn_cvb.latent.tokens import counts_of, first_nodes, score, token_sweep
+from sklearn_cvb.validation import StrOptions
 
 
 class CVBState(NamedTuple):
-    """What CVB carries between sweeps: each tree's expected counts, and their sum."""
+    """What CVB carries between sweeps: what each tree or each node adds to the counts."""
 
     counts: np.ndarray
     layout: Layout
     weights: None
     unexplained: np.ndarray
     n_sweeps: int
-    shares: Shares
+    shares: Shares | None
+    q: np.ndarray | None
 
 
 class CVBLatentPCFG(BaseLatentPCFG):
@@ -50,6 +53,9 @@ class CVBLatentPCFG(BaseLatentPCFG):
     alpha : float, default=0.1
         Concentration of the Dirichlet priors, 1e-10 to 1e10: of every annotated rule, so that the
         prior of a symbol outweighs more counts the more subtypes there are.
+    update : {"sequence", "token"}, default="sequence"
+        "sequence": leave out a tree at a time, all its subtypes together (section 3.2). "token":
+        a node at a time, as if the nodes of a tree were independent (section 3.4).
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -98,6 +104,7 @@ class CVBLatentPCFG(BaseLatentPCFG):
         `loo_score_`.
     history_ : ndarray of shape (n_iter_,)
         Mean log normaliser per token of every sweep (nats): a monitor, not a bound; it may fall.
+        With update="token" that of a pass over the trees after the sweep.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
     restart_histories_ : list of ndarray
@@ -133,6 +140,11 @@ class CVBLatentPCFG(BaseLatentPCFG):
     (S (NP (DT the) (NN cat)) (VP (VBD ran)))
     """
 
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **BaseLatentPCFG._parameter_constraints,
+        "update": [StrOptions({"sequence", "token"})],
+    }
+
     _patience = 2
     _history_is_total = False
 
@@ -143,6 +155,7 @@ class CVBLatentPCFG(BaseLatentPCFG):
         schedule: str = "fixed",
         merge_share: float = 0.5,
         alpha: float = 0.1,
+        update: str = "sequence",
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -159,6 +172,7 @@ class CVBLatentPCFG(BaseLatentPCFG):
         self.schedule = schedule
         self.merge_share = merge_share
         self.alpha = alpha
+        self.update = update
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -179,27 +193,42 @@ class CVBLatentPCFG(BaseLatentPCFG):
         self, weights: np.ndarray, layout: Layout, problem: Problem, n_sweeps: int
     ) -> CVBState:
         """Expected counts of every tree under given weights."""
-        counts, log_z, shares = expectation(unscaled(weights, layout), layout, problem.trees, True)
-        return CVBState(counts, layout, None, _without_weight(log_z), n_sweeps, shares)
+        trees, given = problem.trees, unscaled(weights, layout)
+        if self.update == "token":
+            q = first_nodes(given, layout, trees)
+            counts = counts_of(q, layout, trees)
+            return CVBState(counts, layout, None, np.array([], np.intp), n_sweeps, None, q)
+        counts, log_z, shares = expectation(given, layout, trees, keeps_shares=True)
+        return CVBState(counts, layout, None, _without_weight(log_z), n_sweeps, shares, None)
 
     def _step(self, state: CVBState, problem: Problem) -> tuple[CVBState, float]:
         layout, trees = state.layout, problem.trees
         tally = tally_of(state.counts, float(self.alpha), layout)
+        state = state._replace(n_sweeps=state.n_sweeps + 1)
+        if state.q is not None:
+            q = token_sweep(state.q, layout, trees, tally)
+            state = state._replace(q=q, counts=counts_of(q, layout, trees))
+            return state, self._score(state, problem)
+        assert state.shares is not None, "trees are left out"
         shares, log_z = leave_out_sweep(trees, layout, tally, state.shares, False)
-        following = state._replace(
+        state = state._replace(
             counts=sum_of(shares, layout, trees),
             unexplained=_without_weight(log_z),
-            n_sweeps=state.n_sweeps + 1,
             shares=shares,
         )
-        return following, _mean(log_z, problem)
+        return state, _mean(log_z, problem)
+
+    def _score(self, state: CVBState, problem: Problem) -> float:
+        """The leave-one-out score, in a pass of its own with all counts frozen."""
+        layout, trees = state.layout, problem.trees
+        tally = tally_of(state.counts, float(self.alpha), layout)
+        if state.q is not None:
+            return _mean(score(state.q, layout, trees, tally), problem)
+        assert state.shares is not None, "trees are left out"
+        return _mean(leave_out_sweep(trees, layout, tally, state.shares, True)[1], problem)
 
     def _objective(self, fit: Fit, problem: Problem) -> float:
-        """The leave-one-out score, in a pass of its own with all counts frozen."""
-        state = fit.state
-        tally = tally_of(state.counts, float(self.alpha), state.layout)
-        log_z = leave_out_sweep(problem.trees, state.layout, tally, state.shares, True)[1]
-        return _mean(log_z, problem)
+        return self._score(fit.state, problem)
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"loo_score_": best.objective}

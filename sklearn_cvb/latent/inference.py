@@ -70,6 +70,34 @@ def _inferred(
         log_z[i] = count_lost(trees, layout.blocks, tally, shares, sums, update, i)
 
 
+def marginals(
+    weights: Weights, layout: Layout, trees: Trees
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Inside and outside weights of all nodes; their products are posteriors of subtypes.
+
+    Parameters
+    ----------
+    weights : Weights
+    layout : Layout
+    trees : Trees
+
+    Returns
+    -------
+    inner, outer : ndarray of shape (n_nodes, n_most)
+        Of no use in lost trees.
+    log_z : ndarray of shape (n_trees,)
+        Logs of the weights of the trees, -inf for lost ones.
+    """
+    tally, work = frozen_tally(weights, layout), work_for(trees, layout.rules, kept=True)
+    log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
+    shares, sums = shares_for(trees, layout.blocks, False), np.zeros(len(weights.cells))
+    while i < len(log_z):
+        i = infer(trees, layout.blocks, tally, shares, sums, work, EXPECT, i, log_z)
+        if i < len(log_z):
+            log_z[i] = -np.inf
+    return work.inner[:-1, :-1], work.outer[:-1, :-1], log_z
+
+
 def keeps_half(trees: Trees, layout: Layout) -> bool:
     """Whether the shares of all trees are so many that float32 must do."""
     size = layout.blocks.nx * layout.blocks.ny * layout.blocks.nz

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.latent.arrays import Trees, rules_of
-from sklearn_cvb.kernels.latent.training import EXPECT, infer, shares_for, work_for
-from sklearn_cvb.latent.inference import frozen_tally
+from sklearn_cvb.latent.inference import marginals
 from sklearn_cvb.latent.parameters import Layout, layout_of, lists_of, posterior_mean, unscaled
 from sklearn_cvb.latent.start import noisy
 
@@ -112,14 +111,7 @@ def losses_of(
     losses : ndarray of shape (n_pairs,)
         Nats.
     """
-    tally = frozen_tally(unscaled(weights, layout), layout)
-    work = work_for(trees, layout.rules, kept=True)
-    log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
-    shares, sums = shares_for(trees, layout.blocks, False), np.zeros(len(weights))
-    while i < len(log_z):
-        i = infer(trees, layout.blocks, tally, shares, sums, work, EXPECT, i, log_z)
-        if i < len(log_z):
-            log_z[i] = -np.inf  # a lost tree says nothing
+    all_inner, all_outer, log_z = marginals(unscaled(weights, layout), layout, trees)
     kept = np.repeat(np.isfinite(log_z), np.diff(trees.starts))
     symbol = np.where(kept, layout.rules.parent[trees.rule], -1)
     totals, n = layout.totals(counts), layout.rules.n_subtypes
@@ -128,7 +120,7 @@ def losses_of(
     rows, losses, row = [], [], 0
     for a, n_here in enumerate(n.tolist()):
         nodes = order[bounds[a] : bounds[a + 1]]
-        inner, outer = work.inner[nodes], work.outer[nodes]
+        inner, outer = all_inner[nodes], all_outer[nodes]
         for x in range(0, n_here - 1, 2):
             pair = slice(x, x + 2)
             both = totals[row + x : row + x + 2]

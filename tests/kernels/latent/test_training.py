@@ -47,9 +47,7 @@ def shares_as_dicts(case, shares):
 def test_likelihoods_and_expected_counts_are_those_of_all_annotations(case, keeps_shares):
     weights, layout, trees = random_weights(case), case.layout, arrays_of(case)
     pairs = [expected(case, i, as_dict(case, weights)) for i in range(len(case.trees))]
-    counts, log_z, _ = inference.expectation(
-        unscaled(weights, layout), layout, trees, keeps_shares
-    )
+    counts, log_z, _ = inference.expectation(unscaled(weights, layout), layout, trees, keeps_shares)
     np.testing.assert_allclose(log_z, [log for log, _ in pairs], rtol=0, atol=1e-10)
     exact = as_cells(case, total(case, [found for _, found in pairs]))
     np.testing.assert_allclose(counts, exact, rtol=0, atol=1e-10)
@@ -72,9 +70,7 @@ def test_a_tree_that_float64_loses_is_inferred_with_logs(case, keeps_shares):
     """Both children prefer what the rule above them makes a weight of 1e-300."""
     weights, layout, trees = random_weights(case), case.layout, arrays_of(case)
     usual = inference.expectation(unscaled(weights, layout), layout, trees)
-    lost = inference.expectation(
-        unscaled(weights * 1e-290, layout), layout, trees, keeps_shares
-    )
+    lost = inference.expectation(unscaled(weights * 1e-290, layout), layout, trees, keeps_shares)
     n_rules = np.diff(trees.starts) + 1
     np.testing.assert_allclose(lost[0], usual[0], rtol=0, atol=1e-10)
     np.testing.assert_allclose(lost[1], usual[1] + n_rules * np.log(1e-290), rtol=1e-12)
