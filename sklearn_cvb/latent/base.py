@@ -47,6 +47,9 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
     _read_names = (*BaseModel._read_names, "_lexicon")
     _unexplained_words = "trees have no weight"
 
+    # Words are those of the treebank, and no parameter says which.
+    vocabulary = None
+
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_subtypes": [Interval(Integral, 1, 1024, closed="both")],
         "schedule": [StrOptions({"fixed", "split-merge"})],
