@@ -23,7 +23,11 @@ class Documented(NamedTuple):
 
 
 def family(kind):
-    return next((name for name in ("PCFG", "DMV") if kind.__name__.endswith(name)), "HMM")
+    return next((name for name in ("LatentPCFG", "PCFG", "DMV") if kind.__name__.endswith(name)), "HMM")
+
+
+def learns_from_trees(kind):
+    return family(kind) == "LatentPCFG"
 
 
 def is_em(kind):
@@ -54,7 +58,7 @@ DIFFERS = {
     "alpha_prior": [family],
     "update": [samples, family],
     "batch_size": [family],
-    "max_iter": [samples],
+    "max_iter": [samples, learns_from_trees],
     "tol": [lambda kind: samples(kind) or re.match("EM|VB|CVB", kind.__name__)[0]],
     "init": [family],
     "handle_unknown": [family],
@@ -62,7 +66,7 @@ DIFFERS = {
     "supervision": [family],
     "temperatures": [family],
     "n_burn_in": [has("temperatures")],
-    "n_jobs": [lambda kind: kind.__name__.startswith(("EMHMM", "VBHMM"))],
+    "n_jobs": [lambda kind: kind.__name__.startswith(("EMHMM", "VBHMM")), learns_from_trees],
 }
 
 

@@ -58,16 +58,16 @@ def tally_of(counts: np.ndarray, alpha: float, layout: Layout) -> Tally:
 
 
 def _inferred(
-    trees: Trees, layout: Layout, tally: Tally, shares: Shares, sums: np.ndarray, update: int
-) -> np.ndarray:
-    """Logs of the weights of all trees; what else is done with them is said in the kernel."""
-    work = work_for(trees, layout.rules)
+    trees: Trees, layout: Layout, tally: Tally, shares: Shares, update: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Logs of the weights of all trees, and sums; what is done is said in the kernel."""
+    work = work_for(trees, layout.rules, adds=update == EXPECT)
     log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
     while True:
-        i = infer(trees, layout.blocks, tally, shares, sums, work, update, i, log_z)
+        i = infer(trees, layout.blocks, tally, shares, work, update, i, log_z)
         if i == len(log_z):
-            return log_z
-        log_z[i] = count_lost(trees, layout.blocks, tally, shares, sums, update, i)
+            return log_z, work.sums
+        log_z[i] = count_lost(trees, layout.blocks, tally, shares, work.sums, update, i)
 
 
 def marginals(
@@ -88,11 +88,12 @@ def marginals(
     log_z : ndarray of shape (n_trees,)
         Logs of the weights of the trees, -inf for lost ones.
     """
-    tally, work = frozen_tally(weights, layout), work_for(trees, layout.rules, kept=True)
+    tally = frozen_tally(weights, layout)
+    work = work_for(trees, layout.rules, kept=True, adds=True)
     log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
-    shares, sums = shares_for(trees, layout.blocks, False), np.zeros(len(weights.cells))
+    shares = shares_for(trees, layout.blocks, False)
     while i < len(log_z):
-        i = infer(trees, layout.blocks, tally, shares, sums, work, EXPECT, i, log_z)
+        i = infer(trees, layout.blocks, tally, shares, work, EXPECT, i, log_z)
         if i < len(log_z):
             log_z[i] = -np.inf
     return work.inner[:-1, :-1], work.outer[:-1, :-1], log_z
@@ -126,8 +127,8 @@ def expectation(
     """
     dtype = np.float32 if keeps_shares and keeps_half(trees, layout) else np.float64
     shares = shares_for(trees, layout.blocks, keeps_shares, dtype)
-    tally, sums = frozen_tally(weights, layout), np.zeros(len(weights.cells))
-    log_z = _inferred(trees, layout, tally, shares, sums, KEEP if keeps_shares else EXPECT)
+    update, tally = KEEP if keeps_shares else EXPECT, frozen_tally(weights, layout)
+    log_z, sums = _inferred(trees, layout, tally, shares, update)
     if keeps_shares:
         sums = sum_of(shares, layout, trees)
     return sums, log_z, shares
@@ -136,7 +137,7 @@ def expectation(
 def log_likelihoods(weights: Weights, layout: Layout, trees: Trees) -> np.ndarray:
     """Log of the weight of each tree, summed over annotations."""
     tally, shares = frozen_tally(weights, layout), shares_for(trees, layout.blocks, False)
-    return _inferred(trees, layout, tally, shares, np.zeros(0), WEIGH)
+    return _inferred(trees, layout, tally, shares, WEIGH)[0]
 
 
 def leave_out_sweep(
@@ -164,7 +165,7 @@ def leave_out_sweep(
     if not frozen:
         shares = shares._replace(count=shares.count.copy())
     update = SCORE if frozen else SWEEP
-    return shares, _inferred(trees, layout, tally, shares, np.zeros(0), update)
+    return shares, _inferred(trees, layout, tally, shares, update)[0]
 
 
 def sum_of(shares: Shares, layout: Layout, trees: Trees) -> np.ndarray:
@@ -174,5 +175,5 @@ def sum_of(shares: Shares, layout: Layout, trees: Trees) -> np.ndarray:
     tally = Tally(np.zeros(n_cells), np.zeros(n_rows), 0.0, np.zeros(n_rows), log_scale)
     # No tree is to be inferred, so that shares are added, and that is all.
     done, work = np.zeros(len(trees.root)), work_for(trees, layout.rules)
-    infer(trees, layout.blocks, tally, shares, np.zeros(0), work, SCORE, np.int64(0), done)
+    infer(trees, layout.blocks, tally, shares, work, SCORE, np.int64(0), done)
     return tally.cells

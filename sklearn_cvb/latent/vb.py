@@ -36,7 +36,7 @@ class VBLatentPCFG(BatchLatentPCFG):
     max_iter : int, default=100
         Largest number of sweeps; with schedule="split-merge" its rounds share them evenly.
     tol : float, default=1e-4
-        Stop when the objective changes by less than this per token.
+        Stop when the bound changes by less than this per token.
     init : {"treebank", "random"}, default="treebank"
         Where to start: an E-step under these weights. "treebank": relative frequencies of the
         treebank's rules, alike for all subtypes but for 1 % of noise. "random": those of each

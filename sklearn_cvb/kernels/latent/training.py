@@ -94,7 +94,8 @@ class Work(NamedTuple):
         row of inner is 1: the weight of a child that is not there.
     pair, mass : ndarray of shape (n_most * n_most,)
         Products of children's inside weights; what a node's block gives its children.
-    factor : ndarray of shape (n_most,)
+    sums : ndarray of shape (n_cells,)
+        To which expected counts are added, where asked for.
     """
 
     place: np.ndarray
@@ -102,7 +103,7 @@ class Work(NamedTuple):
     outer: np.ndarray
     pair: np.ndarray
     mass: np.ndarray
-    factor: np.ndarray
+    sums: np.ndarray
 
 
 def blocks_of(rules: Rules) -> Blocks:
@@ -133,14 +134,15 @@ def shares_for(trees: Trees, blocks: Blocks, kept: bool, dtype: type = np.float6
     return Shares(first, root, np.zeros(nodes[-1] + size[trees.root].sum(), dtype))
 
 
-def work_for(trees: Trees, rules: Rules, kept: bool = False) -> Work:
-    """Room for the largest tree, or for all at once."""
+def work_for(trees: Trees, rules: Rules, kept: bool = False, adds: bool = False) -> Work:
+    """Room for the largest tree, or for all at once, and for the sums of counts."""
     sizes, most = np.diff(trees.starts), int(rules.n_subtypes.max())
     place = trees.starts[:-1].copy() if kept else np.zeros(len(sizes), np.int64)
     n_places = int(trees.starts[-1] if kept else sizes.max()) + 1
     inner = np.ones((n_places, most + 1))
     pairs = np.empty((2, most * most))
-    return Work(place, inner, np.zeros((n_places, most + 1)), pairs[0], pairs[1], np.empty(most))
+    outer, sums = np.zeros((n_places, most + 1)), np.zeros(int(rules.first[-1]) if adds else 0)
+    return Work(place, inner, outer, pairs[0], pairs[1], sums)
 
 
 @jit_token_reduction
@@ -223,7 +225,7 @@ def inside(trees, blocks, tally, work, i):
 
 
 @jit_called
-def outside(trees, blocks, tally, work, shares, sums, keeps, i):
+def outside(trees, blocks, tally, work, shares, keeps, i):
     """Outside weights of all nodes after `inside`; expected counts become shares or join sums.
 
     Where a subtype has hardly any inside weight its outside weight is cut off at `_LARGE`.
@@ -235,7 +237,7 @@ def outside(trees, blocks, tally, work, shares, sums, keeps, i):
         if keeps:
             shares.count[shares.root[i] + y] = count
         else:
-            sums[blocks.first[rule] + y] += count
+            work.sums[blocks.first[rule] + y] += count
     for node in range(trees.starts[i + 1] - 1, trees.starts[i] - 1, -1):
         rule, at = trees.rule[node], node + place
         nx, ny, nz = blocks.nx[rule], blocks.ny[rule], blocks.nz[rule]
@@ -262,7 +264,7 @@ def outside(trees, blocks, tally, work, shares, sums, keeps, i):
             else:
                 for k in range(n):
                     value = factor * (tally.cells[cell + k] + tally.prior)
-                    sums[cell + k] += value * work.pair[k]
+                    work.sums[cell + k] += value * work.pair[k]
         if left >= 0:
             for y in range(ny):
                 total = 0.0
@@ -303,7 +305,7 @@ def add_share(trees, blocks, tally, shares, i, sign):
 
 
 @jit
-def infer(trees, blocks, tally, shares, sums, work, update, i, log_z):
+def infer(trees, blocks, tally, shares, work, update, i, log_z):
     """Infer trees from `i` on.
 
     Parameters
@@ -314,9 +316,8 @@ def infer(trees, blocks, tally, shares, sums, work, update, i, log_z):
         Whose quotients are the weights; changed by `SWEEP` and `SCORE`.
     shares : Shares
         What the trees add; written by `KEEP` and `SWEEP`.
-    sums : ndarray of shape (n_cells,)
-        To which `EXPECT` adds.
     work : Work
+        To whose sums `EXPECT` adds.
     update : int
         `EXPECT`, `KEEP`, `SWEEP`, `SCORE` or `WEIGH`.
     i : int
@@ -337,7 +338,7 @@ def infer(trees, blocks, tally, shares, sums, work, update, i, log_z):
             if math.isnan(log_z[i]):
                 break
             if update <= SWEEP:
-                outside(trees, blocks, tally, work, shares, sums, update != EXPECT, i)
+                outside(trees, blocks, tally, work, shares, update != EXPECT, i)
         if update in (SWEEP, SCORE):
             add_share(trees, blocks, tally, shares, i, 1.0)
         i += 1
