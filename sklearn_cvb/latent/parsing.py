@@ -12,17 +12,11 @@ from joblib import effective_n_jobs
 
 from sklearn_cvb.fitting import on_threads
 from sklearn_cvb.kernels.latent.arrays import NONE, Parses, Rules, rows_of
-from sklearn_cvb.kernels.latent.best_trees import Nodes, best_for, nodes_for, read_tree
-from sklearn_cvb.kernels.latent.chart import Cells, Items, cells_for, inside, items_for, outside
+from sklearn_cvb.kernels.latent.best_trees import Nodes, best_for, nodes_for
+from sklearn_cvb.kernels.latent.chart import Cells, Items, cells_for, items_for
 from sklearn_cvb.kernels.latent.grammar import Grammar, grammar_of
-from sklearn_cvb.kernels.latent.max_rule import max_rule
-from sklearn_cvb.kernels.latent.pruning import (
-    CoarseChart,
-    coarse_chart_for,
-    coarse_inside,
-    list_items,
-    prune,
-)
+from sklearn_cvb.kernels.latent.parse import parse_items
+from sklearn_cvb.kernels.latent.pruning import CoarseChart, coarse_chart_for, find_items
 from sklearn_cvb.kernels.latent.viterbi import viterbi
 
 # Rounds in which expected counts of subtypes are found.
@@ -109,11 +103,9 @@ def cells_of(parser: Parser, words: np.ndarray, threshold: float) -> Cells | Non
     if len(words) == 0:
         return None
     grammar = parser.coarse if threshold > 0 else parser.flat
-    coarse_inside(grammar, words, parser.chart, threshold == 0)
-    if not prune(grammar, len(words), parser.chart, threshold):
-        return None
-    n_cells = list_items(parser.fine.n_subtypes, len(words), parser.chart, parser.items)
-    return cells_for(parser.fine, len(words), n_cells)
+    room = parser.chart, parser.items
+    n_cells = find_items(grammar, parser.fine.n_subtypes, words, float(threshold), *room)
+    return cells_for(parser.fine, len(words), n_cells) if n_cells else None
 
 
 def _log_likelihood(parser: Parser, words: np.ndarray) -> float:
@@ -121,27 +113,20 @@ def _log_likelihood(parser: Parser, words: np.ndarray) -> float:
     cells = cells_of(parser, words, 0.0)
     if cells is None:
         return -np.inf
-    return inside(parser.fine, words, parser.chart.reach, parser.items, cells)
+    room = parser.chart.reach, parser.items, cells, best_for(0), parser.nodes
+    return parse_items(parser.fine, words, *room)[0]
 
 
-def _tree(parser: Parser, words: np.ndarray, threshold: float, decoding: str) -> np.ndarray | None:
-    """Symbols, begins and ends of a sentence's nodes, shape (3, n_nodes); None without a tree."""
-    cells = cells_of(parser, words, threshold)
-    if cells is None:
-        return None
-    n, reach, items = len(words), parser.chart.reach, parser.items
-    best = best_for(len(cells.inside))
-    if decoding == "viterbi":
-        top = viterbi(parser.fine, words, reach, items, best)
-    else:
-        if inside(parser.fine, words, reach, items, cells) == -np.inf:
-            return None
-        outside(parser.fine, n, reach, items, cells)
-        top = max_rule(parser.fine, n, reach, items, cells, best)
-    if top == NONE:
-        return None
-    n_items = items.lower_first[n * (n + 1) // 2]
-    n_nodes = read_tree(top, n_items, items, best, parser.nodes)
+def _tree(parser: Parser, words: np.ndarray, threshold: float, decoding: str) -> np.ndarray:
+    """Symbols, begins and ends of a sentence's nodes, shape (3, n_nodes)."""
+    cells, n_nodes = cells_of(parser, words, threshold), 0
+    if cells is not None:
+        reach, best = parser.chart.reach, best_for(len(cells.inside))
+        items, nodes = parser.items, parser.nodes
+        if decoding == "viterbi":
+            n_nodes = viterbi(parser.fine, words, reach, items, best, nodes)
+        else:
+            _, n_nodes = parse_items(parser.fine, words, reach, items, cells, best, nodes)
     return np.stack([row[:n_nodes] for row in parser.nodes[:3]])
 
 
@@ -190,10 +175,10 @@ def parse(
             weights = np.log(weights)
 
     def tree(parser: Parser, words: np.ndarray) -> np.ndarray:
-        found = _tree(parser, words, threshold, decoding) if threshold > 0 else None
-        if found is None:
+        found = _tree(parser, words, threshold, decoding)
+        if threshold > 0 and found.shape[1] == 0:
             found = _tree(parser, words, 0.0, decoding)
-        return np.empty((3, 0), np.int64) if found is None else found
+        return found
 
     trees = _for_each(tree, (rules, weights, coarse), tokens, starts, n_jobs)
     ends = np.cumsum([0, *(nodes.shape[1] for nodes in trees)])

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit
+from sklearn_cvb.kernels.jit import jit_called
 from sklearn_cvb.kernels.latent.arrays import NONE
 
 # An upper item with the same symbol below it, which is one node with it.
@@ -54,7 +54,7 @@ def nodes_for(longest: int) -> Nodes:
     return Nodes(*(np.empty(4 * longest, np.int64) for _ in range(4)))
 
 
-@jit
+@jit_called
 def read_tree(top, n_items, items, best, nodes):
     """Write the nodes of the best tree below a cell; returns their number.
     """

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.jit import jit_called, jit_inline, jit_token, jit_token_reduction
 from sklearn_cvb.kernels.latent.grammar import Grammar
 from sklearn_cvb.kernels.tree.spans import NOTHING, power, rescale, span_at
 
@@ -118,7 +118,7 @@ def cells_for(grammar: Grammar, length: int, n_cells: int) -> Cells:
     return Cells(np.zeros(n_cells), np.zeros(n_cells), exponent, products)
 
 
-@jit_inline
+@jit_token
 def place(n, n_symbols, edge, symbol, split):
     """Where a table has the span between an edge (a begin, or an end - 1) and a split."""
     return (edge * n_symbols + symbol) * (n + 1) + split
@@ -163,7 +163,7 @@ def list_pairs(pairs, reach, n_symbols, i, k):
     return size
 
 
-@jit_inline
+@jit_called
 def highest_split(exponent, i, k):
     """The largest exponent of two spans side by side; `NOTHING` if nothing derives such two."""
     top = np.int64(NOTHING)
@@ -174,7 +174,7 @@ def highest_split(exponent, i, k):
     return top
 
 
-@jit_inline
+@jit_called
 def write_factors(exponent, factor, i, k, top):
     """Write 2 ** (exponents of both parts - top) for each split of words[i:k], 0 for no parts."""
     for j in range(i + 1, k):
@@ -200,6 +200,13 @@ def add_multiple(a, x, share, b, y, n):
         a[x + k] += share * b[y + k]
 
 
+@jit_token
+def clear(a, x, n):
+    """Set a run of n cells to 0."""
+    for k in range(n):
+        a[x + k] = 0.0
+
+
 @jit_inline
 def has_parent(grammar, items, row, pair):
     """Whether a parent of a pair is a lower item of a span."""
@@ -209,7 +216,7 @@ def has_parent(grammar, items, row, pair):
     return found
 
 
-@jit_called
+@jit_inline
 def _combine(grammar, reach, items, cells, i, k, n):
     """Add up the inside weights of the lower items of words[i:k] from all pairs of parts."""
     pairs, n_symbols, inside = grammar.pairs, grammar.n_subtypes.size, cells.inside
@@ -227,7 +234,7 @@ def _combine(grammar, reach, items, cells, i, k, n):
             b, c = items.by_begin[at_left + j], items.by_end[at_right + j]
             if b >= 0 and c >= 0:
                 if is_empty:
-                    products[:size] = 0.0
+                    clear(products, 0, size)
                     is_empty = False
                 for y in range(n_left):
                     share = reach.factor[j] * inside[b + y]
@@ -275,7 +282,7 @@ def root_total(grammar, items, cells, n):
     return total
 
 
-@jit
+@jit_called
 def inside(grammar, words, reach, items, cells):
     """Fill in the inside weights of a sentence.
 
@@ -343,7 +350,7 @@ def _lower(grammar, items, cells, i, k, n):
                 add_multiple(outside, b, outside[a + s], grammar.weight, at, size)
 
 
-@jit_called
+@jit_inline
 def _divide(grammar, reach, items, cells, i, k, n):
     """Pass outside weights on from the lower items of words[i:k] to all pairs of parts."""
     pairs, n_symbols = grammar.pairs, grammar.n_subtypes.size
@@ -362,7 +369,7 @@ def _divide(grammar, reach, items, cells, i, k, n):
             b, c = items.by_begin[at_left + j], items.by_end[at_right + j]
             if b >= 0 and c >= 0:
                 if is_empty:
-                    products[:size] = 0.0
+                    clear(products, 0, size)
                     is_empty = False
                     for r in range(pairs.rule_first[p], pairs.rule_first[p + 1]):
                         a, at = items.lower_at[row + pairs.parent[r]], pairs.cell[r]
@@ -378,7 +385,7 @@ def _divide(grammar, reach, items, cells, i, k, n):
                     add_multiple(outside, c, factor * inside[b + y], products, at, n_right)
 
 
-@jit
+@jit_called
 def outside(grammar, n, reach, items, cells):
     """Fill in the outside weights of a sentence of n words that has a tree.
 

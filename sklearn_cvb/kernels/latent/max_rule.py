@@ -8,11 +8,12 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
+from sklearn_cvb.kernels.jit import jit_called, jit_inline
 from sklearn_cvb.kernels.latent.arrays import NONE
 from sklearn_cvb.kernels.latent.best_trees import SAME
 from sklearn_cvb.kernels.latent.chart import (
     add_multiple,
+    clear,
     dot,
     list_pairs,
     place,
@@ -31,7 +32,7 @@ def _offer(best, cell, posterior, score, left, right):
             best.score[cell], best.left[cell], best.right[cell] = total, left, right
 
 
-@jit_called
+@jit_inline
 def _combine(grammar, reach, items, cells, best, span, n):
     """Find the best pair of parts of each lower item of the span (number, begin, end)."""
     number, i, k = span
@@ -52,7 +53,7 @@ def _combine(grammar, reach, items, cells, best, span, n):
                 b, c = items.by_begin[at_left + j], items.by_end[at_right + j]
                 if b >= 0 and c >= 0:
                     if is_empty:
-                        products[:size] = 0.0
+                        clear(products, 0, size)
                         is_empty = False
                         for s in range(grammar.n_subtypes[pairs.parent[r]]):
                             share = cells.outside[a + s]
@@ -89,7 +90,7 @@ def _raise(grammar, items, cells, best, i, k, n):
             _offer(best, a, posterior, best.score[b], b, NONE)
 
 
-@jit
+@jit_called
 def max_rule(grammar, n, reach, items, cells, best):
     """Find the best tree of a sentence of n words.
 

@@ -14,7 +14,7 @@ from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 from sklearn_cvb.kernels.latent.arrays import NONE
 from sklearn_cvb.kernels.latent.chart import (
     Reach,
-    add_multiple,
+    clear,
     dot,
     extend_reach,
     highest_split,
@@ -88,7 +88,7 @@ def _level(row):
     return exponent
 
 
-@jit_called
+@jit_inline
 def _combine(grammar, chart, i, k, n):
     """Add up the weights of the lower items of words[i:k] from all pairs of parts."""
     pairs, reach, n_symbols = grammar.pairs, chart.reach, grammar.n_subtypes.size
@@ -123,7 +123,7 @@ def _raise(grammar, chart, i, k, n):
             extend_reach(chart.reach, n_symbols, a, i, k)
 
 
-@jit
+@jit_called
 def coarse_inside(grammar, words, chart, is_flat):
     """Fill in the inside weights of all items of a sentence.
 
@@ -137,14 +137,14 @@ def coarse_inside(grammar, words, chart, is_flat):
         Whether all items that derive their words get weight 1.
     """
     n, n_symbols, lexicon = words.size, grammar.n_subtypes.size, grammar.words
-    chart.inside_by_begin[: n * n_symbols * (n + 1)] = 0.0
-    chart.inside_by_end[: n * n_symbols * (n + 1)] = 0.0
+    clear(chart.inside_by_begin, 0, n * n_symbols * (n + 1))
+    clear(chart.inside_by_end, 0, n * n_symbols * (n + 1))
     reset_reach(chart.reach, n * n_symbols)
     for k in range(1, n + 1):
         for i in range(k - 1, -1, -1):
             span, top = span_at(i, k), np.int64(0)
             row = chart.lower[span * n_symbols : (span + 1) * n_symbols]
-            row[:] = 0.0
+            clear(chart.lower, span * n_symbols, n_symbols)
             if i == k - 1:
                 for w in range(lexicon.first[words[i]], lexicon.first[words[i] + 1]):
                     row[lexicon.tag[w]] += grammar.weight[lexicon.cell[w]]
@@ -191,7 +191,7 @@ def _lower(grammar, chart, i, k, n, threshold):
     return n_kept
 
 
-@jit_called
+@jit_inline
 def _divide(grammar, chart, i, k, n):
     """Pass outside weights on from the lower items of words[i:k] to all pairs of parts."""
     pairs, reach, n_symbols = grammar.pairs, chart.reach, grammar.n_subtypes.size
@@ -209,7 +209,7 @@ def _divide(grammar, chart, i, k, n):
                 chart.outside_by_end[right + j] += share * chart.inside_by_begin[left + j]
 
 
-@jit
+@jit_called
 def prune(grammar, n, chart, threshold):
     """Say which items of a sentence of n words are kept, from the top down.
 
@@ -228,8 +228,8 @@ def prune(grammar, n, chart, threshold):
         Whether the sentence has a tree; if not, nothing is said of items.
     """
     n_symbols, total = grammar.n_subtypes.size, 0.0
-    chart.outside_by_begin[: n * n_symbols * (n + 1)] = 0.0
-    chart.outside_by_end[: n * n_symbols * (n + 1)] = 0.0
+    clear(chart.outside_by_begin, 0, n * n_symbols * (n + 1))
+    clear(chart.outside_by_end, 0, n * n_symbols * (n + 1))
     for r in range(grammar.roots.symbol.size):
         at, weight = place(n, n_symbols, 0, grammar.roots.symbol[r], n), grammar.roots.cell[r]
         chart.outside_by_begin[at] += grammar.weight[weight]
@@ -248,7 +248,7 @@ def prune(grammar, n, chart, threshold):
     return total > 0.0
 
 
-@jit
+@jit_called
 def list_items(n_subtypes, n, chart, items):
     """List the items that are kept, and how far they reach.
 
@@ -266,8 +266,8 @@ def list_items(n_subtypes, n, chart, items):
         Number of cells.
     """
     n_symbols, item, cell = n_subtypes.size, 0, np.int64(0)
-    items.by_begin[: n * n_symbols * (n + 1)] = NONE
-    items.by_end[: n * n_symbols * (n + 1)] = NONE
+    for x in range(n * n_symbols * (n + 1)):
+        items.by_begin[x] = items.by_end[x] = NONE
     reset_reach(chart.reach, n * n_symbols)
     for k in range(1, n + 1):
         for i in range(k - 1, -1, -1):
@@ -293,3 +293,32 @@ def list_items(n_subtypes, n, chart, items):
     items.lower_first[n * (n + 1) // 2] = item
     items.first[item] = cell
     return cell
+
+
+@jit
+def find_items(grammar, n_subtypes, words, threshold, chart, items):
+    """Find the items of a sentence.
+
+    Parameters
+    ----------
+    grammar : Grammar
+        With one subtype a symbol.
+    n_subtypes : ndarray of shape (n_symbols,), int64
+        Subtypes that the symbols are to have.
+    words : ndarray of shape (n,), int64
+    threshold : float
+    chart : CoarseChart
+        Whose `reach` is written.
+    items : Items
+        Is written.
+
+    Returns
+    -------
+    int
+        Number of cells; 0 if the sentence has no tree.
+    """
+    n_cells = np.int64(0)
+    coarse_inside(grammar, words, chart, threshold == 0.0)
+    if prune(grammar, words.size, chart, threshold):
+        n_cells = list_items(n_subtypes, words.size, chart, items)
+    return n_cells

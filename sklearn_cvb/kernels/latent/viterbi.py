@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 from sklearn_cvb.kernels.latent.arrays import NONE
-from sklearn_cvb.kernels.latent.best_trees import SAME
+from sklearn_cvb.kernels.latent.best_trees import SAME, read_tree
 from sklearn_cvb.kernels.latent.chart import has_parent, list_pairs, place
 from sklearn_cvb.kernels.tree.spans import span_at
 
@@ -73,7 +73,7 @@ def _raise(grammar, items, best, i, k, n):
 
 
 @jit
-def viterbi(grammar, words, reach, items, best):
+def viterbi(grammar, words, reach, items, best, nodes):
     """Find the heaviest annotated tree of a sentence.
 
     Parameters
@@ -85,11 +85,13 @@ def viterbi(grammar, words, reach, items, best):
     items : Items
     best : Best
         Of each cell. Nothing is at first.
+    nodes : Nodes
+        Receives the tree.
 
     Returns
     -------
     int
-        The cell of the root; `NONE` without a tree.
+        Number of nodes; 0 without a tree.
     """
     n, n_symbols, lexicon = words.size, grammar.n_subtypes.size, grammar.words
     for k in range(1, n + 1):
@@ -115,4 +117,7 @@ def viterbi(grammar, words, reach, items, best):
                 score = grammar.weight[grammar.roots.cell[r] + s] + best.score[a + s]
                 if score > highest:
                     top, highest = np.int64(a + s), score
-    return top
+    n_nodes = 0
+    if top != NONE:
+        n_nodes = read_tree(top, items.lower_first[n * (n + 1) // 2], items, best, nodes)
+    return n_nodes

@@ -19,7 +19,8 @@ from latent_enumeration import (
 )
 
 from sklearn_cvb.kernels.latent.arrays import rows_of, rules_of
-from sklearn_cvb.kernels.latent.chart import inside, outside
+from sklearn_cvb.kernels.latent.best_trees import best_for
+from sklearn_cvb.kernels.latent.parse import parse_items
 from sklearn_cvb.kernels.tree.spans import span_at
 from sklearn_cvb.latent import parsing
 
@@ -94,8 +95,8 @@ def expected_rules(rules, weights, words):
     parser = parsing.parser_for(rules, weights, np.ones(len(rules.parent)), len(words))
     cells = parsing.cells_of(parser, words, 0.0)
     items, n = parser.items, len(words)
-    inside(parser.fine, words, parser.chart.reach, items, cells)
-    outside(parser.fine, n, parser.chart.reach, items, cells)
+    room = parser.chart.reach, items, cells, best_for(len(cells.inside)), parser.nodes
+    parse_items(parser.fine, words, *room)
     blocks, sizes, shares = blocks_of(rules, weights), rules.n_subtypes, {}
     layers = {}
     for span in range(n * (n + 1) // 2):
