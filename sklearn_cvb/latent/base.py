@@ -7,6 +7,7 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
+from sklearn_cvb.containers import shown
 from sklearn_cvb.corpus import Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit, Schedule
@@ -28,6 +29,7 @@ from sklearn_cvb.latent.treebank import (
     Gold,
     are_trees,
     gold_from,
+    is_tree,
     sentences_in,
     trees_in,
     without_top,
@@ -92,6 +94,8 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
 
     def _gold(self, X: Any, y: Any) -> tuple[Sequences, Gold]:
         """Sentences and their trees."""
+        if is_tree(X):
+            raise TypeError(f"X is {shown(X)}, a single tree: pass a list of trees")
         if are_trees(X):
             if y is not None:
                 raise ValueError("X holds trees, and so does y: pass sentences and trees, or trees")

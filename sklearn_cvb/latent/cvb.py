@@ -230,6 +230,10 @@ class CVBLatentPCFG(BaseLatentPCFG):
     def _objective(self, fit: Fit, problem: Problem) -> float:
         return self._score(fit.state, problem)
 
+    def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState | None:
+        same = (state.q is not None) == (self.update == "token")
+        return super()._with_parameters_of_now(state, problem) if same else None
+
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"loo_score_": best.objective}
 
