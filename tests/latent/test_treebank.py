@@ -188,7 +188,7 @@ def test_what_is_no_treebank_is_refused(X, y, error, message):
 def test_words_are_those_of_the_sentence():
     """Numbers in X are written as text in brackets."""
     model = EMLatentPCFG(n_subtypes=1, rare_threshold=0).fit(
-        [[1, 2], [2, 2]], ["(S 1 2)"] * 0 + ["(S (A 1) (B 2))", "(S (A 2) (B 2))"]
+        [[1, 2], [2, 2]], ["(S (A 1) (B 2))", "(S (A 2) (B 2))"]
     )
     assert model.vocabulary_.tolist() == [1, 2]
     assert model.predict([[1, 2]])[0].leaves() == [1, 2]
