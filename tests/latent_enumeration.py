@@ -44,9 +44,7 @@ def blocks_of(rules, weights):
 
 def trees_of(rules, words):
     """All trees of a sentence, each as (root rule, node)."""
-    rows = list(
-        zip(rules.parent.tolist(), rules.left.tolist(), rules.right.tolist(), strict=True)
-    )
+    rows = list(zip(rules.parent.tolist(), rules.left.tolist(), rules.right.tolist(), strict=True))
     begin, known = rules.begin, {}
 
     def lower(symbol, i, k):
