@@ -1,4 +1,4 @@
-"""A treebank grammar as the parser reads it: binary rules by their pairs of parts, words by number."""
+"""A treebank grammar as the parser reads it: rules by their parts, and by words."""
 
 from typing import NamedTuple
 

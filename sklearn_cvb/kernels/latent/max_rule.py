@@ -6,9 +6,7 @@ words, and "no unary rule": each node then has as many factors, with a unary rul
 
 import math
 
-import numpy as np
-
-from sklearn_cvb.kernels.jit import jit_called, jit_inline
+from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token
 from sklearn_cvb.kernels.latent.arrays import NONE
 from sklearn_cvb.kernels.latent.best_trees import SAME
 from sklearn_cvb.kernels.latent.chart import (
@@ -16,121 +14,104 @@ from sklearn_cvb.kernels.latent.chart import (
     clear,
     dot,
     list_pairs,
-    place,
-    root_total,
     write_factors,
 )
-from sklearn_cvb.kernels.tree.spans import NOTHING, span_at
+from sklearn_cvb.kernels.tree.spans import NOTHING, power, span_at
 
 
-@jit_inline
-def _offer(best, cell, posterior, score, left, right):
-    """Replace the best below a cell if this is better: a posterior above a score."""
+@jit_token
+def _offer(best, cell, posterior, left, right):
+    """Replace the best below a cell if these parts are better."""
+    score = best.score[left]
+    if right >= 0:
+        score += best.score[right]
     if posterior > 0.0 and score > -math.inf:
-        total = math.log(posterior) + score
-        if total > best.score[cell]:
-            best.score[cell], best.left[cell], best.right[cell] = total, left, right
+        score += math.log(posterior)
+        if score > best.score[cell]:
+            best.score[cell], best.left[cell], best.right[cell] = score, left, right
 
 
 @jit_inline
-def _combine(grammar, reach, items, cells, best, span, n):
-    """Find the best pair of parts of each lower item of the span (number, begin, end)."""
-    number, i, k = span
-    pairs, n_symbols, products = grammar.pairs, grammar.n_subtypes.size, cells.products
-    for x in range(list_pairs(pairs, reach, n_symbols, i, k)):
+def _combine(grammar, reach, chart, best, i, k, n):
+    """Find the best pair of parts of each lower item of words[i:k]."""
+    pairs, n_subtypes, inside = grammar.pairs, grammar.n_subtypes, chart.inside
+    n_symbols, products = n_subtypes.size, reach.products
+    lefts, rights, row = i * n_symbols, (k - 1) * n_symbols, span_at(i, k) * n_symbols
+    for x in range(list_pairs(pairs, reach, lefts, rights, n_symbols)):
         p = reach.pair[x]
-        n_left = grammar.n_subtypes[pairs.left[p]]
-        n_right = grammar.n_subtypes[pairs.right[p]]
-        size = n_left * n_right
-        at_left = place(n, n_symbols, i, pairs.left[p], 0)
-        at_right = place(n, n_symbols, k - 1, pairs.right[p], 0)
+        left, right = pairs.left[p], pairs.right[p]
+        n_left, n_right = n_subtypes[left], n_subtypes[right]
+        at_left, at_right = (lefts + left) * (n + 1), (rights + right) * (n + 1)
         for r in range(pairs.rule_first[p], pairs.rule_first[p + 1]):
-            a, at = items.lower_at[number * n_symbols + pairs.parent[r]], pairs.cell[r]
-            if a < 0:
-                continue
-            is_empty = True
-            for j in range(reach.low[x], reach.high[x]):
-                b, c = items.by_begin[at_left + j], items.by_end[at_right + j]
-                if b >= 0 and c >= 0:
-                    if is_empty:
-                        clear(products, 0, size)
-                        is_empty = False
-                        for s in range(grammar.n_subtypes[pairs.parent[r]]):
-                            share = cells.outside[a + s]
-                            add_multiple(products, 0, share, grammar.weight, at, size)
-                            at += size
-                    posterior = 0.0
-                    for y in range(n_left):
-                        share = dot(products, y * n_right, cells.inside, c, n_right)
-                        posterior += cells.inside[b + y] * share
-                    posterior *= reach.factor[j]
-                    _offer(best, a, posterior, best.score[b] + best.score[c], b, c)
+            a, at, is_empty = chart.lower_at[row + pairs.parent[r]], pairs.cell[r], True
+            if a >= 0:
+                for j in range(reach.low[x], reach.high[x]):
+                    b, c = reach.by_begin[at_left + j], reach.by_end[at_right + j]
+                    if b >= 0 and c >= 0:
+                        if is_empty:
+                            clear(products, n_left * n_right)
+                            is_empty = False
+                            for s in range(n_subtypes[pairs.parent[r]]):
+                                share, size = chart.outside[a + s], n_left * n_right
+                                add_multiple(products, 0, share, grammar.weight, at, size)
+                                at += size
+                        posterior = 0.0
+                        for y in range(n_left):
+                            share = dot(products, y * n_right, inside, c, n_right)
+                            posterior += inside[b + y] * share
+                        _offer(best, a, reach.factor[j] * posterior, b, c)
 
 
 @jit_inline
-def _raise(grammar, items, cells, best, i, k, n):
-    """Find the best lower item below each upper item of words[i:k]."""
-    n_symbols, span = grammar.n_subtypes.size, span_at(i, k)
-    for x in range(items.upper_first[span], items.lower_first[span + 1]):
-        a, b = items.first[x], items.lower_at[span * n_symbols + items.symbol[x]]
+def _raise(grammar, chart, best, span):
+    """Find the best lower item below each upper item of a span."""
+    n_subtypes, unary, inside, outside = (
+        grammar.n_subtypes,
+        grammar.unary,
+        chart.inside,
+        chart.outside,
+    )
+    row = span * n_subtypes.size
+    for x in range(chart.layers[2 * span + 1], chart.layers[2 * span + 2]):
+        b = chart.lower_at[row + chart.symbol[x]]
         if b >= 0:
-            size = grammar.n_subtypes[items.symbol[x]]
-            posterior = dot(cells.outside, a, cells.inside, b, size)
-            _offer(best, a, posterior, best.score[b], b, SAME)
-    for u in range(grammar.unary.parent.size):
-        parent, child = grammar.unary.parent[u], grammar.unary.child[u]
-        b = items.lower_at[span * n_symbols + child]
-        a = items.by_begin[place(n, n_symbols, i, parent, k)]
+            a, posterior = chart.first[x], 0.0
+            for s in range(n_subtypes[chart.symbol[x]]):
+                posterior += outside[a + s] * inside[b + s]
+            _offer(best, a, posterior, b, SAME)
+    for u in range(unary.parent.size):
+        a, b = chart.upper_at[row + unary.parent[u]], chart.lower_at[row + unary.child[u]]
         if a >= 0 and b >= 0:
-            size, posterior = grammar.n_subtypes[child], 0.0
-            for s in range(grammar.n_subtypes[parent]):
-                at = grammar.unary.cell[u] + s * size
-                share = dot(grammar.weight, at, cells.inside, b, size)
-                posterior += cells.outside[a + s] * share
-            _offer(best, a, posterior, best.score[b], b, NONE)
+            at, posterior = unary.cell[u], 0.0
+            for s in range(n_subtypes[unary.parent[u]]):
+                for y in range(n_subtypes[unary.child[u]]):
+                    posterior += outside[a + s] * grammar.weight[at] * inside[b + y]
+                    at += 1
+            _offer(best, a, posterior, b, NONE)
 
 
-@jit_called
-def max_rule(grammar, n, reach, items, cells, best):
-    """Find the best tree of a sentence of n words.
+@jit
+def max_rule(grammar, reach, chart, best, n):
+    """Find the best tree below each item of a sentence of n words.
 
     Parameters
     ----------
     grammar : Grammar
-    n : int
     reach : Reach
-    items : Items
-    cells : Cells
+    chart : Chart
         With inside and outside weights.
     best : Best
-        Of each item's first cell is written. Nothing is at first.
-
-    Returns
-    -------
-    int
-        The cell of the root; `NONE` without a tree.
+        Where the first cells of tags have scores and others have none. First cells of items are
+        filled in.
+    n : int
     """
     for k in range(1, n + 1):
         for i in range(k - 1, -1, -1):
             span = span_at(i, k)
-            exponent = cells.exponent[span]
-            if exponent > NOTHING:
-                if i == k - 1:
-                    for x in range(items.lower_first[span], items.upper_first[span]):
-                        a, size = items.first[x], grammar.n_subtypes[items.symbol[x]]
-                        posterior = dot(cells.outside, a, cells.inside, a, size)
-                        _offer(best, a, posterior, 0.0, NONE, NONE)
-                else:
-                    write_factors(cells.exponent, reach.factor, i, k, exponent)
-                    _combine(grammar, reach, items, cells, best, (span, i, k), n)
-                _raise(grammar, items, cells, best, i, k, n)
-    total, top, highest = root_total(grammar, items, cells, n), np.int64(NONE), -math.inf
-    for r in range(grammar.roots.symbol.size):
-        symbol = grammar.roots.symbol[r]
-        a = items.by_begin[place(n, grammar.n_subtypes.size, 0, symbol, n)]
-        if a >= 0:
-            size = grammar.n_subtypes[symbol]
-            posterior = dot(grammar.weight, grammar.roots.cell[r], cells.inside, a, size) / total
-            if posterior > 0.0 and math.log(posterior) + best.score[a] > highest:
-                top, highest = np.int64(a), math.log(posterior) + best.score[a]
-    return top
+            if chart.exponent[span] > NOTHING:
+                if i < k - 1:
+                    top = write_factors(chart.exponent, reach.factor, i, k)
+                    for j in range(i + 1, k):
+                        reach.factor[j] *= power(top - chart.exponent[span])
+                    _combine(grammar, reach, chart, best, i, k, n)
+                _raise(grammar, chart, best, span)

@@ -11,17 +11,15 @@ from latent_enumeration import (
     blocks_of,
     max_rule_score,
     nodes_of,
-    places_of,
     posteriors,
     random_rules,
     trees_of,
     weigh,
 )
 
-from sklearn_cvb.kernels.latent.arrays import rows_of, rules_of
-from sklearn_cvb.kernels.latent.best_trees import best_for
-from sklearn_cvb.kernels.latent.parse import parse_items
-from sklearn_cvb.kernels.tree.spans import span_at
+from sklearn_cvb.kernels.latent.arrays import rows_of
+from sklearn_cvb.kernels.latent.chart import outside
+from sklearn_cvb.kernels.tree.spans import NOTHING
 from sklearn_cvb.latent import parsing
 
 SUBTYPES = ([2, 3, 1, 2, 1], [1, 1, 1, 1, 1], [2, 1, 3, 2, 3])
@@ -92,18 +90,17 @@ def test_likelihoods_are_those_of_all_trees(seed):
 
 def expected_rules(rules, weights, words):
     """Posteriors of rules at their places from the chart's inside and outside weights."""
-    parser = parsing.parser_for(rules, weights, np.ones(len(rules.parent)), len(words))
-    cells = parsing.cells_of(parser, words, 0.0)
-    items, n = parser.items, len(words)
-    room = parser.chart.reach, items, cells, best_for(len(cells.inside)), parser.nodes
-    parse_items(parser.fine, words, *room)
+    parser, n = parsing.parser_for(rules, weights, np.ones(len(rules.parent))), len(words)
+    inferred = parsing.infer(parser, words, 0.0)
+    items, cells = inferred.items, inferred.chart
+    outside(inferred.grammar, inferred.reach, cells, n, 0.0)
     blocks, sizes, shares = blocks_of(rules, weights), rules.n_subtypes, {}
     layers = {}
-    for span in range(n * (n + 1) // 2):
-        for item in range(items.lower_first[span], items.lower_first[span + 1]):
-            key = items.symbol[item], items.begin[item], items.end[item]
+    ends = [(i, k) for k in range(1, n + 1) for i in range(k - 1, -1, -1)]
+    for item, span in enumerate(items.span):
+        if cells.exponent[span] > NOTHING:
             part = slice(items.first[item], items.first[item + 1])
-            layers[(*key, item >= items.upper_first[span])] = (
+            layers[items.symbol[item], *ends[span], items.is_upper[item]] = (
                 cells.inside[part] * 2.0 ** cells.exponent[span],
                 cells.outside[part] / 2.0 ** cells.exponent[span],
             )
