@@ -246,7 +246,7 @@ def _treebank_situations(algorithm: str) -> dict[str, Situation]:
     found = {
         "fixed": situation(),
         "viterbi": situation(decoding="viterbi"),
-        "split-merge": situation(n_subtypes=4, schedule="split-merge", max_iter=8),
+        "split-merge": situation(n_subtypes=4, schedule="split-merge", round_length=2),
     }
     if algorithm == "CVB":
         found["token"] = situation(**_TOKEN)

@@ -58,7 +58,7 @@ DIFFERS = {
     "alpha_prior": [family],
     "update": [samples, family],
     "batch_size": [family],
-    "max_iter": [samples, learns_from_trees],
+    "max_iter": [samples],
     "tol": [lambda kind: samples(kind) or re.match("EM|VB|CVB", kind.__name__)[0]],
     "init": [family],
     "handle_unknown": [family],

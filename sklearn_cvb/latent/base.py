@@ -55,6 +55,7 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_subtypes": [Interval(Integral, 1, 1024, closed="both")],
         "schedule": [StrOptions({"fixed", "split-merge"})],
+        "round_length": [Interval(Integral, 2, None, closed="left")],
         "merge_share": [Interval(Real, 0, 1, closed="left")],
         "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -115,7 +116,7 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
 
     def _plan(self) -> Plan:
         """In which sweeps subtypes are split and merged."""
-        return plan_of(self.schedule, int(self.n_subtypes), int(self.max_iter))
+        return plan_of(self.schedule, int(self.n_subtypes), int(self.round_length))
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> Any:
         """The state after an E-step under the first weights."""

@@ -48,6 +48,8 @@ class CVBLatentPCFG(BaseLatentPCFG):
         "fixed": all subtypes from the start. "split-merge" (Petrov et al. 2006): begin with one
         subtype, and in as many rounds as it takes to double it to `n_subtypes` split each in two,
         with 1 % of noise; after 70 % of a round's sweeps undo the splits that gain least.
+    round_length : int, default=20
+        Sweeps of each of these rounds; more sweeps may follow.
     merge_share : float, default=0.5
         Part of the splits that each round undoes, from 0 to below 1.
     alpha : float, default=0.1
@@ -59,7 +61,7 @@ class CVBLatentPCFG(BaseLatentPCFG):
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
-        Largest number of sweeps; with schedule="split-merge" its rounds share them evenly.
+        Largest number of sweeps.
     tol : float, default=1e-4
         Stop after two changes of the monitor in a row below this (nats per token).
     init : {"treebank", "random"}, default="treebank"
@@ -153,6 +155,7 @@ class CVBLatentPCFG(BaseLatentPCFG):
         *,
         n_subtypes: int = 2,
         schedule: str = "fixed",
+        round_length: int = 20,
         merge_share: float = 0.5,
         alpha: float = 0.1,
         update: str = "sequence",
@@ -170,6 +173,7 @@ class CVBLatentPCFG(BaseLatentPCFG):
     ) -> None:
         self.n_subtypes = n_subtypes
         self.schedule = schedule
+        self.round_length = round_length
         self.merge_share = merge_share
         self.alpha = alpha
         self.update = update

@@ -26,6 +26,8 @@ class EMLatentPCFG(BatchLatentPCFG):
         "fixed": all subtypes from the start. "split-merge" (Petrov et al. 2006): begin with one
         subtype, and in as many rounds as it takes to double it to `n_subtypes` split each in two,
         with 1 % of noise; after 70 % of a round's sweeps undo the splits that gain least.
+    round_length : int, default=20
+        Sweeps of each of these rounds; more sweeps may follow.
     merge_share : float, default=0.5
         Part of the splits that each round undoes, from 0 to below 1.
     alpha : float, default=0.0
@@ -37,7 +39,7 @@ class EMLatentPCFG(BatchLatentPCFG):
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
-        Largest number of sweeps; with schedule="split-merge" its rounds share them evenly.
+        Largest number of sweeps.
     tol : float, default=1e-4
         Stop when the objective changes by less than this per token.
     init : {"treebank", "random"}, default="treebank"
@@ -124,6 +126,7 @@ class EMLatentPCFG(BatchLatentPCFG):
         *,
         n_subtypes: int = 2,
         schedule: str = "fixed",
+        round_length: int = 20,
         merge_share: float = 0.5,
         alpha: float = 0.0,
         smoothing: float = 0.0,
@@ -141,6 +144,7 @@ class EMLatentPCFG(BatchLatentPCFG):
     ) -> None:
         self.n_subtypes = n_subtypes
         self.schedule = schedule
+        self.round_length = round_length
         self.merge_share = merge_share
         self.alpha = alpha
         self.smoothing = smoothing

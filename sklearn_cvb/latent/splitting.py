@@ -21,14 +21,13 @@ class Plan(NamedTuple):
     last: int
 
 
-def plan_of(schedule: str, n_subtypes: int, max_iter: int) -> Plan:
-    """As many rounds as it takes to double one subtype to `n_subtypes`, all of the same length."""
+def plan_of(schedule: str, n_subtypes: int, length: int) -> Plan:
+    """As many rounds as it takes to double one subtype to `n_subtypes`, of so many sweeps."""
     n_rounds = (n_subtypes - 1).bit_length() if schedule == "split-merge" else 0
     if not n_rounds:
         return Plan((), (), 0)
-    length = max_iter / n_rounds
-    splits = tuple(int(n * length) for n in range(n_rounds))
-    merges = tuple(int((n + _BEFORE_MERGING) * length) for n in range(n_rounds))
+    splits = tuple(n * length for n in range(n_rounds))
+    merges = tuple(first + max(1, int(_BEFORE_MERGING * length)) for first in splits)
     return Plan(splits, merges, max(splits + merges))
 
 

@@ -187,13 +187,13 @@ def test_infinity_is_refused(kind, infinity):
 
 
 def test_split_merge_ends_with_fewer_subtypes_than_it_may(kind):
-    model = fitted(kind, n_subtypes=4, schedule="split-merge", max_iter=30, alpha=0.01)
+    model = fitted(kind, n_subtypes=4, schedule="split-merge", max_iter=40, alpha=0.01)
     numbers = model.n_subtypes_
     assert set(numbers) == {"S", "NP", "DT", "NN", "VP", "VBD", "PP", "IN", "@VP", "@S"} - {"@S"}
     assert 1 <= min(numbers.values()) < max(numbers.values()) <= 4
     # One of two is merged back in the first round; then what is left doubles, and half goes.
     assert sum(numbers.values()) <= 9 * 3
-    every = fitted(kind, n_subtypes=4, schedule="split-merge", merge_share=0.0, max_iter=8)
+    every = fitted(kind, n_subtypes=4, schedule="split-merge", merge_share=0.0, round_length=3)
     assert set(every.n_subtypes_.values()) == {4}
-    assert len(model.history_) == 30
+    assert len(model.history_) == 40
     assert not model.converged_

@@ -61,7 +61,7 @@ def test_the_objective_of_em_never_falls(alpha):
 @pytest.mark.parametrize("kind", [EMLatentPCFG, VBLatentPCFG, CVBLatentPCFG])
 @pytest.mark.parametrize("schedule", ["fixed", "split-merge"])
 def test_probabilities_sum_to_1_and_counts_to_nodes(kind, schedule):
-    model = kind(n_subtypes=4, schedule=schedule, max_iter=40, random_state=0).fit(TREES)
+    model = kind(n_subtypes=4, schedule=schedule, max_iter=60, random_state=0).fit(TREES)
     layout = model._layout
     np.testing.assert_allclose(layout.totals(model.rule_probabilities_), 1.0, rtol=1e-12)
     n_nodes = sum(len(list(Tree.fromstring(text).subtrees())) for text in TREES)
