@@ -17,7 +17,7 @@ class Best(NamedTuple):
     ----------
     score : ndarray of shape (n_cells,)
         Its log; -inf where there is none.
-    left, right : ndarray of shape (n_cells,), int32
+    left, right : ndarray of shape (n_cells,), int64
         Cells below it: two parts; or a lower item and `NONE`, or `SAME` if no unary rule is
         between; or `NONE` twice above a word.
     """
@@ -29,4 +29,4 @@ class Best(NamedTuple):
 
 def best_for(n_cells: int) -> Best:
     """Room for a sentence with so many cells."""
-    return Best(np.full(n_cells, -np.inf), *np.full((2, n_cells), NONE, np.int32))
+    return Best(np.full(n_cells, -np.inf), *np.full((2, n_cells), NONE, np.int64))

@@ -30,14 +30,14 @@ class Reach(NamedTuple):
 
     Attributes
     ----------
-    by_begin, by_end : ndarray of shape (n * n_symbols * (n + 1),), int32
+    by_begin, by_end : ndarray of shape (n * n_symbols * (n + 1),), int64
         First cell of the upper item of words[i:j] at (i * n_symbols + symbol) * (n + 1) + j, and of
         words[j:k] at ((k - 1) * n_symbols + symbol) * (n + 1) + j; `NONE` where nothing is derived.
-    nearest_end, farthest_end : ndarray of shape (n * n_symbols,), int32
+    nearest_end, farthest_end : ndarray of shape (n * n_symbols,), int64
         Of the spans of a symbol that begin at i: number i * n_symbols + symbol.
-    first_begin, last_begin : ndarray of shape (n * n_symbols,), int32
+    first_begin, last_begin : ndarray of shape (n * n_symbols,), int64
         Of the spans of a symbol that end at k: number (k - 1) * n_symbols + symbol.
-    pair, low, high : ndarray of shape (n_pairs,), int32
+    pair, low, high : ndarray of shape (n_pairs,), int64
         Pairs listed for a span, and the range of splits in which they can meet.
     factor : ndarray of shape (n + 1,)
         What to multiply products of a split with.
@@ -68,7 +68,7 @@ class Items(NamedTuple):
         Where the cells of each item begin.
     layers : ndarray of shape (2 * n_spans + 1,), int64
         Where the lower and the upper items of each span begin, in turn.
-    lower_at, upper_at : ndarray of shape (n_spans * n_symbols,), int32
+    lower_at, upper_at : ndarray of shape (n_spans * n_symbols,), int64
         First cells of items; `NONE` where there is none.
     """
 
@@ -122,7 +122,7 @@ def items_of(
     n_spans, n_symbols = n * (n + 1) // 2, len(n_subtypes)
     first = np.concatenate([[0], np.cumsum(n_subtypes[symbol])])
     layers = np.searchsorted(2 * span + is_upper, np.arange(2 * n_spans + 1)).astype(np.int64)
-    tables = np.full((2, n_spans * n_symbols), NONE, np.int32)
+    tables = np.full((2, n_spans * n_symbols), NONE, np.int64)
     tables[is_upper.astype(np.int64), span * n_symbols + symbol] = first[:-1]
     # Two layouts in memory would be two types to compile for.
     return Items(span, np.ascontiguousarray(symbol), is_upper, first, layers, *tables)
@@ -138,9 +138,9 @@ def chart_of(items: Items) -> Chart:
 def reach_for(grammar: Grammar, n: int) -> Reach:
     """Nothing is reached within n words."""
     n_symbols, n_pairs = len(grammar.n_subtypes), len(grammar.pairs.left)
-    tables = np.full((2, n * n_symbols * (n + 1)), NONE, np.int32)
-    near, far = (np.full((2, n * n_symbols), x, np.int32) for x in (n + 1, NONE))
-    listed = np.empty((3, n_pairs), np.int32)
+    tables = np.full((2, n * n_symbols * (n + 1)), NONE, np.int64)
+    near, far = (np.full((2, n * n_symbols), x, np.int64) for x in (n + 1, NONE))
+    listed = np.empty((3, n_pairs), np.int64)
     products = np.empty(int(grammar.n_subtypes.max()) ** 2)
     return Reach(*tables, near[0], far[0], near[1], far[1], *listed, np.empty(n + 1), products)
 
@@ -225,6 +225,7 @@ def _combine(grammar, reach, chart, i, k, n):
     pairs, n_subtypes, inside = grammar.pairs, grammar.n_subtypes, chart.inside
     n_symbols, products = n_subtypes.size, reach.products
     lefts, rights, row = i * n_symbols, (k - 1) * n_symbols, span_at(i, k) * n_symbols
+    zero = np.int64(0)
     for x in range(list_pairs(pairs, reach, lefts, rights, n_symbols)):
         p = reach.pair[x]
         left, right = pairs.left[p], pairs.right[p]
@@ -246,7 +247,7 @@ def _combine(grammar, reach, chart, i, k, n):
                 a, at = chart.lower_at[row + pairs.parent[r]], pairs.cell[r]
                 if a >= 0:
                     for s in range(n_subtypes[pairs.parent[r]]):
-                        inside[a + s] += dot(grammar.weight, at, products, 0, n_left * n_right)
+                        inside[a + s] += dot(grammar.weight, at, products, zero, n_left * n_right)
                         at += n_left * n_right
 
 
@@ -369,6 +370,7 @@ def _divide(grammar, reach, chart, i, k, n):
     )
     n_symbols, products = n_subtypes.size, reach.products
     lefts, rights, row = i * n_symbols, (k - 1) * n_symbols, span_at(i, k) * n_symbols
+    zero = np.int64(0)
     for x in range(list_pairs(pairs, reach, lefts, rights, n_symbols)):
         p = reach.pair[x]
         left, right = pairs.left[p], pairs.right[p]
@@ -383,13 +385,15 @@ def _divide(grammar, reach, chart, i, k, n):
                         if is_empty:
                             clear(products, n_left * n_right)
                             is_empty = False
-                        add_multiple(products, 0, outside[s], grammar.weight, at, n_left * n_right)
+                        add_multiple(
+                            products, zero, outside[s], grammar.weight, at, n_left * n_right
+                        )
                     at += n_left * n_right
         if not is_empty:
             for j in range(reach.low[x], reach.high[x]):
                 b, c = reach.by_begin[at_left + j], reach.by_end[at_right + j]
                 if b >= 0 and c >= 0:
-                    factor, at = reach.factor[j], 0
+                    factor, at = reach.factor[j], zero
                     for y in range(b, b + n_left):
                         outside[y] += factor * dot(products, at, inside, c, n_right)
                         add_multiple(outside, c, factor * inside[y], products, at, n_right)

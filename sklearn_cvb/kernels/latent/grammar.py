@@ -14,10 +14,10 @@ class Pairs(NamedTuple):
     ----------
     first : ndarray of shape (n_symbols + 1,), int64
         Where the pairs of each left part begin.
-    left, right : ndarray of shape (n_pairs,), int32
+    left, right : ndarray of shape (n_pairs,), int64
     rule_first : ndarray of shape (n_pairs + 1,), int64
         Where the rules of each pair begin.
-    parent : ndarray of shape (n_binary,), int32
+    parent : ndarray of shape (n_binary,), int64
     cell : ndarray of shape (n_binary,), int64
         Where the block of each rule begins.
     """
@@ -118,10 +118,10 @@ def grammar_of(rules: Rules, weights: np.ndarray) -> Grammar:
     is_new[1:] = (np.diff(left) != 0) | (np.diff(right) != 0)
     pairs = Pairs(
         np.searchsorted(left[is_new], symbols).astype(np.int64),
-        left[is_new].astype(np.int32),
-        right[is_new].astype(np.int32),
+        left[is_new].astype(np.int64),
+        right[is_new].astype(np.int64),
         np.append(np.flatnonzero(is_new), len(order)).astype(np.int64),
-        parent.astype(np.int32),
+        parent.astype(np.int64),
         rules.first[binary][order],
     )
     unary, words, roots = slice(begin[2], begin[3]), slice(begin[3], begin[4]), slice(begin[1])

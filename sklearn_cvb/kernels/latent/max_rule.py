@@ -6,6 +6,8 @@ words, and "no unary rule": each node then has as many factors, with a unary rul
 
 import math
 
+import numpy as np
+
 from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token
 from sklearn_cvb.kernels.latent.arrays import NONE
 from sklearn_cvb.kernels.latent.best_trees import SAME
@@ -37,6 +39,7 @@ def _combine(grammar, reach, chart, best, i, k, n):
     pairs, n_subtypes, inside = grammar.pairs, grammar.n_subtypes, chart.inside
     n_symbols, products = n_subtypes.size, reach.products
     lefts, rights, row = i * n_symbols, (k - 1) * n_symbols, span_at(i, k) * n_symbols
+    zero = np.int64(0)
     for x in range(list_pairs(pairs, reach, lefts, rights, n_symbols)):
         p = reach.pair[x]
         left, right = pairs.left[p], pairs.right[p]
@@ -53,7 +56,7 @@ def _combine(grammar, reach, chart, best, i, k, n):
                             is_empty = False
                             for s in range(n_subtypes[pairs.parent[r]]):
                                 share, size = chart.outside[a + s], n_left * n_right
-                                add_multiple(products, 0, share, grammar.weight, at, size)
+                                add_multiple(products, zero, share, grammar.weight, at, size)
                                 at += size
                         posterior = 0.0
                         for y in range(n_left):
@@ -78,7 +81,7 @@ def _raise(grammar, chart, best, span):
             a, posterior = chart.first[x], 0.0
             for s in range(n_subtypes[chart.symbol[x]]):
                 posterior += outside[a + s] * inside[b + s]
-            _offer(best, a, posterior, b, SAME)
+            _offer(best, a, posterior, b, np.int64(SAME))
     for u in range(unary.parent.size):
         a, b = chart.upper_at[row + unary.parent[u]], chart.lower_at[row + unary.child[u]]
         if a >= 0 and b >= 0:
@@ -87,7 +90,7 @@ def _raise(grammar, chart, best, span):
                 for y in range(n_subtypes[unary.child[u]]):
                     posterior += outside[a + s] * grammar.weight[at] * inside[b + y]
                     at += 1
-            _offer(best, a, posterior, b, NONE)
+            _offer(best, a, posterior, b, np.int64(NONE))
 
 
 @jit

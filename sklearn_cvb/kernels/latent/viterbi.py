@@ -1,5 +1,7 @@
 """The heaviest annotated tree, in logs."""
 
+import numpy as np
+
 from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token
 from sklearn_cvb.kernels.latent.arrays import NONE
 from sklearn_cvb.kernels.latent.best_trees import SAME
@@ -46,14 +48,14 @@ def _raise(grammar, chart, best, span):
         b = chart.lower_at[row + chart.symbol[x]]
         if b >= 0:
             for s in range(n_subtypes[chart.symbol[x]]):
-                _offer(best, chart.first[x] + s, best.score[b + s], b + s, SAME)
+                _offer(best, chart.first[x] + s, best.score[b + s], b + s, np.int64(SAME))
     for u in range(unary.parent.size):
         a, b = chart.upper_at[row + unary.parent[u]], chart.lower_at[row + unary.child[u]]
         if a >= 0 and b >= 0:
             at = unary.cell[u]
             for s in range(a, a + n_subtypes[unary.parent[u]]):
                 for y in range(b, b + n_subtypes[unary.child[u]]):
-                    _offer(best, s, best.score[y] + grammar.weight[at], y, NONE)
+                    _offer(best, s, best.score[y] + grammar.weight[at], y, np.int64(NONE))
                     at += 1
 
 
