@@ -23,7 +23,11 @@ class Documented(NamedTuple):
 
 
 def family(kind):
-    return next((name for name in ("PCFG", "DMV") if kind.__name__.endswith(name)), "HMM")
+    return next((name for name in ("LatentPCFG", "PCFG", "DMV") if kind.__name__.endswith(name)), "HMM")
+
+
+def learns_from_trees(kind):
+    return family(kind) == "LatentPCFG"
 
 
 def is_em(kind):
@@ -62,7 +66,7 @@ DIFFERS = {
     "supervision": [family],
     "temperatures": [family],
     "n_burn_in": [has("temperatures")],
-    "n_jobs": [lambda kind: kind.__name__.startswith(("EMHMM", "VBHMM"))],
+    "n_jobs": [lambda kind: kind.__name__.startswith(("EMHMM", "VBHMM")), learns_from_trees],
 }
 
 
