@@ -46,6 +46,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     _read_names = (
         *BaseModel._read_names,
         *("classes_", "coverage_", "_cells", "_n_states", "_legal", "_labels"),
+        *("open_tags_", "_shares", "_formed", "_told"),
     )
 
     # Models that learn no concentration have no such parameters.
