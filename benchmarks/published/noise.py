@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.published.noise_tables import CRITERIA, draw, tables
 from benchmarks.published.settings import run_parts
 from benchmarks.published.slips import dictionary_for, labelled_for, noisy_text
-from sklearn_cvb.demo.experiment import ALGORITHMS
+from sklearn_cvb.demo.experiment import ALGORITHMS, COMPARED
 from sklearn_cvb.metrics import token_accuracy
 
 __all__ = ["PARTS", "draw", "run", "tables"]
@@ -90,7 +90,7 @@ def tagger_for(name, dictionary, size, seed, **changes):
     algorithm = ALGORITHMS[name]
     sweeps = size.gibbs_sweeps if name == "gibbs" else size.sweeps
     settings = {"max_iter": sweeps, "tol": 0, "handle_unknown": "error", "random_state": seed}
-    return algorithm.tagger(dictionary, **algorithm.arguments | settings | changes)
+    return algorithm.tagger(dictionary, **COMPARED | algorithm.arguments | settings | changes)
 
 
 def accuracy_of(name, condition, text, size, seed):

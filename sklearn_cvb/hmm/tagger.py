@@ -29,7 +29,8 @@ from sklearn_cvb.hmm.by_form import (
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import Prior, with_dictionary
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, expect, lattice_for, overrule, restrict
+from sklearn_cvb.lattice import Cells, Problem, expect, lattice_for, overrule, restrict
+from sklearn_cvb.slips import ShapeShares, can_be_cleaned, disagreeing, keeping, without
 from sklearn_cvb.tag_shares import Row, TagShares, tag_shares, told_by
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions, without_lengths
 
@@ -93,9 +94,12 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
 class TaggerMixin(_Model):
     """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token."""
 
+    _start_when_clean = "context"
+
     _parameter_constraints: dict = {  # noqa: RUF012
         "tag_dictionary": [dict, None],
         "dictionary_weight": [Interval(Real, 0, None, closed="left")],
+        "denoise": [StrOptions({"auto", "none"})],
         "unknown_tags": ["array-like", set, None],
         "handle_unknown": [StrOptions({"error", "smooth", "rare", "form"})],
         "supervision": [StrOptions({"y", "none"})],
@@ -173,6 +177,7 @@ class TaggerMixin(_Model):
         open_tags = (
             range(len(tags)) if self.unknown_tags is None else map(states.__getitem__, unknown_tags)
         )
+        dictionary = self._cleaned(dictionary, lookup.words, corpus)
         self._legal = Legal(dictionary, states, np.array(sorted(set(open_tags)), dtype=np.int32))
         self._learn_forms(corpus)
         if not dictionary and self.unknown_tags is None and not self._formed:
@@ -202,19 +207,38 @@ class TaggerMixin(_Model):
             self._told = told.tallies
             self._formed = by_form(self._shares, words, self._told)
 
+    def _cleaned(self, dictionary: dict, words: list, corpus: Corpus) -> dict:
+        """The dictionary without the tags that `denoise` drops, which this sets."""
+        self._is_clean = self.denoise == "auto" and can_be_cleaned(dictionary, words)
+        self.dropped_tags_ = disagreeing(dictionary, words) if self._is_clean else {}
+        if not self.dropped_tags_:
+            return dictionary
+        if self._labels:
+            known = [*self.vocabulary_.tolist(), *corpus.unknown]
+            told = zip(corpus.tokens.tolist(), self._labels, strict=True)
+            labelled = {(known[token], tag) for token, tag in told if token >= 0}
+            self.dropped_tags_ = keeping(self.dropped_tags_, labelled)
+        return without(dictionary, self.dropped_tags_)
+
     def _laid_out(self, cells: Cells, corpus: Corpus) -> Cells:
+        # One concentration for all emissions can be learned only where all are equal.
         formed = {} if self.beta == "auto" else self._formed
-        if self._legal.any_weights or formed:
-            if self.beta == "auto":
-                raise InvalidParameterError(
-                    "beta='auto' learns one concentration for all emissions, which a "
-                    "tag_dictionary with weights makes unequal: give beta a number, or the "
-                    "dictionary no weights"
-                )
-            shares = self._legal.shares(self.vocabulary_.tolist())
+        if self._legal.any_weights and self.beta == "auto":
+            raise InvalidParameterError(
+                "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
+                "with weights makes unequal: give beta a number, or the dictionary no weights"
+            )
+        if self._is_clean or self._legal.any_weights or formed:
+            words, tokens = self.vocabulary_.tolist(), corpus.tokens
+            shares = self._legal.shares(words)
+            if self._is_clean:
+                shares = ShapeShares(self._legal.tag_dictionary).rows(words, self._legal)
+                if self._labels:
+                    # Labels say themselves how often their tokens have a tag.
+                    tokens = tokens[[tag is None for tag in self._labels]]
             for i, (_, some) in formed.items():
                 shares[i] = some
-            cells = expect(cells, shares, corpus.tokens)
+            cells = expect(cells, shares, tokens)
         if formed:
             cells = centred(cells, formed)
         if not self._labels or cells.is_full:
@@ -225,7 +249,20 @@ class TaggerMixin(_Model):
 
     def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
         prior = super()._priors(cells, concentrations)
-        return with_dictionary(prior, cells, self.dictionary_weight)
+        # One concentration for all emissions can be learned only where all are equal.
+        equal = self._is_clean and self.beta == "auto"
+        return with_dictionary(prior, cells, 0.0 if equal else self.dictionary_weight)
+
+    def _usual_start(self, problem: Problem) -> str:
+        if self._is_clean and problem.cells.topology is None:
+            return self._start_when_clean
+        return super()._usual_start(problem)
+
+    def _why_one_restart(self, problem: Problem) -> str:
+        why = super()._why_one_restart(problem)
+        if not why and self.init is None and self._usual_start(problem) == "context":
+            return "with a cleaned dictionary (see denoise) init=None is 'context', always the same"
+        return why
 
     def _read_labels(self, y: Any, corpus: Corpus) -> list:
         return read_labels(y, corpus, numeric=self.vocabulary_.dtype.kind in "iuf")
@@ -242,7 +279,7 @@ class TaggerMixin(_Model):
             return lattice
         overruled = Overruled(forbidden, corpus, sequences.tokens, labels)
         unknown_tags = () if self.unknown_tags is None else self.unknown_tags
-        overruled.check(set(tags_in(self._legal.tag_dictionary, (), unknown_tags)))
+        overruled.check(set(tags_in(self.tag_dictionary or {}, (), unknown_tags)))
         warnings.warn(str(overruled), UserWarning, stacklevel=6)
         return overrule(lattice, forbidden, corpus, states, self._cells)
 

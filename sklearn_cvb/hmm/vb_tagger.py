@@ -24,6 +24,12 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         How much a dictionary that says how often tags were seen counts as evidence: as if so many
         times the corpus had been tagged in its proportions (added to `beta` cell by cell). So do
         the shares of tags that the forms of words give.
+    denoise : {"auto", "none"}, default="auto"
+        What to do about slips in a plain dictionary of text. "auto": drop the tags that the forms
+        of a word in other case lack (`dropped_tags_`), and weight the rest by how well they go with
+        the word's shape (its case, digits and hyphens) among all words of the dictionary.
+        Dictionaries that say how often tags were seen, and tokens that are no strings, are left
+        alone.
     unknown_tags : collection or None, default=None
         Tags of words missing from the dictionary. None for all or, where words are known by their
         form (see `handle_unknown`), for those of open classes, `open_tags_`.
@@ -52,16 +58,18 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         Largest number of sweeps.
     tol : float, default=1e-4
         Stop when the bound changes by less than this per token.
-    init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
+    init : {"token", "context", "word", "parameter", "unambiguous"}, arrays, model, default=None
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
         times the weights of a dictionary that has some (None means this with a dictionary or
-        labels). "parameter": random weights and one E-step (None means this otherwise; for CVB's
-        token update, "word"). "word": one posterior for all tokens of a word, from Dirichlet(0.1).
-        "unambiguous": transitions counted between neighbouring tokens that have one allowed state
-        each (Kupiec 1992). Arrays: the posteriors of each training sequence, shape (length,
-        n_components). A fitted model of this family over the same vocabulary and states: its counts
-        (within a search wrap it in `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or
-        a model all restarts would be the same, and only one is run.
+        labels). "context": each token's posterior from what its neighbours may be (None means this
+        with a dictionary that `denoise` cleans, except when sampling). "parameter": random weights
+        and one E-step (None means this otherwise; for CVB's token update, "word"). "word": one
+        posterior for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted
+        between neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the
+        posteriors of each training sequence, shape (length, n_components). A fitted model of this
+        family over the same vocabulary and states: its counts (within a search wrap it in
+        `sklearn.frozen.FrozenEstimator`). From "context", "unambiguous", arrays or a model all
+        restarts would be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare", "form"}, default="form"
         Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
         cell the mean expected count of the words seen once as well. With the cell the number of
@@ -103,6 +111,8 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         The tags of words that neither dictionary nor labels tell of: `unknown_tags`, else with
         ``handle_unknown="form"`` those that at least one in a thousand of the rarer words takes,
         else all. A word known in lower case may take its tags there, too.
+    dropped_tags_ : dict
+        The tags that `denoise` dropped, by word: look at the frequent ones.
     coverage_ : tuple (tokens, types)
         The shares of the tokens and of the distinct words of the training sequences that have an
         entry in `tag_dictionary`, from 0 to 1.
@@ -151,6 +161,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         tag_dictionary: dict | None = None,
         *,
         dictionary_weight: float = 1.0,
+        denoise: str = "auto",
         unknown_tags: Collection | None = None,
         supervision: str = "y",
         n_components: int | None = None,
@@ -192,5 +203,6 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         self.n_components = n_components
         self.tag_dictionary = tag_dictionary
         self.dictionary_weight = dictionary_weight
+        self.denoise = denoise
         self.unknown_tags = unknown_tags
         self.supervision = supervision
