@@ -47,6 +47,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         *BaseModel._read_names,
         *("classes_", "coverage_", "dropped_tags_", "open_tags_"),
         *("_cells", "_n_states", "_legal", "_labels", "_is_clean", "_shares", "_formed", "_told"),
+        "_labelled",
     )
 
     # Models that learn no concentration have no such parameters.
