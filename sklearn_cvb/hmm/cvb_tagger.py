@@ -13,6 +13,8 @@ from sklearn_cvb.hmm.tagger import TaggerMixin
 class CVBHMMTagger(TaggerMixin, CVBHMM):
     """Tagger learned by collapsed variational Bayes from raw text, a dictionary and any labels.
 
+    `sklearn_cvb.display.TaggedSentence` shows what it makes of a sentence.
+
     Parameters
     ----------
     tag_dictionary : dict or None, default=None
@@ -152,10 +154,6 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         `batch_size` above 1 of all other batches. A pseudo leave-one-out score: the other
         sequences' posteriors have seen x_i, so it is optimistic. Report it beside a held-out
         likelihood, not instead of one.
-
-    See Also
-    --------
-    sklearn_cvb.display.TaggedSentence : A tagged sentence to look at.
 
     References
     ----------

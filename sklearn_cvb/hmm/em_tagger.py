@@ -15,6 +15,8 @@ class EMHMMTagger(TaggerMixin, EMHMM):
 
     On fully labelled sentences this is supervised maximum likelihood.
 
+    `sklearn_cvb.display.TaggedSentence` shows what it makes of a sentence.
+
     Parameters
     ----------
     tag_dictionary : dict or None, default=None
@@ -132,10 +134,6 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         Concentrations of the last sweep.
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
-
-    See Also
-    --------
-    sklearn_cvb.display.TaggedSentence : A tagged sentence to look at.
 
     References
     ----------

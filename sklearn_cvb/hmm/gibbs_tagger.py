@@ -13,6 +13,8 @@ from sklearn_cvb.hmm.tagger import TaggerMixin
 class GibbsHMMTagger(TaggerMixin, GibbsHMM):
     """Tagger learned by Gibbs sampling from raw text, a dictionary and any labels.
 
+    `sklearn_cvb.display.TaggedSentence` shows what it makes of a sentence.
+
     Parameters
     ----------
     tag_dictionary : dict or None, default=None
@@ -161,10 +163,6 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
     samples_ : ndarray of shape (n_samples, n_tokens) or None
         Sampled states of all training tokens, sequences one after the other: every `thin`-th sweep
         after `n_burn_in`. None with annealing.
-
-    See Also
-    --------
-    sklearn_cvb.display.TaggedSentence : A tagged sentence to look at.
 
     References
     ----------

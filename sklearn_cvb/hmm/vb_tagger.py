@@ -13,6 +13,8 @@ from sklearn_cvb.hmm.vb import VBHMM
 class VBHMMTagger(TaggerMixin, VBHMM):
     """Tagger learned by variational Bayes from raw text, a dictionary and any labels.
 
+    `sklearn_cvb.display.TaggedSentence` shows what it makes of a sentence.
+
     Parameters
     ----------
     tag_dictionary : dict or None, default=None
@@ -134,10 +136,6 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         Indices of training sequences that no path explains; they are left out of the counts.
     lower_bound_ : float
         `objective_`.
-
-    See Also
-    --------
-    sklearn_cvb.display.TaggedSentence : A tagged sentence to look at.
 
     References
     ----------
