@@ -19,7 +19,7 @@ COLOURS = {
     "seen": _LABELLED,
     "label": _LABELLED,
 }
-_BESIDE = "display:inline-block;margin:0 0.7em 0.5em 0;vertical-align:top"
+_BESIDE = "display:inline-block;overflow-wrap:anywhere;margin:0 0.7em 0.5em 0;vertical-align:top"
 _SMALL = "font-size:0.8em;line-height:1.3"
 _PAGE = (
     '<!DOCTYPE html>\n<html><head><meta charset="utf-8">'
@@ -51,7 +51,7 @@ def html_of(words: Sequence[TaggedWord], said: str | None) -> str:
         lines.append(f'<span style="display:inline-block">{quoted(said)}</span>')
     legend = f'<div style="{_SMALL};margin-top:0.3em">{chr(10).join(lines)}</div>' if lines else ""
     tokens = "\n".join(map(_token, words))
-    looks = "font-family:system-ui,sans-serif;line-height:1.25;overflow-wrap:anywhere"
+    looks = "margin:0.5em 0;font-family:system-ui,sans-serif;line-height:1.25"
     return f'<div style="{looks}"><div>{tokens}</div>{legend}</div>'
 
 
