@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from sklearn_cvb.dmv.gibbs import GibbsDMV
     from sklearn_cvb.dmv.parameters import DMVCounts
     from sklearn_cvb.dmv.vb import VBDMV
+    from sklearn_cvb.latent.cvb import CVBLatentPCFG
+    from sklearn_cvb.latent.em import EMLatentPCFG
+    from sklearn_cvb.latent.parameters import LatentPCFGCounts
+    from sklearn_cvb.latent.vb import VBLatentPCFG
     from sklearn_cvb.pcfg.cvb import CVBPCFG
     from sklearn_cvb.pcfg.em import EMPCFG
     from sklearn_cvb.pcfg.gibbs import GibbsPCFG
@@ -51,8 +55,10 @@ __all__ = [
     "VBHMM",
     "VBPCFG",
     "CVBHMMTagger",
+    "CVBLatentPCFG",
     "DMVCounts",
     "EMHMMTagger",
+    "EMLatentPCFG",
     "GibbsDMV",
     "GibbsHMM",
     "GibbsHMMTagger",
@@ -60,8 +66,10 @@ __all__ = [
     "Grammar",
     "HMMCounts",
     "HastingsPCFG",
+    "LatentPCFGCounts",
     "PCFGCounts",
     "VBHMMTagger",
+    "VBLatentPCFG",
     "split_by_lengths",
     "tag_dictionary_from",
 ]
@@ -69,16 +77,20 @@ __all__ = [
 # Loaded when asked for: who learns taggers need not wait for the kernels of trees.
 _LATER = {
     "CVBDMV": "dmv.cvb",
+    "CVBLatentPCFG": "latent.cvb",
     "CVBPCFG": "pcfg.cvb",
     "DMVCounts": "dmv.parameters",
     "EMDMV": "dmv.em",
+    "EMLatentPCFG": "latent.em",
     "EMPCFG": "pcfg.em",
     "GibbsDMV": "dmv.gibbs",
     "GibbsPCFG": "pcfg.gibbs",
     "Grammar": "pcfg.grammar",
     "HastingsPCFG": "pcfg.hastings",
+    "LatentPCFGCounts": "latent.parameters",
     "PCFGCounts": "pcfg.parameters",
     "VBDMV": "dmv.vb",
+    "VBLatentPCFG": "latent.vb",
     "VBPCFG": "pcfg.vb",
 }
 

@@ -23,6 +23,9 @@ SECONDS = {
     "VBDMV": 6,
     "CVBDMV": 6,
     "GibbsDMV": 8,
+    "EMLatentPCFG": 5,
+    "VBLatentPCFG": 5,
+    "CVBLatentPCFG": 5,
 }
 
 _said = threading.Event()

@@ -5,6 +5,7 @@ cold``) or tests for kernels that are compiled twice goes through this one list.
 """
 
 from importlib import import_module
+from inspect import signature
 from typing import Any, NamedTuple
 
 # Words with one tag and with several, in sentences longer and shorter than a window.
@@ -62,7 +63,7 @@ class Situation(NamedTuple):
         Name of its class.
     settings : dict
         What the constructor is given.
-    X : list of list
+    X : list of list, or of trees
         Sequences to fit.
     y : list of list or None
         Labels or brackets.
@@ -72,7 +73,7 @@ class Situation(NamedTuple):
 
     estimator: str
     settings: dict[str, Any]
-    X: list[list[Any]]
+    X: list[Any]
     y: list[Any] | None
     new: list[list[Any]]
 
@@ -84,16 +85,12 @@ class Situation(NamedTuple):
     def read(self, model: Any) -> None:
         """Read a fitted estimator in every way."""
         for name, settings in _READ:
-            if hasattr(model, name) and not (
-                name == "predict" and settings and not _decodes(model)
-            ):
-                getattr(model, name)(self.new, **settings)
+            method = getattr(model, name, None)
+            if method is not None and settings.keys() <= signature(method).parameters.keys():
+                method(self.new, **settings)
         model.score(self.X)
-        model.sample(2, random_state=0)
-
-
-def _decodes(model: Any) -> bool:
-    return hasattr(model, "filter_proba")
+        if hasattr(model, "sample"):
+            model.sample(2, random_state=0)
 
 
 def _words(sentences: list[str]) -> list[list[Any]]:
@@ -194,12 +191,15 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
         "brackets": situation(grammar=_GRAMMAR, y=brackets),
         "n_components": situation(n_components=_FEW),
         "tables": situation(n_components=_MANY),
+        "independent": situation(n_components=_FEW, rules="independent"),
     }
     if algorithm == "EM":
         stepwise = {"update": "sequence", "batch_size": 2}
         found["stepwise"] = situation(grammar=_GRAMMAR, **stepwise)
         found["stepwise cycles"] = situation(grammar=_CYCLE, **stepwise)
         found["stepwise tables"] = situation(n_components=_MANY, **stepwise)
+        independent: dict[str, Any] = {"n_components": _FEW, "rules": "independent"}
+        found["stepwise independent"] = situation(**independent, **stepwise)
     else:
         auto = {"alpha": "auto", "max_iter": _SWEEPS_AUTO, "tol": 0.0}
         for title, settings in (
@@ -212,7 +212,7 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
 
 
 def _dependency_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a dependency model: nothing known, and some heads."""
+    """Those of a dependency model: nothing known, some heads, and tables that back off."""
     base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
     if algorithm == "Gibbs":
         base |= {"thin": 1}
@@ -223,10 +223,39 @@ def _dependency_situations(algorithm: str) -> dict[str, Situation]:
         "raw": Situation(name, base, X, None, new),
         "heads": Situation(name, base, X, heads, new),
         "random": Situation(name, base | {"init": "random"}, X, None, new),
+        "backoff": Situation(
+            name, base | {"extended_valence": True, "backoff": "head"}, X, None, new
+        ),
     }
     if algorithm != "EM":
         auto = {"alpha": "auto", "alpha_stop": "auto", "max_iter": _SWEEPS_AUTO}
         found["auto"] = Situation(name, base | auto, X, None, new)
+    return found
+
+
+_TREES = [
+    "(S (NP (DT the) (NN can)) (VP (MD can) (VP (VB leak))))",
+    "(S (NP (PRP they)) (VP (VBD saw) (NP (DT a) (NN duck)) (PP (IN by) (NP (DT the) (NN saw)))))",
+    "(S (NP (NP (DT a) (NN saw)) (PP (IN by) (NP (DT the) (NN can)))) (VP (VBD cut) (ADVP (RB by))))",
+    "(SQ (MD can) (NP (PRP they)) (VP (VB duck)))",
+]
+
+
+def _treebank_situations(algorithm: str) -> dict[str, Situation]:
+    """Those of a treebank grammar with latent annotations."""
+    base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
+    new = [["they", "can", "duck"], ["the", _UNKNOWN, "can", "duck", "by", "the", "saw"]]
+
+    def situation(**settings: Any) -> Situation:
+        return Situation(f"{algorithm}LatentPCFG", base | settings, _TREES, None, new)
+
+    found = {
+        "fixed": situation(),
+        "viterbi": situation(decoding="viterbi"),
+        "split-merge": situation(n_subtypes=4, schedule="split-merge", round_length=2),
+    }
+    if algorithm == "CVB":
+        found["token"] = situation(**_TOKEN)
     return found
 
 
@@ -240,6 +269,8 @@ def _all_situations() -> dict[str, dict[str, Situation]]:
         found[f"{algorithm}PCFG"] = _grammar_situations(algorithm)
     for algorithm in ("EM", "VB", "CVB", "Gibbs"):
         found[f"{algorithm}DMV"] = _dependency_situations(algorithm)
+    for algorithm in ("EM", "VB", "CVB"):
+        found[f"{algorithm}LatentPCFG"] = _treebank_situations(algorithm)
     return found
 
 

@@ -335,8 +335,10 @@ class _Maker:
                 given["init"] = self.one(["trees", "grammar"])
             if self.chance(0.1):
                 given["alpha"] = {"S": 0.5, "A": 1.0, "B": 0.1}
-        elif self.chance(0.1):
-            given["vocabulary"] = ["a", "b", "c", "d"]
+        else:
+            given["rules"] = self.one(["full", "independent"])
+            if self.chance(0.1):
+                given["vocabulary"] = ["a", "b", "c", "d"]
         return given
 
     def grammar(self) -> Any:

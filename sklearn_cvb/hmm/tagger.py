@@ -1,6 +1,7 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
 import warnings
+from collections.abc import Container, Hashable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,19 @@ from sklearn_cvb.dictionary import (
     look_up,
     tags_in,
 )
+from sklearn_cvb.hmm.by_form import (
+    by_form,
+    centred,
+    label_tallies,
+    uses_of,
+    with_unknown_words,
+)
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import Prior, with_dictionary
-from sklearn_cvb.kernels.chain.forward_backward import Lattice
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Cells, Problem, expect, lattice_for, overrule, restrict
 from sklearn_cvb.slips import ShapeShares, can_be_cleaned, disagreeing, keeping, without
+from sklearn_cvb.tag_shares import Row, TagShares, tag_shares, told_by
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions, without_lengths
 from sklearn_cvb.word_table import WordTable, WordToCheck, words_at_stake
 
@@ -94,6 +103,7 @@ class TaggerMixin(_Model):
         "dictionary_weight": [Interval(Real, 0, None, closed="left")],
         "denoise": [StrOptions({"auto", "none"})],
         "unknown_tags": ["array-like", set, None],
+        "handle_unknown": [StrOptions({"error", "smooth", "rare", "form"})],
         "supervision": [StrOptions({"y", "none"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -210,9 +220,33 @@ class TaggerMixin(_Model):
         )
         dictionary = self._cleaned(dictionary, lookup.words, corpus)
         self._legal = Legal(dictionary, states, np.array(sorted(set(open_tags)), dtype=np.int32))
-        if not dictionary and self.unknown_tags is None:
+        self._learn_forms(corpus)
+        if not dictionary and self.unknown_tags is None and not self._formed:
             return None
-        return self._legal.rows(self.vocabulary_.tolist())
+        rows = self._legal.rows(self.vocabulary_.tolist())
+        for i, (row, _) in self._formed.items():
+            rows[i] = row
+        return rows
+
+    def _learn_forms(self, corpus: Corpus) -> None:
+        """Set the tag shares of forms, and the words of the vocabulary that have nothing else."""
+        self._shares: TagShares | None = None
+        self._formed: dict[int, Row] = {}
+        self._told: dict = {}
+        self.open_tags_ = self.classes_[self._legal.missing]
+        if self.handle_unknown != "form":
+            return
+        words, labelled = self.vocabulary_.tolist(), {}
+        if self._labels:
+            labelled = label_tallies(corpus, words, self._encode_labels(self._labels))
+        dictionary, states, missing = self._legal
+        told = told_by(dictionary, states, labelled, uses_of(corpus, words))
+        only = None if self.unknown_tags is None else missing
+        self._shares = tag_shares(told, self._n_states, only)
+        if self._shares is not None:
+            self.open_tags_ = self.classes_[self._shares.states]
+            self._told = told.tallies
+            self._formed = by_form(self._shares, words, self._told)
 
     def _cleaned(self, dictionary: dict, words: list, corpus: Corpus) -> dict:
         """The dictionary without the tags that `denoise` drops, which this sets."""
@@ -228,19 +262,26 @@ class TaggerMixin(_Model):
         return without(dictionary, self.dropped_tags_)
 
     def _laid_out(self, cells: Cells, corpus: Corpus) -> Cells:
-        words = self.vocabulary_.tolist()
+        # One concentration for all emissions can be learned only where all are equal.
+        formed = {} if self.beta == "auto" else self._formed
         if self._legal.any_weights and self.beta == "auto":
             raise InvalidParameterError(
                 "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
                 "with weights makes unequal: give beta a number, or the dictionary no weights"
             )
-        if self._is_clean:
-            shares = ShapeShares(self._legal.tag_dictionary).rows(words, self._legal)
-            # Labels say themselves how often their tokens have a tag.
-            open_ = np.array([tag is None for tag in self._labels], bool) if self._labels else ...
-            cells = expect(cells, shares, corpus.tokens[open_])
-        elif self._legal.any_weights:
-            cells = expect(cells, self._legal.shares(words), corpus.tokens)
+        if self._is_clean or self._legal.any_weights or formed:
+            words, tokens = self.vocabulary_.tolist(), corpus.tokens
+            shares = self._legal.shares(words)
+            if self._is_clean:
+                shares = ShapeShares(self._legal.tag_dictionary).rows(words, self._legal)
+                if self._labels:
+                    # Labels say themselves how often their tokens have a tag.
+                    tokens = tokens[[tag is None for tag in self._labels]]
+            for i, (_, some) in formed.items():
+                shares[i] = some
+            cells = expect(cells, shares, tokens)
+        if formed:
+            cells = centred(cells, formed)
         if not self._labels or cells.is_full:
             return cells
         states = self._encode_labels(self._labels)
@@ -268,9 +309,9 @@ class TaggerMixin(_Model):
         return read_labels(y, corpus, numeric=self.vocabulary_.dtype.kind in "iuf")
 
     def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
-        lattice = self._lattice_of(corpus)
-        labels, self._labels = self._labels, None
-        del self._labels
+        lattice = self._lattice_of(corpus, self._told)
+        labels = self._labels
+        del self._labels, self._formed, self._told
         if not labels:
             return lattice
         states = self._encode_labels(labels)
@@ -283,9 +324,56 @@ class TaggerMixin(_Model):
         warnings.warn(str(overruled), UserWarning, stacklevel=6)
         return overrule(lattice, forbidden, corpus, states, self._cells)
 
-    def _lattice_of(self, corpus: Corpus) -> Lattice:
-        unknown = self._legal.rows(corpus.unknown) if corpus.unknown else None
+    def _lattice_of(self, corpus: Corpus, told: Container | None = None) -> Lattice:
+        unknown = self._unknown_rows(corpus, told) if corpus.unknown else None
         return lattice_for(corpus, self._cells, unknown)
+
+    def _unknown_rows(self, corpus: Corpus, told: Container | None = None) -> list[np.ndarray]:
+        """States of the unknown words; `told` has the words that are not known by form alone."""
+        rows = self._legal.rows(corpus.unknown)
+        told = self._legal.tag_dictionary if told is None else told
+        for i, (states, _) in by_form(self._shares, corpus.unknown, told).items():
+            rows[i] = states
+        return rows
+
+    def _with_unknown(
+        self, corpus: Corpus, lattice: Lattice, weights: Weights, logs: Weights
+    ) -> tuple[Lattice, Weights, Weights]:
+        if self._shares is None or not corpus.unknown:
+            return lattice, weights, logs
+        shares = self._unknown_shares(corpus.unknown)
+        if all(some is None for some in shares):
+            return lattice, weights, logs
+        lengths = np.array([len(row) for row in self._unknown_rows(corpus)])
+        counts, cells = self._complete_counts(), self._cells
+        totals = cells.row_totals(counts.emission) + self._prior.emission_total
+        here = counts.emission[cells.unknown] + self._prior.emission[cells.unknown]
+        # As many uses as an unknown word is taken to have; any number where that is none.
+        uses = here.sum() or 1.0
+        scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
+        return with_unknown_words(lattice, (weights, logs), shares, lengths, scale)
+
+    def _unknown_shares(self, words: list) -> list[np.ndarray | None]:
+        """Shares of the states of unknown words; None where neither entry nor form says any."""
+        listed = self._legal.tag_dictionary
+        shares = [self._listed_shares(word) if word in listed else None for word in words]
+        for i, (_, some) in by_form(self._shares, words, listed).items():
+            shares[i] = some
+        return shares
+
+    def _listed_shares(self, word: Hashable) -> np.ndarray | None:
+        """Shares by the dictionary; without counts half by form, half equal."""
+        (shares,) = self._legal.shares([word])
+        if not np.isnan(shares).any():
+            return shares
+        if self._shares is None or not isinstance(word, str):
+            return None
+        ((states, by_its_form),) = self._shares.rows([word])
+        dense = np.zeros(self._n_states)
+        dense[states] = by_its_form
+        some = dense[self._legal.row(word)]
+        equal = np.full(len(shares), 1 / len(shares))
+        return 0.5 * (equal + some / some.sum()) if some.any() else equal
 
     def _encode_labels(self, labels: list) -> np.ndarray:
         """States of labels: -1 where unknown, -2 for tags that are no class."""

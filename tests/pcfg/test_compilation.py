@@ -90,6 +90,16 @@ def test_tables_and_lists_are_compiled_where_they_are_chosen(name):
     assert wider == again == []
 
 
+@pytest.mark.parametrize("name", ["VBPCFG", "CVBPCFG", "HastingsPCFG"])
+def test_independent_children_compile_their_own_form_alone_and_once(name):
+    independent = {"rules": "independent", "n_components": 2}
+    small, wider = compiled(
+        (name, independent, 3), (name, independent | {"n_components": 9, "alpha": 0.5}, 3)
+    )
+    assert small == sorted([BEST, SWEEPS.get(name, "factors.expected_counts_by_factors")])
+    assert wider == []
+
+
 def test_a_learned_concentration_and_a_second_algorithm_need_little():
     em, auto, cvb = compiled(
         ("EMPCFG", {"grammar": GIVEN}, 3),

@@ -1,0 +1,1 @@
+"""Kernels of treebank grammars whose symbols have latent subtypes."""

@@ -1,0 +1,345 @@
+"""Expected counts of annotated rules in observed trees, whose subtypes alone are hidden.
+
+Each node has a block of cells [x, y, z], by its own subtype and those of its children; a child that
+is not there has one subtype of weight 1. With p[y, z] the product of the children's inside weights,
+which are scaled to sum to 1, a node's inside weight is the product of block and p. Outside weights
+are scaled so that inside times outside sums to 1. Matsuzaki et al. (2005).
+
+Leaving out a tree is Wang and Blunsom (2013), figure 3, with subtypes for derivations.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
+from sklearn_cvb.kernels.latent.arrays import Rules, Trees
+
+# What is done with each tree: infer it under the tally and add its counts to other sums, or keep
+# them as its share; or leave out its share, infer it, and put back what it adds now; or what it
+# added before; or no more than its likelihood.
+EXPECT, KEEP, SWEEP, SCORE, WEIGH = range(5)
+
+# Sums below this have lost digits, and quotients above the other are lost.
+_SMALL, _LARGE = 1e-280, 1e280
+
+
+class Blocks(NamedTuple):
+    """Where the cells of each rule lie, and their shape.
+
+    Attributes
+    ----------
+    first : ndarray of shape (n_rules,), int64
+    row : ndarray of shape (n_rules,), int64
+        The row of the first subtype of the left-hand side; see `rows_of`.
+    nx, ny, nz : ndarray of shape (n_rules,), int64
+        Subtypes of the parent and the children; 1 for what is not there.
+    """
+
+    first: np.ndarray
+    row: np.ndarray
+    nx: np.ndarray
+    ny: np.ndarray
+    nz: np.ndarray
+
+
+class Tally(NamedTuple):
+    """Counts as a sweep changes them, and the prior: weights are their quotients.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n_cells,)
+    totals : ndarray of shape (n_rows,)
+    prior : float
+        Of each cell.
+    prior_totals : ndarray of shape (n_rows,)
+    log_scale : ndarray of shape (n_rules,)
+        Logs of what the cells of each rule have been divided by.
+    """
+
+    cells: np.ndarray
+    totals: np.ndarray
+    prior: float
+    prior_totals: np.ndarray
+    log_scale: np.ndarray
+
+
+class Shares(NamedTuple):
+    """What each tree adds to the counts.
+
+    Attributes
+    ----------
+    first : ndarray of shape (n_nodes,), int64
+        Where the block of each node begins.
+    root : ndarray of shape (n_trees,), int64
+        The same for the rule of the root symbol.
+    count : ndarray, float64 or float32
+    """
+
+    first: np.ndarray
+    root: np.ndarray
+    count: np.ndarray
+
+
+class Work(NamedTuple):
+    """Room for one tree at a time, or for all.
+
+    Attributes
+    ----------
+    place : ndarray of shape (n_trees,), int64
+        Where the nodes of each tree begin in these tables.
+    inner, outer : ndarray of shape (n_places, n_most + 1)
+        Inside and outside weights of each node; inner has the scale in the last column. The last
+        row of inner is 1: the weight of a child that is not there.
+    pair, mass : ndarray of shape (n_most * n_most,)
+        Products of children's inside weights; what a node's block gives its children.
+    sums : ndarray of shape (n_cells,)
+        To which expected counts are added, where asked for.
+    """
+
+    place: np.ndarray
+    inner: np.ndarray
+    outer: np.ndarray
+    pair: np.ndarray
+    mass: np.ndarray
+    sums: np.ndarray
+
+
+def blocks_of(rules: Rules) -> Blocks:
+    """Places and shapes of the blocks of all rules."""
+    n_rules = len(rules.parent)
+
+    def sizes(symbols: np.ndarray, here: np.ndarray) -> np.ndarray:
+        return np.where(here, rules.n_subtypes[np.where(here, symbols, 0)], 1)
+
+    has_symbols = np.arange(n_rules) < rules.begin[3]
+    nx = sizes(rules.parent, rules.parent >= 0)
+    ny, nz = sizes(rules.left, has_symbols), sizes(rules.right, rules.right >= 0)
+    before = np.concatenate([[0], np.cumsum(rules.n_subtypes)])
+    row = np.where(rules.parent >= 0, before[np.maximum(rules.parent, 0)], before[-1])
+    return Blocks(rules.first[:-1].copy(), row, nx, ny, nz)
+
+
+def shares_for(trees: Trees, blocks: Blocks, kept: bool, dtype: type = np.float64) -> Shares:
+    """Room for what each tree adds, or for nothing."""
+    if not kept:
+        nothing = np.zeros(0, np.int64)
+        return Shares(nothing, nothing, np.zeros(0, dtype))
+    size = blocks.nx * blocks.ny * blocks.nz
+    nodes = np.concatenate([[0], np.cumsum(size[trees.rule])])
+    roots = np.cumsum(size[trees.root]) - size[trees.root]
+    first = nodes[:-1] + np.repeat(roots, np.diff(trees.starts))
+    root = roots + nodes[trees.starts[1:]]
+    return Shares(first, root, np.zeros(nodes[-1] + size[trees.root].sum(), dtype))
+
+
+def work_for(trees: Trees, rules: Rules, kept: bool = False, adds: bool = False) -> Work:
+    """Room for the largest tree, or for all at once, and for the sums of counts."""
+    sizes, most = np.diff(trees.starts), int(rules.n_subtypes.max())
+    place = trees.starts[:-1].copy() if kept else np.zeros(len(sizes), np.int64)
+    n_places = int(trees.starts[-1] if kept else sizes.max()) + 1
+    inner = np.ones((n_places, most + 1))
+    pairs = np.empty((2, most * most))
+    outer, sums = np.zeros((n_places, most + 1)), np.zeros(int(rules.first[-1]) if adds else 0)
+    return Work(place, inner, outer, pairs[0], pairs[1], sums)
+
+
+@jit_token_reduction
+def _product(cells, begin, weights, n):
+    """The sum of cells times weights."""
+    total = 0.0
+    for k in range(n):
+        total += cells[begin + k] * weights[k]
+    return total
+
+
+@jit_token_reduction
+def _moved(cells, begin, count, first, n, sign):
+    """Add counts to cells, or take them away down to 0; their sum."""
+    total = 0.0
+    for k in range(n):
+        value = count[first + k]
+        cells[begin + k] = max(cells[begin + k] + sign * value, 0.0)
+        total += value
+    return total
+
+
+@jit_inline
+def _pairs(work, at_left, at_right, ny, nz):
+    """Fill in products of the children's inside weights."""
+    for y in range(ny):
+        left = work.inner[at_left, y]
+        for z in range(nz):
+            work.pair[y * nz + z] = left * work.inner[at_right, z]
+
+
+@jit_inline
+def _child(trees, work, place, child):
+    """The row of a child's weights; that of ones where it is not there."""
+    return work.inner.shape[0] - 1 if child < 0 else child + place
+
+
+@jit_called
+def inside(trees, blocks, tally, work, i):
+    """Inside weights of all nodes of a tree.
+
+    Returns
+    -------
+    float
+        Log of the weight of the tree with all its annotations; NaN where float64 loses it.
+    """
+    place = work.place[i] - trees.starts[i]
+    log_z, at = 0.0, np.int64(0)
+    for node in range(trees.starts[i], trees.starts[i + 1]):
+        rule, at = trees.rule[node], node + place
+        nx, ny, nz = blocks.nx[rule], blocks.ny[rule], blocks.nz[rule]
+        at_left = _child(trees, work, place, trees.left[node])
+        at_right = _child(trees, work, place, trees.right[node])
+        _pairs(work, at_left, at_right, ny, nz)
+        begin, row, total = blocks.first[rule], blocks.row[rule], 0.0
+        for x in range(nx):
+            weight = tally.prior + _product(tally.cells, begin + x * ny * nz, work.pair, ny * nz)
+            weight /= tally.totals[row + x] + tally.prior_totals[row + x]
+            work.inner[at, x] = weight
+            total += weight
+        if not _SMALL < total < _LARGE:
+            log_z = math.nan
+            break
+        for x in range(nx):
+            work.inner[at, x] /= total
+        work.inner[at, work.inner.shape[1] - 1] = total
+        log_z += math.log(total) + tally.log_scale[rule]
+    rule = trees.root[i]
+    begin, row, total = blocks.first[rule], blocks.row[rule], 0.0
+    below = tally.totals[row] + tally.prior_totals[row]
+    if not math.isnan(log_z):
+        for y in range(blocks.ny[rule]):
+            weight = (tally.cells[begin + y] + tally.prior) / below
+            work.outer[at, y] = weight
+            total += weight * work.inner[at, y]
+        for y in range(blocks.ny[rule]):
+            work.outer[at, y] /= total
+        log_z = log_z + math.log(total) if total > _SMALL else math.nan
+    return log_z + tally.log_scale[rule]
+
+
+@jit_called
+def outside(trees, blocks, tally, work, shares, keeps, i):
+    """Outside weights of all nodes after `inside`; expected counts become shares or join sums.
+
+    Where a subtype has hardly any inside weight its outside weight is cut off at `_LARGE`.
+    """
+    place = work.place[i] - trees.starts[i]
+    rule, at = trees.root[i], trees.starts[i + 1] - 1 + place
+    for y in range(blocks.ny[rule]):
+        count = work.outer[at, y] * work.inner[at, y]
+        if keeps:
+            shares.count[shares.root[i] + y] = count
+        else:
+            work.sums[blocks.first[rule] + y] += count
+    for node in range(trees.starts[i + 1] - 1, trees.starts[i] - 1, -1):
+        rule, at = trees.rule[node], node + place
+        nx, ny, nz = blocks.nx[rule], blocks.ny[rule], blocks.nz[rule]
+        left, right = trees.left[node], trees.right[node]
+        at_left = _child(trees, work, place, left)
+        at_right = _child(trees, work, place, right)
+        _pairs(work, at_left, at_right, ny, nz)
+        begin, row, n = blocks.first[rule], blocks.row[rule], ny * nz
+        scale = work.inner[at, work.inner.shape[1] - 1]
+        for k in range(n):
+            work.mass[k] = 0.0
+        for x in range(nx):
+            factor = work.outer[at, x] / scale
+            factor /= tally.totals[row + x] + tally.prior_totals[row + x]
+            factor = min(factor, _LARGE)
+            cell = begin + x * n
+            for k in range(n):
+                work.mass[k] += factor * (tally.cells[cell + k] + tally.prior)
+            if keeps:
+                to = shares.first[node] + x * n
+                for k in range(n):
+                    value = factor * (tally.cells[cell + k] + tally.prior)
+                    shares.count[to + k] = value * work.pair[k]
+            else:
+                for k in range(n):
+                    value = factor * (tally.cells[cell + k] + tally.prior)
+                    work.sums[cell + k] += value * work.pair[k]
+        if left >= 0:
+            for y in range(ny):
+                total = 0.0
+                for z in range(nz):
+                    total += work.mass[y * nz + z] * work.inner[at_right, z]
+                work.outer[at_left, y] = total
+        if right >= 0:
+            for z in range(nz):
+                work.outer[at_right, z] = 0.0
+            for y in range(ny):
+                for z in range(nz):
+                    work.outer[at_right, z] += work.mass[y * nz + z] * work.inner[at_left, y]
+
+
+@jit_called
+def add_share(trees, blocks, tally, shares, i, sign):
+    """Add the share of a tree to the tally, or take it out."""
+    for node in range(trees.starts[i], trees.starts[i + 1]):
+        rule = trees.rule[node]
+        n = blocks.ny[rule] * blocks.nz[rule]
+        for x in range(blocks.nx[rule]):
+            total = _moved(
+                tally.cells,
+                blocks.first[rule] + x * n,
+                shares.count,
+                shares.first[node] + x * n,
+                n,
+                sign,
+            )
+            row = blocks.row[rule] + x
+            tally.totals[row] = max(tally.totals[row] + sign * total, 0.0)
+    rule = trees.root[i]
+    total = _moved(
+        tally.cells, blocks.first[rule], shares.count, shares.root[i], blocks.ny[rule], sign
+    )
+    row = blocks.row[rule]
+    tally.totals[row] = max(tally.totals[row] + sign * total, 0.0)
+
+
+@jit
+def infer(trees, blocks, tally, shares, work, update, i, log_z):
+    """Infer trees from `i` on.
+
+    Parameters
+    ----------
+    trees : Trees
+    blocks : Blocks
+    tally : Tally
+        Whose quotients are the weights; changed by `SWEEP` and `SCORE`.
+    shares : Shares
+        What the trees add; written by `KEEP` and `SWEEP`.
+    work : Work
+        To whose sums `EXPECT` adds.
+    update : int
+        `EXPECT`, `KEEP`, `SWEEP`, `SCORE` or `WEIGH`.
+    i : int
+    log_z : ndarray of shape (n_trees,)
+        NaN for trees to infer. Receives the logs of their weights.
+
+    Returns
+    -------
+    int
+        The next tree. All are done; or float64 loses it: then its share is taken out, and its new
+        share must be written and its `log_z` set before the next call.
+    """
+    while i < log_z.size:
+        if math.isnan(log_z[i]):
+            if update in (SWEEP, SCORE):
+                add_share(trees, blocks, tally, shares, i, -1.0)
+            log_z[i] = inside(trees, blocks, tally, work, i)
+            if math.isnan(log_z[i]):
+                break
+            if update <= SWEEP:
+                outside(trees, blocks, tally, work, shares, update != EXPECT, i)
+        if update in (SWEEP, SCORE):
+            add_share(trees, blocks, tally, shares, i, 1.0)
+        i += 1
+    return i

@@ -1,0 +1,366 @@
+"""Parsing: sentences in, trees out, one sentence after the other on each thread.
+
+First the grammar without annotations says which symbols a span can have, then the whole grammar
+parses with these. A sentence that loses its trees this way is parsed again with all symbols.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from sklearn_cvb.fitting import on_threads
+from sklearn_cvb.kernels.latent.arrays import NONE, Parses, Rules, rows_of
+from sklearn_cvb.kernels.latent.best_trees import SAME, Best, best_for
+from sklearn_cvb.kernels.latent.chart import (
+    Chart,
+    Items,
+    Reach,
+    chart_of,
+    inside,
+    items_of,
+    outside,
+    reach_for,
+)
+from sklearn_cvb.kernels.latent.grammar import Grammar, grammar_of
+from sklearn_cvb.kernels.latent.max_rule import max_rule
+from sklearn_cvb.kernels.latent.viterbi import viterbi
+
+# Rounds in which expected counts of subtypes are found.
+_ROUNDS = 20
+
+_Result = TypeVar("_Result")
+
+
+class Parser(NamedTuple):
+    """A grammar with and without annotations.
+
+    Attributes
+    ----------
+    fine, coarse : Grammar
+    logs : Grammar
+        The fine one with logs for weights.
+    narrow, wide : ndarray of shape (2, n_symbols), bool
+        Which symbols can be the lower and the upper items of one word, and of more.
+    """
+
+    fine: Grammar
+    coarse: Grammar
+    logs: Grammar
+    narrow: np.ndarray
+    wide: np.ndarray
+
+
+class Inference(NamedTuple):
+    """What is known of a sentence of n words under a grammar.
+
+    Attributes
+    ----------
+    n : int
+    grammar : Grammar
+    items : Items
+    reach : Reach
+    chart : Chart
+    log_z : float
+        log p(words); -inf without a tree.
+    """
+
+    n: int
+    grammar: Grammar
+    items: Items
+    reach: Reach
+    chart: Chart
+    log_z: float
+
+
+def without_annotations(rules: Rules, weights: np.ndarray) -> np.ndarray:
+    """Weights of rules whatever the annotations, as often as each subtype is expected.
+
+    Parameters
+    ----------
+    rules : Rules
+    weights : ndarray of shape (n_cells,)
+
+    Returns
+    -------
+    ndarray of shape (n_rules,)
+        For roots and rules of each symbol they sum to 1 if `weights` do.
+    """
+    rows, sizes = rows_of(rules), np.diff(rules.first)
+    rule = np.repeat(np.arange(len(sizes)), sizes)
+    within = np.arange(len(rows)) - rules.first[rule]
+    before = np.concatenate([[0], np.cumsum(rules.n_subtypes)])
+    n_right = np.where(rules.right == NONE, 1, rules.n_subtypes[rules.right])[rule]
+    n_left = np.ones(len(rule), np.int64)
+    is_word = rule >= rules.begin[3]
+    n_left[~is_word] = rules.n_subtypes[rules.left[rule[~is_word]]]
+    left = before[rules.left[rule[~is_word]]] + (within // n_right % n_left)[~is_word]
+    is_binary = rules.right[rule] != NONE
+    right = before[rules.right[rule[is_binary]]] + (within % n_right)[is_binary]
+    children = np.concatenate([left, right])
+    n_rows = before[-1] + 1
+    counts = np.ones(n_rows)
+    symbol = np.repeat(np.arange(len(rules.n_subtypes)), rules.n_subtypes)
+    for _ in range(_ROUNDS):
+        flow = counts[rows] * weights
+        flow = np.concatenate([flow[~is_word], flow[is_binary]])
+        counts = np.bincount(children, flow, n_rows)
+        counts /= max(counts.max(), np.finfo(float).tiny)
+        counts[-1] = 1.0
+    totals = np.bincount(symbol, counts[:-1], len(rules.n_subtypes))[symbol]
+    even = 1.0 / rules.n_subtypes[symbol]
+    share = np.append(np.divide(counts[:-1], totals, out=even, where=totals > 0), 1.0)
+    return np.bincount(rule, weights * share[rows], len(sizes))
+
+
+def parser_for(rules: Rules, weights: np.ndarray, coarse: np.ndarray) -> Parser:
+    """Arrange rules for parsing; `coarse` (n_rules,) are weights without annotations."""
+    one = np.ones_like(rules.n_subtypes)
+    unannotated = rules._replace(n_subtypes=one, first=np.arange(len(rules.parent) + 1))
+    fine = grammar_of(rules, weights)
+    with np.errstate(divide="ignore"):
+        logs = fine._replace(weight=np.log(fine.weight))
+    layers = np.zeros((2, 2, len(one)), bool)
+    layers[0, 0, fine.words.tag] = layers[1, 0, fine.pairs.parent] = True
+    for lower, upper in layers:
+        upper[:] = lower
+        upper[fine.unary.parent[lower[fine.unary.child]]] = True
+    return Parser(fine, grammar_of(unannotated, coarse), logs, *layers)
+
+
+def all_items(parser: Parser, grammar: Grammar, n: int) -> Items:
+    """All items that n words could have."""
+    shape = n * (n + 1) // 2, *parser.wide.shape
+    keeps = np.broadcast_to(parser.wide, shape).copy()
+    ends = np.arange(1, n + 1)
+    keeps[ends * (ends - 1) // 2] = parser.narrow
+    span, is_upper, symbol = np.nonzero(keeps)
+    return items_of(grammar.n_subtypes, n, span, is_upper == 1, symbol)
+
+
+def infer_inside(grammar: Grammar, words: np.ndarray, items: Items) -> Inference:
+    """The inside weights of a sentence, and the outside weights of its root."""
+    n, reach, chart = len(words), reach_for(grammar, len(words)), chart_of(items)
+    chart.inside[:] = _with_words(grammar, words, items)
+    inside(grammar, reach, chart, n)
+    return Inference(n, grammar, items, reach, chart, _divide_roots(grammar, chart))
+
+
+def _with_words(grammar: Grammar, words: np.ndarray, items: Items) -> np.ndarray:
+    """Weights of words in the cells of their tags, zeros elsewhere."""
+    cells, lexicon, n_symbols = np.zeros(items.first[-1]), grammar.words, len(grammar.n_subtypes)
+    for i, word in enumerate(words.tolist()):
+        row = items.lower_at[i * (i + 1) // 2 * n_symbols :]
+        for r in range(lexicon.first[word], lexicon.first[word + 1]):
+            at, size = row[lexicon.tag[r]], grammar.n_subtypes[lexicon.tag[r]]
+            if at != NONE:
+                cells[at : at + size] += grammar.weight[lexicon.cell[r] : lexicon.cell[r] + size]
+    return cells
+
+
+def _roots(grammar: Grammar, chart: Chart) -> list[tuple[slice, np.ndarray]]:
+    """The cells of each possible root, and its weights."""
+    at = chart.upper_at[-len(grammar.n_subtypes) :][grammar.roots.symbol]
+    sizes = grammar.n_subtypes[grammar.roots.symbol]
+    return [
+        (slice(a, a + size), grammar.weight[cell : cell + size])
+        for a, size, cell in zip(at, sizes, grammar.roots.cell, strict=True)
+        if a != NONE
+    ]
+
+
+def _divide_roots(grammar: Grammar, chart: Chart) -> float:
+    """Write the outside weights of the whole sentence; returns log p(words)."""
+    roots = _roots(grammar, chart)
+    total = sum(float(weight @ chart.inside[cells]) for cells, weight in roots)
+    if total <= 0:
+        return -np.inf
+    for cells, weight in roots:
+        chart.outside[cells] = weight / total
+    return float(np.log(total) + chart.exponent[-1] * np.log(2.0))
+
+
+def kept_items(parser: Parser, words: np.ndarray, threshold: float) -> Items | None:
+    """Items whose posterior without annotations reaches a threshold; None without a tree."""
+    coarse = infer_inside(parser.coarse, words, all_items(parser, parser.coarse, len(words)))
+    if coarse.log_z == -np.inf:
+        return None
+    outside(coarse.grammar, coarse.reach, coarse.chart, coarse.n, threshold)
+    kept, items = coarse.chart.outside > 0, coarse.items
+    rows = items.span[kept], items.is_upper[kept], items.symbol[kept]
+    return items_of(parser.fine.n_subtypes, len(words), *rows)
+
+
+def infer(parser: Parser, words: np.ndarray, threshold: float) -> Inference | None:
+    """Inside weights with annotations, of what is kept or of all; None without a tree."""
+    found = None
+    if len(words) and threshold > 0:
+        items = kept_items(parser, words, threshold)
+        found = infer_inside(parser.fine, words, items) if items else None
+    if len(words) and (found is None or found.log_z == -np.inf):
+        found = infer_inside(parser.fine, words, all_items(parser, parser.fine, len(words)))
+    return found if found and found.log_z > -np.inf else None
+
+
+def _max_rule_tree(found: Inference) -> tuple[Best, int]:
+    """The tree with the largest product of posteriors of its rules, and its root's cell."""
+    grammar, chart, items = found.grammar, found.chart, found.items
+    outside(grammar, found.reach, chart, found.n, 0.0)
+    best, ends = best_for(len(chart.inside)), np.arange(1, found.n + 1)
+    tags = np.isin(items.span, ends * (ends - 1) // 2) & ~items.is_upper
+    posterior = np.add.reduceat(chart.inside * chart.outside, items.first[:-1])
+    with np.errstate(divide="ignore"):
+        best.score[items.first[:-1][tags]] = np.log(posterior[tags])
+        max_rule(grammar, found.reach, chart, best, found.n)
+        roots = [
+            (np.log(chart.outside[cells] @ chart.inside[cells]) + best.score[cells.start], cells)
+            for cells, _ in _roots(grammar, chart)
+        ]
+    return best, max(roots, key=lambda root: root[0])[1].start
+
+
+def _heaviest_tree(logs: Grammar, words: np.ndarray, found: Inference) -> tuple[Best, int]:
+    """The heaviest annotated tree, and its root's cell."""
+    weights = _with_words(found.grammar, words, found.items)
+    with np.errstate(divide="ignore"):
+        best = best_for(len(weights))._replace(score=np.log(weights))
+    viterbi(logs, found.reach, found.chart, best, found.n)
+    roots = [
+        (score, cells.start + x)
+        for cells, weight in _roots(logs, found.chart)
+        for x, score in enumerate((best.score[cells] + weight).tolist())
+    ]
+    return best, max(roots, key=lambda root: root[0])[1]
+
+
+def _read_tree(found: Inference, best: Best, top: int) -> np.ndarray:
+    """Symbols, begins and ends of the nodes below a cell, shape (3, n_nodes)."""
+    ends = np.repeat(np.arange(1, found.n + 1), np.arange(1, found.n + 1))
+    nodes, waiting = [], [top]
+    while waiting:
+        cell = waiting.pop()
+        left, right = int(best.left[cell]), int(best.right[cell])
+        if right != SAME:
+            item = np.searchsorted(found.items.first, cell, "right") - 1
+            span, symbol = found.items.span[item], found.items.symbol[item]
+            end = ends[span]
+            nodes.append((symbol, end - 1 - (span - end * (end - 1) // 2), end))
+        waiting += [part for part in (right, left) if part >= 0]
+    return np.array(nodes).T
+
+
+def _tree(parser: Parser, words: np.ndarray, threshold: float, decoding: str) -> np.ndarray:
+    """Symbols, begins and ends of a sentence's nodes, shape (3, n_nodes)."""
+    found = infer(parser, words, threshold)
+    if found is None:
+        return np.empty((3, 0), np.int64)
+    if decoding == "viterbi":
+        return _read_tree(found, *_heaviest_tree(parser.logs, words, found))
+    return _read_tree(found, *_max_rule_tree(found))
+
+
+def _log_likelihood(parser: Parser, words: np.ndarray) -> float:
+    """log p(words), -inf without a tree."""
+    found = infer(parser, words, 0.0)
+    return -np.inf if found is None else found.log_z
+
+
+def parse(
+    rules: Rules,
+    weights: np.ndarray,
+    tokens: np.ndarray,
+    starts: np.ndarray,
+    *,
+    decoding: str = "max-rule",
+    coarse: np.ndarray | None = None,
+    threshold: float = 1e-5,
+    n_jobs: int | None = None,
+) -> Parses:
+    """The best trees of sentences.
+
+    Parameters
+    ----------
+    rules : Rules
+    weights : ndarray of shape (n_cells,)
+        They need not sum to 1.
+    tokens : ndarray of shape (n_tokens,)
+        Words, by the numbers that rules have for them.
+    starts : ndarray of shape (n_sentences + 1,)
+        Where the words of each sentence begin.
+    decoding : {"max-rule", "viterbi"}, default="max-rule"
+        The tree with the largest product of posteriors of its rules, or the one below the heaviest
+        annotated tree.
+    coarse : ndarray of shape (n_rules,) or None, default=None
+        Weights of the rules without annotations. If None, they follow from `weights`.
+    threshold : float, default=1e-5
+        A symbol of a span with a smaller posterior under the coarse weights is left out; 0 leaves
+        none out. A sentence that is left without a tree is parsed again with all.
+    n_jobs : int or None, default=None
+        Number of threads.
+
+    Returns
+    -------
+    Parses
+        Without nodes for a sentence without a tree.
+    """
+    if coarse is None:
+        coarse = without_annotations(rules, weights)
+
+    def tree(parser: Parser, words: np.ndarray) -> np.ndarray:
+        return _tree(parser, words, threshold, decoding)
+
+    trees = _for_each(tree, (rules, weights, coarse), tokens, starts, n_jobs)
+    ends = np.cumsum([0, *(nodes.shape[1] for nodes in trees)])
+    return Parses(ends, *np.concatenate([np.empty((3, 0), np.int64), *trees], axis=1))
+
+
+def log_likelihoods(
+    rules: Rules,
+    weights: np.ndarray,
+    tokens: np.ndarray,
+    starts: np.ndarray,
+    *,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """log p(words) of sentences, over all trees and annotations.
+
+    Parameters
+    ----------
+    rules : Rules
+    weights : ndarray of shape (n_cells,)
+    tokens : ndarray of shape (n_tokens,)
+        Words, by the numbers that rules have for them.
+    starts : ndarray of shape (n_sentences + 1,)
+        Where the words of each sentence begin.
+    n_jobs : int or None, default=None
+        Number of threads.
+
+    Returns
+    -------
+    ndarray of shape (n_sentences,)
+        -inf for a sentence without a tree.
+    """
+    even = np.ones(len(rules.parent))
+    return np.array(_for_each(_log_likelihood, (rules, weights, even), tokens, starts, n_jobs))
+
+
+def _for_each(
+    work: Callable[[Parser, np.ndarray], _Result],
+    grammar: tuple[Rules, np.ndarray, np.ndarray],
+    tokens: np.ndarray,
+    starts: np.ndarray,
+    n_jobs: int | None,
+) -> list[_Result]:
+    """What `work(parser, words)` gives for each sentence."""
+    parser = parser_for(*grammar)
+    tokens, n_sentences = np.ascontiguousarray(tokens, np.int64), len(starts) - 1
+    results: list = [None] * n_sentences
+    n_threads = max(1, min(effective_n_jobs(n_jobs), n_sentences))
+
+    def run(offset: int) -> None:
+        for i in range(offset, n_sentences, n_threads):
+            results[i] = work(parser, tokens[starts[i] : starts[i + 1]])
+
+    on_threads(run, [(offset,) for offset in range(n_threads)], n_jobs)
+    return results
