@@ -28,8 +28,8 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         What to do about slips in a plain dictionary of text. "auto": drop the tags that the forms
         of a word in other case lack (`dropped_tags_`), and weight the rest by how well they go with
         the word's shape (its case, digits and hyphens) among all words of the dictionary.
-        Dictionaries that say how often tags were seen, and tokens that are no strings, are left
-        alone.
+        Entries that say how often tags were seen are left alone, and so is all where most say it,
+        or the words of the text are no strings or all in one case.
     unknown_tags : collection or None, default=None
         Tags of words missing from the dictionary. None for all or, where words are known by their
         form (see `handle_unknown`), for those of open classes, `open_tags_`.

@@ -16,6 +16,7 @@ from sklearn_cvb.dictionary import (
     Overruled,
     check_dictionary,
     check_unknown_tags,
+    is_weighted,
     look_up,
     tags_in,
 )
@@ -33,6 +34,7 @@ from sklearn_cvb.lattice import Cells, Problem, expect, lattice_for, overrule, r
 from sklearn_cvb.slips import ShapeShares, can_be_cleaned, disagreeing, keeping, without
 from sklearn_cvb.tag_shares import Row, TagShares, tag_shares, told_by
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions, without_lengths
+from sklearn_cvb.word_table import WordTable, WordToCheck, words_at_stake
 
 if TYPE_CHECKING:
     from sklearn_cvb.hmm.base import BaseHMM as _Model
@@ -147,6 +149,45 @@ class TaggerMixin(_Model):
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}_{tag}" for tag in self.classes_.tolist()], dtype=object)
+
+    def words_to_check(self, X: Any, n: int = 50) -> WordTable:
+        """The words whose tags are worth a look: those with the most uses times tags.
+
+        A wrong tag of a frequent word costs more than all else in a dictionary, and what is wrong
+        is seen at a glance. Save the table, correct `tags`, name the `usual` tag where you can,
+        and fit again with ``{**dictionary, **tag_dictionary_from(table)}``.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences
+            Raw sentences, such as those of `fit`.
+        n : int, default=50
+            How many words.
+
+        Returns
+        -------
+        WordTable
+            Without words whose entry already says how often tags were seen.
+        """
+        check_is_fitted(self)
+        dictionary = self._legal.tag_dictionary
+        checked = {word for word, entry in dictionary.items() if is_weighted(entry)}
+        words = words_at_stake(X, self._legal.row, checked, n)
+        return WordTable(
+            WordToCheck(word, "", *self._fitted_shares(word), uses, example)
+            for word, uses, example in words
+        )
+
+    def _fitted_shares(self, word: Any) -> tuple[tuple, tuple]:
+        """The tags of a word, and the share of its uses that the fit gives each; equal if new."""
+        states = self._legal.row(word)
+        shares = np.full(len(states), 1 / len(states))
+        if word in self._index:
+            row = self.counts_.emission[[self._index[word]]]
+            counts = np.asarray(row.todense() if hasattr(row, "todense") else row).ravel()[states]
+            shares = counts / counts.sum() if counts.sum() > 0 else shares
+        order = np.argsort(-shares, kind="stable")
+        return tuple(self.classes_[states[order]].tolist()), tuple(shares[order].tolist())
 
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the tags, and return the legal ones of each word (None: all of them)."""

@@ -5,6 +5,7 @@ import pytest
 
 from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.hmm import start
+from sklearn_cvb.slips import SHAPE_WEIGHT
 
 TAGGERS = [EMHMMTagger, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger]
 LEGAL = {
@@ -45,7 +46,7 @@ def test_what_cannot_be_cleaned_is_fitted_as_without(kind, case):
     words = {word: i for i, word in enumerate(LEGAL)}
     legal, sentences = LEGAL, X
     if case == "weights":
-        legal = {**LEGAL, "dog": {"N": 3}}
+        legal = {word: dict.fromkeys(tags, 3) for word, tags in LEGAL.items()}
     elif case == "numbers":
         legal = {words[word]: tags for word, tags in LEGAL.items()}
         sentences = [[words[word] for word in row] for row in X]
@@ -84,12 +85,13 @@ def test_all_labels_leave_maximum_likelihood():
 def test_shares_by_shape_are_a_prior_that_dictionary_weight_scales():
     model = CVBHMMTagger(LEGAL, random_state=0, max_iter=1, handle_unknown="error").fit(X)
     heavy = CVBHMMTagger(LEGAL, random_state=0, dictionary_weight=100.0).fit(X)
-    # Twelve uses of "runs": of the words with V or N, in small letters are the same or fewer.
+
     cells = model._problem(X, None).cells
     words = model.vocabulary_.tolist()
     own = slice(*cells.indptr[[words.index("runs"), words.index("runs") + 1]])
     noun, verb = cells.expected[own]
-    assert noun + verb == pytest.approx(sum(row.count("runs") for row in X))
+    uses = sum(row.count("runs") for row in X)
+    assert noun + verb == pytest.approx(SHAPE_WEIGHT * uses)
     prior = heavy._priors(cells, heavy._first_concentrations())
     np.testing.assert_allclose(prior.emission[own], 0.03 + 100 * cells.expected[own])
 
