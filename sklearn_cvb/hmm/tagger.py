@@ -96,7 +96,8 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
 class TaggerMixin(_Model):
     """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token."""
 
-    _start_when_clean = "context"
+    # With a cleaned dictionary: without labels, with some.
+    _starts_when_clean = ("context", "unambiguous")
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "tag_dictionary": [dict, None],
@@ -251,6 +252,7 @@ class TaggerMixin(_Model):
     def _cleaned(self, dictionary: dict, words: list, corpus: Corpus) -> dict:
         """The dictionary without the tags that `denoise` drops, which this sets."""
         self._is_clean = self.denoise == "auto" and can_be_cleaned(dictionary, words)
+        self._is_told = any(tag is not None for tag in self._labels)
         self.dropped_tags_ = disagreeing(dictionary, words) if self._is_clean else {}
         if not self.dropped_tags_:
             return dictionary
@@ -296,13 +298,16 @@ class TaggerMixin(_Model):
 
     def _usual_start(self, problem: Problem) -> str:
         if self._is_clean and problem.cells.topology is None:
-            return self._start_when_clean
+            return self._starts_when_clean[self._is_told]
         return super()._usual_start(problem)
 
     def _why_one_restart(self, problem: Problem) -> str:
         why = super()._why_one_restart(problem)
-        if not why and self.init is None and self._usual_start(problem) == "context":
-            return "with a cleaned dictionary (see denoise) init=None is 'context', always the same"
+        usual = self._usual_start(problem)
+        if not why and self.init is None and usual in ("context", "unambiguous"):
+            return (
+                f"with a cleaned dictionary (see denoise) init=None is {usual!r}, always the same"
+            )
         return why
 
     def _read_labels(self, y: Any, corpus: Corpus) -> list:

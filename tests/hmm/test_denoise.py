@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.hmm import start
@@ -127,12 +128,22 @@ def test_blocks_of_the_start_from_neighbours(monkeypatch):
     np.testing.assert_allclose(start.context_start(problem, rng).posterior, whole, atol=1e-12)
 
 
+@pytest.mark.parametrize("with_labels", [False, True])
 @pytest.mark.parametrize("kind", TAGGERS)
-def test_the_usual_start_of_a_cleaned_dictionary(kind):
-    model, named = (quick(kind, LEGAL, init=init) for init in (None, "context"))
-    if kind is GibbsHMMTagger:
-        named.set_params(init="token")
-    np.testing.assert_array_equal(model.fit(X).history_, named.fit(X).history_)
+def test_the_usual_start_of_a_cleaned_dictionary(kind, with_labels):
+    y = [["D", None, None], *[None] * 11] if with_labels else None
+    init = "token" if kind is GibbsHMMTagger else ("context", "unambiguous")[with_labels]
+    model, named = (quick(kind, LEGAL, init=start) for start in (None, init))
+    np.testing.assert_array_equal(model.fit(X, y).history_, named.fit(X, y).history_)
     if kind is not GibbsHMMTagger:
-        with pytest.warns(UserWarning, match="n_init=3 is ignored: with a cleaned dictionary"):
-            quick(kind, LEGAL, n_init=3).fit(X)
+        with pytest.warns(UserWarning, match=f"n_init=3 is ignored.*init=None is '{init}'"):
+            quick(kind, LEGAL, n_init=3).fit(X, y)
+
+
+def test_a_search_over_denoise_and_what_it_weighs():
+    y = [[LEGAL[word][0] for word in row] for row in X]
+    grid = {"denoise": ["auto", "none"], "dictionary_weight": [0.0, 1.0], "init": [None, "token"]}
+    model = CVBHMMTagger(LEGAL, supervision="none", random_state=0, max_iter=3)
+    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, y)
+    assert len(search.cv_results_["params"]) == 8
+    assert search.best_score_ > 0.7
