@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks import cold, dependencies, memory, peers, threads, trees
+from benchmarks import cold, dependencies, independent, memory, peers, threads, trees
 from benchmarks.measurement import Measurement, Row
 from benchmarks.models import N_STATES, Annealing, dense_sweep, tagger_sweep
 from benchmarks.text import read
@@ -215,8 +215,26 @@ ROWS = {
         30,
         needs="torch_struct",
     ),
+    "tree-independent": Row(
+        "Sweep of EM, 64 symbols with independent children, against 16 with all rules",
+        independent.sweep,
+        True,
+        1,
+        None,
+    ),
     "dependency-sweep": Row(
         "Sweep of CVB, dependency model with valence", dependencies.sweep, False, 1, 0.3, " s"
     ),
+    **{
+        f"dependency-torch/{length}": Row(
+            f"Inside-outside of dependency trees, {length} tokens, against torch-struct",
+            dependencies.against_torch(length),
+            True,
+            10,
+            30,
+            needs="torch_struct",
+        )
+        for length in (10, 20, 40)
+    },
     **cold.rows(),
 }

@@ -15,10 +15,11 @@ from sklearn_cvb import (
     VBHMMTagger,
     tag_dictionary_from,
 )
+from sklearn_cvb.demo.experiment import COMPARED
 
 N_STATES = 45
 # Concentrations that taggers are compared with elsewhere; EM has none.
-_PRIOR = {"alpha": 1.0, "beta": 0.03}
+_PRIOR = {"alpha": 1.0, "beta": 0.03, **COMPARED}
 # Sweeps of an annealing: hot ones cost more than cold ones.
 _ANNEALING = 50
 
@@ -30,7 +31,7 @@ DENSE = {
     "Gibbs": lambda k: GibbsHMM(k, handle_unknown="error"),
 }
 TAGGERS = {
-    "EM": lambda d: EMHMMTagger(d),
+    "EM": lambda d: EMHMMTagger(d, **COMPARED),
     "VB": lambda d: VBHMMTagger(d, **_PRIOR),
     "CVB sequence": lambda d: CVBHMMTagger(d, **_PRIOR),
     "CVB token": lambda d: CVBHMMTagger(d, update="token", **_PRIOR),

@@ -175,3 +175,35 @@ def torch_struct_gradients(problem):
         SentCFG(tuple(tables), lengths).partition.sum().backward()
 
     return gradients
+
+
+def torch_struct_arcs(log_potentials, dtype):
+    """Log of the summed weights of all projective trees with one root, and expected arcs.
+
+    Parameters
+    ----------
+    log_potentials : ndarray of shape (n_sentences, length, length)
+        By head and child, those of roots on the diagonal.
+    dtype : {"float32", "float64"}
+
+    Returns
+    -------
+    callable
+        Returns arrays of shapes (n_sentences,) and (n_sentences, length, length).
+    """
+    import torch
+    from torch_struct import DependencyCRF
+
+    torch.set_num_threads(1)
+    potentials = torch.tensor(log_potentials, dtype=getattr(torch, dtype), requires_grad=True)
+
+    # The gradient costs no more than `marginals`, which would infer once more.
+    def arcs():
+        potentials.grad = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            log_z = DependencyCRF(potentials, multiroot=False).partition
+        log_z.sum().backward()
+        return log_z.detach().numpy().ravel(), potentials.grad.numpy()
+
+    return arcs

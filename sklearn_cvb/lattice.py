@@ -30,6 +30,9 @@ class Cells(NamedTuple):
     expected : ndarray of shape (n_cells,) or None
         How often the corpus would hold each cell if its words were tagged in the shares that a
         weighted dictionary gives; NaN for words without weights. None without any weights.
+    centre : ndarray of shape (n_cells,) or None
+        What the concentration of each cell is multiplied by: shares times their number for words
+        that are known by their form alone, 1 for all others. None for 1 throughout.
     topology : Topology or None
         Which states may follow which; None for all.
     by_label : ndarray or None
@@ -41,6 +44,7 @@ class Cells(NamedTuple):
     n_states: int
     n_words: int
     expected: np.ndarray | None = None
+    centre: np.ndarray | None = None
     topology: Topology | None = None
     by_label: np.ndarray | None = None
 
@@ -91,11 +95,12 @@ class Cells(NamedTuple):
             return self
         places = np.searchsorted(keys, added)
         in_row = np.bincount(added // self.n_states, minlength=self.n_rows)
-        expected = self.expected
+        expected, centre = self.expected, self.centre
         return self._replace(
             indptr=self.indptr + np.append(0, np.cumsum(in_row)),
             state=np.insert(self.state, places, added % self.n_states),
             expected=None if expected is None else np.insert(expected, places, np.nan),
+            centre=None if centre is None else np.insert(centre, places, 1.0),
             by_label=places + np.arange(len(added)),
         )
 

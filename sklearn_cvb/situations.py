@@ -191,12 +191,15 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
         "brackets": situation(grammar=_GRAMMAR, y=brackets),
         "n_components": situation(n_components=_FEW),
         "tables": situation(n_components=_MANY),
+        "independent": situation(n_components=_FEW, rules="independent"),
     }
     if algorithm == "EM":
         stepwise = {"update": "sequence", "batch_size": 2}
         found["stepwise"] = situation(grammar=_GRAMMAR, **stepwise)
         found["stepwise cycles"] = situation(grammar=_CYCLE, **stepwise)
         found["stepwise tables"] = situation(n_components=_MANY, **stepwise)
+        independent: dict[str, Any] = {"n_components": _FEW, "rules": "independent"}
+        found["stepwise independent"] = situation(**independent, **stepwise)
     else:
         auto = {"alpha": "auto", "max_iter": _SWEEPS_AUTO, "tol": 0.0}
         for title, settings in (
@@ -209,7 +212,7 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
 
 
 def _dependency_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a dependency model: nothing known, and some heads."""
+    """Those of a dependency model: nothing known, some heads, and tables that back off."""
     base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
     if algorithm == "Gibbs":
         base |= {"thin": 1}
@@ -220,6 +223,9 @@ def _dependency_situations(algorithm: str) -> dict[str, Situation]:
         "raw": Situation(name, base, X, None, new),
         "heads": Situation(name, base, X, heads, new),
         "random": Situation(name, base | {"init": "random"}, X, None, new),
+        "backoff": Situation(
+            name, base | {"extended_valence": True, "backoff": "head"}, X, None, new
+        ),
     }
     if algorithm != "EM":
         auto = {"alpha": "auto", "alpha_stop": "auto", "max_iter": _SWEEPS_AUTO}

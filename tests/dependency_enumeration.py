@@ -2,6 +2,7 @@
 
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -75,5 +76,83 @@ def expected_cells(tags, weights, n_types, known=None):
     total, counts = sum(weight for _, weight in trees), np.zeros(len(weights))
     for heads, weight in trees:
         for cell in cells_of_tree(tags, heads, n_types):
+            counts[cell] += weight / total
+    return total, counts
+
+
+class Tables(NamedTuple):
+    """Which parameters there are, laid out as the docstring of the arrays tells."""
+
+    n_types: int
+    n_valences: int = 1
+    backoff: str | None = None
+
+    def rows(self):
+        """Sizes of all rows, in order."""
+        n, n_own = self.n_types, 2 * self.n_types * self.n_valences
+        widths = [n] * (n_own + 1) + [2] * (4 * n)
+        if self.backoff:
+            widths += [2] * n_own + [n] * (2 * n if self.backoff == "head" else 2)
+        return widths
+
+    def row_of_cell(self):
+        return np.repeat(np.arange(len(self.rows())), self.rows())
+
+    def mean(self, cells):
+        return cells / np.bincount(self.row_of_cell(), cells)[self.row_of_cell()]
+
+
+def ways_of_tree(tags, heads, tables):
+    """All lists of cells that a tree may use: one for each choice of arcs' components."""
+    n, n_valences = tables.n_types, tables.n_valences
+    n_own = 2 * n * n_valences
+    choices = (n_own + 1) * n
+    mixtures = choices + 8 * n
+    fixed, options = [], []
+    for child, head in enumerate(heads, 1):
+        tag = tags[child - 1]
+        if head == 0:
+            fixed.append(n_own * n + tag)
+            continue
+        side = int(child > head)
+        between = range(min(head, child) + 1, max(head, child))
+        is_first = not any(heads[x - 1] == head for x in between)
+        row = 2 * tags[head - 1] + side
+        coarse = row if tables.backoff == "head" else side
+        if n_valences == 2:
+            row = 2 * row + (not is_first)
+        fixed.append(choices + 8 * tags[head - 1] + 4 * side + (1 if is_first else 3))
+        if tables.backoff is None:
+            fixed.append(row * n + tag)
+        else:
+            general = mixtures + 2 * n_own + coarse * n + tag
+            options.append([(row * n + tag, mixtures + 2 * row), (general, mixtures + 2 * row + 1)])
+    for position, tag in enumerate(tags, 1):
+        for side in range(2):
+            has_child = any(
+                head == position and (child > position) == side
+                for child, head in enumerate(heads, 1)
+            )
+            fixed.append(choices + 8 * tag + 4 * side + 2 * has_child)
+    return [fixed + [cell for pair in way for cell in pair] for way in product(*options)]
+
+
+def weigh_ways(tags, weights, tables, known=None):
+    """Heads, cells and weight of all trees and components that agree with the known heads."""
+    known = [None] * len(tags) if known is None else known
+    return [
+        (heads, cells, prod(weights[cell] for cell in cells))
+        for heads in projective_trees(len(tags))
+        if all(k is None or k == h for k, h in zip(known, heads, strict=True))
+        for cells in ways_of_tree(tags, heads, tables)
+    ]
+
+
+def expected_parts(tags, weights, tables, known=None):
+    """Total weight, and expected counts of all cells."""
+    ways = weigh_ways(tags, weights, tables, known)
+    total, counts = sum(weight for *_, weight in ways), np.zeros(len(weights))
+    for _, cells, weight in ways:
+        for cell in cells:
             counts[cell] += weight / total
     return total, counts

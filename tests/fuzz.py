@@ -250,12 +250,13 @@ class _Maker:
 
     def settings(self) -> dict[str, Any]:
         """Settings of the estimator, seldom one that is wrong."""
+        by_form = ["form"] if self.name.endswith("Tagger") else []
         given: dict[str, Any] = {
             "max_iter": int(self.rng.integers(1, 4)),
             "n_init": int(self.rng.integers(1, 3)),
             "random_state": int(self.rng.integers(100)),
             "tol": self.one([0.0, 1e-4, 10.0]),
-            "handle_unknown": self.one(["error", "smooth", "rare"]),
+            "handle_unknown": self.one(["error", "smooth", "rare", *by_form]),
             "warm_start": self.chance(0.3),
             "n_jobs": self.one([None, None, 1, 2]),
         }
@@ -335,8 +336,10 @@ class _Maker:
                 given["init"] = self.one(["trees", "grammar"])
             if self.chance(0.1):
                 given["alpha"] = {"S": 0.5, "A": 1.0, "B": 0.1}
-        elif self.chance(0.1):
-            given["vocabulary"] = ["a", "b", "c", "d"]
+        else:
+            given["rules"] = self.one(["full", "independent"])
+            if self.chance(0.1):
+                given["vocabulary"] = ["a", "b", "c", "d"]
         return given
 
     def grammar(self) -> Any:

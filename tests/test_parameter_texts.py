@@ -63,7 +63,7 @@ DIFFERS = {
     "max_iter": [samples],
     "tol": [lambda kind: samples(kind) or re.match("EM|VB|CVB", kind.__name__)[0]],
     "init": [family],
-    "handle_unknown": [family],
+    "handle_unknown": [family, lambda kind: family(kind) == "HMM" and model(kind)],
     "vocabulary": [family],
     "supervision": [family],
     "temperatures": [family],
@@ -124,7 +124,7 @@ def test_what_is_listed_as_different_is(name):
         assert any(len(found) > 1 for found in texts(name, fewer).values())
 
 
-@pytest.mark.parametrize("name", ["classes_", "coverage_"])
+@pytest.mark.parametrize("name", ["classes_", "open_tags_", "coverage_", "dropped_tags_"])
 def test_an_attribute_of_taggers_has_one_text(name):
     taggers = [kind for kind in CLASSES if kind.__name__.endswith("Tagger")]
     entry = re.compile(rf"^{name} : .*\n(?: .*\n)+", re.M)

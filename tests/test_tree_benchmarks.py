@@ -17,7 +17,13 @@ def _benchmarks_are_importable(monkeypatch):
 
 
 def test_quick_rows_and_curves(tmp_path):
-    arguments = ["--quick", "--pairs", "2", "--rows", "tree-viterbi,tree-arithmetic,tree-torch"]
+    arguments = [
+        "--quick",
+        "--pairs",
+        "2",
+        "--rows",
+        "tree-viterbi,tree-arithmetic,tree-independent,tree-torch",
+    ]
     arguments += ["--pictures", "grammar_states,grammar_length", "--output", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", *arguments],
@@ -29,7 +35,7 @@ def test_quick_rows_and_curves(tmp_path):
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     rows = {row["name"]: row for row in results["rows"]}
-    assert {"tree-viterbi", "tree-arithmetic"} <= set(rows)
+    assert {"tree-viterbi", "tree-arithmetic", "tree-independent"} <= set(rows)
     assert "rules" in rows["tree-viterbi"]["note"]
     assert len(results["curves"]["grammar_states"]["lines"]) == 5
     assert len(results["curves"]["grammar_length"]["lines"]) == 6

@@ -30,7 +30,7 @@ def arrays_of(grammar, sentences):
 
 
 def problem_of(grammar, sentences, form="lists", brackets=None):
-    """Sentences under a grammar, to be inferred by one of the three forms."""
+    """Sentences under a grammar, to be inferred by one of the four forms."""
     rules, lexicon = arrays_of(grammar, sentences)
     n, n_cells = len(sentences), len(grammar.theta)
     brackets = brackets_of(n) if brackets is None else brackets
@@ -41,6 +41,7 @@ def problem_of(grammar, sentences, form="lists", brackets=None):
         brackets=brackets,
         dense=dense_rules_of(rules, lexicon) if form == "tables" else None,
         forest=forest_of(*listing) if form == "forest" else None,
+        factored=form == "factors",
         corpus=SimpleNamespace(n_sequences=n),
         sentences=np.arange(n),
     )

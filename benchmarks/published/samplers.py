@@ -10,6 +10,7 @@ from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import list_table, plus_minus
 from benchmarks.published.text import described, first_sentences
 from sklearn_cvb import GibbsHMM, GibbsHMMTagger
+from sklearn_cvb.demo.experiment import COMPARED
 from sklearn_cvb.metrics import effective_sample_size, many_to_one_accuracy, r_hat, token_accuracy
 
 UPDATES = {
@@ -21,6 +22,7 @@ _COLOURS = ("#0072b2", "#e69f00", "#cc3311")
 # How many transition probabilities are followed: the most frequent ones.
 _N_PROBABILITIES = 5
 _DICTIONARY = {"alpha": 1.0, "beta": 0.03, "handle_unknown": "error", "supervision": "none"}
+_DICTIONARY |= COMPARED
 _FREE = {"alpha": 0.1, "beta": 0.1, "n_components": 45, "handle_unknown": "error"}
 
 

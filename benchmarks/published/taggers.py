@@ -7,7 +7,7 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV, KFold
 
 from sklearn_cvb import CVBHMMTagger
-from sklearn_cvb.demo.experiment import ALGORITHMS, Algorithm
+from sklearn_cvb.demo.experiment import ALGORITHMS, COMPARED, Algorithm
 from sklearn_cvb.metrics import token_accuracy
 
 METHODS = {
@@ -65,8 +65,8 @@ def tagger_of(name, text, sweeps, **changes):
     estimator
     """
     method = METHODS[name]
-    arguments = {"supervision": "none", "max_iter": sweeps, "tol": 0, **method.arguments}
-    return method.tagger(text.dictionary, **arguments | changes)
+    arguments = {"supervision": "none", "max_iter": sweeps, "tol": 0}
+    return method.tagger(text.dictionary, **COMPARED | arguments | method.arguments | changes)
 
 
 def fit_restarts(name, text, plan, n_jobs=1, first_seed=0, **changes):

@@ -3,7 +3,9 @@
 from sklearn_cvb.datasets.alice import fetch_alice
 from sklearn_cvb.datasets.brown import fetch_brown
 from sklearn_cvb.datasets.conll2000 import fetch_conll2000
+from sklearn_cvb.datasets.conll2007 import fetch_conll2007
 from sklearn_cvb.datasets.dependencies import fetch_dependency_treebank, read_dependencies
+from sklearn_cvb.datasets.mac_morpho import fetch_mac_morpho
 from sklearn_cvb.datasets.make import (
     make_hmm_sequences,
     make_pocket_english,
@@ -19,7 +21,9 @@ __all__ = [
     "fetch_alice",
     "fetch_brown",
     "fetch_conll2000",
+    "fetch_conll2007",
     "fetch_dependency_treebank",
+    "fetch_mac_morpho",
     "fetch_treebank_tagged",
     "fetch_treebank_trees",
     "fetch_wsj",

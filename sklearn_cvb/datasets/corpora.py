@@ -22,7 +22,9 @@ PUBLISHER = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/
 SHA256 = {
     "brown": "9b275f9b3b95d7bd66ccfb7cd259f445a13bbe5d1f4107aba09fd3e8364bafa6",
     "conll2000": "01e65164f268366e7caa0db92332a1955d081908c87016e2c7640c3c5279b7cd",
+    "conll2007": "b1e2865b31cdbc016a437c29dc3e190042ef2e237b21ba2a69082b7dc1c007ca",
     "dependency_treebank": "0df483999f1391f32b141d6047d8ce19efd0a5a3e63ca019bfc4af8530f51fbd",
+    "mac_morpho": "1c6138beba28b9c71edfd4b54991c5e1cf36a4d6b0ad8c66f8aa27c57b07547b",
     "treebank": "9da92d76c3666cfb6cddeaed0f7e86b344cce0f0928a286d439e555f19c37399",
 }
 
@@ -62,7 +64,7 @@ def find_corpus(
 
     Parameters
     ----------
-    name : {"brown", "conll2000", "dependency_treebank", "treebank"}
+    name : {"brown", "conll2000", "conll2007", "dependency_treebank", "mac_morpho", "treebank"}
         Name of the archive, without ``.zip``.
     data_home : str or path-like, default=None
         See :func:`corpus_folder`. ``nltk/<name>.zip`` is looked for first, then ``<name>.zip``.

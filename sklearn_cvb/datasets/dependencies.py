@@ -81,7 +81,7 @@ def read_dependencies(
     codec = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
     with open(path, encoding=codec) as stream:
         try:
-            return _bunch(_sentences(stream, str(path), column), set(remove))
+            return bunch_of(sentences_of(stream, str(path), column), set(remove))
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"{path} is not in {encoding}: give its encoding, such as 'latin-1'"
@@ -136,15 +136,32 @@ def fetch_dependency_treebank(
     with ZipFile(path) as archive:
         for name in sorted(n for n in archive.namelist() if n.endswith(".dp")):
             lines = archive.read(name).decode("utf-8").splitlines()
-            part = _bunch(_sentences(lines, name, "xpos"), remove)
+            part = bunch_of(sentences_of(lines, name, "xpos"), remove)
             for key in ("data", "words", "target"):
                 corpus[key] += part[key]
             corpus.files += [name.rpartition("/")[2]] * len(part.data)
     return (corpus.data, corpus.target) if return_X_y else corpus
 
 
-def _sentences(lines: Iterable[str], path: str, column: str) -> Iterator[list[tuple]]:
-    """Sentences of (token, word, head)."""
+def sentences_of(
+    lines: Iterable[str], path: str, column: str, remove_by: str | None = None
+) -> Iterator[list[tuple]]:
+    """Read what the lines of a file say.
+
+    Parameters
+    ----------
+    lines : iterable of str
+    path : str
+        What messages call the file.
+    column : {"upos", "xpos", "form", "lemma"}
+        What becomes the token.
+    remove_by : {"upos", "xpos", "form", "lemma"}, default=None
+        What says whether a token is left out; None for the token itself.
+
+    Yields
+    ------
+    list of tuple (token, word, head, what says whether it is left out)
+    """
     if column not in _PLACES[10]:
         raise ValueError(f"column must be 'upos', 'xpos', 'form' or 'lemma', got {column!r}")
     rows: list[tuple] = []
@@ -153,7 +170,7 @@ def _sentences(lines: Iterable[str], path: str, column: str) -> Iterator[list[tu
         # A word may be "#", but a comment has other columns.
         is_comment = line.startswith("#") and len(line.split("\t")) not in _PLACES
         if line.strip() and not is_comment:
-            row = _row(line, f"{path}, line {number}", column)
+            row = _row(line, f"{path}, line {number}", column, remove_by or column)
             if row is not None:
                 rows.append(row)
         elif not line.strip() and rows:
@@ -163,8 +180,8 @@ def _sentences(lines: Iterable[str], path: str, column: str) -> Iterator[list[tu
         yield _checked(rows, path, number)
 
 
-def _row(line: str, place: str, column: str) -> tuple | None:
-    """Token, word and head of a line; None where it holds no token of its own."""
+def _row(line: str, place: str, column: str, remove_by: str) -> tuple | None:
+    """Token, word, head and what may remove it; None where a line holds no token of its own."""
     fields = line.split("\t")
     places = _PLACES.get(len(fields))
     if places is None or column not in places:
@@ -175,15 +192,14 @@ def _row(line: str, place: str, column: str) -> tuple | None:
     if len(fields) == 10 and re.fullmatch(r"\d+[-.]\d+", fields[0]):
         return None
     head = fields[places["head"]]
-    if head == "_":
-        return fields[places[column]], fields[places["form"]], None
-    if not head.isdecimal():
+    if head != "_" and not head.isdecimal():
         raise ValueError(f"{place}: the head {head!r} is no number")
-    return fields[places[column]], fields[places["form"]], int(head)
+    token, word, mark = (fields[places[name]] for name in (column, "form", remove_by))
+    return token, word, None if head == "_" else int(head), mark
 
 
 def _checked(rows: list[tuple], path: str, number: int) -> list[tuple]:
-    for token, word, head in rows:
+    for token, word, head, _ in rows:
         if head is not None and head > len(rows):
             raise ValueError(
                 f"{path}, sentence before line {number}: {word!r} ({token}) has the head {head}, "
@@ -192,16 +208,16 @@ def _checked(rows: list[tuple], path: str, number: int) -> list[tuple]:
     return rows
 
 
-def _bunch(sentences: Iterable[list[tuple]], remove: set[str]) -> Bunch:
-    """Tokens, words and heads without those to remove."""
+def bunch_of(sentences: Iterable[list[tuple]], remove: set[str]) -> Bunch:
+    """Tokens, words and heads without those to remove, of what `sentences_of` yields."""
     corpus = Bunch(data=[], words=[], target=[])
     for rows in sentences:
-        kept = [i for i, (token, _, _) in enumerate(rows, 1) if token not in remove]
+        kept = [i for i, (_, _, _, mark) in enumerate(rows, 1) if mark not in remove]
         if kept:
             corpus.data.append([rows[i - 1][0] for i in kept])
             corpus.words.append([rows[i - 1][1] for i in kept])
             places = {old: new for new, old in enumerate(kept, 1)}
-            heads = [head for _, _, head in rows]
+            heads = [head for _, _, head, _ in rows]
             corpus.target.append([_new_head(heads[i - 1], heads, places) for i in kept])
     return corpus
 

@@ -8,23 +8,29 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
-from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.dmv.concentrations import asked_of
-from sklearn_cvb.dmv.inference import Problem, log_likelihoods, sentences_of
-from sklearn_cvb.dmv.parameters import (
-    counts_from,
-    n_cells_of,
-    posterior_mean,
-    tables_of,
-    uniform_weights,
+from sklearn_cvb.dmv.inference import (
+    Problem,
+    log_likelihoods,
+    sentences_of,
+    with_mixtures_worked_out,
 )
+from sklearn_cvb.dmv.layout import Layout, tables_of
+from sklearn_cvb.dmv.parameters import DMVCounts, counts_from, posterior_mean, uniform_weights
 from sklearn_cvb.dmv.prediction import PredictionMixin
-from sklearn_cvb.dmv.start import first_weights
+from sklearn_cvb.dmv.rules import Rule, rule_prior, rules_from
+from sklearn_cvb.dmv.start import first_weights, harmonic_counts
 from sklearn_cvb.dmv.trees import heads_from
 from sklearn_cvb.fitting import Fit
-from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
-from sklearn_cvb.validation import HasMethods, Interval, StrOptions, check_gamma_prior
+from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD, Sentences
+from sklearn_cvb.validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    check_gamma_prior,
+)
 
 # A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
 _TABLES, _MANY_GIGABYTES = 10, 1.0
@@ -43,6 +49,12 @@ class BaseDMV(PredictionMixin, BaseModel):
     # Models that learn no concentration have no such parameter.
     alpha_prior = (1.0, 1.0)
 
+    # Set by the constructors.
+    extended_valence: bool
+    backoff: str | None
+    alpha_backoff: float
+    rule_weights: dict | None
+
     _unexplained_words = "sentences have no tree with any weight"
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -53,6 +65,10 @@ class BaseDMV(PredictionMixin, BaseModel):
             None,
         ],
         "alpha_prior": [tuple],
+        "extended_valence": ["boolean"],
+        "backoff": [StrOptions({"head", "direction"}), None],
+        "rule_weights": [dict, None],
+        "alpha_backoff": [Interval(Real, SMALLEST, LARGEST, closed="both")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -77,25 +93,45 @@ class BaseDMV(PredictionMixin, BaseModel):
         reading.refuse_missing(corpus)
         self._check_unknown(corpus, sequences)
         heads = heads_from(y if self.supervision == "y" else None, corpus)
-        problem = Problem(corpus, types, sentences_of(corpus, self._n_types(), heads))
+        n_types = len(types) + (self.handle_unknown != "error")
+        layout = Layout(n_types, 1 + self.extended_valence, self.backoff)
+        sentences = sentences_of(corpus, layout, heads)
+        rules = rules_from(self.rule_weights, self._index, layout)
+        prior = self._given_prior(sentences, layout, rules)
+        problem = Problem(corpus, types, sentences, layout, prior, rules)
         _refuse_impossible(problem)
         return problem
 
     def _warn_of_data(self, problem: Problem) -> None:
         """Warn of data that need much memory."""
-        warn_of_many_types(problem.sentences.n_types)
+        warn_of_many_types(problem.layout)
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
         check_gamma_prior("alpha_prior", self.alpha_prior)
+        if self.backoff == "head" and not self.extended_valence:
+            raise InvalidParameterError(
+                "backoff='head' needs extended_valence=True: without it attachments depend on head "
+                "and side alone, and there is nothing to leave out; or take backoff='direction'"
+            )
+        if self.rule_weights is not None and self.alpha == "auto":
+            raise InvalidParameterError(
+                "alpha='auto' learns one value for all attachments, and rule_weights give some of "
+                "them more: give alpha a number"
+            )
 
-    def _n_types(self) -> int:
-        """How many tags there are, one for unknown ones included."""
-        return len(self._index) + (self.handle_unknown != "error")
+    def _given_prior(self, sentences: Sentences, layout: Layout, rules: list[Rule]) -> np.ndarray:
+        """What the prior of each cell has beside `alpha` and `alpha_stop`."""
+        prior = np.zeros(layout.n_cells)
+        if rules:
+            prior += rule_prior(rules, harmonic_counts(sentences, layout), layout)
+        for mixture in tables_of(prior, layout)[2:3]:
+            mixture += self.alpha_backoff
+        return prior
 
     def _first_weights(self, problem: Problem, rng: np.random.Generator) -> np.ndarray:
         """Weights of the first E-step, as `init` says."""
-        return first_weights(self.init, problem.sentences, problem.types, rng)
+        return first_weights(self.init, problem, rng)
 
     def _fixed_start(self) -> str:
         """What fixes where all restarts begin; empty where it is random."""
@@ -106,10 +142,10 @@ class BaseDMV(PredictionMixin, BaseModel):
         return "init says where to start"
 
     def _weights(
-        self, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None
+        self, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None, layout: Layout
     ) -> np.ndarray:
         """Weights for sweeps and prediction: posterior means, unless VB differs."""
-        return posterior_mean(counts, prior, kept)
+        return posterior_mean(counts, prior, kept, layout)
 
     def _final_counts(self, state: Any) -> np.ndarray:
         """The counts a fit leaves."""
@@ -126,14 +162,14 @@ class BaseDMV(PredictionMixin, BaseModel):
         cells = self._final_counts(state)
         heads = self._label_heads(state, problem)
         return {
-            "counts_": counts_from(cells),
+            "counts_": counts_from(cells, problem.layout),
             "labels_": reading.arrange(problem.corpus, heads, UNKNOWN_HEAD),
             **record,
             "alpha_": float(state.concentrations.values[0]),
             "alpha_stop_": float(state.concentrations.values[1]),
             "_prior_cells": state.prior,
             "_kept": state.weights,
-            "_rare": self._rare_counts(cells, problem.corpus),
+            "_rare": self._rare_counts(cells, problem),
             "_resume": (problem, best) if self.warm_start else None,
             **self._fitted_by_algorithm(best, problem),
         }
@@ -142,18 +178,24 @@ class BaseDMV(PredictionMixin, BaseModel):
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _rare_counts(self, cells: np.ndarray, corpus: Corpus) -> np.ndarray | None:
+    def _rare_counts(self, cells: np.ndarray, problem: Problem) -> np.ndarray | None:
         """Mean counts of tags seen once, at the cells of the unknown one; None without any."""
+        corpus, layout = problem.corpus, problem.layout
         once = np.flatnonzero(np.bincount(corpus.tokens) == 1)
         if self.handle_unknown != "rare" or corpus.unknown or not len(once):
             return None
         rare, unknown = np.zeros_like(cells), len(self._index)
-        (attach, choice), (more_arcs, more_choices) = tables_of(cells), tables_of(rare)
-        more_arcs[:, unknown] = attach[:, once].mean(axis=1)
-        for side in range(2):
-            more_arcs[2 * unknown + side] = attach[2 * once + side].mean(axis=0)
-        for x in range(4):
-            more_choices[4 * unknown + x] = choice[4 * once + x].mean(axis=0)
+        for name, to, of in zip(
+            DMVCounts._fields, counts_from(rare, layout), counts_from(cells, layout), strict=True
+        ):
+            if to is None or of is None:
+                continue
+            # What names children does so last.
+            if name in ("root", "attach", "coarse"):
+                to[..., unknown] = of[..., once].mean(axis=-1)
+            # All but the root and what is known of directions alone is by head.
+            if name in ("attach", "stop", "mixture") or (name, to.ndim) == ("coarse", 3):
+                to[unknown] = of[once].mean(axis=0)
         return rare
 
     def _learns_from_the_same(self, before: Problem, problem: Problem) -> bool:
@@ -161,6 +203,7 @@ class BaseDMV(PredictionMixin, BaseModel):
         ours, theirs = problem.sentences, before.sentences
         return (
             before.types == problem.types
+            and before.layout == problem.layout
             and np.array_equal(ours.token, theirs.token)
             and np.array_equal(ours.starts, theirs.starts)
             and np.array_equal(ours.head, theirs.head)
@@ -170,10 +213,14 @@ class BaseDMV(PredictionMixin, BaseModel):
         """A state under the prior that is asked for now; what is learned goes on from its value."""
         asked, before = asked_of(self), state.concentrations
         if asked.learned == before.learned and asked.tied == before.tied:
-            pairs = zip(before.values, asked.values, asked.learned, strict=True)
-            values = tuple(old if learned else new for old, new, learned in pairs)
-            asked = asked._replace(values=values)
-        return state._replace(concentrations=asked, prior=asked.prior(self._n_types()))
+            first, second = (
+                old if learned else new
+                for old, new, learned in zip(
+                    before.values, asked.values, asked.learned, strict=True
+                )
+            )
+            asked = asked._replace(values=(first, second))
+        return state._replace(concentrations=asked, prior=problem.prior_of(asked.values))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -181,12 +228,12 @@ class BaseDMV(PredictionMixin, BaseModel):
         return tags
 
 
-def warn_of_many_types(n_types: int) -> None:
+def warn_of_many_types(layout: Layout) -> None:
     """Warn where the tables of all pairs of tags need much memory; `_warn_of_data` calls it."""
-    gigabytes = _TABLES * 8 * n_cells_of(n_types) / 1e9
+    gigabytes = _TABLES * 8 * layout.n_cells / 1e9
     if gigabytes > _MANY_GIGABYTES:
         warnings.warn(
-            f"{n_types} tags have {n_cells_of(n_types):,} parameters, two for each pair: a fit "
+            f"{layout.n_types} tags have {layout.n_cells:,} parameters, two for each pair: a fit "
             f"needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
             "part-of-speech tags",
             UserWarning,
@@ -199,8 +246,8 @@ def _refuse_impossible(problem: Problem) -> None:
     sentences = problem.sentences
     if (sentences.head == UNKNOWN_HEAD).all():
         return
-    uniform = uniform_weights(np.zeros(n_cells_of(sentences.n_types)))
-    impossible = np.flatnonzero(np.isneginf(log_likelihoods(uniform, sentences)))
+    uniform, free = uniform_weights(problem.layout.mixed), with_mixtures_worked_out(sentences)
+    impossible = np.flatnonzero(np.isneginf(log_likelihoods(uniform, free)))
     if len(impossible):
         i = int(impossible[0])
         heads = sentences.head[sentences.starts[i] : sentences.starts[i + 1]]

@@ -1,6 +1,6 @@
 """The Dirichlet priors of attachments and of decisions: two concentrations, given or learned."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy as np
 from sklearn_cvb import concentrations as shared
 from sklearn_cvb.concentrations import Rows
 from sklearn_cvb.dmv.inference import cells_by_length
-from sklearn_cvb.dmv.parameters import n_cells_of, n_types_of, prior_of, totals_of
-from sklearn_cvb.kernels.dependency.arrays import Sentences, Shares
+from sklearn_cvb.dmv.layout import Layout, by_cell, tables_of, totals_of
+from sklearn_cvb.kernels.dependency.arrays import Sentences, Shares, share_size
 
 
 class Concentrations(NamedTuple):
@@ -18,7 +18,7 @@ class Concentrations(NamedTuple):
     Attributes
     ----------
     values : tuple of float
-        Of attachments and roots, and of decisions.
+        Of attachments and roots, coarse rows among them, and of decisions.
     learned : tuple of bool
         Which of them are learned.
     tied : bool
@@ -27,14 +27,10 @@ class Concentrations(NamedTuple):
         Prior of what is learned.
     """
 
-    values: tuple[float, ...]
+    values: tuple[float, float]
     learned: tuple[bool, ...]
     tied: bool
     gamma: tuple[float, float]
-
-    def prior(self, n_types: int) -> np.ndarray:
-        """The prior of each cell."""
-        return prior_of(n_types, *self.values)
 
     def log_density(self) -> float:
         """Log density of what is learned under its prior (nats)."""
@@ -56,6 +52,7 @@ def first_concentrations(
 def learn(
     now: Concentrations,
     counts: np.ndarray,
+    layout: Layout,
     n_sweeps: int,
     step: Callable,
     presence: Callable | None = None,
@@ -66,6 +63,7 @@ def learn(
     ----------
     now : Concentrations
     counts : ndarray of shape (n_cells,)
+    layout : Layout
     n_sweeps : int
         Sweeps done so far.
     step : callable
@@ -80,43 +78,74 @@ def learn(
     """
     if shared.rests(any(now.learned), n_sweeps):
         return now
-    totals = totals_of(counts)
+    totals = totals_of(counts, layout)
     cells, rows = (np.ones_like(counts), np.ones_like(totals)) if presence is None else presence()
-    n = n_types_of(counts)
-    cut, n_rows = (2 * n + 1) * n, 2 * n + 1
-    parts = (slice(0, cut), slice(0, n_rows), n), (slice(cut, None), slice(n_rows, None), 2)
-    tables = [Rows(counts[a], cells[a], totals[b], rows[b], width) for a, b, width in parts]
+    ends = np.cumsum([n_rows for n_rows, _ in layout.shapes])
+    present = zip(
+        tables_of(counts, layout),
+        tables_of(cells, layout),
+        np.split(totals, ends[:-1]),
+        np.split(rows, ends[:-1]),
+        strict=True,
+    )
+    tables = [Rows(a.ravel(), b.ravel(), c, d, a.shape[1]) for a, b, c, d in present]
+    # Attachments, coarse ones among them, and decisions; the prior of mixtures is given.
+    parts = tables[:1] + tables[3:], tables[1:2]
     if now.tied:
-        value = step(now.values[0], tables, *now.gamma)
+        value = step(now.values[0], parts[0] + parts[1], *now.gamma)
         return now._replace(values=(value, value))
     first, second = (
-        step(value, [table], *now.gamma) if learned else value
-        for value, learned, table in zip(now.values, now.learned, tables, strict=True)
+        step(value, part, *now.gamma) if learned else value
+        for value, learned, part in zip(now.values, now.learned, parts, strict=True)
     )
     return now._replace(values=(first, second))
 
 
-def presence(shares: Shares, sentences: Sentences) -> tuple[np.ndarray, np.ndarray]:
+def presence(shares: Shares, sentences: Sentences, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     """P(C > 0) of every cell and row, sentences taken as independent.
 
-    A sentence uses a cell with a probability of at most its expected count there.
+    A sentence uses a cell with a probability of at most its expected count there. Mixtures are left
+    out.
     """
-    n = sentences.n_types
-    n_rows, cut = 6 * n + 1, (2 * n + 1) * n
-    absent = [np.zeros(n_cells_of(n)), np.zeros(n_rows)]
-    for which, arcs, choices in cells_by_length(sentences):
-        length = arcs.shape[1]
-        places = shares.first[which][:, None] + np.arange(length * (length + 8))
-        cells = np.hstack([arcs.reshape(len(which), -1), cut + choices.reshape(len(which), -1)])
-        rows = np.where(cells < cut, cells // n, 2 * n + 1 + (cells - cut) // 2)
-        for total, index in zip(absent, (cells, rows), strict=True):
-            keys = index + np.arange(len(which))[:, None] * len(total)
+    row_of_cell = by_cell(np.arange(sum(n_rows for n_rows, _ in layout.shapes)), layout)
+    absent = [np.zeros(layout.n_cells), np.zeros(int(row_of_cell[-1]) + 1)]
+    for cells, counts in _used_by_length(shares, sentences, layout):
+        for total, index in zip(absent, (cells, row_of_cell[cells]), strict=True):
+            keys = index + np.arange(len(index))[:, None] * len(total)
             keys, inverse = np.unique(keys, return_inverse=True)
-            used = np.bincount(inverse.ravel(), shares.count[places].ravel(), len(keys))
+            used = np.bincount(inverse.ravel(), counts.ravel(), len(keys))
             with np.errstate(divide="ignore"):
                 logs = np.log1p(-np.clip(used, 0.0, 1.0))
             total += np.bincount(keys % len(total), logs, len(total))
     return -np.expm1(absent[0]), -np.expm1(absent[1])
+
+
+def _used_by_length(
+    shares: Shares, sentences: Sentences, layout: Layout
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Cells that sentences may use, and expected counts: a row for each sentence of a length."""
+    n_types, coarse = layout.n_types, layout.coarse
+    cut = (layout.n_own + 1) * n_types
+    for which, arcs, choices in cells_by_length(sentences):
+        m, n = arcs.shape[1:3]
+        places = shares.first[which][:, None] + np.arange(
+            share_size(n, layout.n_valences, coarse is not None)
+        )
+        later, decided, others = np.split(shares.count[places], [n * n, n * (n + 8)], axis=1)
+        tables = [later, *np.split(others, max(1, others.shape[1] // (n * n)), axis=1)]
+        # The last valence comes first, and so do whole arcs before their parts.
+        by_valence = arcs.reshape(len(arcs), m, -1)[::-1]
+        cells, counts = [cut + choices.reshape(m, -1)], [decided]
+        for v, own in enumerate(by_valence):
+            cells.append(own)
+            counts.append(tables[v])
+            if coarse is not None:
+                # Roots come from their own row.
+                row = np.append(coarse, 0)[own // n_types]
+                cells.append(layout.n_cells - (coarse.max() + 1 - row) * n_types + own % n_types)
+                counts.append(tables[len(arcs) + v])
+                counts[-2] = counts[-2] - counts[-1]
+        yield np.hstack(cells), np.hstack(counts)
 
 
 def asked_of(estimator: Any) -> Concentrations:

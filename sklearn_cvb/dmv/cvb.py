@@ -50,6 +50,20 @@ class CVBDMV(BaseDMV):
         The same for decisions to stop or to go on; None for one concentration of both.
     alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma prior of what is "auto".
+    extended_valence : bool, default=False
+        Whether attachments, too, depend on whether the head has a child on that side yet.
+    backoff : {"head", "direction"} or None, default=None
+        Coarser tables to share what is seen (Headden, Johnson and McClosky 2009): each attachment
+        is drawn from its own table or from a coarse one, p(child | head, side) ("head", which needs
+        `extended_valence`) or p(child | side) ("direction"). How often from which is learned for
+        each own table.
+    alpha_backoff : float, default=1.0
+        Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
+    rule_weights : dict or None, default=None
+        What is known of the language: ``{(head, child): weight}``, None as head for the root; a
+        tuple of tags stands for any of them. The weight is prior mass (a number of attachments)
+        that the rule's cells, on both sides, share as they do harmonic counts. The harmonic start
+        is tilted towards the rules as well. See the page on dependencies.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -88,9 +102,14 @@ class CVBDMV(BaseDMV):
     rootprob_ : ndarray of shape (n_types,)
         p(tag of the root). Here and below the unknown tag, if there is one, is the last.
     attachprob_ : ndarray of shape (n_types, 2, n_types)
-        p(child | head, side): by head, side of the child (0 left, 1 right), child.
+        p(child | head, side): by head, side of the child (0 left, 1 right), child. With
+        `extended_valence` p(child | head, side, valence), of shape (n_types, 2, 2, n_types). With
+        `backoff` own and coarse tables together.
     stopprob_ : ndarray of shape (n_types, 2, 2)
         p(stop | head, side, valence): valence 0 without and 1 with a child on that side.
+    mixtureprob_, ownprob_, coarseprob_ : ndarray
+        With `backoff` alone: how likely own and coarse tables are, by head, side, valence if any,
+        and which; and p(child | ...) in either.
     labels_ : ndarray
         Heads of the training sentences, in the form that `predict` gives: those of
         each sentence's Viterbi tree under its last Q(t_i)'s weights, from the counts of all others.
@@ -142,6 +161,10 @@ class CVBDMV(BaseDMV):
         alpha: float | str = 0.1,
         alpha_stop: float | str | None = None,
         alpha_prior: tuple[float, float] = (1.0, 1.0),
+        extended_valence: bool = False,
+        backoff: str | None = None,
+        alpha_backoff: float = 1.0,
+        rule_weights: dict | None = None,
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -157,6 +180,10 @@ class CVBDMV(BaseDMV):
         self.alpha = alpha
         self.alpha_stop = alpha_stop
         self.alpha_prior = alpha_prior
+        self.extended_valence = extended_valence
+        self.backoff = backoff
+        self.alpha_backoff = alpha_backoff
+        self.rule_weights = rule_weights
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -171,7 +198,7 @@ class CVBDMV(BaseDMV):
 
     def _warn_of_data(self, problem: Problem) -> None:
         """Warn where leaving out a sentence leaves little to learn from, and of much memory."""
-        warn_of_many_types(problem.sentences.n_types)
+        warn_of_many_types(problem.layout)
         warn_of_giant(problem.corpus, "use VBDMV")
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
@@ -179,7 +206,7 @@ class CVBDMV(BaseDMV):
         weights = self._first_weights(problem, rng)
         counts, log_z, shares = expectation(weights, problem.sentences, keeps_shares=True)
         asked = asked_of(self)
-        prior = asked.prior(self._n_types())
+        prior = problem.prior_of(asked.values)
         return CVBState(counts, asked, prior, None, _without_tree(log_z), 0, shares)
 
     def _sweep(
@@ -188,17 +215,18 @@ class CVBDMV(BaseDMV):
         now = learn(
             state.concentrations,
             state.counts,
+            problem.layout,
             state.n_sweeps,
             dirichlet.fixed_point,
-            lambda: presence(state.shares, problem.sentences),
+            lambda: presence(state.shares, problem.sentences, problem.layout),
         )
-        prior = now.prior(problem.sentences.n_types)
-        tally = tally_of(state.counts, prior)
+        prior = problem.prior_of(now.values)
+        tally = tally_of(state.counts, prior, problem.layout)
         shares, log_z = leave_out_sweep(problem.sentences, tally, state.shares, False)
         following = state._replace(
             concentrations=now,
             prior=prior,
-            counts=sum_of(shares, problem.sentences),
+            counts=sum_of(shares, problem.sentences, problem.layout),
             unexplained=_without_tree(log_z),
             n_sweeps=state.n_sweeps + 1,
             shares=shares,
@@ -207,12 +235,13 @@ class CVBDMV(BaseDMV):
 
     def _objective(self, fit: Fit, problem: Problem) -> float:
         """The leave-one-out score, in a pass of its own with all counts frozen."""
-        tally = tally_of(fit.state.counts, fit.state.prior)
+        tally = tally_of(fit.state.counts, fit.state.prior, problem.layout)
         return _mean(leave_out_sweep(problem.sentences, tally, fit.state.shares, True)[1], problem)
 
     def _label_heads(self, state: CVBState, problem: Problem) -> np.ndarray:
         """Heads of Viterbi trees under the weights of the last Q(t_i)."""
-        return heaviest(tally_of(state.counts, state.prior), problem.sentences, state.shares)[0]
+        tally = tally_of(state.counts, state.prior, problem.layout)
+        return heaviest(tally, problem.sentences, state.shares)[0]
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"loo_score_": best.objective}

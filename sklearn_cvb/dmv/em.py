@@ -10,7 +10,11 @@ from scipy.special import xlogy
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.dmv.base import BaseDMV
 from sklearn_cvb.dmv.batch import BatchDMV
-from sklearn_cvb.validation import Interval, check_concentrations
+from sklearn_cvb.dmv.layout import Layout
+from sklearn_cvb.validation import Interval, InvalidParameterError, check_concentrations
+
+# Powers of weights at lower ones are below float64.
+_LOWEST_TEMPERATURE = 0.1
 
 
 class EMDMV(BatchDMV):
@@ -26,6 +30,24 @@ class EMDMV(BatchDMV):
         likelihood, above 0 maximum a posteriori in the softmax basis (adds alpha, not alpha - 1).
     alpha_stop : float or None, default=None
         The same for decisions to stop or to go on; None for the same as `alpha`.
+    extended_valence : bool, default=False
+        Whether attachments, too, depend on whether the head has a child on that side yet.
+    backoff : {"head", "direction"} or None, default=None
+        Coarser tables to share what is seen (Headden, Johnson and McClosky 2009): each attachment
+        is drawn from its own table or from a coarse one, p(child | head, side) ("head", which needs
+        `extended_valence`) or p(child | side) ("direction"). How often from which is learned for
+        each own table.
+    alpha_backoff : float, default=1.0
+        Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
+    rule_weights : dict or None, default=None
+        What is known of the language: ``{(head, child): weight}``, None as head for the root; a
+        tuple of tags stands for any of them. The weight is prior mass (a number of attachments)
+        that the rule's cells, on both sides, share as they do harmonic counts. The harmonic start
+        is tilted towards the rules as well. See the page on dependencies.
+    temperature : float, default=1.0
+        Hardens the E-step: trees have their posterior to the power 1 / temperature, 0.1 to 1. 0 is
+        Viterbi EM (Spitkovsky et al. 2010), which learns from the heaviest tree of each sentence;
+        there `alpha` above 0 keeps what these trees lack alive.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -64,9 +86,14 @@ class EMDMV(BatchDMV):
     rootprob_ : ndarray of shape (n_types,)
         p(tag of the root). Here and below the unknown tag, if there is one, is the last.
     attachprob_ : ndarray of shape (n_types, 2, n_types)
-        p(child | head, side): by head, side of the child (0 left, 1 right), child.
+        p(child | head, side): by head, side of the child (0 left, 1 right), child. With
+        `extended_valence` p(child | head, side, valence), of shape (n_types, 2, 2, n_types). With
+        `backoff` own and coarse tables together.
     stopprob_ : ndarray of shape (n_types, 2, 2)
         p(stop | head, side, valence): valence 0 without and 1 with a child on that side.
+    mixtureprob_, ownprob_, coarseprob_ : ndarray
+        With `backoff` alone: how likely own and coarse tables are, by head, side, valence if any,
+        and which; and p(child | ...) in either.
     labels_ : ndarray
         Heads of the training sentences, in the form that `predict` gives: those of
         the Viterbi trees under the final weights.
@@ -74,7 +101,8 @@ class EMDMV(BatchDMV):
         The known tags.
     objective_ : float
         Log-likelihood plus the sum of pseudo-counts times log probabilities (nats), before the last
-        update of the counts.
+        update of the counts. With `temperature` 0 the log probability of the heaviest trees stands
+        for the likelihood, between 0 and 1 a sum between the two. It never falls.
     history_ : ndarray of shape (n_iter_,)
         The objective of every sweep.
     restart_objectives_ : ndarray of shape (n_init,)
@@ -95,6 +123,8 @@ class EMDMV(BatchDMV):
     Klein and Manning (2004), "Corpus-based induction of syntactic structure: models of dependency
     and constituency", ACL.
     Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL, 4.2.
+    Spitkovsky, Alshawi, Jurafsky and Manning (2010), "Viterbi training improves unsupervised
+    dependency parsing", CoNLL.
     Eisner (1996) for the chart.
 
     Examples
@@ -115,6 +145,7 @@ class EMDMV(BatchDMV):
         },
         "alpha": [Interval(Real, 0, None, closed="left")],
         "alpha_stop": [Interval(Real, 0, None, closed="left"), None],
+        "temperature": [Interval(Real, 0, 1, closed="both")],
     }
 
     def __init__(
@@ -122,6 +153,11 @@ class EMDMV(BatchDMV):
         *,
         alpha: float = 0.0,
         alpha_stop: float | None = None,
+        extended_valence: bool = False,
+        backoff: str | None = None,
+        alpha_backoff: float = 1.0,
+        rule_weights: dict | None = None,
+        temperature: float = 1.0,
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -136,6 +172,11 @@ class EMDMV(BatchDMV):
     ) -> None:
         self.alpha = alpha
         self.alpha_stop = alpha_stop
+        self.extended_valence = extended_valence
+        self.backoff = backoff
+        self.alpha_backoff = alpha_backoff
+        self.rule_weights = rule_weights
+        self.temperature = temperature
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -152,7 +193,13 @@ class EMDMV(BatchDMV):
         super()._check_parameters()
         for name in ("alpha", "alpha_stop"):
             check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
+        if 0 < self.temperature < _LOWEST_TEMPERATURE:
+            raise InvalidParameterError(
+                f"temperature must be 0 or from {_LOWEST_TEMPERATURE} to 1, got {self.temperature}"
+            )
 
-    def _penalty(self, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray) -> float:
+    def _penalty(
+        self, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray, layout: Layout
+    ) -> float:
         """Minus the log prior in the softmax basis: the sum of alpha log theta."""
         return -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0

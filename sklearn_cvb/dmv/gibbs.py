@@ -10,14 +10,15 @@ from sklearn_cvb.dirichlet import fixed_point, log_evidence
 from sklearn_cvb.dmv.base import BaseDMV
 from sklearn_cvb.dmv.concentrations import Concentrations, asked_of, learn
 from sklearn_cvb.dmv.inference import Problem, draw_sweep, frozen_tally, heaviest, tally_of
-from sklearn_cvb.dmv.parameters import posterior_mean, totals_of
+from sklearn_cvb.dmv.layout import totals_of
+from sklearn_cvb.dmv.parameters import mixed_weights, posterior_mean
 from sklearn_cvb.dmv.trees import used_cells
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.sampling import Averages, SamplerMixin, late, no_averages
 
 
 class SamplerState(NamedTuple):
-    """What the sampler carries: the current heads, and sums over the samples kept so far.
+    """What the sampler carries: the current trees, and sums over the samples kept so far.
 
     `n_planned` is `max_iter` of the fit that began the chain. `seen` holds for each sentence how
     often each tree was sampled in the last tenth of the sweeps: its heads as bytes -> times.
@@ -25,6 +26,7 @@ class SamplerState(NamedTuple):
     """
 
     heads: np.ndarray
+    is_coarse: np.ndarray
     counts: np.ndarray
     concentrations: Concentrations
     prior: np.ndarray
@@ -54,6 +56,20 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         The same for decisions to stop or to go on; None for one concentration of both.
     alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma prior of what is "auto".
+    extended_valence : bool, default=False
+        Whether attachments, too, depend on whether the head has a child on that side yet.
+    backoff : {"head", "direction"} or None, default=None
+        Coarser tables to share what is seen (Headden, Johnson and McClosky 2009): each attachment
+        is drawn from its own table or from a coarse one, p(child | head, side) ("head", which needs
+        `extended_valence`) or p(child | side) ("direction"). How often from which is learned for
+        each own table.
+    alpha_backoff : float, default=1.0
+        Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
+    rule_weights : dict or None, default=None
+        What is known of the language: ``{(head, child): weight}``, None as head for the root; a
+        tuple of tags stands for any of them. The weight is prior mass (a number of attachments)
+        that the rule's cells, on both sides, share as they do harmonic counts. The harmonic start
+        is tilted towards the rules as well. See the page on dependencies.
     temperatures : tuple (first, last) or None, default=None
         Annealing: temperature of the first and of the last sweep, linear in between. None samples
         the posterior.
@@ -101,9 +117,14 @@ class GibbsDMV(SamplerMixin, BaseDMV):
     rootprob_ : ndarray of shape (n_types,)
         p(tag of the root). Here and below the unknown tag, if there is one, is the last.
     attachprob_ : ndarray of shape (n_types, 2, n_types)
-        p(child | head, side): by head, side of the child (0 left, 1 right), child.
+        p(child | head, side): by head, side of the child (0 left, 1 right), child. With
+        `extended_valence` p(child | head, side, valence), of shape (n_types, 2, 2, n_types). With
+        `backoff` own and coarse tables together.
     stopprob_ : ndarray of shape (n_types, 2, 2)
         p(stop | head, side, valence): valence 0 without and 1 with a child on that side.
+    mixtureprob_, ownprob_, coarseprob_ : ndarray
+        With `backoff` alone: how likely own and coarse tables are, by head, side, valence if any,
+        and which; and p(child | ...) in either.
     labels_ : ndarray
         Heads of the training sentences, in the form that `predict` gives: the tree
         sampled most often in the last tenth of the sweeps.
@@ -158,6 +179,10 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         alpha: float | str = 0.1,
         alpha_stop: float | str | None = None,
         alpha_prior: tuple[float, float] = (1.0, 1.0),
+        extended_valence: bool = False,
+        backoff: str | None = None,
+        alpha_backoff: float = 1.0,
+        rule_weights: dict | None = None,
         temperatures: tuple[float, float] | None = None,
         n_burn_in: int | None = None,
         thin: int = 10,
@@ -176,6 +201,10 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         self.alpha = alpha
         self.alpha_stop = alpha_stop
         self.alpha_prior = alpha_prior
+        self.extended_valence = extended_valence
+        self.backoff = backoff
+        self.alpha_backoff = alpha_backoff
+        self.rule_weights = rule_weights
         self.temperatures = temperatures
         self.n_burn_in = n_burn_in
         self.thin = thin
@@ -197,24 +226,27 @@ class GibbsDMV(SamplerMixin, BaseDMV):
 
     def _with_parameters_of_now(self, state: SamplerState, problem: Problem) -> SamplerState | None:
         """The state, or None under another prior: samples of two posteriors are not averaged."""
-        asked = super()._with_parameters_of_now(state, problem).concentrations
-        return state if asked == state.concentrations else None
+        now = super()._with_parameters_of_now(state, problem)
+        is_same = now.concentrations == state.concentrations
+        return state if is_same and np.array_equal(now.prior, state.prior) else None
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> SamplerState:
         """Trees drawn under the first weights."""
         tally = frozen_tally(self._first_weights(problem, rng))
-        heads, log_z, _ = draw_sweep(problem.sentences, tally, rng)
-        counts, asked = used_cells(problem.sentences, heads), asked_of(self)
+        heads, is_coarse, log_z, _ = draw_sweep(problem.sentences, tally, rng)
+        counts, asked = used_cells(problem.sentences, heads, is_coarse), asked_of(self)
+        means = mixed_weights(counts, problem.layout)
         return SamplerState(
             heads,
+            is_coarse,
             counts,
             asked,
-            asked.prior(self._n_types()),
+            problem.prior_of(asked.values),
             None,
             np.flatnonzero(np.isneginf(log_z)),
             0,
             self.max_iter,
-            no_averages((counts,), (counts,)),
+            no_averages((counts,), (counts, means)),
             [{} for _ in log_z],
             np.zeros(2),
         )
@@ -222,20 +254,23 @@ class GibbsDMV(SamplerMixin, BaseDMV):
     def _sweep(
         self, state: SamplerState, problem: Problem, rng: np.random.Generator
     ) -> tuple[SamplerState, float]:
-        now = learn(state.concentrations, state.counts, state.n_sweeps, fixed_point)
-        state = state._replace(concentrations=now, prior=now.prior(problem.sentences.n_types))
+        sentences, layout = problem.sentences, problem.layout
+        now = learn(state.concentrations, state.counts, layout, state.n_sweeps, fixed_point)
+        state = state._replace(concentrations=now, prior=problem.prior_of(now.values))
         temperature = self._temperature(state.n_sweeps, state.n_planned)
-        tally, power = tally_of(state.counts, state.prior), 1.0 / temperature
-        heads, _, proposals = draw_sweep(problem.sentences, tally, rng, state.heads, power)
-        counts = used_cells(problem.sentences, heads)
-        value = log_evidence(counts, state.prior, totals_of(counts), totals_of(state.prior))
+        tally, trees = tally_of(state.counts, state.prior, layout), (state.heads, state.is_coarse)
+        heads, is_coarse, _, proposals = draw_sweep(sentences, tally, rng, trees, 1.0 / temperature)
+        counts = used_cells(sentences, heads, is_coarse)
+        totals, prior_totals = totals_of(counts, layout), totals_of(state.prior, layout)
+        value = log_evidence(counts, state.prior, totals, prior_totals)
         done, averages, seen = state.n_sweeps, state.averages, state.seen
         if done >= late(state.n_planned):
-            remember_trees(heads, problem.sentences.starts, seen)
+            remember_trees(heads, sentences.starts, seen)
         if self._is_kept(done, state.n_planned):
-            averages = averages.plus((counts,), (self._sample_means(counts, state, problem),))
+            averages = averages.plus((counts,), self._sample_means(counts, state, problem))
         following = state._replace(
             heads=heads,
+            is_coarse=is_coarse,
             counts=counts,
             n_sweeps=done + 1,
             averages=averages,
@@ -245,10 +280,12 @@ class GibbsDMV(SamplerMixin, BaseDMV):
 
     def _sample_means(
         self, counts: np.ndarray, state: SamplerState, problem: Problem
-    ) -> np.ndarray:
-        """Posterior means given one sample."""
-        rare = self._rare_counts(counts, problem.corpus)
-        return posterior_mean(counts if rare is None else counts + rare, state.prior, None)
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior means given one sample, of all parameters and with mixtures worked out."""
+        rare, layout = self._rare_counts(counts, problem), problem.layout
+        cells = counts if rare is None else counts + rare
+        means = posterior_mean(cells, state.prior, None, layout)
+        return means, mixed_weights(means, layout)
 
     def _label_heads(self, state: SamplerState, problem: Problem) -> np.ndarray:
         """The most frequent tree of each sentence over the last tenth of the sweeps."""
@@ -260,7 +297,7 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         heads = np.concatenate(best)
         if len(state.unexplained):
             # A sentence without a tree gets one of those that have least of what is impossible.
-            weights = posterior_mean(state.counts, state.prior, None)
+            weights = posterior_mean(state.counts, state.prior, None, problem.layout)
             others = heaviest(frozen_tally(weights), problem.sentences)[0]
             heads = np.where(heads < 0, others, heads)
         return heads
@@ -274,18 +311,24 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         state = best.state
         proposed, accepted = state.proposals
         if state.averages.n_kept:
-            means = state.averages.mean_means()[0]
+            means, mixed = state.averages.mean_means()
         else:
-            means = self._sample_means(state.counts, state, problem)
-        return {"_means": means, "acceptance_rate_": float(accepted / max(1, proposed))}
+            means, mixed = self._sample_means(state.counts, state, problem)
+        rate = float(accepted / max(1, proposed))
+        return {"_means": means, "_mixed_means": mixed, "acceptance_rate_": rate}
 
     def _mean_weights(self) -> np.ndarray:
         """Averages over samples of the posterior means given the sample."""
         self._complete_cells()
         return self._means
 
+    def _mean_mixed(self) -> np.ndarray:
+        """The same with mixtures worked out in each sample."""
+        self._complete_cells()
+        return self._mixed_means
+
     def _predicting_weights(self) -> np.ndarray:
-        return self._mean_weights()
+        return self._mean_mixed()
 
 
 def remember_trees(heads: np.ndarray, starts: np.ndarray, seen: list[dict]) -> None:

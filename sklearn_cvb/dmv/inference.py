@@ -10,17 +10,25 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.dmv.parameters import n_cells_of, totals_of
+from sklearn_cvb.dmv.layout import Layout, tables_of, totals_of
+from sklearn_cvb.dmv.rules import Rule
+from sklearn_cvb.dmv.trees import used_cells
 from sklearn_cvb.kernels.dependency.arrays import (
     UNKNOWN_HEAD,
     Sentences,
     Shares,
     Sums,
     Tally,
+    Work,
     shares_for,
     work_for,
 )
-from sklearn_cvb.kernels.dependency.chart_log import count_lost, fill_lost, heaviest_trees
+from sklearn_cvb.kernels.dependency.chart_log import (
+    ALMOST_NOTHING,
+    count_lost,
+    fill_lost,
+    heaviest_trees,
+)
 from sklearn_cvb.kernels.dependency.draws import draw_trees, draws_for
 from sklearn_cvb.kernels.dependency.expectation import EXPECT, SCORE, SWEEP, WEIGH, infer
 from sklearn_cvb.kernels.dependency.trees import descent_for
@@ -37,19 +45,43 @@ class Problem(NamedTuple):
     sentences : Sentences
         The corpus as kernels read it, with known heads. Where there is a cell for unknown tags, it
         has one tag more.
+    layout : Layout
+        The parameters.
+    prior : ndarray of shape (n_cells,)
+        What the prior of each cell has beside the concentrations.
+    rules : list of Rule
+        What tilts the harmonic start.
     """
 
     corpus: Corpus
     types: list
     sentences: Sentences
+    layout: Layout
+    prior: np.ndarray
+    rules: list[Rule]
+
+    def prior_of(self, values: tuple[float, float]) -> np.ndarray:
+        """The prior of each cell under concentrations of attachments and of decisions."""
+        prior = self.prior.copy()
+        by_table = zip(tables_of(prior, self.layout), (*values, 0.0, values[0]), strict=False)
+        for table, value in by_table:
+            table += value
+        return prior
 
 
-def sentences_of(corpus: Corpus, n_types: int, heads: np.ndarray | None = None) -> Sentences:
+def sentences_of(corpus: Corpus, layout: Layout, heads: np.ndarray | None = None) -> Sentences:
     """A corpus as kernels read it; tags that are not known are the last one."""
     if heads is None:
         heads = np.full(len(corpus.tokens), UNKNOWN_HEAD, np.int64)
+    n_types, n_valences, _ = layout
     tokens = np.minimum(corpus.tokens, n_types - 1).astype(np.int64)
-    return Sentences(tokens, corpus.starts.astype(np.int64), heads, n_types)
+    starts = corpus.starts.astype(np.int64)
+    return Sentences(tokens, starts, heads, n_types, n_valences, layout.coarse)
+
+
+def with_mixtures_worked_out(sentences: Sentences) -> Sentences:
+    """Sentences for weights that do not back off."""
+    return sentences._replace(coarse=None)
 
 
 def cells_by_length(
@@ -65,8 +97,8 @@ def cells_by_length(
     ------
     which : ndarray of shape (m,)
         The sentences of n tokens.
-    arcs : ndarray of shape (m, n, n)
-        Cells of attachments by head and child, those of roots on the diagonal.
+    arcs : ndarray of shape (n_valences, m, n, n)
+        Cells of attachments by valence, head and child, those of roots on the diagonal.
     choices : ndarray of shape (m, n, 8)
         Cells of decisions, counted from the first of these.
     """
@@ -74,8 +106,9 @@ def cells_by_length(
     for n in np.unique(lengths).tolist():
         which, position = np.flatnonzero(lengths == n), np.arange(n)
         tags = sentences.token[sentences.starts[which][:, None] + position]
-        rows = 2 * tags[:, :, None] + (position > position[:, None])
-        rows[:, position, position] = 2 * n_types
+        rows = sentences.n_valences * (2 * tags[:, :, None] + (position > position[:, None]))
+        rows = np.stack([rows + valence for valence in range(sentences.n_valences)])
+        rows[..., position, position] = 2 * n_types * sentences.n_valences
         yield which, rows * n_types + tags[:, None, :], 8 * tags[:, :, None] + np.arange(8)
 
 
@@ -84,22 +117,34 @@ def longest_of(sentences: Sentences) -> int:
     return int(np.diff(sentences.starts).max())
 
 
+def room_for(sentences: Sentences) -> Work:
+    """A chart with room for the longest sentence."""
+    return work_for(longest_of(sentences), *_form_of(sentences))
+
+
+def _form_of(sentences: Sentences) -> tuple[int, bool]:
+    """Valences of attachments, and whether these back off."""
+    return sentences.n_valences, sentences.coarse is not None
+
+
 def frozen_tally(weights: np.ndarray) -> Tally:
     """A tally without counts whose quotients are the weights."""
-    n_rows = len(totals_of(weights))
-    return Tally(Sums(np.zeros(len(weights)), np.zeros(n_rows)), weights, np.ones(n_rows))
+    # There are fewer rows than cells.
+    return Tally(
+        Sums(np.zeros(len(weights)), np.zeros(len(weights))), weights, np.ones(len(weights))
+    )
 
 
-def tally_of(cells: np.ndarray, prior: np.ndarray) -> Tally:
+def tally_of(cells: np.ndarray, prior: np.ndarray, layout: Layout) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
-    return Tally(Sums(cells.copy(), totals_of(cells)), prior, totals_of(prior))
+    return Tally(Sums(cells.copy(), totals_of(cells, layout)), prior, totals_of(prior, layout))
 
 
 def _inferred(
     sentences: Sentences, tally: Tally, sums: Sums, shares: Shares, update: int
 ) -> np.ndarray:
     """Log p(words) of all sentences; what else is done with them is said in the kernel."""
-    work, log_z = work_for(longest_of(sentences)), np.full(len(sentences.starts) - 1, np.nan)
+    work, log_z = room_for(sentences), np.full(len(sentences.starts) - 1, np.nan)
     i = np.int64(0)
     while True:
         i = infer(sentences, tally, sums, shares, work, update, i, log_z)
@@ -132,7 +177,8 @@ def expectation(
         log p(words), -inf for sentences without a tree.
     shares : Shares
     """
-    tally, shares = frozen_tally(weights), shares_for(sentences.starts, keeps_shares)
+    tally = frozen_tally(weights)
+    shares = shares_for(sentences.starts, keeps_shares, *_form_of(sentences))
     sums = Sums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
     log_z = _inferred(sentences, tally, sums, shares, EXPECT)
     return sums.cells, log_z, shares
@@ -172,9 +218,9 @@ def leave_out_sweep(
     return shares, _inferred(sentences, tally, tally.sums, shares, SWEEP)
 
 
-def sum_of(shares: Shares, sentences: Sentences) -> np.ndarray:
+def sum_of(shares: Shares, sentences: Sentences, layout: Layout) -> np.ndarray:
     """Counts of all sentences from what each adds, summed anew: updates leave rounding errors."""
-    tally = frozen_tally(np.zeros(n_cells_of(sentences.n_types)))
+    tally = frozen_tally(np.zeros(layout.n_cells))
     # No sentence is to be inferred, so that shares are added, and that is all.
     done, work = np.zeros(len(sentences.starts) - 1), work_for(1)
     infer(sentences, tally, tally.sums, shares, work, SCORE, np.int64(0), done)
@@ -202,18 +248,48 @@ def heaviest(
     longest = longest_of(sentences)
     heads, logs = np.empty(len(sentences.token), np.int64), np.empty(len(sentences.starts) - 1)
     kept = shares_for(sentences.starts[:2], False) if shares is None else shares
-    places = work_for(longest), descent_for(longest)
+    places = room_for(sentences), descent_for(longest)
     heaviest_trees(sentences, tally, kept, shares is not None, places, heads, logs)
     return heads, logs
+
+
+def hardened_expectation(
+    weights: np.ndarray, sentences: Sentences, temperature: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Expected counts where trees have their posterior to the power 1 / temperature.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_cells,)
+        Without mixtures.
+    sentences : Sentences
+    temperature : float
+        0 counts the heaviest tree of each sentence alone.
+
+    Returns
+    -------
+    cells : ndarray of shape (n_cells,)
+    values : ndarray of shape (n_sentences,)
+        ``temperature * log(sum of weight ** (1 / temperature))`` over trees, -inf without a tree:
+        log p(words) at 1, the log weight of the heaviest tree at 0.
+    """
+    if temperature > 0:
+        tempered = weights if temperature == 1 else weights ** (1 / temperature)
+        counts, log_z, _ = expectation(tempered, sentences)
+        return counts, temperature * log_z
+    heads, values = heaviest(frozen_tally(weights), sentences)
+    values[values < ALMOST_NOTHING / 2] = -np.inf
+    heads[np.repeat(np.isneginf(values), np.diff(sentences.starts))] = UNKNOWN_HEAD
+    return used_cells(sentences, heads), values
 
 
 def draw_sweep(
     sentences: Sentences,
     tally: Tally,
     rng: np.random.Generator,
-    heads: np.ndarray | None = None,
+    trees: tuple[np.ndarray, np.ndarray] | None = None,
     power: float = 1.0,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Draw a tree of each sentence: by a Hastings step, or without old trees from the tally.
 
     Parameters
@@ -222,8 +298,8 @@ def draw_sweep(
     tally : Tally
         Counts of the old trees; changed in place, but not without old trees.
     rng : numpy.random.Generator
-    heads : ndarray of shape (n_tokens,) or None, default=None
-        The trees to replace; -1 in sentences without one.
+    trees : tuple of ndarray of shape (n_tokens,) or None, default=None
+        Heads of the trees to replace, -1 in sentences without one, and which arcs are coarse.
     power : float, default=1.0
         Probabilities are raised to it.
 
@@ -231,17 +307,22 @@ def draw_sweep(
     -------
     heads : ndarray of shape (n_tokens,), int64
         From 1; 0 for the root; -1 in sentences without a tree.
+    is_coarse : ndarray of shape (n_tokens,), int64
+        Whether each token's arc comes from a coarse row.
     log_z : ndarray of shape (n_sentences,)
         Log normalisers, -inf for sentences without a tree.
     proposals : ndarray of shape (2,)
         How many trees were proposed and accepted.
     """
-    n, longest = len(sentences.token), longest_of(sentences)
-    heads = np.full(n, UNKNOWN_HEAD, np.int64) if heads is None else heads.copy()
-    draws, work = draws_for(heads, rng.random(2 * n), longest), work_for(longest)
+    n = len(sentences.token)
+    if trees is None:
+        trees = np.full(n, UNKNOWN_HEAD, np.int64), np.zeros(n, np.int64)
+    heads, is_coarse = (part.copy() for part in trees)
+    levels = rng.random((2 if sentences.coarse is None else 3) * n)
+    draws, work = draws_for(heads, is_coarse, levels, longest_of(sentences)), room_for(sentences)
     log_z, i = np.full(len(sentences.starts) - 1, np.nan), np.int64(0)
     while True:
         i = draw_trees(sentences, tally, work, draws, float(power), i, log_z)
         if i == len(log_z):
-            return heads, log_z, draws.n_accepted.astype(np.float64)
+            return heads, is_coarse, log_z, draws.n_accepted.astype(np.float64)
         log_z[i] = fill_lost(work, sentences.starts[i + 1] - sentences.starts[i])

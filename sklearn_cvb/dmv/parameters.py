@@ -1,4 +1,4 @@
-"""From counts to weights: the cells of the model, posterior means, exp E[log]."""
+"""From counts to weights: posterior means, exp E[log], and what mixtures of tables amount to."""
 
 from typing import NamedTuple
 
@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import digamma
 
 from sklearn_cvb.annotations import Numbers
+from sklearn_cvb.dmv.layout import Layout, by_cell, tables_of, totals_of
 
 
 class DMVCounts(NamedTuple):
@@ -15,69 +16,56 @@ class DMVCounts(NamedTuple):
     ----------
     root : ndarray of shape (n_types,)
         Expected number of sentences whose root is each tag.
-    attach : ndarray of shape (n_types, 2, n_types)
-        Of arcs, by head, side of the child (0 left, 1 right) and child.
+    attach : ndarray of shape (n_types, 2, n_types), or (n_types, 2, 2, n_types)
+        Of arcs, by head, side of the child (0 left, 1 right), with `extended_valence` valence (0
+        without and 1 with a child on that side), and child. With `backoff` those drawn from these
+        tables, not from coarse ones.
     stop : ndarray of shape (n_types, 2, 2, 2)
         Of decisions, by head, side, valence (0 without and 1 with a child on that side) and what is
         decided (0 to stop, 1 to go on).
+    mixture : ndarray of shape (n_types, 2, 2) or (n_types, 2, 2, 2), or None, default=None
+        With `backoff`: of arcs, by head, side, with `extended_valence` valence, and where they are
+        drawn from (0 own table, 1 coarse one).
+    coarse : ndarray of shape (n_types, 2, n_types) or (2, n_types), or None, default=None
+        With `backoff`: of arcs drawn from coarse tables, by head ("head"), side and child.
     """
 
     root: np.ndarray
     attach: np.ndarray
     stop: np.ndarray
+    mixture: np.ndarray | None = None
+    coarse: np.ndarray | None = None
 
 
-def n_cells_of(n_types: int) -> int:
-    """Number of parameters."""
-    return (2 * n_types + 9) * n_types
+def layout_of(counts: DMVCounts) -> Layout:
+    """The layout of fitted counts."""
+    kinds = {0: None, 3: "head", 2: "direction"}
+    backoff = kinds[0 if counts.coarse is None else counts.coarse.ndim]
+    return Layout(len(counts.root), counts.attach.ndim - 2, backoff)
 
 
-def n_types_of(cells: np.ndarray) -> int:
-    """Number of tags: there are 2 W * W + W + 8 W cells."""
-    return round(((81 + 8 * len(cells)) ** 0.5 - 9) / 4)
-
-
-def tables_of(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Views of flat cells: attachments in rows of n_types, the root's the last; choices in pairs.
-
-    The order is that of `sklearn_cvb.kernels.dependency.arrays`.
-    """
-    n = n_types_of(cells)
-    cut = (2 * n + 1) * n
-    return cells[:cut].reshape(2 * n + 1, n), cells[cut:].reshape(4 * n, 2)
-
-
-def counts_from(cells: np.ndarray) -> DMVCounts:
-    """Flat cells as tables."""
-    attach, choice = tables_of(cells)
-    n = attach.shape[1]
-    return DMVCounts(attach[-1], attach[:-1].reshape(n, 2, n), choice.reshape(n, 2, 2, 2))
+def counts_from(cells: np.ndarray, layout: Layout) -> DMVCounts:
+    """Flat cells as tables, which are views."""
+    attach, choice, *others = tables_of(cells, layout)
+    n = layout.n_types
+    shape = (n, 2, 2) if layout.n_valences == 2 else (n, 2)
+    plain = attach[-1], attach[:-1].reshape(*shape, n), choice.reshape(n, 2, 2, 2)
+    if not others:
+        return DMVCounts(*plain)
+    mixture, coarse = others
+    coarse = coarse.reshape(n, 2, n) if layout.backoff == "head" else coarse
+    return DMVCounts(*plain, mixture.reshape(*shape, 2), coarse)
 
 
 def cells_from(counts: DMVCounts) -> np.ndarray:
     """Tables as flat cells, in a new array."""
-    parts = counts.attach, counts.root, counts.stop
-    return np.concatenate([np.ravel(part) for part in parts]).astype(np.float64)
+    parts = counts.attach, counts.root, counts.stop, counts.mixture, counts.coarse
+    return np.concatenate([np.ravel(part) for part in parts if part is not None]).astype(np.float64)
 
 
-def prior_of(n_types: int, alpha: float, alpha_stop: float) -> np.ndarray:
-    """One concentration for all cells of attachments, the root's among them, one for choices."""
-    return np.repeat([alpha, alpha_stop], [(2 * n_types + 1) * n_types, 8 * n_types])
-
-
-def totals_of(cells: np.ndarray) -> np.ndarray:
-    """Sums of rows."""
-    return np.concatenate([table.sum(axis=1) for table in tables_of(cells)])
-
-
-def by_cell(totals: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """The value of its row for each cell."""
-    attach, choice = tables_of(cells)
-    widths = np.repeat([attach.shape[1], 2], [len(attach), len(choice)])
-    return np.repeat(totals, widths)
-
-
-def posterior_mean(cells: np.ndarray, prior: Numbers, kept: np.ndarray | None) -> np.ndarray:
+def posterior_mean(
+    cells: np.ndarray, prior: Numbers, kept: np.ndarray | None, layout: Layout
+) -> np.ndarray:
     """(C + alpha) / (sum of the row); a row without count and prior keeps its values.
 
     Parameters
@@ -85,26 +73,71 @@ def posterior_mean(cells: np.ndarray, prior: Numbers, kept: np.ndarray | None) -
     cells, prior : ndarray of shape (n_cells,)
     kept : ndarray of shape (n_cells,) or None
         None where every row has count or prior; else equal shares are kept.
+    layout : Layout
 
     Returns
     -------
     ndarray of shape (n_cells,)
     """
     above = cells + prior
-    totals = totals_of(above)
-    below = by_cell(totals, above)
+    totals = totals_of(above, layout)
+    below = by_cell(totals, layout)
     if totals.all():
         return above / below
-    kept = uniform_weights(cells) if kept is None else kept
+    kept = uniform_weights(layout) if kept is None else kept
     return np.where(below > 0, above / np.where(below > 0, below, 1.0), kept)
 
 
-def uniform_weights(cells: np.ndarray) -> np.ndarray:
+def uniform_weights(layout: Layout) -> np.ndarray:
     """Equal weights in each row."""
-    return 1.0 / by_cell(totals_of(np.ones_like(cells)), cells)
+    return 1.0 / by_cell(totals_of(np.ones(layout.n_cells), layout), layout)
 
 
-def exp_expected_log(cells: np.ndarray, prior: Numbers) -> np.ndarray:
+def exp_expected_log(cells: np.ndarray, prior: Numbers, layout: Layout) -> np.ndarray:
     """exp(E[log theta]) under the Dirichlet posterior."""
     above = cells + prior
-    return np.exp(digamma(above) - by_cell(digamma(totals_of(above)), above))
+    return np.exp(digamma(above) - by_cell(digamma(totals_of(above, layout)), layout))
+
+
+# Mixtures. Without `backoff` all is as it is.
+
+
+def mixed_weights(weights: np.ndarray, layout: Layout) -> np.ndarray:
+    """Weights with the mixtures worked out: cells of `layout.mixed`.
+
+    Headden, Johnson and McClosky (2009): p(own) p(child | own) + p(coarse) p(child | coarse).
+    """
+    if layout.coarse is None:
+        return weights
+    attach, choice, mixture, coarse = tables_of(weights, layout)
+    own, general = mixture[:, :1] * attach[:-1], mixture[:, 1:] * coarse[layout.coarse]
+    return np.concatenate([(own + general).ravel(), attach[-1], choice.ravel()])
+
+
+def unmixed_counts(counts: np.ndarray, weights: np.ndarray, layout: Layout) -> np.ndarray:
+    """Counts of `layout.mixed`, each arc's split in proportion between its row and the coarse one.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (layout.mixed.n_cells,)
+    weights : ndarray of shape (layout.n_cells,)
+    layout : Layout
+
+    Returns
+    -------
+    ndarray of shape (layout.n_cells,)
+    """
+    if layout.coarse is None:
+        return counts
+    attach, _, mixture, coarse = tables_of(weights, layout)
+    own, general = mixture[:, :1] * attach[:-1], mixture[:, 1:] * coarse[layout.coarse]
+    whole = own + general
+    arcs, choice = tables_of(counts, layout.mixed)
+    part = arcs[:-1] * np.where(whole > 0, general / np.where(whole > 0, whole, 1.0), 0.0)
+    cells = np.zeros(layout.n_cells)
+    new_attach, new_choice, new_mixture, new_coarse = tables_of(cells, layout)
+    new_attach[:-1], new_attach[-1] = arcs[:-1] - part, arcs[-1]
+    new_choice[:] = choice
+    new_mixture[:, 0], new_mixture[:, 1] = new_attach[:-1].sum(axis=1), part.sum(axis=1)
+    np.add.at(new_coarse, layout.coarse, part)
+    return cells

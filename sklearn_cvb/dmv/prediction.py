@@ -17,7 +17,15 @@ from sklearn_cvb.dmv.inference import (
     log_likelihoods,
     sentences_of,
 )
-from sklearn_cvb.dmv.parameters import DMVCounts, cells_from, counts_from, posterior_mean
+from sklearn_cvb.dmv.layout import Layout
+from sklearn_cvb.dmv.parameters import (
+    DMVCounts,
+    cells_from,
+    counts_from,
+    layout_of,
+    mixed_weights,
+    posterior_mean,
+)
 from sklearn_cvb.dmv.sampling import sample_sentences
 from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
 from sklearn_cvb.kernels.dependency.chart_log import ALMOST_NOTHING
@@ -38,13 +46,32 @@ class PredictionMixin(_Model):
 
     @property
     def attachprob_(self) -> np.ndarray:
-        """p(child | head, side), shape (n_types, 2, n_types): head, side (0 left, 1 right)."""
+        """p(child | head, side), shape (n_types, 2, n_types): head, side (0 left, 1 right).
+
+        With `extended_valence` p(child | head, side, valence), shape (n_types, 2, 2, n_types). With
+        `backoff` mixtures are worked out.
+        """
         return self._probabilities().attach
 
     @property
     def stopprob_(self) -> np.ndarray:
         """p(stop | head, side, valence), shape (n_types, 2, 2); valence 1 means it has a child."""
         return self._probabilities().stop[..., STOP]
+
+    @property
+    def mixtureprob_(self) -> np.ndarray:
+        """With `backoff`: p(own table), p(coarse table), shape (n_types, 2[, 2], 2)."""
+        return self._part("mixture")
+
+    @property
+    def ownprob_(self) -> np.ndarray:
+        """With `backoff`: p(child | head, side[, valence]) in the own tables alone."""
+        return self._part("attach")
+
+    @property
+    def coarseprob_(self) -> np.ndarray:
+        """With `backoff`: p(child | head, side), or p(child | side), shape (2, n_types)."""
+        return self._part("coarse")
 
     def predict(self, X: Any) -> np.ndarray:
         """The heads in the most probable tree of each sentence.
@@ -85,7 +112,10 @@ class PredictionMixin(_Model):
         _, log_z, shares = expectation(self._predicting_weights(), sentences, keeps_shares=True)
         tables = []
         for i, n in enumerate(np.diff(corpus.starts).tolist()):
-            arcs = shares.count[shares.first[i] :][: n * n].reshape(n, n)
+            share = shares.count[shares.first[i] :]
+            arcs = share[: n * n].reshape(n, n)
+            if sentences.n_valences == 2:
+                arcs = arcs + share[n * (n + 8) :][: n * n].reshape(n, n)
             table = np.column_stack([np.diagonal(arcs), arcs.T])
             np.fill_diagonal(table[:, 1:], 0.0)
             tables.append(table if np.isfinite(log_z[i]) else np.full_like(table, np.nan))
@@ -119,7 +149,7 @@ class PredictionMixin(_Model):
         """
         tables, rng = self._probabilities(), check_random_state(random_state)
         n = len(self.vocabulary_)
-        known = DMVCounts(tables.root[:n], tables.attach[:n, :, :n], tables.stop[:n])
+        known = DMVCounts(tables.root[:n], tables.attach[:n, ..., :n], tables.stop[:n])
         tags, heads = sample_sentences(known, n_samples, longest, rng)
         names = self.vocabulary_.tolist()
         return object_array([[names[tag] for tag in row] for row in tags]), object_array(heads)
@@ -133,9 +163,14 @@ class PredictionMixin(_Model):
 
     def _read(self, corpus: Corpus) -> Any:
         """Sentences without known heads."""
-        return sentences_of(corpus, len(self.counts_.root))
+        return sentences_of(corpus, self._layout().mixed)
 
     # Weights
+
+    def _layout(self) -> Layout:
+        """The cells of the fitted model, whatever its parameters say by now."""
+        check_is_fitted(self)
+        return layout_of(self.counts_)
 
     def _complete_cells(self) -> np.ndarray:
         """Counts; the unknown tag gets the mean count of tags seen once ("rare")."""
@@ -145,19 +180,36 @@ class PredictionMixin(_Model):
 
     def _mean_weights(self) -> np.ndarray:
         """Posterior-mean weights."""
-        return posterior_mean(self._complete_cells(), self._prior_cells, self._kept)
+        cells, layout = self._complete_cells(), self._layout()
+        return posterior_mean(cells, self._prior_cells, self._kept, layout)
+
+    def _mean_mixed(self) -> np.ndarray:
+        """The same with mixtures worked out."""
+        return mixed_weights(self._mean_weights(), self._layout())
 
     def _predicting_weights(self) -> np.ndarray:
-        """Weights of `predict` and `predict_proba`."""
-        return self._weights(self._complete_cells(), self._prior_cells, self._kept)
+        """Weights of `predict` and `predict_proba`, with mixtures worked out."""
+        cells, layout = self._complete_cells(), self._layout()
+        weights = self._weights(cells, self._prior_cells, self._kept, layout)
+        return mixed_weights(weights, layout)
 
     def _probabilities(self) -> DMVCounts:
-        check_is_fitted(self)
-        return counts_from(self._mean_weights())
+        """With mixtures worked out."""
+        return counts_from(self._mean_mixed(), self._layout().mixed)
+
+    def _parts(self) -> DMVCounts:
+        """Probabilities in all tables."""
+        return counts_from(self._mean_weights(), self._layout())
+
+    def _part(self, name: str) -> np.ndarray:
+        """A table that only models that back off have."""
+        if self._layout().backoff is None:
+            raise AttributeError(f"{type(self).__name__} was fitted without backoff")
+        return getattr(self._parts(), name)
 
     def _log_likelihoods(self, X: Any) -> tuple[np.ndarray, int]:
         corpus = self._encoded(X)
-        return log_likelihoods(self._mean_weights(), self._read(corpus)), corpus.n_observed
+        return log_likelihoods(self._mean_mixed(), self._read(corpus)), corpus.n_observed
 
     def _warn_unexplained(self, corpus: Corpus, suspects: np.ndarray) -> None:
         """Warn of sentences that no tree explains; unknown tags explain themselves."""

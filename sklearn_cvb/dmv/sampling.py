@@ -34,7 +34,8 @@ def sample_sentences(
         If a number is not positive, or nearly all trees are larger.
     """
     check_counts(n_samples=n_samples, longest=longest)
-    levels = np.cumsum(tables.root), np.cumsum(tables.attach, axis=2), tables.stop[..., STOP]
+    attach = tables.attach if tables.attach.ndim == 4 else tables.attach[:, :, None]
+    levels = np.cumsum(tables.root), np.cumsum(attach, axis=3), tables.stop[..., STOP]
     found: list = []
     failures = 0
     while len(found) < n_samples:
@@ -65,8 +66,9 @@ def _drawn(
         sides: tuple[list, list] = ([], [])
         for side in (LEFT_SIDE, RIGHT_SIDE):
             while rng.random_sample() >= stop[tags[token], side, min(1, len(sides[side]))]:
+                valence = min(len(sides[side]), attach.shape[2] - 1)
                 sides[side].append(len(tags))
-                tags.append(_tag(attach[tags[token], side], rng))
+                tags.append(_tag(attach[tags[token], side, valence], rng))
                 above.append(token)
                 if len(tags) > longest:
                     return None

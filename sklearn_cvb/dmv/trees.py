@@ -133,7 +133,9 @@ def _refuse_cycle(heads: np.ndarray, t: int, i: int) -> None:
             return  # a cycle that another token is told of
 
 
-def used_cells(sentences: Sentences, heads: np.ndarray) -> np.ndarray:
+def used_cells(
+    sentences: Sentences, heads: np.ndarray, is_coarse: np.ndarray | None = None
+) -> np.ndarray:
     """How often the trees with these heads use each cell; sentences without a tree use none.
 
     Parameters
@@ -141,6 +143,8 @@ def used_cells(sentences: Sentences, heads: np.ndarray) -> np.ndarray:
     sentences : Sentences
     heads : ndarray of shape (n_tokens,)
         -1 throughout a sentence without a tree.
+    is_coarse : ndarray of shape (n_tokens,) or None, default=None
+        Which arcs come from coarse rows, where attachments back off.
 
     Returns
     -------
@@ -151,19 +155,35 @@ def used_cells(sentences: Sentences, heads: np.ndarray) -> np.ndarray:
     first = np.repeat(sentences.starts[:-1], lengths)
     child = np.flatnonzero(heads > 0)
     head = first[child] + heads[child] - 1
-    side = (child > head).astype(np.int64)
-    rows = np.concatenate([2 * tokens[head] + side, np.full(np.sum(heads == 0), 2 * n)])
-    tags = np.concatenate([tokens[child], tokens[heads == 0]])
-    attach = np.bincount(rows * n + tags, minlength=(2 * n + 1) * n)
-    children = np.bincount(2 * head + side, minlength=2 * len(tokens)).reshape(-1, 2)
-    tree = heads >= 0
-    choice = np.zeros((n, 2, 2, 2))
-    for side_now in range(2):
-        some, tags = children[tree, side_now], tokens[tree]
+    half = 2 * head + (child > head)
+    nearest = np.full(2 * len(tokens), len(tokens))
+    np.minimum.at(nearest, half, np.abs(child - head))
+    valence = np.minimum(np.abs(child - head) > nearest[half], sentences.n_valences - 1)
+    rows = (2 * tokens[head] + (child > head)) * sentences.n_valences + valence
+    n_own, tags, roots = 2 * n * sentences.n_valences, tokens[child], tokens[heads == 0]
+    others = []
+    if sentences.coarse is not None and is_coarse is not None:
+        part, general = is_coarse[child], is_coarse[child] > 0
+        others.append(np.bincount(2 * rows + part, minlength=2 * n_own))
+        cells = sentences.coarse[rows[general]] * n + tags[general]
+        others.append(np.bincount(cells, minlength=(sentences.coarse.max() + 1) * n))
+        rows, tags = rows[~general], tags[~general]
+    own = np.concatenate([rows * n + tags, n_own * n + roots])
+    attach = np.bincount(own, minlength=(n_own + 1) * n)
+    n_children = np.bincount(half, minlength=2 * len(tokens)).reshape(-1, 2)
+    choice = _used_choices(tokens[heads >= 0], n_children[heads >= 0], n)
+    return np.concatenate([attach, choice.ravel(), *others]).astype(np.float64)
+
+
+def _used_choices(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> np.ndarray:
+    """How often tokens with so many children on either side stop and go on, by tag."""
+    choice = np.zeros((n_types, 2, 2, 2))
+    for side in range(2):
+        some = n_children[:, side]
         for valence, stops, goes in (
             (0, some == 0, some > 0),
             (1, some > 0, np.maximum(some - 1, 0)),
         ):
-            choice[:, side_now, valence, 0] = np.bincount(tags, stops, n)
-            choice[:, side_now, valence, 1] = np.bincount(tags, goes, n)
-    return np.concatenate([attach, choice.ravel()]).astype(np.float64)
+            choice[:, side, valence, 0] = np.bincount(tokens, stops, n_types)
+            choice[:, side, valence, 1] = np.bincount(tokens, goes, n_types)
+    return choice

@@ -9,7 +9,8 @@ from sklearn_cvb.annotations import Seed
 from sklearn_cvb.dirichlet import kl_divergence
 from sklearn_cvb.dmv.batch import BatchDMV
 from sklearn_cvb.dmv.inference import Problem
-from sklearn_cvb.dmv.parameters import exp_expected_log, totals_of
+from sklearn_cvb.dmv.layout import Layout, totals_of
+from sklearn_cvb.dmv.parameters import exp_expected_log
 from sklearn_cvb.fitting import Fit
 
 
@@ -29,6 +30,20 @@ class VBDMV(BatchDMV):
         The same for decisions to stop or to go on; None for one concentration of both.
     alpha_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma prior of what is "auto".
+    extended_valence : bool, default=False
+        Whether attachments, too, depend on whether the head has a child on that side yet.
+    backoff : {"head", "direction"} or None, default=None
+        Coarser tables to share what is seen (Headden, Johnson and McClosky 2009): each attachment
+        is drawn from its own table or from a coarse one, p(child | head, side) ("head", which needs
+        `extended_valence`) or p(child | side) ("direction"). How often from which is learned for
+        each own table.
+    alpha_backoff : float, default=1.0
+        Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
+    rule_weights : dict or None, default=None
+        What is known of the language: ``{(head, child): weight}``, None as head for the root; a
+        tuple of tags stands for any of them. The weight is prior mass (a number of attachments)
+        that the rule's cells, on both sides, share as they do harmonic counts. The harmonic start
+        is tilted towards the rules as well. See the page on dependencies.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -67,9 +82,14 @@ class VBDMV(BatchDMV):
     rootprob_ : ndarray of shape (n_types,)
         p(tag of the root). Here and below the unknown tag, if there is one, is the last.
     attachprob_ : ndarray of shape (n_types, 2, n_types)
-        p(child | head, side): by head, side of the child (0 left, 1 right), child.
+        p(child | head, side): by head, side of the child (0 left, 1 right), child. With
+        `extended_valence` p(child | head, side, valence), of shape (n_types, 2, 2, n_types). With
+        `backoff` own and coarse tables together.
     stopprob_ : ndarray of shape (n_types, 2, 2)
         p(stop | head, side, valence): valence 0 without and 1 with a child on that side.
+    mixtureprob_, ownprob_, coarseprob_ : ndarray
+        With `backoff` alone: how likely own and coarse tables are, by head, side, valence if any,
+        and which; and p(child | ...) in either.
     labels_ : ndarray
         Heads of the training sentences, in the form that `predict` gives: those of
         the Viterbi trees under the exp-digamma weights of the final counts.
@@ -119,6 +139,10 @@ class VBDMV(BatchDMV):
         alpha: float | str = 0.1,
         alpha_stop: float | str | None = None,
         alpha_prior: tuple[float, float] = (1.0, 1.0),
+        extended_valence: bool = False,
+        backoff: str | None = None,
+        alpha_backoff: float = 1.0,
+        rule_weights: dict | None = None,
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -134,6 +158,10 @@ class VBDMV(BatchDMV):
         self.alpha = alpha
         self.alpha_stop = alpha_stop
         self.alpha_prior = alpha_prior
+        self.extended_valence = extended_valence
+        self.backoff = backoff
+        self.alpha_backoff = alpha_backoff
+        self.rule_weights = rule_weights
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -147,14 +175,16 @@ class VBDMV(BatchDMV):
         self.verbose = verbose
 
     def _weights(
-        self, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None
+        self, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None, layout: Layout
     ) -> np.ndarray:
-        return exp_expected_log(counts, prior)
+        return exp_expected_log(counts, prior, layout)
 
-    def _penalty(self, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray) -> float:
+    def _penalty(
+        self, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray, layout: Layout
+    ) -> float:
         """KL divergence of the probabilities' posterior from their prior."""
         cells = counts + prior
-        return kl_divergence(cells, prior, totals_of(cells), totals_of(prior))
+        return kl_divergence(cells, prior, totals_of(cells, layout), totals_of(prior, layout))
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"lower_bound_": best.objective}

@@ -45,7 +45,18 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
 
     _read_names = (
         *BaseModel._read_names,
-        *("classes_", "coverage_", "_cells", "_n_states", "_legal", "_labels"),
+        *("classes_", "coverage_", "dropped_tags_", "open_tags_"),
+        *(
+            "_cells",
+            "_n_states",
+            "_legal",
+            "_labels",
+            "_is_clean",
+            "_is_told",
+            "_shares",
+            "_formed",
+            "_told",
+        ),
     )
 
     # Models that learn no concentration have no such parameters.
@@ -63,7 +74,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [
-            StrOptions({"token", "word", "parameter", "unambiguous"}),
+            StrOptions({"token", "word", "parameter", "unambiguous", "context"}),
             HasMethods("predict_proba"),
             "array-like",
             None,
@@ -142,10 +153,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         self, problem: Problem, prior: Prior, rng: np.random.Generator
     ) -> starting.Start:
         """Posteriors or weights to start from, as `init` says."""
-        init = self.init
-        if init is None:
-            free = problem.cells.is_full and not problem.runs.any_certain
-            init = self._default_start if free else "token"
+        init = self._usual_start(problem) if self.init is None else self.init
         if isinstance(init, str):
             start = getattr(starting, f"{init}_start")(problem, rng)
         elif hasattr(init, "predict_proba"):
@@ -153,6 +161,11 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         else:
             start = starting.array_start(problem, init)
         return starting.kept_to_start(start, problem)
+
+    def _usual_start(self, problem: Problem) -> str:
+        """Where to start if `init` does not say."""
+        free = problem.cells.is_full and not problem.runs.any_certain
+        return self._default_start if free else "token"
 
     @property
     def _default_start(self) -> str:
@@ -167,7 +180,8 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
 
     def _fixed_start(self) -> str:
         if isinstance(self.init, str):
-            return "init='unambiguous' is always the same" if self.init == "unambiguous" else ""
+            is_fixed = self.init in ("unambiguous", "context")
+            return f"init={self.init!r} is always the same" if is_fixed else ""
         return "" if self.init is None else "init says where to start"
 
     def _weights(

@@ -20,12 +20,21 @@ class EMHMMTagger(TaggerMixin, EMHMM):
     tag_dictionary : dict or None, default=None
         Maps a word to its legal tags, or to a dict that says how often each was seen, such as
         ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). Words missing from it may take
-        any tag, or `unknown_tags`. Looked up by the word itself, also outside the vocabulary.
+        the tags that `unknown_tags` and `handle_unknown` leave them. Looked up by the word itself,
+        also outside the vocabulary.
     dictionary_weight : float, default=1.0
         How much a dictionary that says how often tags were seen counts as evidence: as if so many
-        times the corpus had been tagged in its proportions (added to `beta` cell by cell).
+        times the corpus had been tagged in its proportions (added to `beta` cell by cell). So do
+        the shares of tags that the forms of words give.
+    denoise : {"auto", "none"}, default="auto"
+        What to do about slips in a plain dictionary of text. "auto": drop the tags that the forms
+        of a word in other case lack (`dropped_tags_`), and weight the rest by how well they go with
+        the word's shape (its case, digits and hyphens) among all words of the dictionary.
+        Entries that say how often tags were seen are left alone, and so is all where most say it,
+        or the words of the text are no strings or all in one case.
     unknown_tags : collection or None, default=None
-        Tags of words missing from the dictionary; None for all.
+        Tags of words missing from the dictionary. None for all or, where words are known by their
+        form (see `handle_unknown`), for those of open classes, `open_tags_`.
     supervision : {"y", "none"}, default="y"
         Whether `fit` learns from the tags in `y` where they are known. With "none" only `score`
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
@@ -49,20 +58,27 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         Largest number of sweeps.
     tol : float, default=1e-4
         Stop when the objective changes by less than this per token.
-    init : {"token", "word", "parameter", "unambiguous"}, arrays, model or None, default=None
+    init : {"token", "context", "word", "parameter", "unambiguous"}, arrays, model, default=None
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
         times the weights of a dictionary that has some (None means this with a dictionary or
-        labels). "parameter": random weights and one E-step (None means this otherwise; for CVB's
+        labels). "context": each token's posterior from what its neighbours may be (None means this
+        with a dictionary that `denoise` cleans, "unambiguous" if there are labels, too; not for
+        Gibbs). "parameter": random weights and one E-step (None means this otherwise; for CVB's
         token update, "word"). "word": one posterior for all tokens of a word, from Dirichlet(0.1).
         "unambiguous": transitions counted between neighbouring tokens that have one allowed state
         each (Kupiec 1992). Arrays: the posteriors of each training sequence, shape (length,
         n_components). A fitted model of this family over the same vocabulary and states: its counts
-        (within a search wrap it in `sklearn.frozen.FrozenEstimator`). From "unambiguous", arrays or
-        a model all restarts would be the same, and only one is run.
-    handle_unknown : {"error", "smooth", "rare"}, default="rare"
+        (within a search wrap it in `sklearn.frozen.FrozenEstimator`). From "context",
+        "unambiguous", arrays or a model all restarts would be the same, and only one is run.
+    handle_unknown : {"error", "smooth", "rare", "form"}, default="form"
         Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
         cell the mean expected count of the words seen once as well. With the cell the number of
-        symbols is ``len(vocabulary_) + 1`` everywhere.
+        symbols is ``len(vocabulary_) + 1`` everywhere. "form" does as "rare", and lets words that
+        neither dictionary nor labels tell of, in `fit` and later, take tags in shares that their
+        shape and their last letters suggest; these are learned from the rarer words of both, one
+        vote a type, and a word known in lower case takes half from there. In `fit` the shares are
+        weights, as those of a dictionary, and `beta` is divided in them (``beta="auto"``: only the
+        tags of open classes). Tokens that are no strings have no form.
     vocabulary : collection or None, default=None
         The known symbols; None for those seen in `fit`.
     warm_start : bool, default=False
@@ -90,6 +106,12 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         The known symbols.
     classes_ : ndarray of shape (n_components,)
         The tags, sorted.
+    open_tags_ : ndarray
+        The tags of words that neither dictionary nor labels tell of: `unknown_tags`, else with
+        ``handle_unknown="form"`` those that at least one in a thousand of the rarer words takes,
+        else all. A word known in lower case may take its tags there, too.
+    dropped_tags_ : dict
+        The tags that `denoise` dropped, by word: look at the frequent ones.
     coverage_ : tuple (tokens, types)
         The shares of the tokens and of the distinct words of the training sequences that have an
         entry in `tag_dictionary`, from 0 to 1.
@@ -137,6 +159,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         tag_dictionary: dict | None = None,
         *,
         dictionary_weight: float = 1.0,
+        denoise: str = "auto",
         unknown_tags: Collection | None = None,
         supervision: str = "y",
         n_components: int | None = None,
@@ -148,7 +171,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         max_iter: int = 100,
         tol: float = 1e-4,
         init: Any = None,
-        handle_unknown: str = "rare",
+        handle_unknown: str = "form",
         vocabulary: Collection | None = None,
         warm_start: bool = False,
         random_state: Seed = None,
@@ -174,5 +197,6 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         self.n_components = n_components
         self.tag_dictionary = tag_dictionary
         self.dictionary_weight = dictionary_weight
+        self.denoise = denoise
         self.unknown_tags = unknown_tags
         self.supervision = supervision

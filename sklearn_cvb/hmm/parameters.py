@@ -81,17 +81,20 @@ def symmetric_prior(cells: Cells, alpha: float, beta: float, start_alpha: float)
 
 
 def with_dictionary(prior: Prior, cells: Cells, weight: float) -> Prior:
-    """The prior with the counts that a weighted dictionary expects, times `weight`.
+    """The prior with the counts that dictionary and forms expect, times `weight`.
 
-    As if the corpus had been tagged so many times in the proportions of the dictionary.
+    As if the corpus had been tagged so many times in their proportions; words known by their form
+    alone share out their concentration in these, too.
     """
-    if cells.expected is None:
+    emission = prior.emission
+    if cells.centre is not None:
+        emission = emission * cells.centre
+    if cells.expected is not None:
+        emission = emission + weight * np.nan_to_num(cells.expected)
+    if emission is prior.emission:
         return prior
-    added = weight * np.nan_to_num(cells.expected)
-    return prior._replace(
-        emission=prior.emission + added,
-        emission_total=prior.emission_total + cells.row_totals(added),
-    )
+    added = cells.row_totals(emission - prior.emission)
+    return prior._replace(emission=emission, emission_total=prior.emission_total + added)
 
 
 def empty_counts(cells: Cells) -> HMMCounts:

@@ -202,13 +202,20 @@ class PredictionMixin(TransformerMixin):
         """Corpus, lattice, weights and log weights; unknown words nobody emits are unobserved."""
         corpus = self._encoded(X)
         weights, logs = self._mean_and_log() if means else self._predicting_weights()
-        lattice = _without_impossible(self._lattice_of(corpus), corpus, self._cells, weights)
-        return corpus, lattice, weights, logs
+        lattice = self._lattice_of(corpus)
+        lattice, weights, logs = self._with_unknown(corpus, lattice, weights, logs)
+        return corpus, _without_impossible(lattice, corpus, self._cells, weights), weights, logs
+
+    def _with_unknown(
+        self, corpus: Corpus, lattice: Lattice, weights: Weights, logs: Weights
+    ) -> tuple[Lattice, Weights, Weights]:
+        """Weights with what else is known of unknown words, and the lattice that reads them."""
+        return lattice, weights, logs
 
     # Weights
 
     def _complete_counts(self) -> HMMCounts:
-        """Flat counts; the unknown item gets the mean count of words seen once ("rare")."""
+        """Flat counts; the unknown item gets the mean count of words seen once."""
         check_is_fitted(self)
         emission = flat_cells(self.counts_.emission)
         if self._rare is not None:
@@ -219,7 +226,7 @@ class PredictionMixin(TransformerMixin):
     def _rare_counts(self, counts: HMMCounts, problem: Problem) -> np.ndarray | None:
         """Mean expected count, by state, of the words seen once; None where nothing is to add."""
         cells, corpus = problem.cells, problem.corpus
-        if self.handle_unknown != "rare" or corpus.unknown:
+        if self.handle_unknown not in ("rare", "form") or corpus.unknown:
             return None
         seen = np.bincount(corpus.tokens[corpus.tokens >= 0], minlength=cells.n_words)
         once = np.repeat(seen == 1, np.diff(cells.indptr[: cells.n_words + 1]))

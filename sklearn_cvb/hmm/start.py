@@ -154,13 +154,21 @@ def token_start(problem: Problem, rng: np.random.Generator) -> Start:
     Times the shares that a weighted dictionary gives them.
     """
     entries = rng.standard_exponential(n_entries(problem.lattice))
-    expected = problem.cells.expected
-    if expected is not None:
-        # A missing observation takes the last value: any state is as likely.
-        shares = np.append(np.where(np.isnan(expected), 1.0, expected), 1.0)
-        entries *= shares[entry_cells(problem.lattice)]
+    if problem.cells.expected is not None:
+        entries *= _expected_entries(problem)
     normalise_entries(problem.lattice, entries)
     return Start(entries, None)
+
+
+def _expected_entries(problem: Problem) -> np.ndarray:
+    """What a dictionary expects of each (token, state) entry, in proportion; 1 without weights."""
+    expected = problem.cells.expected
+    if expected is None:
+        return np.ones(n_entries(problem.lattice))
+    # Any state is as likely for words without weights, and for a missing observation, which takes
+    # the last value. Words that are labelled everywhere expect nothing.
+    shares = np.append(np.where(expected > 0, expected, 1.0), 1.0)
+    return shares[entry_cells(problem.lattice)]
 
 
 def word_start(problem: Problem, rng: np.random.Generator) -> Start:
@@ -214,6 +222,59 @@ def unambiguous_start(problem: Problem, rng: np.random.Generator) -> Start:
             np.ones(len(cells.state)),
         ),
     )
+
+
+def context_start(problem: Problem, rng: np.random.Generator) -> Start:
+    """Each token's posterior from what its neighbours may be, whatever the words.
+
+    Transitions are those between all neighbours, each token taking its states in the shares that
+    a dictionary expects; where both have one allowed state they count twice. That no emission
+    speaks keeps a frequent word from a state that few other words take: nearly all of it
+    would be that word's.
+    """
+    lattice, cells = problem.lattice, problem.cells
+    entries = _expected_entries(problem)
+    normalise_entries(lattice, entries)
+    counts = counts_from_marginals(problem, entries)
+    start = counts.start + problem.runs.start + _UNAMBIGUOUS_COUNT
+    transition = counts.transition + problem.runs.transition + _UNAMBIGUOUS_COUNT
+    tables = kept_to_topology(
+        Weights(
+            start / start.sum(),
+            transition / transition.sum(axis=1, keepdims=True),
+            np.empty(0),
+        ),
+        cells,
+    )
+    entries = _from_neighbours(lattice, problem.corpus.starts, entries, tables)
+    normalise_entries(lattice, entries)
+    return Start(entries, None)
+
+
+def _from_neighbours(
+    lattice: Lattice, starts: np.ndarray, posterior: np.ndarray, weights: Weights
+) -> np.ndarray:
+    """How well each entry goes with the posteriors of the tokens before and after it."""
+    n_tokens, n_states = len(lattice.count), len(weights.start)
+    bounds = np.concatenate([[0], np.cumsum(lattice.count, dtype=np.int64)])
+    states = entry_states(lattice)
+    rows = csr_array((posterior, states, bounds), shape=(n_tokens, n_states))
+    found, step = np.empty(len(posterior)), max(1, _BLOCK // n_states)
+    for begin in range(0, n_tokens, step):
+        end = min(begin + step, n_tokens)
+        # The tokens beside those of the block; what is wrong at the borders is put right below.
+        before = np.maximum(np.arange(begin, end) - 1, 0)
+        after = np.minimum(np.arange(begin, end) + 1, n_tokens - 1)
+        left = rows[before] @ weights.transition
+        right = rows[after] @ weights.transition.T
+        inside = starts[(starts >= begin) & (starts < end)] - begin
+        left[inside] = weights.start
+        inside = starts[(starts > begin) & (starts <= end)] - begin - 1
+        right[inside] = 1.0
+        own = slice(bounds[begin], bounds[end])
+        tokens = np.repeat(np.arange(end - begin), lattice.count[begin:end])
+        found[own] = left[tokens, states[own]] * right[tokens, states[own]]
+    return found
 
 
 def array_start(problem: Problem, init: Any) -> Start:

@@ -1,6 +1,7 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
 import warnings
+from collections.abc import Container, Hashable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,25 @@ from sklearn_cvb.dictionary import (
     Overruled,
     check_dictionary,
     check_unknown_tags,
+    is_weighted,
     look_up,
     tags_in,
 )
+from sklearn_cvb.hmm.by_form import (
+    by_form,
+    centred,
+    label_tallies,
+    uses_of,
+    with_unknown_words,
+)
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import Prior, with_dictionary
-from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.lattice import Cells, expect, lattice_for, overrule, restrict
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.lattice import Cells, Problem, expect, lattice_for, overrule, restrict
+from sklearn_cvb.slips import ShapeShares, can_be_cleaned, disagreeing, keeping, without
+from sklearn_cvb.tag_shares import Row, TagShares, tag_shares, told_by
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions, without_lengths
+from sklearn_cvb.word_table import WordTable, WordToCheck, words_at_stake
 
 if TYPE_CHECKING:
     from sklearn_cvb.hmm.base import BaseHMM as _Model
@@ -84,10 +96,15 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
 class TaggerMixin(_Model):
     """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token."""
 
+    # With a cleaned dictionary: without labels, with some.
+    _starts_when_clean = ("context", "unambiguous")
+
     _parameter_constraints: dict = {  # noqa: RUF012
         "tag_dictionary": [dict, None],
         "dictionary_weight": [Interval(Real, 0, None, closed="left")],
+        "denoise": [StrOptions({"auto", "none"})],
         "unknown_tags": ["array-like", set, None],
+        "handle_unknown": [StrOptions({"error", "smooth", "rare", "form"})],
         "supervision": [StrOptions({"y", "none"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -134,6 +151,45 @@ class TaggerMixin(_Model):
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}_{tag}" for tag in self.classes_.tolist()], dtype=object)
 
+    def words_to_check(self, X: Any, n: int = 50) -> WordTable:
+        """The words whose tags are worth a look: those with the most uses times tags.
+
+        A wrong tag of a frequent word costs more than all else in a dictionary, and what is wrong
+        is seen at a glance. Save the table, correct `tags`, name the `usual` tag where you can,
+        and fit again with ``{**dictionary, **tag_dictionary_from(table)}``.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences
+            Raw sentences, such as those of `fit`.
+        n : int, default=50
+            How many words.
+
+        Returns
+        -------
+        WordTable
+            Without words whose entry already says how often tags were seen.
+        """
+        check_is_fitted(self)
+        dictionary = self._legal.tag_dictionary
+        checked = {word for word, entry in dictionary.items() if is_weighted(entry)}
+        words = words_at_stake(X, self._legal.row, checked, n)
+        return WordTable(
+            WordToCheck(word, "", *self._fitted_shares(word), uses, example)
+            for word, uses, example in words
+        )
+
+    def _fitted_shares(self, word: Any) -> tuple[tuple, tuple]:
+        """The tags of a word, and the share of its uses that the fit gives each; equal if new."""
+        states = self._legal.row(word)
+        shares = np.full(len(states), 1 / len(states))
+        if word in self._index:
+            row = self.counts_.emission[[self._index[word]]]
+            counts = np.asarray(row.todense() if hasattr(row, "todense") else row).ravel()[states]
+            shares = counts / counts.sum() if counts.sum() > 0 else shares
+        order = np.argsort(-shares, kind="stable")
+        return tuple(self.classes_[states[order]].tolist()), tuple(shares[order].tolist())
+
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the tags, and return the legal ones of each word (None: all of them)."""
         dictionary = self.tag_dictionary or {}
@@ -163,20 +219,71 @@ class TaggerMixin(_Model):
         open_tags = (
             range(len(tags)) if self.unknown_tags is None else map(states.__getitem__, unknown_tags)
         )
+        dictionary = self._cleaned(dictionary, lookup.words, corpus)
         self._legal = Legal(dictionary, states, np.array(sorted(set(open_tags)), dtype=np.int32))
-        if not dictionary and self.unknown_tags is None:
+        self._learn_forms(corpus)
+        if not dictionary and self.unknown_tags is None and not self._formed:
             return None
-        return self._legal.rows(self.vocabulary_.tolist())
+        rows = self._legal.rows(self.vocabulary_.tolist())
+        for i, (row, _) in self._formed.items():
+            rows[i] = row
+        return rows
+
+    def _learn_forms(self, corpus: Corpus) -> None:
+        """Set the tag shares of forms, and the words of the vocabulary that have nothing else."""
+        self._shares: TagShares | None = None
+        self._formed: dict[int, Row] = {}
+        self._told: dict = {}
+        self.open_tags_ = self.classes_[self._legal.missing]
+        if self.handle_unknown != "form":
+            return
+        words, labelled = self.vocabulary_.tolist(), {}
+        if self._labels:
+            labelled = label_tallies(corpus, words, self._encode_labels(self._labels))
+        dictionary, states, missing = self._legal
+        told = told_by(dictionary, states, labelled, uses_of(corpus, words))
+        only = None if self.unknown_tags is None else missing
+        self._shares = tag_shares(told, self._n_states, only)
+        if self._shares is not None:
+            self.open_tags_ = self.classes_[self._shares.states]
+            self._told = told.tallies
+            self._formed = by_form(self._shares, words, self._told)
+
+    def _cleaned(self, dictionary: dict, words: list, corpus: Corpus) -> dict:
+        """The dictionary without the tags that `denoise` drops, which this sets."""
+        self._is_clean = self.denoise == "auto" and can_be_cleaned(dictionary, words)
+        self._is_told = any(tag is not None for tag in self._labels)
+        self.dropped_tags_ = disagreeing(dictionary, words) if self._is_clean else {}
+        if not self.dropped_tags_:
+            return dictionary
+        if self._labels:
+            known = [*self.vocabulary_.tolist(), *corpus.unknown]
+            told = zip(corpus.tokens.tolist(), self._labels, strict=True)
+            labelled = {(known[token], tag) for token, tag in told if token >= 0}
+            self.dropped_tags_ = keeping(self.dropped_tags_, labelled)
+        return without(dictionary, self.dropped_tags_)
 
     def _laid_out(self, cells: Cells, corpus: Corpus) -> Cells:
-        if self._legal.any_weights:
-            if self.beta == "auto":
-                raise InvalidParameterError(
-                    "beta='auto' learns one concentration for all emissions, which a "
-                    "tag_dictionary with weights makes unequal: give beta a number, or the "
-                    "dictionary no weights"
-                )
-            cells = expect(cells, self._legal.shares(self.vocabulary_.tolist()), corpus.tokens)
+        # One concentration for all emissions can be learned only where all are equal.
+        formed = {} if self.beta == "auto" else self._formed
+        if self._legal.any_weights and self.beta == "auto":
+            raise InvalidParameterError(
+                "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
+                "with weights makes unequal: give beta a number, or the dictionary no weights"
+            )
+        if self._is_clean or self._legal.any_weights or formed:
+            words, tokens = self.vocabulary_.tolist(), corpus.tokens
+            shares = self._legal.shares(words)
+            if self._is_clean:
+                shares = ShapeShares(self._legal.tag_dictionary).rows(words, self._legal)
+                if self._labels:
+                    # Labels say themselves how often their tokens have a tag.
+                    tokens = tokens[[tag is None for tag in self._labels]]
+            for i, (_, some) in formed.items():
+                shares[i] = some
+            cells = expect(cells, shares, tokens)
+        if formed:
+            cells = centred(cells, formed)
         if not self._labels or cells.is_full:
             return cells
         states = self._encode_labels(self._labels)
@@ -185,15 +292,31 @@ class TaggerMixin(_Model):
 
     def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
         prior = super()._priors(cells, concentrations)
-        return with_dictionary(prior, cells, self.dictionary_weight)
+        # One concentration for all emissions can be learned only where all are equal.
+        equal = self._is_clean and self.beta == "auto"
+        return with_dictionary(prior, cells, 0.0 if equal else self.dictionary_weight)
+
+    def _usual_start(self, problem: Problem) -> str:
+        if self._is_clean and problem.cells.topology is None:
+            return self._starts_when_clean[self._is_told]
+        return super()._usual_start(problem)
+
+    def _why_one_restart(self, problem: Problem) -> str:
+        why = super()._why_one_restart(problem)
+        usual = self._usual_start(problem)
+        if not why and self.init is None and usual in ("context", "unambiguous"):
+            return (
+                f"with a cleaned dictionary (see denoise) init=None is {usual!r}, always the same"
+            )
+        return why
 
     def _read_labels(self, y: Any, corpus: Corpus) -> list:
         return read_labels(y, corpus, numeric=self.vocabulary_.dtype.kind in "iuf")
 
     def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
-        lattice = self._lattice_of(corpus)
-        labels, self._labels = self._labels, None
-        del self._labels
+        lattice = self._lattice_of(corpus, self._told)
+        labels = self._labels
+        del self._labels, self._formed, self._told
         if not labels:
             return lattice
         states = self._encode_labels(labels)
@@ -202,13 +325,60 @@ class TaggerMixin(_Model):
             return lattice
         overruled = Overruled(forbidden, corpus, sequences.tokens, labels)
         unknown_tags = () if self.unknown_tags is None else self.unknown_tags
-        overruled.check(set(tags_in(self._legal.tag_dictionary, (), unknown_tags)))
+        overruled.check(set(tags_in(self.tag_dictionary or {}, (), unknown_tags)))
         warnings.warn(str(overruled), UserWarning, stacklevel=6)
         return overrule(lattice, forbidden, corpus, states, self._cells)
 
-    def _lattice_of(self, corpus: Corpus) -> Lattice:
-        unknown = self._legal.rows(corpus.unknown) if corpus.unknown else None
+    def _lattice_of(self, corpus: Corpus, told: Container | None = None) -> Lattice:
+        unknown = self._unknown_rows(corpus, told) if corpus.unknown else None
         return lattice_for(corpus, self._cells, unknown)
+
+    def _unknown_rows(self, corpus: Corpus, told: Container | None = None) -> list[np.ndarray]:
+        """States of the unknown words; `told` has the words that are not known by form alone."""
+        rows = self._legal.rows(corpus.unknown)
+        told = self._legal.tag_dictionary if told is None else told
+        for i, (states, _) in by_form(self._shares, corpus.unknown, told).items():
+            rows[i] = states
+        return rows
+
+    def _with_unknown(
+        self, corpus: Corpus, lattice: Lattice, weights: Weights, logs: Weights
+    ) -> tuple[Lattice, Weights, Weights]:
+        if self._shares is None or not corpus.unknown:
+            return lattice, weights, logs
+        shares = self._unknown_shares(corpus.unknown)
+        if all(some is None for some in shares):
+            return lattice, weights, logs
+        lengths = np.array([len(row) for row in self._unknown_rows(corpus)])
+        counts, cells = self._complete_counts(), self._cells
+        totals = cells.row_totals(counts.emission) + self._prior.emission_total
+        here = counts.emission[cells.unknown] + self._prior.emission[cells.unknown]
+        # As many uses as an unknown word is taken to have; any number where that is none.
+        uses = here.sum() or 1.0
+        scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
+        return with_unknown_words(lattice, (weights, logs), shares, lengths, scale)
+
+    def _unknown_shares(self, words: list) -> list[np.ndarray | None]:
+        """Shares of the states of unknown words; None where neither entry nor form says any."""
+        listed = self._legal.tag_dictionary
+        shares = [self._listed_shares(word) if word in listed else None for word in words]
+        for i, (_, some) in by_form(self._shares, words, listed).items():
+            shares[i] = some
+        return shares
+
+    def _listed_shares(self, word: Hashable) -> np.ndarray | None:
+        """Shares by the dictionary; without counts half by form, half equal."""
+        (shares,) = self._legal.shares([word])
+        if not np.isnan(shares).any():
+            return shares
+        if self._shares is None or not isinstance(word, str):
+            return None
+        ((states, by_its_form),) = self._shares.rows([word])
+        dense = np.zeros(self._n_states)
+        dense[states] = by_its_form
+        some = dense[self._legal.row(word)]
+        equal = np.full(len(shares), 1 / len(shares))
+        return 0.5 * (equal + some / some.sum()) if some.any() else equal
 
     def _encode_labels(self, labels: list) -> np.ndarray:
         """States of labels: -1 where unknown, -2 for tags that are no class."""

@@ -39,6 +39,11 @@ def aligned(*shape):
     return memory[begin : begin + size].view(np.float64).reshape(shape)
 
 
+def up_to_vectors(n):
+    """A width rounded up to whole vectors."""
+    return -(-max(int(n), 1) // LANES) * LANES
+
+
 def _integer(value):
     return ir.Constant(_INTEGER, value)
 

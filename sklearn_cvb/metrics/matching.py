@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.corpus import as_array
-from sklearn_cvb.dictionary import Legal, tags_of
+from sklearn_cvb.dictionary import Legal, is_weighted, tags_of
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.hmm.tagger import TaggerMixin
 from sklearn_cvb.kernels.chain.forward_backward import Weights
@@ -170,6 +170,7 @@ def _named(model: Any, names: list) -> Any:
     states = {name: state for state, name in enumerate(names)}
     tagger.classes_ = as_array(names)
     tagger._legal = Legal({}, states, np.arange(len(names), dtype=np.int32))
+    tagger.open_tags_, tagger._shares = tagger.classes_, None
     return tagger
 
 
@@ -179,9 +180,12 @@ def _renamed(tagger: Any, names: Any) -> Any:
     legal = tagger._legal
     changed = _copied(tagger, new)
     changed.classes_ = as_array(names)
+    changed.open_tags_ = as_array([new[tag] for tag in tagger.open_tags_.tolist()])
     changed._legal = legal._replace(
         tag_dictionary={
-            word: tuple(new[tag] for tag in tags_of(entry))
+            word: {new[tag]: seen for tag, seen in entry.items()}
+            if is_weighted(entry)
+            else tuple(new[tag] for tag in tags_of(entry))
             for word, entry in legal.tag_dictionary.items()
         },
         states={new[tag]: state for tag, state in legal.states.items()},

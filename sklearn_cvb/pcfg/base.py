@@ -43,6 +43,7 @@ class BasePCFG(PredictionMixin, BaseModel):
     _parameter_constraints: dict = {  # noqa: RUF012
         "grammar": [str, Grammar, HasMethods("productions"), "array-like", None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "rules": [StrOptions({"full", "independent"})],
         "alpha": [
             Interval(Real, SMALLEST, LARGEST, closed="both"),
             StrOptions({"auto"}),
@@ -72,10 +73,11 @@ class BasePCFG(PredictionMixin, BaseModel):
         """Read X (and y): sets the vocabulary and the grammar, and lays it out."""
         sequences = self._sequences_to_fit(X, y)
         self.rules_, types = self._grammar_for(sequences)
-        self.symbols_ = reading.as_array(self.rules_.symbols)
+        n_shown = self.n_components if self._is_independent() else None
+        self.symbols_ = reading.as_array(self.rules_.symbols[:n_shown])
         self.vocabulary_ = reading.as_array(types)
         self._index = {token: i for i, token in enumerate(types)}
-        self._layout = layout = layout_of(self.rules_, self._index)
+        self._layout = layout = layout_of(self.rules_, self._index, n_shown)
         self._check_parameters()
         corpus = self._encode(sequences)
         numeric = self.vocabulary_.dtype.kind in "iuf"
@@ -96,7 +98,12 @@ class BasePCFG(PredictionMixin, BaseModel):
         if given is None:
             types = self._vocabulary_types(sequences)
             terminals = types if self.handle_unknown == "error" else [*types, UNKNOWN]
-            return Grammar.full(self.n_components, dict.fromkeys(terminals)), types
+            build = Grammar.independent if self._is_independent() else Grammar.full
+            return build(self.n_components, dict.fromkeys(terminals)), types
+        if self._is_independent():
+            raise ValueError(
+                "rules='independent' is for a model without grammar: a grammar has its rules"
+            )
         if self.vocabulary is not None:
             raise ValueError("vocabulary is for a model without grammar: a grammar has its words")
         given = grammar_from(given).check()
@@ -104,6 +111,9 @@ class BasePCFG(PredictionMixin, BaseModel):
         if self.handle_unknown != "error":
             words -= {UNKNOWN}
         return given, reading.sorted_types(words)
+
+    def _is_independent(self) -> bool:
+        return self.rules == "independent"
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""

@@ -46,6 +46,12 @@ class EMPCFG(BatchPCFG):
         rules A -> B C and A -> word over `n_components` symbols.
     n_components : int, default=2
         Number of symbols where no grammar is given; the start symbol is one of them.
+    rules : {"full", "independent"}, default="full"
+        Where no grammar is given: one probability for each rule A -> B C; or p(A -> B C) =
+        p(binary | A) p(B | A, left) p(C | A, right). Independent children cost a K-th, so that K =
+        `n_components` may be in the hundreds (Liu et al. 2023). Then ``rules_`` has, for each
+        symbol A, a left part ``A.left`` and a right part ``A.right``, with rules A -> A.left
+        A.right, A.left -> B and A.right -> C in place of all A -> B C; trees do not show them.
     alpha : float, dict or array-like of shape (n_rules,), default=0.0
         Pseudo-count of every rule; 0 is maximum likelihood, 1e-10 to 1e10 maximum a posteriori in
         the softmax basis (adds alpha, not alpha - 1). A dict has one value per symbol, an array one
@@ -183,6 +189,7 @@ class EMPCFG(BatchPCFG):
         grammar: Any = None,
         *,
         n_components: int = 2,
+        rules: str = "full",
         alpha: float | dict | ArrayLike = 0.0,
         update: str = "batch",
         batch_size: int = 1,
@@ -201,6 +208,7 @@ class EMPCFG(BatchPCFG):
     ) -> None:
         self.grammar = grammar
         self.n_components = n_components
+        self.rules = rules
         self.alpha = alpha
         self.update = update
         self.batch_size = batch_size

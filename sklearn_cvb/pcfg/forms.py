@@ -1,11 +1,12 @@
-"""Three forms of inference with the same results: forests, tables, lists of rules.
+"""Four forms of inference with the same results: forests, tables, factors, lists of rules.
 
 - A forest lists all derivations of each sentence once, so that a sentence costs what its own rules
   cost, whatever the size of the grammar. Chosen wherever it can be.
 - Tables are for grammars with most of all possible rules, where the derivations are too many to
   list: products of matrices, five to ten times as fast as lists with 30 symbols.
-- Lists go from rule to rule. They are for what neither can do: cycles of unary rules, and sentences
-  with more derivations than memory holds.
+- Factors are tables for grammars whose left and right children are independent.
+- Lists go from rule to rule. They are for what none of these can do: cycles of unary rules, and
+  sentences with more derivations than memory holds.
 
 Here is where a form is chosen; `sklearn_cvb.kernels.tree.forms` infers one sentence by it. What
 float64 loses in any of them is inferred with logs.
@@ -19,6 +20,7 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Trees
 from sklearn_cvb.kernels.tree.charts import chart_for
 from sklearn_cvb.kernels.tree.decoding import best_listed_trees
+from sklearn_cvb.kernels.tree.factors import expected_counts_by_factors, factors_for
 from sklearn_cvb.kernels.tree.forest_inference import (
     best_forest_trees,
     expected_forest_counts,
@@ -58,7 +60,9 @@ class Problem(NamedTuple):
     dense : DenseRules or None
         The rules in tables, where there are enough of them.
     forest : Forest or None
-        All derivations, where that is possible; with neither lists of rules are used.
+        All derivations, where that is possible.
+    factored : bool
+        Whether factors are used. With none of the three lists of rules are.
     """
 
     corpus: Corpus
@@ -68,6 +72,7 @@ class Problem(NamedTuple):
     brackets: Brackets
     dense: DenseRules | None
     forest: Forest | None
+    factored: bool
 
     @property
     def sentences(self) -> np.ndarray:
@@ -77,21 +82,23 @@ class Problem(NamedTuple):
 
 def forms_of(
     layout: Layout, lexicon: Lexicon, brackets: Brackets, once: bool = False
-) -> tuple[DenseRules | None, Forest | None]:
-    """What the sentences are inferred with: `dense` and `forest` of `Problem`.
+) -> tuple[DenseRules | None, Forest | None, bool]:
+    """What the sentences are inferred with: `dense`, `forest` and `factored` of `Problem`.
 
     Sentences that are inferred `once`, as in `predict`, are listed in a forest while they are few:
     the kernels of lists, ten times as fast for that, take a few seconds to be compiled.
     """
     rules = layout.rules
+    if layout.is_factored:
+        return None, None, True
     if len(rules.binary) >= FEWEST_RULES:
         dense = dense_rules_of(rules, lexicon)
         if is_full(dense):
-            return dense, None
+            return dense, None, False
     if len(rules.member):
-        return None, None
+        return None, None, False
     most = min(MOST_EDGES, MOST_EDGES_ONCE) if once else MOST_EDGES
-    return None, forest_of(rules, lexicon, brackets, len(layout.lhs), most)
+    return None, forest_of(rules, lexicon, brackets, len(layout.lhs), most), False
 
 
 def listed_for(problem: Problem) -> Listed:
@@ -104,9 +111,11 @@ def form_for(problem: Problem, to_draw: bool = False) -> Form:
     if problem.forest is not None:
         return Form(problem.forest, forest_work_for(problem.forest), None, None, None)
     listed = listed_for(problem)
-    if problem.dense is None:
+    if problem.dense is None and not problem.factored:
         return Form(None, None, listed, None, chart_for(listed))
     chart = chart_for(listed) if to_draw else None
+    if problem.dense is None:
+        return Form(None, None, listed, None, None, factors_for(listed, chart))
     return Form(None, None, listed, tables_for(problem.dense, listed, chart), None)
 
 
@@ -136,13 +145,16 @@ def expectation(
     assert form.listed is not None, "tables have lists, too"
     set_weights(form.listed, theta)
     log_z = np.empty(len(lengths))
-    if form.tables is None:
+    if form.chart is not None:
         sentences = problem.sentences
         expected_listed_counts(form.listed, form.chart, sentences, log_z, with_counts)
     else:
         # Sentences of similar length are inferred side by side.
         order, ordered = np.argsort(lengths, kind="stable"), np.empty_like(log_z)
-        expected_counts_by_tables(form.tables, form.listed, order, ordered, with_counts)
+        if form.tables is not None:
+            expected_counts_by_tables(form.tables, form.listed, order, ordered, with_counts)
+        else:
+            expected_counts_by_factors(form.factors, form.listed, order, ordered, with_counts)
         log_z[order] = ordered
     for i in np.flatnonzero(np.isnan(log_z)).tolist():
         log_z[i] = count_lost(form, i)

@@ -205,6 +205,43 @@ class Grammar:
         ]
         return cls(symbols, 0, rules)
 
+    @classmethod
+    def independent(cls, n_components: int, vocabulary: Iterable) -> Self:
+        """All rules A -> B C, left and right child independent of each other, and all A -> word.
+
+        A part ``A.left`` derives the left child of A, a part ``A.right`` the right one: A -> A.left
+        A.right, A.left -> B, A.right -> C. So p(A -> B C) is p(A -> A.left A.right) p(A.left -> B)
+        p(A.right -> C).
+
+        Parameters
+        ----------
+        n_components : int
+            Number of symbols without the parts. The first is the start symbol ``S``, the others are
+            ``N1``, ``N2``...
+        vocabulary : sequence of hashable
+
+        Returns
+        -------
+        Grammar
+            Its symbols are the n_components symbols, then the left parts, then the right parts.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import Grammar
+        >>> print(Grammar.independent(1, ["a"]).to_nltk())
+        Grammar with 4 productions (start state = S)
+            S -> S.left S.right
+            S -> 'a'
+            S.left -> S
+            S.right -> S
+        """
+        n, symbols = n_components, ["S"] + [f"N{k}" for k in range(1, n_components)]
+        terminals = [(Words((word,)),) for word in vocabulary]
+        rules = [Rule(a, right) for a in range(n) for right in [(n + a, 2 * n + a), *terminals]]
+        rules += [Rule(part, (child,)) for part in range(n, 3 * n) for child in range(n)]
+        parts = [f"{symbol}.{side}" for side in ("left", "right") for symbol in symbols]
+        return cls(symbols + parts, 0, rules)
+
     def with_substrings(
         self, symbols: Iterable, X: Iterable, longest: int | None = None
     ) -> "Grammar":

@@ -31,6 +31,12 @@ class HastingsPCFG(SamplingPCFG):
         rules A -> B C and A -> word over `n_components` symbols.
     n_components : int, default=2
         Number of symbols where no grammar is given; the start symbol is one of them.
+    rules : {"full", "independent"}, default="full"
+        Where no grammar is given: one probability for each rule A -> B C; or p(A -> B C) =
+        p(binary | A) p(B | A, left) p(C | A, right). Independent children cost a K-th, so that K =
+        `n_components` may be in the hundreds (Liu et al. 2023). Then ``rules_`` has, for each
+        symbol A, a left part ``A.left`` and a right part ``A.right``, with rules A -> A.left
+        A.right, A.left -> B and A.right -> C in place of all A -> B C; trees do not show them.
     alpha : float, "auto", dict or array-like of shape (n_rules,), default=0.1
         Concentration of the Dirichlet prior of the rules of each symbol, 1e-10 to 1e10. A dict has
         one value per symbol, an array one per rule, in the order of ``rules_.rules``. "auto" learns
@@ -146,6 +152,7 @@ class HastingsPCFG(SamplingPCFG):
         grammar: Any = None,
         *,
         n_components: int = 2,
+        rules: str = "full",
         alpha: float | str | dict | ArrayLike = 0.1,
         alpha_prior: tuple[float, float] = (1.0, 1.0),
         temperatures: tuple[float, float] | None = None,
@@ -165,6 +172,7 @@ class HastingsPCFG(SamplingPCFG):
     ) -> None:
         self.grammar = grammar
         self.n_components = n_components
+        self.rules = rules
         self.alpha = alpha
         self.alpha_prior = alpha_prior
         self.temperatures = temperatures

@@ -24,6 +24,8 @@ class Layout(NamedTuple):
         Left-hand side of each rule.
     n_lhs : int
         Number of the grammar's symbols.
+    n_shown : int
+        How many of them trees show, the first: not the parts of independent rules.
     n_words : int
         Words of the vocabulary; the code of all others is `n_words`.
     first : ndarray of shape (n_texts + 1,), int64
@@ -40,12 +42,18 @@ class Layout(NamedTuple):
     rules: Rules
     lhs: np.ndarray
     n_lhs: int
+    n_shown: int
     n_words: int
     first: np.ndarray
     symbol: np.ndarray
     cell: np.ndarray
     several: dict
     longest: int
+
+    @property
+    def is_factored(self) -> bool:
+        """Whether left and right children are independent."""
+        return self.n_shown < self.n_lhs
 
     @property
     def unknown_cells(self) -> np.ndarray:
@@ -98,7 +106,7 @@ def words_of(grammar: Grammar) -> set:
     }
 
 
-def layout_of(grammar: Grammar, index: dict) -> Layout:
+def layout_of(grammar: Grammar, index: dict, n_shown: int | None = None) -> Layout:
     """Lay out a grammar.
 
     Parameters
@@ -106,6 +114,8 @@ def layout_of(grammar: Grammar, index: dict) -> Layout:
     grammar : Grammar
     index : dict
         Maps each word of the vocabulary to its code; `UNKNOWN` stands for all others.
+    n_shown : int or None, default=None
+        How many of its symbols trees show; None for all.
 
     Returns
     -------
@@ -126,6 +136,7 @@ def layout_of(grammar: Grammar, index: dict) -> Layout:
         rules_of(parts.n_symbols, grammar.start, parts.binary, parts.unary),
         np.array([rule.parent for rule in grammar.rules], np.int32),
         len(grammar.symbols),
+        len(grammar.symbols) if n_shown is None else n_shown,
         n_words,
         np.searchsorted(text, np.arange(n_words + 2 + len(several))),
         symbol,

@@ -13,6 +13,7 @@ from sklearn_cvb.annotations import Seed
 from sklearn_cvb.corpus import Corpus, Sequences, object_array
 from sklearn_cvb.kernels.tree.arrays import Trees, brackets_of
 from sklearn_cvb.pcfg.forms import Problem, expectation, forms_of, heaviest_trees
+from sklearn_cvb.pcfg.independent import written_out
 from sklearn_cvb.pcfg.layout import Layout, lexicon_for
 from sklearn_cvb.pcfg.parameters import posterior_mean
 from sklearn_cvb.pcfg.sampling import sample_trees, without_unknown
@@ -39,6 +40,8 @@ class PredictionMixin(_Model):
     def grammar_(self) -> Any:
         """The learned grammar as an nltk.PCFG: posterior means."""
         probabilities = self.rule_probabilities_
+        if self._layout.is_factored:
+            return written_out(self.rules_, probabilities, self._layout.n_shown)
         return self.rules_.to_nltk(probabilities)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -107,7 +110,7 @@ class PredictionMixin(_Model):
         if corpus.width is None:
             return object_array(tables)
         width = corpus.width
-        stacked = np.full((len(tables), width, width + 1, layout.n_lhs), 0.0)
+        stacked = np.full((len(tables), width, width + 1, layout.n_shown), 0.0)
         for whole, table in zip(stacked, tables, strict=True):
             whole[: len(table), : len(table) + 1] = table
         return stacked
@@ -136,7 +139,8 @@ class PredictionMixin(_Model):
         if self.handle_unknown != "error":
             theta = without_unknown(self.rules_, theta, self._layout.unknown_cells)
         rng = check_random_state(random_state)
-        return sample_trees(self.rules_, theta, n_samples, longest, rng)
+        n_shown = self._layout.n_shown
+        return sample_trees(self.rules_, theta, n_samples, longest, rng, n_shown)
 
     # Reading X
 
@@ -223,14 +227,14 @@ class PredictionMixin(_Model):
 def _as_lists(layout: Layout, corpus: Corpus, words: list) -> Problem:
     """Sentences to be inferred by lists of rules."""
     lexicon, brackets = lexicon_for(layout, corpus), brackets_of(corpus.n_sequences)
-    return Problem(corpus, words, layout, lexicon, brackets, None, None)
+    return Problem(corpus, words, layout, lexicon, brackets, None, None, False)
 
 
 def _unseen(layout: Layout, corpus: Corpus) -> Problem:
     """Sentences to be inferred by the form that suits them."""
     problem = _as_lists(layout, corpus, [])
-    dense, forest = forms_of(layout, problem.lexicon, problem.brackets, once=True)
-    return problem._replace(dense=dense, forest=forest)
+    dense, forest, factored = forms_of(layout, problem.lexicon, problem.brackets, once=True)
+    return problem._replace(dense=dense, forest=forest, factored=factored)
 
 
 def words_without_rule(layout: Layout, corpus: Corpus, sentences: Iterable) -> str:

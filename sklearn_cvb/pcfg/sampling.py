@@ -20,6 +20,7 @@ def sample_trees(
     n_samples: int,
     longest: int,
     rng: np.random.RandomState,
+    n_shown: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw trees of at most `longest` words.
 
@@ -30,6 +31,8 @@ def sample_trees(
         Need not be normalised.
     n_samples, longest : int
     rng : numpy.random.RandomState
+    n_shown : int or None, default=None
+        How many symbols trees show, the first; None for all.
 
     Returns
     -------
@@ -49,7 +52,7 @@ def sample_trees(
     order = np.argsort(parents, kind="stable")
     choices = np.split(order, np.searchsorted(parents[order], range(1, len(grammar.symbols))))
     levels = [np.cumsum(probabilities[rules]) for rules in choices]
-    table = choices, levels
+    table = choices, levels, len(grammar.symbols) if n_shown is None else n_shown
     trees: list = []
     failures = 0
     while len(trees) < n_samples:
@@ -109,14 +112,14 @@ def _derives_words(grammar: Grammar, probabilities: np.ndarray) -> np.ndarray:
 
 def _drawn(
     grammar: Grammar,
-    table: tuple[list[np.ndarray], list[np.ndarray]],
+    table: tuple[list[np.ndarray], list[np.ndarray], int],
     longest: int,
     rng: np.random.RandomState,
 ) -> Any:
     """One tree, None if it gets too long."""
     from nltk import Tree
 
-    choices, levels = table
+    choices, levels, n_shown = table
     root = Tree(grammar.symbols[grammar.start], [])
     agenda, n_words, n_steps = [(root, grammar.start)], 0, 0
     while agenda:
@@ -131,9 +134,11 @@ def _drawn(
             if isinstance(item, Words):
                 node.extend(item)
                 n_words += len(item)
-            else:
+            elif item < n_shown:
                 node.append(Tree(grammar.symbols[item], []))
                 below.append((node[-1], item))
+            else:
+                below.append((node, item))
         agenda.extend(reversed(below))
         n_steps += 1
         # Every open symbol derives a word or more; unary rules alone might go on and on.

@@ -36,8 +36,7 @@ def left_out_trees(shares: Shares, tally: Tally, problem: Problem) -> Trees:
 
 def _left_out_logs(tally: Tally, shares: Shares, i: int, cells: np.ndarray) -> np.ndarray:
     """Logs of the posterior means of some rules given all sentences but one."""
-    here = slice(shares.starts[i], shares.starts[i + 1])
-    own, count = shares.cell[here], shares.count[here]
+    own, count = _share(shares, i, tally.lhs)
     counts, totals = tally.cells, tally.totals.copy()
     kept = counts[own]
     np.subtract.at(counts, own, count)
@@ -51,9 +50,23 @@ def _left_out_logs(tally: Tally, shares: Shares, i: int, cells: np.ndarray) -> n
     return log_weights(means)
 
 
+def _share(shares: Shares, i: int, lhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What sentence `i` adds: cells and counts, those in tables included."""
+    here = slice(shares.starts[i], shares.starts[i + 1])
+    own, count = shares.cell[here], shares.count[here]
+    if shares.tables is not None:
+        table = shares.tables[i].ravel()
+        own = np.concatenate([own, np.arange(len(lhs) - len(table), len(lhs))])
+        count = np.concatenate([count, table])
+    return own, count
+
+
 def counts_of(shares: Shares, problem: Problem) -> np.ndarray:
     """The sum of what the sentences add, by rule."""
-    return np.bincount(shares.cell, shares.count, len(problem.layout.lhs))
+    counts = np.bincount(shares.cell, shares.count, len(problem.layout.lhs))
+    if shares.tables is not None:
+        counts[-shares.tables[0].size :] = shares.tables.sum(axis=0).ravel()
+    return counts
 
 
 def presence(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -62,11 +75,25 @@ def presence(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     A sentence uses a rule with a probability of at most its expected count there.
     """
     layout = problem.layout
+    if shares.tables is not None:
+        return _presence_one_by_one(shares, problem)
     sentence = np.repeat(problem.sentences, np.diff(shares.starts))
     return (
         _present(shares.cell, sentence, shares.count, len(layout.lhs)),
         _present(layout.lhs[shares.cell], sentence, shares.count, layout.n_lhs),
     )
+
+
+def _presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """The same without a list of all shares, which would be as large as all tables."""
+    lhs, n_lhs = problem.layout.lhs, problem.layout.n_lhs
+    absent, totals_absent = np.zeros(len(lhs)), np.zeros(n_lhs)
+    with np.errstate(divide="ignore"):
+        for i in problem.sentences.tolist():
+            count = np.bincount(*_share(shares, i, lhs), len(lhs))
+            absent += np.log1p(-np.minimum(1.0, count))
+            totals_absent += np.log1p(-np.minimum(1.0, np.bincount(lhs, count, n_lhs)))
+    return -np.expm1(absent), -np.expm1(totals_absent)
 
 
 def _present(

@@ -42,7 +42,7 @@ def span_tables(problem: Problem, theta: np.ndarray) -> list[np.ndarray]:
     list of ndarray of shape (length, length + 1, n_symbols)
         NaN where a sentence has no tree.
     """
-    form, n_symbols, tables = form_for(problem), problem.layout.n_lhs, []
+    form, n_symbols, tables = form_for(problem), problem.layout.n_shown, []
     assert form.listed is not None, "asked for by lists only"
     set_weights(form.listed, theta)
     for i, n in enumerate(problem.lexicon.length.tolist()):

@@ -46,7 +46,8 @@ def leave_out_sweep(
     tally : Tally
         Counts of all sentences; changed in place, unless frozen.
     shares : Shares
-        What the sentences add to it; stays whole.
+        What the sentences add to it; stays whole, but for its tables, which are changed in place
+        unless frozen.
     frozen : bool
         Whether the counts keep these shares; if not, each is replaced at once.
 
@@ -58,18 +59,35 @@ def leave_out_sweep(
         Log normaliser of each Q(t_i), -inf for sentences without a tree.
     """
     n, form = problem.corpus.n_sequences, form_for(problem)
-    new, log_z = empty_shares(n, _room(form, shares)), np.zeros(n)
+    if form.factors is not None:
+        shares, tables = _with_tables(shares, form.factors.n_symbols, frozen)
+    else:
+        tables = None
+    new, log_z = empty_shares(n, _room(form, shares), tables), np.zeros(n)
     i, inferred = 0, False
     while True:
         i = leave_out(form, tally, shares, new, frozen, inferred, i, log_z)
         if i == n:
             size = new.starts[-1]
-            return Shares(new.starts, new.cell[:size].copy(), new.count[:size].copy()), log_z
+            cell, count = new.cell[:size].copy(), new.count[:size].copy()
+            return Shares(new.starts, cell, count, tables), log_z
         inferred = bool(np.isnan(log_z[i]))
         if inferred:
             log_z[i] = count_lost(form, i)
         else:
             new = _enlarged(new, form)
+
+
+def _with_tables(shares: Shares, n: int, frozen: bool) -> tuple[Shares, np.ndarray]:
+    """Shares whose children are in tables, and tables for those of after a sweep.
+
+    First none, then those of all sentences; where they are to stay whole, one to be written again
+    and again.
+    """
+    n_sentences = len(shares.starts) - 1
+    if shares.tables is None:
+        return shares._replace(tables=np.empty((0, 2 * n, n))), np.empty((n_sentences, 2 * n, n))
+    return shares, np.empty((1, 2 * n, n)) if frozen else shares.tables
 
 
 def _room(form: Form, shares: Shares) -> int:
@@ -91,7 +109,7 @@ def _enlarged(shares: Shares, form: Form) -> Shares:
     """The same shares with twice the room, and for one more sentence at least."""
     size = len(shares.cell)
     more = 2 * size if form.listed is None else 2 * size + _most_rules(form)
-    larger = Shares(shares.starts, np.empty(more, np.int64), np.empty(more))
+    larger = Shares(shares.starts, np.empty(more, np.int64), np.empty(more), shares.tables)
     larger.cell[:size], larger.count[:size] = shares.cell, shares.count
     return larger
 

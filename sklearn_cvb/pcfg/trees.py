@@ -60,14 +60,14 @@ def to_nltk(layout: Layout, trees: Trees, sentences: Iterable) -> list:
             above = open_nodes[-1] if open_nodes else None
             if above is not None:
                 above[1] -= 1
-            if symbol < len(labels):
+            if symbol < layout.n_shown:
                 node = Tree(labels[symbol], [])
                 if above is not None:
                     above[0].append(node)
                 root = node if root is None else root
             else:
-                assert above is not None, "a helper symbol is no root"
-                node = above[0]  # a helper's children are its parent's
+                assert above is not None, "the root is a symbol that is shown"
+                node = above[0]  # the children of a helper or a part are its parent's
             if n_children:
                 open_nodes.append([node, n_children])
             else:
@@ -95,7 +95,7 @@ def to_charts(layout: Layout, trees: Trees, corpus: Corpus) -> np.ndarray:
     charts = np.zeros((corpus.n_sequences, corpus.width, corpus.width + 1), np.int64)
     sentence = np.repeat(np.arange(corpus.n_sequences), np.diff(trees.starts))
     # Backwards, so that of a span's labels the first in pre-order is written last.
-    ours = np.flatnonzero(trees.symbol < layout.n_lhs)[::-1]
+    ours = np.flatnonzero(trees.symbol < layout.n_shown)[::-1]
     place = sentence[ours], trees.begin[ours], trees.end[ours]
     charts[place] = trees.symbol[ours] + 1
     flat = np.flatnonzero(np.diff(trees.starts) == 0)

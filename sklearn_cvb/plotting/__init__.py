@@ -6,6 +6,7 @@ from sklearn_cvb.plotting.curves import (
     plot_history,
     plot_restarts,
 )
+from sklearn_cvb.plotting.dependencies import plot_dependency_tree
 from sklearn_cvb.plotting.graphs import plot_transitions
 from sklearn_cvb.plotting.matrices import hinton, plot_confusion
 
@@ -14,6 +15,7 @@ __all__ = [
     "plot_accuracy",
     "plot_components",
     "plot_confusion",
+    "plot_dependency_tree",
     "plot_history",
     "plot_restarts",
     "plot_transitions",

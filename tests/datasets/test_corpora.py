@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections import defaultdict
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from sklearn_cvb.datasets import (
     fetch_alice,
     fetch_brown,
     fetch_conll2000,
+    fetch_conll2007,
+    fetch_dependency_treebank,
+    fetch_mac_morpho,
     fetch_treebank_tagged,
     fetch_treebank_trees,
     fetch_wsj,
@@ -22,6 +26,9 @@ FETCH = [
     fetch_alice,
     fetch_brown,
     fetch_conll2000,
+    partial(fetch_conll2007, language="basque"),
+    fetch_dependency_treebank,
+    fetch_mac_morpho,
     fetch_treebank_tagged,
     fetch_treebank_trees,
     fetch_wsj,
@@ -86,6 +93,17 @@ def test_brown_counts(data_folder):
     assert n_tokens(bunch.target) == 1161192
     assert len({tag for tags in bunch.target for tag in tags}) == 472
     assert bunch.target[0][:3] == ["AT", "NP-TL", "NN-TL"]
+
+
+def test_mac_morpho_counts(data_folder):
+    X, y = fetch_mac_morpho(data_home=data_folder, return_X_y=True)
+    assert (len(X), n_tokens(X), n_tokens(y)) == (53374, 1221464, 1221464)
+    assert len({tag for tags in y for tag in tags}) == 83
+    assert (X[0][:3], y[0][:3]) == (["Jersei", "atinge", "média"], ["N", "V", "N"])
+    assert not any("" in words for words in X)
+    ends = [tags[-1] in {".", "?", "!"} for tags in y]
+    # All but the ends of a few texts.
+    assert 0.99 < np.mean(ends) < 1
 
 
 def test_nltk_search_path_is_left_as_it_was(data_folder):

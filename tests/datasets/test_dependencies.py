@@ -1,8 +1,12 @@
-"""Readers of heads: CoNLL-U, CoNLL-X, NLTK's columns, and the treebank sample."""
+"""Readers of heads: CoNLL-U, CoNLL-X, NLTK's columns; English, Basque and Spanish treebanks."""
 
 import pytest
 
-from sklearn_cvb.datasets import fetch_dependency_treebank, read_dependencies
+from sklearn_cvb.datasets import (
+    fetch_conll2007,
+    fetch_dependency_treebank,
+    read_dependencies,
+)
 from sklearn_cvb.datasets.dependencies import PENN_PUNCTUATION
 
 CONLLU = """\
@@ -85,3 +89,79 @@ def test_treebank_sample(data_folder):
     short = [heads for heads in y if len(heads) <= 10]
     assert (len(short), sum(map(len, short))) == (555, 3851)
     assert not PENN_PUNCTUATION & {tag for tags in X for tag in tags}
+
+
+def n_roots(target):
+    return [heads.count(0) for heads in target]
+
+
+@pytest.mark.parametrize(
+    ("language", "sizes", "n_tokens", "n_types", "one_root"),
+    [
+        ("basque", (3175, 2595, 580), 50128, (24, 62), 1968),
+        ("spanish", (3512, 2949, 563), 95028, (15, 47), 3512),
+    ],
+)
+def test_basque_and_spanish(data_folder, language, sizes, n_tokens, n_types, one_root):
+    corpus = fetch_conll2007(language=language, data_home=data_folder)
+    assert len(corpus.data) == len(corpus.target) == len(corpus.files) == sizes[0]
+    parts = [
+        fetch_conll2007(language=language, subset=part, data_home=data_folder)
+        for part in ("train", "test")
+    ]
+    assert tuple(len(part.data) for part in parts) == sizes[1:]
+    assert parts[0].target + parts[1].target == corpus.target
+    assert [len(set(part.files)) for part in parts] == [1, 1]
+    assert sum(map(len, corpus.data)) == sum(map(len, corpus.target)) == n_tokens
+    fine = fetch_conll2007(language=language, column="xpos", data_home=data_folder)
+    assert tuple(len({t for s in c.data for t in s}) for c in (corpus, fine)) == n_types
+    assert (fine.target, fine.words) == (corpus.target, corpus.words)
+    assert n_roots(corpus.target).count(1) == one_root
+
+
+@pytest.mark.parametrize(
+    ("language", "coarse", "first", "n_sentences", "n_tokens"),
+    [
+        ("basque", "PUNT", "PUNT", 3173, 40683),
+        ("spanish", "F", "F", 3512, 83059),
+    ],
+)
+def test_punctuation_goes_by_its_coarse_tag(
+    data_folder, language, coarse, first, n_sentences, n_tokens
+):
+    found = [
+        fetch_conll2007(
+            language=language, column=column, remove_punctuation=True, data_home=data_folder
+        )
+        for column in ("upos", "xpos", "form", "lemma")
+    ]
+    assert all(corpus.target == found[0].target for corpus in found)
+    assert (len(found[0].data), sum(map(len, found[0].data))) == (n_sentences, n_tokens)
+    assert coarse not in {tag for tags in found[0].data for tag in tags}
+    assert not any(tag.startswith(first) for tags in found[1].data for tag in tags)
+    assert found[2].data == found[2].words == found[0].words
+    signs = {word for words in found[2].data for word in words if not any(map(str.isalnum, word))}
+    assert not signs
+    for heads in found[0].target:
+        assert all(0 <= head <= len(heads) and head != t for t, head in enumerate(heads, 1))
+
+
+def test_letters_of_both_languages(data_folder):
+    basque = fetch_conll2007(language="basque", data_home=data_folder)
+    letters = {letter for words in basque.words for word in words for letter in word}
+    # Both encodings of the file: the first in UTF-8, the second in cp1252.
+    assert {"ibañez", "iñigo", "\u2019"} <= {word for words in basque.words for word in words}
+    assert not {"\u00c3", "\u00b1", "\x92"} & letters
+    spanish, _ = fetch_conll2007(
+        language="spanish", column="form", data_home=data_folder, return_X_y=True
+    )
+    assert spanish[0][:4] == ["El", "aumento", "del", "índice"]
+
+
+def test_other_languages_and_parts_are_named(data_folder):
+    with pytest.raises(ValueError, match="language must be one of 'basque', 'spanish', got 'fr'"):
+        fetch_conll2007(language="fr")
+    with pytest.raises(ValueError, match="subset must be one of 'all', 'train', 'test', got 'dev'"):
+        fetch_conll2007(language="basque", subset="dev")
+    with pytest.raises(ValueError, match="column must be"):
+        fetch_conll2007(language="basque", column="deprel", data_home=data_folder)

@@ -71,7 +71,7 @@ def test_presence_of_all_sentences():
         )
         absent[0] *= 1 - np.minimum(cells, 1)
         absent[1] *= 1 - np.minimum(rows, 1)
-    found = presence(shares, problem.sentences)
+    found = presence(shares, problem.sentences, problem.layout)
     np.testing.assert_allclose(found[0], 1 - absent[0], atol=1e-12)
     np.testing.assert_allclose(found[1], 1 - absent[1], atol=1e-12)
 

@@ -141,7 +141,8 @@ def test_a_slip_does_not_win_a_frequent_word(kind):
     plain = {word: tuple(entry) for word, entry in weighted.items()}
     scores = {}
     for name, dictionary in (("plain", plain), ("weighted", weighted)):
-        tagger = kind(dictionary, supervision="none", random_state=0, max_iter=30)
+        settings = {"supervision": "none", "random_state": 0, "max_iter": 30}
+        tagger = kind(dictionary, init="token", denoise="none", **settings)
         labels = tagger.fit_predict(text.data)
         pairs = [
             (g, t)

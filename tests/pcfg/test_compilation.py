@@ -20,7 +20,7 @@ SWEEPS["GibbsPCFG"] = SWEEPS["HastingsPCFG"]
 
 
 def _compiled_by_each(steps):
-    """Names of the kernels that each step of a program compiles or loads, as lists."""
+    """Names of the kernels that each step of a program compiles or loads; was anything compiled?"""
     from kernels.test_compilation import dispatchers, is_cached
 
     import sklearn_cvb
@@ -39,11 +39,19 @@ def _compiled_by_each(steps):
         now = {key: len(kernel.signatures) for key, kernel in kernels.items()}
         found.append(sorted(key for key in now if now[key] > known[key]))
         known = now
-    return found
+    return found, any(sum(kernel.stats.cache_misses.values()) for kernel in kernels.values())
 
 
 def compiled(*steps):
-    """`_compiled_by_each` in a process of its own."""
+    """The names that `_compiled_by_each` finds in a process of its own, with all of them on disk.
+
+    Where one is compiled, those that it calls are compiled with it and would count as well.
+    """
+    names, anew = _in_a_process(steps)
+    return _in_a_process(steps)[0] if anew else names
+
+
+def _in_a_process(steps):
     done = subprocess.run(
         [sys.executable, __file__, json.dumps(steps)],
         capture_output=True,
@@ -80,6 +88,16 @@ def test_tables_and_lists_are_compiled_where_they_are_chosen(name):
     of_lists = [BEST, "unary_rules.fill_closure", SWEEPS.get(name, LISTS)]
     assert cyclic == sorted(of_lists if name == "EMPCFG" else of_lists[::2])
     assert wider == again == []
+
+
+@pytest.mark.parametrize("name", ["VBPCFG", "CVBPCFG", "HastingsPCFG"])
+def test_independent_children_compile_their_own_form_alone_and_once(name):
+    independent = {"rules": "independent", "n_components": 2}
+    small, wider = compiled(
+        (name, independent, 3), (name, independent | {"n_components": 9, "alpha": 0.5}, 3)
+    )
+    assert small == sorted([BEST, SWEEPS.get(name, "factors.expected_counts_by_factors")])
+    assert wider == []
 
 
 def test_a_learned_concentration_and_a_second_algorithm_need_little():

@@ -92,6 +92,20 @@ def test_long_runs_match_the_exact_posterior_over_trees(kind, name):
         assert 0.3 < accepted / proposed < largest_rate
 
 
+@pytest.mark.parametrize("kind", [HastingsPCFG, GibbsPCFG])
+def test_long_runs_of_independent_rules_match_the_exact_posterior(kind):
+    sentences = [list("aab"), list("ab")]
+    exact = exact_shares(Grammar.independent(2, ["a", "b"]), sentences, 1.0, 1)
+    model = kind(rules="independent", alpha=1.0, handle_unknown="error", max_iter=10**8)
+    shares, state = sampled_shares(model, sentences, 30_000, 100)
+    found = distance(without_helpers(shares), exact)
+    print(f"{kind.__name__}: {len(exact)} combinations, distance {found:.4f}")
+    assert found < 0.03
+    if kind is HastingsPCFG:
+        proposed, accepted = state.proposals
+        assert 0.3 < accepted / proposed < 0.97
+
+
 def test_accepting_everything_misses_the_posterior(monkeypatch):
     # The same run with r = 1 must fail the test above: the proposal alone is not the posterior.
     text, sentences, alpha, depth, _ = GRAMMARS["recursive"]

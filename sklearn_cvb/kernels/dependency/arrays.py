@@ -1,12 +1,17 @@
 """What kernels of dependency trees read and write, as arrays.
 
-Parameters are one flat array of cells, in rows that sum to 1, for W tags. First 2 W rows of W
-cells: row 2 h + d holds what tag h attaches on side d (0 left, 1 right). Then a row of W cells for
-the tag of the root. Then 4 W rows of 2 cells: row 4 h + 2 d + v of these says whether tag h stops
-(cell 0) or goes on (cell 1) on side d, v = 0 without and 1 with a child there.
+Parameters are one flat array of cells, in rows that sum to 1, for W tags and V valences of
+attachments: 1, or 2 where they depend on whether the head has a child on this side yet. First
+2 W V rows of W cells: row (2 h + d) V + v holds what tag h attaches on side d (0 left, 1 right),
+v = 0 without and 1 with a child there. Then a row of W cells for the tag of the root. Then 4 W rows
+of 2 cells: row 4 h + 2 d + v of these says whether tag h stops (cell 0) or goes on (cell 1).
+
+Where attachments back off, 2 W V rows of 2 cells follow, one for each row of attachments: how
+likely an attachment is drawn from its own row (cell 0) or from a coarse one (cell 1). Then the
+coarse rows, of W cells each.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,12 +39,18 @@ class Sentences(NamedTuple):
         `UNKNOWN_HEAD`.
     n_types : int
         Number of tags.
+    n_valences : int, default=1
+        Rows of attachments for each head and side.
+    coarse : ndarray of shape (2 * n_types * n_valences,), int64, or None, default=None
+        The coarse row that each row of attachments backs off to; None where none does.
     """
 
     token: np.ndarray
     starts: np.ndarray
     head: np.ndarray
     n_types: int
+    n_valences: int = 1
+    coarse: np.ndarray | None = None
 
 
 class Sums(NamedTuple):
@@ -65,7 +76,10 @@ class Shares(NamedTuple):
     first : ndarray of shape (n_sentences,), int64
         Where the share of a sentence of n tokens begins: n * n expected arcs by head and child
         (the root's on the diagonal), then for each token 8 expected choices 4 d + 2 v + (0 stop,
-        1 go). All 0 where every sentence may overwrite the one before.
+        1 go). With two valences of attachments the arcs are those to all but a head's first child
+        on a side, and n * n to first children follow. Where attachments back off, as many cells
+        as arcs follow: the part of each that comes from the coarse row. All 0 where every sentence
+        may overwrite the one before.
     count : ndarray
     """
 
@@ -78,30 +92,41 @@ class Work(NamedTuple):
 
     Attributes
     ----------
-    weight : ndarray of shape (longest * (longest + 8) + 1,)
-        Weights of arcs and choices, placed as in a share; then the log of what the weights of all
-        trees have been divided by.
+    weight : ndarray
+        Weights of arcs and choices, placed as in a share, with the share of the coarse row in each
+        arc's weight. Its last cell is the log of what the weights of all trees have been divided
+        by.
     inner, outer : ndarray of shape (8 * longest * longest,)
         Eight tables of n rows and n columns, one after the other: inside weights of all parts of
         trees, and what multiplies them in whole trees.
+    n_valences : int
+        Of attachments.
     """
 
     weight: np.ndarray
     inner: np.ndarray
     outer: np.ndarray
+    n_valences: int
 
 
-def work_for(longest: int) -> Work:
+def share_size(n: Any, n_valences: int, backs_off: bool) -> Any:
+    """Cells of what a sentence of n tokens adds."""
+    return n * (n + 8) + n * n * (n_valences - 1 + n_valences * backs_off)
+
+
+def work_for(longest: int, n_valences: int = 1, backs_off: bool = False) -> Work:
     """Room for sentences of at most `longest` tokens."""
     tables = 8 * longest * longest
-    return Work(np.zeros(longest * (longest + 8) + 1), np.zeros(tables), np.zeros(tables))
+    size = share_size(longest, n_valences, backs_off) + 1
+    return Work(np.zeros(size), np.zeros(tables), np.zeros(tables), n_valences)
 
 
-def shares_for(starts: np.ndarray, kept: bool) -> Shares:
+def shares_for(
+    starts: np.ndarray, kept: bool, n_valences: int = 1, backs_off: bool = False
+) -> Shares:
     """Room for what each sentence adds, or for one sentence at a time."""
-    lengths = np.diff(starts)
-    sizes = lengths * (lengths + 8)
+    sizes = share_size(np.diff(starts), n_valences, backs_off)
     if not kept:
-        return Shares(np.zeros(len(lengths), np.int64), np.zeros(sizes.max()))
+        return Shares(np.zeros(len(sizes), np.int64), np.zeros(sizes.max()))
     ends = np.cumsum(sizes)
     return Shares(ends - sizes, np.zeros(ends[-1]))

@@ -3,12 +3,11 @@
 Eisner (1996). Each token takes its children on either side on its own, from the nearest to the
 farthest, so a half of a tree is told by its head and its other end. Whether a head has a child on a
 side yet is no part of the chart: it has one unless the half ends at the head. So valence (Klein and
-Manning 2004) costs nothing.
+Manning 2004) costs nothing. An arc to a first child begins at such a half, so that it may have a
+weight of its own; `first` says how far behind the weight of an arc to another child it stands.
 """
 
 import math
-
-import numpy as np
 
 from sklearn_cvb.kernels.dependency.arrays import (
     ARC_LEFT,
@@ -19,9 +18,9 @@ from sklearn_cvb.kernels.dependency.arrays import (
     OPEN_RIGHT,
     RIGHT,
     RIGHT_BY_END,
-    UNKNOWN_HEAD,
 )
-from sklearn_cvb.kernels.jit import jit_called, jit_inline, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.dependency.cells import arcs_of
+from sklearn_cvb.kernels.jit import few, jit_called, jit_token, jit_token_reduction
 
 # float64 spans e-708 to e+709, and a sentence of n tokens has fewer than e^(1.92 n) trees, none
 # heavier than 1 but for the root: from here on what a chart loses is below rounding.
@@ -30,66 +29,8 @@ _LEAST_LOG, _LOG_TREES = -640.0, 1.92
 _LEAST_DIVISOR = 1e-100
 
 
-@jit_inline
-def row_of_choice(sentences, token, side_and_valence):
-    """The row in which a tag stops or goes on."""
-    return 2 * sentences.n_types + 1 + 4 * token + side_and_valence
-
-
-@jit_inline
-def cell_of_choice(sentences, token, choice):
-    """The cell of a choice 4 d + 2 v + (0 stop, 1 go) of a tag."""
-    return (2 * sentences.n_types + 1) * sentences.n_types + 8 * token + choice
-
-
-@jit_inline
-def row_of_arc(sentences, first, head, child):
-    """The row of an arc between two tokens of the sentence that begins at `first`."""
-    row = 2 * sentences.token[first + head] + (child > head)
-    if head == child:
-        row = 2 * sentences.n_types
-    return row
-
-
-@jit_inline
-def mean(tally, cell, row):
-    """The posterior mean of a cell; rounding never takes a count below 0."""
-    above = max(tally.sums.cells[cell], 0.0) + tally.prior[cell]
-    return above / (max(tally.sums.totals[row], 0.0) + tally.prior_totals[row])
-
-
 @jit_called
-def weigh(sentences, tally, weight, i, power):
-    """Write the weights of all arcs and choices of a sentence, to a power.
-
-    Arcs that disagree with a known head have weight 0.
-    """
-    first = sentences.starts[i]
-    n = sentences.starts[i + 1] - first
-    at = np.int64(0)
-    for h in range(n):
-        for c in range(n):
-            known = sentences.head[first + c]
-            weight[at] = 0.0
-            if known == UNKNOWN_HEAD or known == (0 if h == c else h + 1):
-                row = row_of_arc(sentences, first, h, c)
-                cell = row * sentences.n_types + sentences.token[first + c]
-                weight[at] = mean(tally, cell, row)
-            at += 1
-    for h in range(n):
-        token = sentences.token[first + h]
-        for x in range(8):
-            cell = cell_of_choice(sentences, token, x)
-            weight[at] = mean(tally, cell, row_of_choice(sentences, token, x // 2))
-            at += 1
-    if power != 1.0:
-        for x in range(at):
-            weight[x] **= power
-    weight[at] = 0.0
-
-
-@jit_called
-def rescale(weight, n):
+def rescale(weight, n, first):
     """Divide what each tree uses once by its largest weight: float64 holds longer sentences.
 
     Each token is attached once, by an arc and a decision to go on, and stops once on either side.
@@ -100,10 +41,13 @@ def rescale(weight, n):
         for h in range(n):
             go = choices + 8 * h + (5 if c > h else 1)
             if h != c:
-                largest = max(largest, weight[h * n + c] * max(weight[go], weight[go + 2]))
+                x = h * n + c
+                largest = max(largest, weight[first + x] * weight[go], weight[x] * weight[go + 2])
         if largest > _LEAST_DIVISOR:
             for h in range(n):
                 weight[h * n + c] /= largest
+                if first > 0:
+                    weight[first + h * n + c] /= largest
             log_scale += math.log(largest)
         for stop in range(choices + 8 * c, choices + 8 * c + 8, 4):
             largest = max(weight[stop], weight[stop + 2])
@@ -111,7 +55,7 @@ def rescale(weight, n):
                 weight[stop] /= largest
                 weight[stop + 2] /= largest
                 log_scale += math.log(largest)
-    weight[choices + 8 * n] = log_scale
+    weight[weight.size - 1] = log_scale
 
 
 @jit_token_reduction
@@ -124,7 +68,7 @@ def _dot(table, a, b, n):
 
 
 @jit_called
-def inside(weight, inner, n):
+def inside(weight, inner, n, first):
     """Fill the chart with the summed weights of all parts of trees; returns that of whole trees."""
     size = n * n
     right, open_right, arc_right = RIGHT * size, OPEN_RIGHT * size, ARC_RIGHT * size
@@ -139,11 +83,13 @@ def inside(weight, inner, n):
     for width in range(1, n):
         for i in range(n - width):
             j = i + width
-            ii, ij, ji = i * n + i, i * n + j, j * n + i
-            total = _dot(inner, open_right + ii, left + ji + 1, width)
-            inner[arc_right + ij] = total * weight[ij]
-            total = _dot(inner, right + ii, open_left + ji + 1, width)
-            inner[arc_left + ji] = total * weight[ji]
+            ii, ij, ji, jj = i * n + i, i * n + j, j * n + i, j * n + j
+            total = _dot(inner, open_right + ii + 1, left + ji + 2, width - 1) * weight[ij]
+            total += inner[open_right + ii] * inner[left + ji + 1] * weight[first + ij]
+            inner[arc_right + ij] = total
+            total = _dot(inner, right + ii, open_left + ji + 1, width - 1) * weight[ji]
+            total += inner[right + ij - 1] * inner[open_left + jj] * weight[first + ji]
+            inner[arc_left + ji] = total
             total = _dot(inner, arc_right + ii + 1, right_by_end + ji + 1, width)
             choice = size + 8 * i
             inner[right + ij] = inner[right_by_end + ji] = total * weight[choice + 6]
@@ -161,10 +107,11 @@ def inside(weight, inner, n):
 @jit_called
 def inside_scaled(work, n):
     """log p(words) of the weights at hand; NaN where float64 is too small, or there is no tree."""
-    rescale(work.weight, n)
-    total, log_z = inside(work.weight, work.inner, n), math.nan
+    first = arcs_of(n, work.n_valences, 0)
+    rescale(work.weight, n, first)
+    total, log_z = inside(work.weight, work.inner, n, first), math.nan
     if 0.0 < total < math.inf and math.log(total) > _LEAST_LOG + _LOG_TREES * n:
-        log_z = math.log(total) + work.weight[n * (n + 8)]
+        log_z = math.log(total) + work.weight[-1]
     return log_z
 
 
@@ -186,9 +133,10 @@ def outside(work, n, total, count, at):
     right, open_right, arc_right = RIGHT * size, OPEN_RIGHT * size, ARC_RIGHT * size
     left, open_left, arc_left = LEFT * size, OPEN_LEFT * size, ARC_LEFT * size
     right_by_end, left_by_end = RIGHT_BY_END * size, LEFT_BY_END * size
+    first = arcs_of(n, work.n_valences, 0)
     for x in range(8 * size):
         outer[x] = 0.0
-    for x in range(at + size, at + size + 8 * n):
+    for x in range(at + size, at + size + 8 * n + (first > 0) * size):
         count[x] = 0.0
     for r in range(n):
         begin, end = r * n, r * n + n - 1
@@ -211,12 +159,22 @@ def outside(work, n, total, count, at):
             count[at + y + 1] += opened * inner[open_left + ji]
             share = closed * weight[y] + opened * weight[y + 1]
             _pass_on(outer, inner, share, arc_left + ji, left_by_end + ii, width)
-            count[at + ij] = outer[arc_right + ij] * inner[arc_right + ij]
-            share = outer[arc_right + ij] * weight[ij]
-            _pass_on(outer, inner, share, open_right + ii, left + ji + 1, width)
-            count[at + ji] = outer[arc_left + ji] * inner[arc_left + ji]
-            share = outer[arc_left + ji] * weight[ji]
-            _pass_on(outer, inner, share, right + ii, open_left + ji + 1, width)
+            side = 0
+            while side < few(2):
+                # Both halves of an arc, where the head's without a child comes first or last.
+                arc, x, y, a = ij, open_right + ii, left + ji + 1, outer[arc_right + ij]
+                total, k, rest = a * inner[arc_right + ij], 0, 1
+                if side == 1:
+                    arc, x, y, a = ji, right + ii, open_left + ji + 1, outer[arc_left + ji]
+                    total, k, rest = a * inner[arc_left + ji], width - 1, 0
+                share = a * weight[first + arc]
+                one = share * inner[x + k] * inner[y + k]
+                outer[x + k] += share * inner[y + k]
+                outer[y + k] += share * inner[x + k]
+                count[at + arc] = max(0.0, total - one)
+                count[at + first + arc] += one
+                _pass_on(outer, inner, a * weight[arc], x + rest, y + rest, width - 1)
+                side += 1
     for i in range(n):
         ii, x = i * n + i, size + 8 * i
         count[at + x] += (outer[left + ii] + outer[left_by_end + ii]) * weight[x]

@@ -6,6 +6,8 @@ only the inside weights need logs.
 
 import math
 
+import numpy as np
+
 from sklearn_cvb.kernels.dependency.arrays import (
     ARC_LEFT,
     ARC_RIGHT,
@@ -15,11 +17,11 @@ from sklearn_cvb.kernels.dependency.arrays import (
     OPEN_RIGHT,
     RIGHT,
     RIGHT_BY_END,
-    UNKNOWN_HEAD,
 )
-from sklearn_cvb.kernels.dependency.chart import weigh
+from sklearn_cvb.kernels.dependency.cells import arcs_of, is_possible
 from sklearn_cvb.kernels.dependency.expectation import add_share
 from sklearn_cvb.kernels.dependency.trees import HEAVIEST, descend
+from sklearn_cvb.kernels.dependency.weights import weigh
 from sklearn_cvb.kernels.jit import jit, jit_called
 
 # Log of a weight 0 where a tree must be given though none has weight: the one with fewest such.
@@ -27,9 +29,9 @@ ALMOST_NOTHING = -1e9
 
 
 @jit_called
-def _to_logs(weight, n, least):
+def _to_logs(weight, n, first, least):
     """Replace the weights of a sentence by their logs, those of 0 by `least`."""
-    for x in range(n * (n + 8)):
+    for x in range(n * (n + 8) + (first > 0) * n * n):
         weight[x] = math.log(weight[x]) if weight[x] > 0.0 else least
 
 
@@ -48,7 +50,16 @@ def _folded(table, a, b, n, heaviest):
 
 
 @jit_called
-def _inside_log(weight, inner, n, heaviest):
+def _either(a, b, heaviest):
+    """Log of the sum of two weights, or of the larger one, from their logs."""
+    peak, rest = max(a, b), min(a, b)
+    if not heaviest and rest > -math.inf:
+        peak += math.log1p(math.exp(rest - peak))
+    return peak
+
+
+@jit_called
+def _inside_log(weight, inner, n, first, heaviest):
     """Fill the chart with logs of summed weights, or of the largest; returns that of the whole."""
     size = n * n
     right, open_right, arc_right = RIGHT * size, OPEN_RIGHT * size, ARC_RIGHT * size
@@ -63,11 +74,13 @@ def _inside_log(weight, inner, n, heaviest):
     for width in range(1, n):
         for i in range(n - width):
             j = i + width
-            ii, ij, ji = i * n + i, i * n + j, j * n + i
-            total = _folded(inner, open_right + ii, left + ji + 1, width, heaviest)
-            inner[arc_right + ij] = total + weight[ij]
-            total = _folded(inner, right + ii, open_left + ji + 1, width, heaviest)
-            inner[arc_left + ji] = total + weight[ji]
+            ii, ij, ji, jj = i * n + i, i * n + j, j * n + i, j * n + j
+            one = inner[open_right + ii] + inner[left + ji + 1] + weight[first + ij]
+            total = _folded(inner, open_right + ii + 1, left + ji + 2, width - 1, heaviest)
+            inner[arc_right + ij] = _either(one, total + weight[ij], heaviest)
+            one = inner[right + ij - 1] + inner[open_left + jj] + weight[first + ji]
+            total = _folded(inner, right + ii, open_left + ji + 1, width - 1, heaviest)
+            inner[arc_left + ji] = _either(one, total + weight[ji], heaviest)
             total = _folded(inner, arc_right + ii + 1, right_by_end + ji + 1, width, heaviest)
             choice = size + 8 * i
             inner[right + ij] = inner[right_by_end + ji] = total + weight[choice + 6]
@@ -98,15 +111,29 @@ def _pass_down(outer, inner, share, a, b, n):
             outer[b + k] += p
 
 
+@jit_called
+def _first_down(outer, inner, share, log_weight, a, b):
+    """Pass on the part of an arc's probability that it has with a first child; returns this part.
+
+    The log weight is that of the arc, less that of all that ends with it.
+    """
+    part = 0.0
+    if share > 0.0:
+        part = min(share, share * math.exp(inner[a] + inner[b] + log_weight))
+        outer[a] += part
+        outer[b] += part
+    return part
+
+
 @jit
 def fill_lost(work, n):
     """Fill the chart of a sentence that float64 has lost with logs, from its rescaled weights.
 
     Returns log p(words), -inf without a tree.
     """
-    log_scale = work.weight[n * (n + 8)]
-    _to_logs(work.weight, n, -math.inf)
-    return _inside_log(work.weight, work.inner, n, False) + log_scale
+    log_scale, first = work.weight[-1], arcs_of(n, work.n_valences, 0)
+    _to_logs(work.weight, n, first, -math.inf)
+    return _inside_log(work.weight, work.inner, n, first, False) + log_scale
 
 
 @jit
@@ -116,12 +143,12 @@ def count_lost(work, n, count, at):
     right, open_right, arc_right = RIGHT * size, OPEN_RIGHT * size, ARC_RIGHT * size
     left, open_left, arc_left = LEFT * size, OPEN_LEFT * size, ARC_LEFT * size
     right_by_end, left_by_end = RIGHT_BY_END * size, LEFT_BY_END * size
-    log_scale = weight[n * (n + 8)]
-    _to_logs(weight, n, -math.inf)
-    total = _inside_log(weight, inner, n, False)
+    log_scale, first = weight[-1], arcs_of(n, work.n_valences, 0)
+    _to_logs(weight, n, first, -math.inf)
+    total = _inside_log(weight, inner, n, first, False)
     for x in range(8 * size):
         outer[x] = 0.0
-    for x in range(at, at + n * (n + 8)):
+    for x in range(at, at + n * (n + 8) + (first > 0) * size):
         count[x] = 0.0
     if total > -math.inf:
         for r in range(n):
@@ -152,24 +179,32 @@ def count_lost(work, n, count, at):
                 count[y + 1] += opened
                 _pass_down(outer, inner, closed + opened, arc_left + ji, left_by_end + ii, width)
                 if width > 0:
-                    share = count[at + ij] = outer[arc_right + ij]
-                    _pass_down(outer, inner, share, open_right + ii, left + ji + 1, width)
-                    share = count[at + ji] = outer[arc_left + ji]
-                    _pass_down(outer, inner, share, right + ii, open_left + ji + 1, width)
+                    x, y, k = open_right + ii, left + ji + 1, width - 1
+                    share, log_share = outer[arc_right + ij], inner[arc_right + ij]
+                    one = _first_down(outer, inner, share, weight[first + ij] - log_share, x, y)
+                    count[at + ij] = max(0.0, share - one)
+                    _pass_down(outer, inner, count[at + ij], x + 1, y + 1, k)
+                    count[at + first + ij] += one
+                    x, y = right + ii, open_left + ji + 1
+                    share, log_share = outer[arc_left + ji], inner[arc_left + ji]
+                    weighed = weight[first + ji] - log_share
+                    one = _first_down(outer, inner, share, weighed, x + k, y + k)
+                    count[at + ji] = max(0.0, share - one)
+                    _pass_down(outer, inner, count[at + ji], x, y, k)
+                    count[at + first + ji] += one
     return total + log_scale
 
 
 @jit_called
 def _rule_out(sentences, weight, i):
     """Give arcs that disagree with a known head no weight at all."""
-    first = sentences.starts[i]
+    first, n_valences = sentences.starts[i], sentences.n_valences
     n = sentences.starts[i + 1] - first
     for c in range(n):
-        known = sentences.head[first + c]
-        if known != UNKNOWN_HEAD:
-            for h in range(n):
-                if known != (0 if h == c else h + 1):
-                    weight[h * n + c] = -math.inf
+        for h in range(n):
+            if not is_possible(sentences, first, h, c):
+                weight[h * n + c] = -math.inf
+                weight[arcs_of(n, n_valences, 0) + h * n + c] = -math.inf
 
 
 @jit
@@ -200,7 +235,8 @@ def heaviest_trees(sentences, tally, shares, leaves_out, places, head, log_weigh
         weigh(sentences, tally, work.weight, i, 1.0)
         if leaves_out:
             add_share(sentences, tally.sums, shares, i, 1.0)
-        _to_logs(work.weight, n, ALMOST_NOTHING)
+        after = arcs_of(n, work.n_valences, 0)
+        _to_logs(work.weight, n, after, ALMOST_NOTHING)
         _rule_out(sentences, work.weight, i)
-        log_weights[i] = _inside_log(work.weight, work.inner, n, True)
-        descend(work, descent, HEAVIEST, descent.levels, head[first : first + n])
+        log_weights[i] = _inside_log(work.weight, work.inner, n, after, True)
+        descend(work, descent, np.int64(HEAVIEST), descent.levels, head[first : first + n])

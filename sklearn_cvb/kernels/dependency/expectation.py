@@ -6,14 +6,15 @@ that float64 loses is handed back to Python.
 
 import math
 
-from sklearn_cvb.kernels.dependency.chart import (
+from sklearn_cvb.kernels.dependency.backoff import move_parts, part
+from sklearn_cvb.kernels.dependency.cells import (
+    arcs_of,
     cell_of_choice,
-    inside_scaled,
-    outside,
     row_of_arc,
     row_of_choice,
-    weigh,
 )
+from sklearn_cvb.kernels.dependency.chart import inside_scaled, outside
+from sklearn_cvb.kernels.dependency.weights import weigh
 from sklearn_cvb.kernels.jit import jit, jit_called
 
 # What is done with each sentence: infer it under the tally and add its counts to other sums; or
@@ -25,15 +26,18 @@ EXPECT, SWEEP, SCORE, WEIGH = range(4)
 @jit_called
 def add_share(sentences, sums, shares, i, sign):
     """Add the share of a sentence to the sums, or take it out."""
-    first, at = sentences.starts[i], shares.first[i]
+    first, n_valences = sentences.starts[i], sentences.n_valences
     n = sentences.starts[i + 1] - first
-    for h in range(n):
-        for c in range(n):
-            row = row_of_arc(sentences, first, h, c)
-            count = sign * shares.count[at]
-            sums.cells[row * sentences.n_types + sentences.token[first + c]] += count
-            sums.totals[row] += count
-            at += 1
+    for valence in range(n_valences):
+        at = shares.first[i] + arcs_of(n, n_valences, valence)
+        for h in range(n):
+            for c in range(n):
+                row = row_of_arc(sentences, first, h, c, valence)
+                count = sign * shares.count[at]
+                sums.cells[row * sentences.n_types + sentences.token[first + c]] += count
+                sums.totals[row] += count
+                at += 1
+    at = shares.first[i] + n * n
     for h in range(n):
         token = sentences.token[first + h]
         for x in range(8):
@@ -41,6 +45,7 @@ def add_share(sentences, sums, shares, i, sign):
             sums.cells[cell_of_choice(sentences, token, x)] += count
             sums.totals[row_of_choice(sentences, token, x // 2)] += count
             at += 1
+    move_parts(sentences, sums, shares, i, sign, sentences.coarse)
 
 
 @jit
@@ -80,8 +85,10 @@ def infer(sentences, tally, sums, shares, work, update, i, log_z):
             if math.isnan(log_z[i]):
                 break
             if update <= SWEEP:
-                total = math.exp(log_z[i] - work.weight[n * (n + 8)])
+                total = math.exp(log_z[i] - work.weight[-1])
                 outside(work, n, total, shares.count, shares.first[i])
+        if update <= SWEEP:
+            part(sentences, work.weight, shares.count, i, shares.first[i], sentences.coarse)
         if update != WEIGH:
             add_share(sentences, sums, shares, i, 1.0)
         i += 1

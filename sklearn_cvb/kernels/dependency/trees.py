@@ -15,6 +15,7 @@ from sklearn_cvb.kernels.dependency.arrays import (
     RIGHT,
     RIGHT_BY_END,
 )
+from sklearn_cvb.kernels.dependency.cells import arcs_of
 from sklearn_cvb.kernels.jit import jit_called, jit_inline
 
 # What a chart holds: weights to draw by, their logs, or logs of the heaviest parts alone.
@@ -28,14 +29,14 @@ class Descent(NamedTuple):
     ----------
     stack : ndarray of shape (2 * longest, 2), int64
         Halves of the tree, head and other end, that are still to be opened.
-    roots : ndarray of shape (2 * longest,)
-        What the weight of each root is the product, or sum, of.
+    factors : ndarray of shape (2 * longest,)
+        What the weight of each root, or of each way to an arc, is the product, or sum, of.
     levels : ndarray of shape (2 * longest,)
         Stands for random numbers where none matter.
     """
 
     stack: np.ndarray
-    roots: np.ndarray
+    factors: np.ndarray
     levels: np.ndarray
 
 
@@ -94,19 +95,14 @@ def descend(work, descent, kind, levels, head):
     head : ndarray of shape (n,), int64
         Receives the head of each token, from 1; 0 for the root.
     """
-    inner, weight, stack, roots, n = (
-        work.inner,
-        work.weight,
-        descent.stack,
-        descent.roots,
-        head.size,
-    )
-    size = n * n
+    inner, weight, stack, factors = work.inner, work.weight, descent.stack, descent.factors
+    n = head.size
+    size, first = n * n, arcs_of(n, work.n_valences, 0)
     for r in range(n):
         left, right = inner[LEFT * size + r * n], inner[RIGHT * size + r * n + n - 1]
-        roots[r] = weight[r * n + r] * left if kind == PRODUCTS else weight[r * n + r] + left
-        roots[n + r] = right
-    root = _chosen(roots, np.int64(0), n, n, kind, levels[0])
+        factors[r] = weight[r * n + r] * left if kind == PRODUCTS else weight[r * n + r] + left
+        factors[n + r] = right
+    root = _chosen(factors, np.int64(0), n, n, kind, levels[0])
     head[root] = 0
     stack[0, 0], stack[0, 1], stack[1, 0], stack[1, 1] = root, 0, root, n - 1
     height, at = 2, 1
@@ -114,18 +110,28 @@ def descend(work, descent, kind, levels, head):
         height -= 1
         h, e = stack[height, 0], stack[height, 1]
         if h != e:
-            if h < e:
-                x, y = ARC_RIGHT * size + h * n + h + 1, RIGHT_BY_END * size + e * n + h + 1
-                c = h + 1 + _chosen(inner, x, y, e - h, kind, levels[at])
-                x, y = OPEN_RIGHT * size + h * n + h, LEFT * size + c * n + h + 1
-                own = h + _chosen(inner, x, y, c - h, kind, levels[at + 1])
-                other = own + 1
+            is_right, span = h < e, abs(e - h)
+            if is_right:
+                c = h + 1
+                x, y = ARC_RIGHT * size + h * n + c, RIGHT_BY_END * size + e * n + c
             else:
-                x, y = ARC_LEFT * size + h * n + e, LEFT_BY_END * size + e * n + e
-                c = e + _chosen(inner, x, y, h - e, kind, levels[at])
-                x, y = RIGHT * size + c * n + c, OPEN_LEFT * size + h * n + c + 1
-                other = c + _chosen(inner, x, y, h - c, kind, levels[at + 1])
-                own = other + 1
+                c = e
+                x, y = ARC_LEFT * size + h * n + c, LEFT_BY_END * size + e * n + c
+            c += _chosen(inner, x, y, span, kind, levels[at])
+            # Between head and child, the nearer children end where the child's half begins; where
+            # the head has none its half ends at itself.
+            span = abs(c - h)
+            if is_right:
+                x, y, end = OPEN_RIGHT * size + h * n + h, LEFT * size + c * n + h + 1, h
+            else:
+                x, y, end = RIGHT * size + c * n + c, OPEN_LEFT * size + h * n + c + 1, c
+            for k in range(span):
+                is_first = k == (0 if is_right else span - 1)
+                arc = weight[h * n + c + (first if is_first else 0)]
+                factors[k] = inner[x + k] * arc if kind == PRODUCTS else inner[x + k] + arc
+                factors[n + k] = inner[y + k]
+            end += _chosen(factors, np.int64(0), n, span, kind, levels[at + 1])
+            own, other = (end, end + 1) if is_right else (end + 1, end)
             at += 2
             head[c] = h + 1
             # The child's farther half, its half towards the head, and the head's nearer children.

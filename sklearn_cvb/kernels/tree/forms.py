@@ -1,4 +1,4 @@
-"""One sentence inferred by the form of the grammar: forest, tables or lists of rules.
+"""One sentence inferred by the form of the grammar: forest, tables, factors or lists of rules.
 
 The sweeps of collapsed variational Bayes, of the samplers and of stepwise EM stand once, and call
 these functions. What does not belong to a form is None: its branches are not compiled.
@@ -11,6 +11,11 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit_called, jit_inline
 from sklearn_cvb.kernels.tree.charts import Chart
+from sklearn_cvb.kernels.tree.factors import (
+    Factors,
+    expected_counts_by_factors,
+    inside_by_factors,
+)
 from sklearn_cvb.kernels.tree.forest_inference import (
     ForestWork,
     forest_inside,
@@ -28,7 +33,7 @@ from sklearn_cvb.kernels.tree.unary_rules import fill_closure
 
 
 class Form(NamedTuple):
-    """What sentences are inferred with, one after the other: a forest, lists or tables.
+    """What sentences are inferred with, one after the other: a forest, lists, tables or factors.
 
     Attributes
     ----------
@@ -36,10 +41,11 @@ class Form(NamedTuple):
     work : ForestWork or None
         Buffers of a forest.
     listed : Listed or None
-        Rules and sentences of lists and tables.
+        Rules and sentences of lists, tables and factors.
     tables : Tables or None
     chart : Chart or None
         Buffers of lists.
+    factors : Factors or None
     """
 
     forest: Forest | None
@@ -47,6 +53,7 @@ class Form(NamedTuple):
     listed: Listed | None
     tables: Tables | None
     chart: Chart | None
+    factors: Factors | None = None
 
 
 # Numba leaves out a branch where an argument is None, and only there: so every branch asks for what
@@ -69,7 +76,23 @@ def _weigh_unary(unary, tally, power, chains):
 
 
 @jit_called
-def _weigh_listed(listed, tables, chart, tally, power):
+def _weigh_children(factors, unary, tally, power):
+    """The same of independent children, which are the last cells, part by part."""
+    if factors is not None:
+        n, r = factors.n_symbols, 0
+        first, unit = tally.cells.size - unary.cell.size, tally.unit[0]
+        for _ in range(2 * n):
+            symbol = tally.lhs[first + r]
+            total = unit * tally.totals[symbol] + tally.prior_totals[symbol]
+            for _ in range(n):
+                mean = (unit * tally.cells[first + r] + tally.prior[first + r]) / total
+                mean = tally.kept[first + r] if total == 0.0 else mean
+                unary.weight[r] = _raised(mean, power)
+                r += 1
+
+
+@jit_called
+def _weigh_listed(listed, tables, chart, factors, tally, power):
     """`weigh_rules` by the fields of a form."""
     if listed is not None:
         binary = listed.binary
@@ -79,12 +102,13 @@ def _weigh_listed(listed, tables, chart, tally, power):
             _weigh_unary(tables.unary, tally, power, tables.charts.chains)
         if chart is not None:
             _weigh_unary(listed.unary, tally, power, chart.chains)
+        _weigh_children(factors, listed.unary, tally, power)
 
 
 @jit_inline
 def weigh_rules(form, tally, power):
     """Weights of all binary and unary rules of lists: posterior means raised to a power."""
-    _weigh_listed(form.listed, form.tables, form.chart, tally, power)
+    _weigh_listed(form.listed, form.tables, form.chart, form.factors, tally, power)
 
 
 @jit_called
@@ -107,7 +131,7 @@ def weigh_sentence(form, tally, i, power):
 
 
 @jit_called
-def _count_rules(forest, tables, chart, form, i):
+def _count_rules(forest, tables, chart, factors, form, i):
     """`count_rules` by the fields of a form."""
     log_z = math.nan
     if forest is not None:
@@ -122,6 +146,10 @@ def _count_rules(forest, tables, chart, form, i):
         log_z = inside(form.listed, i, chart)
         if not math.isnan(log_z):
             outside(form.listed, i, chart)
+    if factors is not None:
+        factors.one[0] = i
+        expected_counts_by_factors(factors, form.listed, factors.one, factors.log_z, np.bool_(True))
+        log_z = factors.log_z[0]
     return log_z
 
 
@@ -131,11 +159,11 @@ def count_rules(form, i):
 
     Returns log p(words): -inf without a tree in a forest, NaN where none is found.
     """
-    return _count_rules(form.forest, form.tables, form.chart, form, i)
+    return _count_rules(form.forest, form.tables, form.chart, form.factors, form, i)
 
 
 @jit_called
-def _fill_chart(forest, tables, chart, form, i):
+def _fill_chart(forest, tables, chart, factors, form, i):
     """`fill_chart` by the fields of a form."""
     log_z = math.nan
     if forest is not None:
@@ -145,13 +173,16 @@ def _fill_chart(forest, tables, chart, form, i):
         log_z = inside_by_tables(tables, form.listed, tables.one, tables.chart)
     if chart is not None:
         log_z = inside(form.listed, i, chart)
+    if factors is not None:
+        factors.one[0] = i
+        log_z = inside_by_factors(factors, form.listed, factors.one, factors.chart)
     return log_z
 
 
 @jit_inline
 def fill_chart(form, i):
     """Inside weights of sentence `i`, to draw trees from. Returns log p(words), as above."""
-    return _fill_chart(form.forest, form.tables, form.chart, form, i)
+    return _fill_chart(form.forest, form.tables, form.chart, form.factors, form, i)
 
 
 @jit_inline
@@ -186,7 +217,7 @@ def _draw_forest_tree(forest, work, i, rng, draws, size):
 
 
 @jit_called
-def _draw_tree(forest, tables, chart, form, i, rng, draws):
+def _draw_tree(forest, tables, chart, factors, form, i, rng, draws):
     """`draw_tree` by the fields of a form."""
     size = draws.stop[0]
     if forest is not None:
@@ -195,6 +226,8 @@ def _draw_tree(forest, tables, chart, form, i, rng, draws):
         size = draw_listed_tree(form.listed, i, tables.chart, rng, draws, size)
     if chart is not None:
         size = draw_listed_tree(form.listed, i, chart, rng, draws, size)
+    if factors is not None:
+        size = draw_listed_tree(form.listed, i, factors.chart, rng, draws, size)
     draws.stop[0] = size
 
 
@@ -205,4 +238,4 @@ def draw_tree(form, i, rng, draws):
     The nodes are written to `draws.new` after the first `draws.stop`. `draws.height` is 0 in the
     end, and more where the room is used up.
     """
-    _draw_tree(form.forest, form.tables, form.chart, form, i, rng, draws)
+    _draw_tree(form.forest, form.tables, form.chart, form.factors, form, i, rng, draws)

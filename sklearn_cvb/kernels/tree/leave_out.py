@@ -62,7 +62,19 @@ def _list_unary(unary, shares, size):
 
 
 @jit_called
-def _list_counts(forest, work, listed, i, shares, size):
+def _keep_table(tables, listed, i):
+    """Move the counts of all children to the table of sentence `i`, or to the last one."""
+    if tables is not None:
+        count, r, row = listed.unary.count, 0, min(i, tables.shape[0] - 1)
+        for part in range(tables.shape[1]):
+            for child in range(tables.shape[2]):
+                tables[row, part, child] = count[r]
+                count[r] = 0.0
+                r += 1
+
+
+@jit_called
+def _list_counts(forest, work, listed, tables, i, shares, size):
     """`list_counts` by the fields of a form."""
     if forest is not None:
         first = forest.rule_first[i]
@@ -72,7 +84,8 @@ def _list_counts(forest, work, listed, i, shares, size):
         binary, terminals = listed.binary, listed.terminals
         span = (0, binary.cell.size, 0)
         size = _list_positive(binary.cell, binary.count, span, shares, size)
-        size = _list_unary(listed.unary, shares, size)
+        if tables is None:
+            size = _list_unary(listed.unary, shares, size)
         span = (terminals.starts[i], terminals.starts[i + 1], 0)
         size = _list_positive(terminals.cell, terminals.count, span, shares, size)
     return size
@@ -82,9 +95,9 @@ def _list_counts(forest, work, listed, i, shares, size):
 def list_counts(form, i, shares, size):
     """Append what has been counted in sentence `i` to the shares, and clear it.
 
-    Returns the new size.
+    Returns the new size. Children in tables are not listed.
     """
-    return _list_counts(form.forest, form.work, form.listed, i, shares, size)
+    return _list_counts(form.forest, form.work, form.listed, shares.tables, i, shares, size)
 
 
 @jit
@@ -97,7 +110,8 @@ def leave_out(form, tally, old, new, frozen, inferred, i, log_z):
     tally : Tally
         Counts of all sentences; changed in place, unless frozen.
     old, new : Shares
-        What the sentences add before the sweep, and after it: `new` is written.
+        What the sentences add before the sweep, and after it: `new` is written. Both may have the
+        same tables.
     frozen : bool
         Whether the counts keep the old shares: with those of nobody an E-step, else a score.
     inferred : bool
@@ -126,6 +140,7 @@ def leave_out(form, tally, old, new, frozen, inferred, i, log_z):
         new.starts[i + 1] = new.starts[i]
         if log_z[i] > -math.inf:
             new.starts[i + 1] = list_counts(form, i, new, new.starts[i])
+        _keep_table(new.tables, form.listed, i)
         if frozen:
             add_share(tally, old, i, 1.0)
         else:

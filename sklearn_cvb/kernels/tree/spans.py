@@ -12,7 +12,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit_called, jit_inline, jit_token_reduction
 
-_SMALLEST_ITEM = 2.0**-960
+SMALLEST_ITEM = 2.0**-960
 # The exponent of a span that nothing derives.
 NOTHING = -(1 << 40)
 # What a span may be: nothing, anything, or (above 0) what its brackets say.
@@ -80,7 +80,7 @@ def rescale(row, exponent):
     largest = _largest(row)
     if not largest > 0.0:
         return NOTHING
-    if largest < _SMALLEST_ITEM:
+    if largest < SMALLEST_ITEM:
         exponent -= 960
         for x in range(row.size):
             row[x] *= power(960)
@@ -89,5 +89,5 @@ def rescale(row, exponent):
     factor = power(-shift)
     for x in range(row.size):
         value = row[x] * factor
-        row[x] = value if value >= _SMALLEST_ITEM else 0.0
+        row[x] = value if value >= SMALLEST_ITEM else 0.0
     return exponent + shift

@@ -15,20 +15,17 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
 from sklearn_cvb.kernels.tiles import add_outer_products, multiply
 from sklearn_cvb.kernels.tree.lists import add_terminal, has_terminal, largest_exponent
-from sklearn_cvb.kernels.tree.spans import (
-    FORBIDDEN,
-    FREE,
-    NOTHING,
-    allow,
-    power,
-    rescale,
-    restrict,
-    span_at,
+from sklearn_cvb.kernels.tree.side_by_side import (
+    CHUNK,
+    begin_outside,
+    begin_sentences,
+    list_spans,
+    log_weight,
+    longest_at_hand,
 )
-from sklearn_cvb.kernels.tree.tables import CHUNK, fill_tables, read_counts
+from sklearn_cvb.kernels.tree.spans import FREE, NOTHING, allow, power, rescale, span_at
+from sklearn_cvb.kernels.tree.tables import fill_tables, read_counts
 from sklearn_cvb.kernels.tree.unary_rules import climb, descend
-
-_LOG_2 = math.log(2.0)
 
 
 @jit_inline
@@ -53,46 +50,6 @@ def _take_pairs(above, scale, n_left, n_right, left, right, left_outside, right_
             total += here * right[np.uint64(y)]
             right_outside[np.uint64(y)] += here * value
         left_outside[np.uint64(x)] += scale * total
-
-
-@jit_called
-def _begin_sentences(listed, sentences, begin, charts):
-    """Take sentences from `begin` on in hand; returns how many."""
-    size, n_spans = np.int64(0), np.int64(0)
-    while size < charts.sentence.size and begin + size < sentences.size:
-        i = sentences[begin + size]
-        n = np.int64(listed.terminals.length[i])
-        if n_spans + n * (n + 1) // 2 > charts.exponent.size:
-            break
-        charts.sentence[size] = begin + size
-        charts.first[size] = n_spans
-        restrict(listed.brackets, i, n, charts.gate[n_spans:])
-        entry = listed.terminals.starts[i]
-        for k in range(1, n + 1):
-            for b in range(k - 1, -1, -1):
-                s = n_spans + span_at(b, k)
-                charts.entry[s] = entry
-                charts.exponent[s] = NOTHING
-                charts.inside[s, :] = 0.0
-                charts.outside[s, :] = 0.0
-                while has_terminal(listed.terminals, i, entry, b, k):
-                    entry += 1
-        n_spans += n * (n + 1) // 2
-        size += 1
-    return size
-
-
-@jit_called
-def _list_spans(lengths, sentences, charts, size, width):
-    """List the spans of a width that no bracket forbids; returns how many."""
-    n_listed = 0
-    for x in range(size):
-        for b in range(lengths[sentences[charts.sentence[x]]] - width + 1):
-            if charts.gate[charts.first[x] + span_at(b, b + width)] != FORBIDDEN:
-                charts.listed[n_listed, 0] = x
-                charts.listed[n_listed, 1] = b
-                n_listed += 1
-    return n_listed
 
 
 @jit_called
@@ -227,7 +184,7 @@ def _fill_inside(tables, listed, sentences, size, longest):
     """Inside weights of the sentences at hand, width by width."""
     charts, lengths = tables.charts, listed.terminals.length
     for width in range(1, longest + 1):
-        n_listed = _list_spans(lengths, sentences, charts, size, width)
+        n_listed = list_spans(lengths, sentences, charts, size, width)
         for begin in range(0, n_listed, CHUNK):
             n_rows = min(CHUNK, n_listed - begin)
             if width > 1:
@@ -243,7 +200,7 @@ def _fill_outside(tables, listed, sentences, size, longest):
     """Outside weights and counts of the sentences at hand, width by width."""
     charts, lengths = tables.charts, listed.terminals.length
     for width in range(longest, 0, -1):
-        n_listed = _list_spans(lengths, sentences, charts, size, width)
+        n_listed = list_spans(lengths, sentences, charts, size, width)
         for begin in range(0, n_listed, CHUNK):
             n_rows = min(CHUNK, n_listed - begin)
             for x in range(n_rows):
@@ -252,13 +209,6 @@ def _fill_outside(tables, listed, sentences, size, longest):
                 _finish_outside(tables, listed.terminals, i, first, b, b + width)
             if width > 1:
                 _outside_chunk(tables, begin, n_rows, width)
-
-
-@jit_inline
-def _log_weight(charts, s, symbol):
-    """Log of the inside weight of a symbol over a span, NaN for 0."""
-    value = charts.inside[s, symbol]
-    return math.log(value) + charts.exponent[s] * _LOG_2 if value > 0.0 else math.nan
 
 
 @jit_called
@@ -271,7 +221,7 @@ def inside_by_tables(tables, listed, sentence, chart):
     dense, charts, n = tables.dense, tables.charts, np.int64(listed.terminals.length[sentence[0]])
     fill_tables(dense, listed.binary.weight, tables.others, tables.narrow)
     begin, size = np.int64(0), np.int64(1)
-    _begin_sentences(listed, sentence, begin, charts)
+    begin_sentences(listed, sentence, begin, charts)
     _fill_inside(tables, listed, sentence, size, n)
     item = 0
     for s in range(n * (n + 1) // 2):
@@ -284,7 +234,7 @@ def inside_by_tables(tables, listed, sentence, chart):
                 chart.inside[item] = value
                 item += 1
     chart.first[n * (n + 1) // 2] = item
-    return _log_weight(charts, span_at(0, n), dense.start)
+    return log_weight(charts, span_at(0, n), dense.start)
 
 
 @jit
@@ -304,19 +254,13 @@ def expected_counts_by_tables(tables, listed, sentences, log_z, with_counts):
         False for `log_z` alone.
     """
     dense, charts, begin = tables.dense, tables.charts, np.int64(0)
+    lengths = listed.terminals.length
     fill_tables(dense, listed.binary.weight, tables.others, tables.narrow)
     while begin < sentences.size:
-        size = _begin_sentences(listed, sentences, begin, charts)
-        longest = np.int64(0)
-        for x in range(size):
-            longest = max(longest, np.int64(listed.terminals.length[sentences[begin + x]]))
+        size = begin_sentences(listed, sentences, begin, charts)
+        longest = longest_at_hand(lengths, sentences, begin, size)
         _fill_inside(tables, listed, sentences, size, longest)
-        for x in range(size):
-            n = np.int64(listed.terminals.length[sentences[begin + x]])
-            whole = charts.first[x] + span_at(0, n)
-            log_z[begin + x] = _log_weight(charts, whole, dense.start)
-            if charts.inside[whole, dense.start] > 0.0:
-                charts.outside[whole, dense.start] = 1.0 / charts.inside[whole, dense.start]
+        begin_outside(lengths, sentences, charts, size, dense.start, log_z)
         if with_counts:
             _fill_outside(tables, listed, sentences, size, longest)
         begin += size

@@ -10,16 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit_called
-from sklearn_cvb.kernels.tiles import LANES, ROWS, aligned
+from sklearn_cvb.kernels.tiles import aligned, up_to_vectors
 from sklearn_cvb.kernels.tree.arrays import Lexicon, Rules
 from sklearn_cvb.kernels.tree.charts import Chart
 from sklearn_cvb.kernels.tree.listed import Listed
-from sklearn_cvb.kernels.tree.unary_rules import ChainWork, UnaryRules, chain_work_for
-
-# Spans whose rows are products at a time: a few tiles, so that they stay in the cache.
-CHUNK = 4 * ROWS
-# Sentences at hand: as many as fill whole tiles, while their charts stay small.
-_SIDE_BY_SIDE, _SPANS_AT_HAND = 16, 4096
+from sklearn_cvb.kernels.tree.side_by_side import CHUNK, DenseCharts, charts_for
+from sklearn_cvb.kernels.tree.unary_rules import UnaryRules
 
 
 class DenseRules(NamedTuple):
@@ -74,38 +70,6 @@ class DenseTables(NamedTuple):
     parents: np.ndarray
 
 
-class DenseCharts(NamedTuple):
-    """The spans of the sentences at hand, one sentence after the other.
-
-    Attributes
-    ----------
-    sentence, first : ndarray of shape (n_sentences,), int64
-        Places of the sentences in the list to do, and where their spans begin.
-    listed : ndarray of shape (n_sentences * longest, 2), int64
-        Sentences at hand and begins of the spans of a width.
-    inside, outside : ndarray of shape (n_spans, n_symbols)
-        Scaled weights.
-    exponent, gate : ndarray of shape (n_spans,), int64
-        As in `sklearn_cvb.kernels.tree.charts.Chart`.
-    entry : ndarray of shape (n_spans,), int64
-        First lexicon entry of each span, or of those after it.
-    labels : ndarray of shape (n_symbols,), bool
-        Symbols that a span may have, in the grammar's own numbers.
-    chains : ChainWork
-    """
-
-    sentence: np.ndarray
-    first: np.ndarray
-    listed: np.ndarray
-    inside: np.ndarray
-    outside: np.ndarray
-    exponent: np.ndarray
-    gate: np.ndarray
-    entry: np.ndarray
-    labels: np.ndarray
-    chains: ChainWork
-
-
 class Tables(NamedTuple):
     """All that sentences are inferred from by tables, see `tables_for`.
 
@@ -135,11 +99,6 @@ class Tables(NamedTuple):
     log_z: np.ndarray
 
 
-def _up_to_vectors(n):
-    """A width rounded up to whole vectors."""
-    return -(-max(int(n), 1) // LANES) * LANES
-
-
 def dense_rules_of(rules: Rules, lexicon: Lexicon) -> DenseRules:
     """Arrange rules for tables.
 
@@ -166,7 +125,7 @@ def dense_rules_of(rules: Rules, lexicon: Lexicon) -> DenseRules:
     n_wide, n_narrow = int(np.sum(kind == 0)), int(np.sum(kind == 1))
     left, right = place[rules.left], place[rules.right]
     n_parts = n_wide + n_narrow
-    n_pairs = _up_to_vectors(n_parts * n_wide + n_wide * n_narrow)
+    n_pairs = up_to_vectors(n_parts * n_wide + n_wide * n_narrow)
     beside = n_parts * n_wide + left * n_narrow + right - n_wide
     narrow = n_pairs + (left - n_wide) * n_narrow + right - n_wide
     column = np.where(right < n_wide, left * n_wide + right, beside)
@@ -192,7 +151,7 @@ def is_full(dense: DenseRules) -> bool:
 
 def _tables(n_parents, n_columns):
     """Tables and buffers for so many parents and pairs."""
-    n_rows, width = _up_to_vectors(n_parents), _up_to_vectors(n_columns)
+    n_rows, width = up_to_vectors(n_parents), up_to_vectors(n_columns)
     return DenseTables(
         aligned(width, n_rows),
         aligned(n_rows, width),
@@ -205,25 +164,12 @@ def _tables(n_parents, n_columns):
 
 def tables_for(dense: DenseRules, listed: Listed, chart: Chart | None = None) -> Tables:
     """Tables and buffers for the longest sentence of `listed`, whose weights they share."""
-    n, longest = len(dense.place), int(listed.terminals.length.max(initial=1))
-    n_spans, n_parents = max(_SPANS_AT_HAND, longest * (longest + 1) // 2), dense.parent.size
-    unary = listed.unary
+    n_parents, unary = dense.parent.size, listed.unary
     if unary is not None:
         names = ("upper", "lower", "member")
         new = {name: dense.place[getattr(unary, name)].astype(np.int32) for name in names}
         unary = unary._replace(**new)
-    charts = DenseCharts(
-        np.empty(_SIDE_BY_SIDE, np.int64),
-        np.empty(_SIDE_BY_SIDE, np.int64),
-        np.empty((_SIDE_BY_SIDE * longest, 2), np.int64),
-        np.zeros((n_spans, n)),
-        np.zeros((n_spans, n)),
-        np.empty(n_spans, np.int64),
-        np.empty(n_spans, np.int64),
-        np.empty(n_spans, np.int64),
-        np.ones(n, np.bool_),
-        chain_work_for(n, unary),
-    )
+    charts = charts_for(len(dense.place), listed, unary)
     others = _tables(n_parents, dense.n_pairs)
     narrow = _tables(n_parents, dense.n_narrow**2)
     one, log_z = np.zeros(1, np.int64), np.zeros(1)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit_inline
+from sklearn_cvb.kernels.jit import jit_called, jit_inline
 
 
 class Tally(NamedTuple):
@@ -42,16 +42,21 @@ class Shares(NamedTuple):
         -1: a helper symbol's only rule, which is not counted.
     count : ndarray
         Expected counts of these rules.
+    tables : ndarray of shape (n_sentences, 2 K, K) or None
+        Where children are independent: expected counts of the children of all K left parts and of
+        all right parts, which are the last cells. They are not listed, for all are positive.
     """
 
     starts: np.ndarray
     cell: np.ndarray
     count: np.ndarray
+    tables: np.ndarray | None = None
 
 
-def empty_shares(n_sentences: int, room: int) -> Shares:
+def empty_shares(n_sentences: int, room: int, tables: np.ndarray | None = None) -> Shares:
     """Sentences that add nothing, and room for so many rules."""
-    return Shares(np.zeros(n_sentences + 1, np.int64), np.empty(room, np.int64), np.empty(room))
+    cell, count = np.empty(room, np.int64), np.empty(room)
+    return Shares(np.zeros(n_sentences + 1, np.int64), cell, count, tables)
 
 
 @jit_inline
@@ -63,11 +68,27 @@ def add_count(tally, cell, count):
         tally.totals[symbol] = max(0.0, tally.totals[symbol] + count)
 
 
+@jit_called
+def _add_table(tables, tally, i, sign):
+    """`add_share` of the children in tables; a sentence without a table adds nothing."""
+    if tables is not None:
+        first = tally.cells.size - tables.shape[1] * tables.shape[2]
+        for part in range(tables.shape[1] if i < tables.shape[0] else 0):
+            total = 0.0
+            for child in range(tables.shape[2]):
+                count = max(0.0, tally.cells[first] + sign * tables[i, part, child])
+                tally.cells[first] = count
+                total += count
+                first += 1
+            tally.totals[tally.lhs[first - 1]] = total
+
+
 @jit_inline
 def add_share(tally, shares, i, sign):
     """Add (1) or take away (-1) what sentence `i` contributes."""
     for x in range(shares.starts[i], shares.starts[i + 1]):
         add_count(tally, shares.cell[x], sign * shares.count[x])
+    _add_table(shares.tables, tally, i, sign)
 
 
 @jit_inline

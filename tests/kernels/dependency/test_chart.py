@@ -127,7 +127,7 @@ def test_trees_are_drawn_as_likely_as_they_are(loses):
         weights[(2 * N_TYPES + 1) * N_TYPES + 1 :: 4] *= 1e-290
     sentences = sentences_of([tags] * n_draws)
     assert bool(np.isnan(log_z_in_products(weights, sentences_of([tags])))) is loses
-    heads, _, _ = inference.draw_sweep(sentences, inference.frozen_tally(weights), rng)
+    heads, *_ = inference.draw_sweep(sentences, inference.frozen_tally(weights), rng)
     trees = weigh_trees(tags, weights, N_TYPES)
     total = sum(weight for _, weight in trees)
     drawn, times = np.unique(heads.reshape(-1, 4), axis=0, return_counts=True)
@@ -225,7 +225,7 @@ def test_a_lost_sentence_is_found_with_logs(update, monkeypatch):
         log_z = inference.expectation(weights, sentences)[1]
     elif update == "draw":
         tally = inference.frozen_tally(weights)
-        heads, log_z, _ = inference.draw_sweep(sentences, tally, rng)
+        heads, _, log_z, _ = inference.draw_sweep(sentences, tally, rng)
         assert used_cells(sentences, heads)[: (2 * N_TYPES + 1) * N_TYPES].sum() == 32
     else:
         log_z = inference.log_likelihoods(weights, sentences)

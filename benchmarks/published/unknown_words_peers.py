@@ -1,0 +1,79 @@
+"""Other libraries' taggers, learned from tagged sentences: NLTK's, and sklearn-crfsuite's."""
+
+from collections import Counter
+
+from sklearn_cvb.word_forms import shape_of, suffixes_of
+
+# NLTK's beam of 1,000 takes a minute for what this takes seconds for, and finds the same.
+_BEAM = 100
+
+
+def nltk_tnt(tagged, tags, raw):
+    """TnT, with NLTK's taggers by one to five last letters for unknown words."""
+    from nltk import AffixTagger, DefaultTagger
+    from nltk.tag.tnt import TnT
+
+    sentences = _pairs(tagged, tags)
+    by_form = DefaultTagger(_usual_tag_of_rare(sentences))
+    for length in range(1, 6):
+        by_form = AffixTagger(sentences, affix_length=-length, min_stem_length=1, backoff=by_form)
+    tagger = TnT(unk=by_form, Trained=True, N=_BEAM, C=True)
+    tagger.train(sentences)
+    return [[tag for _, tag in tagger.tag(words)] for words in raw]
+
+
+def nltk_hmm(tagged, tags, raw):
+    """NLTK's supervised hidden Markov model, with Lidstone's estimates."""
+    from nltk.probability import LidstoneProbDist
+    from nltk.tag.hmm import HiddenMarkovModelTrainer
+
+    sentences = _pairs(tagged, tags)
+    words = {word for row in tagged for word in row} | {word for row in raw for word in row}
+    states = sorted({tag for row in tags for tag in row})
+    trainer = HiddenMarkovModelTrainer(states, sorted(words))
+    tagger = trainer.train_supervised(
+        sentences, estimator=lambda counts, bins: LidstoneProbDist(counts, 0.1, bins)
+    )
+    return [[tag for _, tag in tagger.tag(words)] for words in raw]
+
+
+def crfsuite(tagged, tags, raw):
+    """A conditional random field learned by the averaged perceptron; None where not installed."""
+    try:
+        from sklearn_crfsuite import CRF
+    except ImportError:
+        return None
+    model = CRF(algorithm="ap", max_iterations=10, all_possible_transitions=False)
+    model.fit([_features(words) for words in tagged], tags)
+    return model.predict([_features(words) for words in raw])
+
+
+def _features(words):
+    """What a conditional random field sees at each token."""
+    padded = ["<s>", *words, "</s>"]
+    return [
+        {
+            "word": word,
+            "before": padded[t],
+            "after": padded[t + 2],
+            "shape": str(shape_of(word)),
+            "first": t == 0,
+            **{f"suffix {len(ending)}": ending for ending in suffixes_of(word)},
+            **{f"prefix {n}": word[:n].lower() for n in range(1, 4)},
+        }
+        for t, word in enumerate(words)
+    ]
+
+
+def _pairs(sentences, tags):
+    return [list(zip(*both, strict=True)) for both in zip(sentences, tags, strict=True)]
+
+
+def _usual_tag_of_rare(sentences):
+    """The most frequent tag of words seen once."""
+    seen = Counter(word for row in sentences for word, _ in row)
+    once = Counter(tag for row in sentences for word, tag in row if seen[word] == 1)
+    return once.most_common(1)[0][0]
+
+
+PEERS = {"nltk TnT": nltk_tnt, "nltk HMM": nltk_hmm, "sklearn-crfsuite": crfsuite}

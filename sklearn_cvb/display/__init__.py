@@ -1,0 +1,5 @@
+"""What a fit found, to look at: in a notebook, on a terminal, in a file. Needs no other package."""
+
+from sklearn_cvb.display.dependency_tree import DependencyTree
+
+__all__ = ["DependencyTree"]

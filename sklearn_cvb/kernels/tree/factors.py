@@ -1,0 +1,288 @@
+"""Grammars whose left and right children are independent: p(A -> B C) = p(binary) p(B) p(C).
+
+Such a grammar has, beside its K symbols, a left and a right part of each, and the rules A ->
+A.left A.right, A.left -> B, A.right -> C, A -> word. So lists of rules can infer it as they are;
+here are products of matrices, n^3 K + n^2 K^2 operations, where all rules A -> B C take n^3 K^2 +
+n^2 K^3 (Liu et al. 2023). A row of a chart holds the
+weights of the symbols, then of the left parts, then of the right ones, each rounded up to whole
+vectors. Same quantities and scales as `sklearn_cvb.kernels.tree.lists`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
+from sklearn_cvb.kernels.tiles import add_outer_products, aligned, multiply, up_to_vectors
+from sklearn_cvb.kernels.tree.charts import Chart
+from sklearn_cvb.kernels.tree.listed import Listed
+from sklearn_cvb.kernels.tree.lists import has_terminal, largest_exponent
+from sklearn_cvb.kernels.tree.side_by_side import (
+    CHUNK,
+    DenseCharts,
+    begin_outside,
+    begin_sentences,
+    charts_for,
+    list_spans,
+    log_weight,
+    longest_at_hand,
+)
+from sklearn_cvb.kernels.tree.spans import NOTHING, SMALLEST_ITEM, power, rescale, span_at
+
+
+class Factors(NamedTuple):
+    """Weights, counts and buffers: K symbols, W of them with those that fill whole vectors.
+
+    Attributes
+    ----------
+    n_symbols : int
+        K.
+    up, down : ndarray of shape (W, 2 W) and (2 W, W)
+        Weights of the children of left parts, then of right parts.
+    counts : ndarray of shape (2 W, W)
+        Their expected counts, without the weights.
+    symbols, parts : ndarray of shape (rows, W) and (rows, 2 W)
+        Inside or outside weights of some spans.
+    charts : DenseCharts
+    chart : Chart or None
+        To draw trees from, see `inside_by_factors`.
+    one : ndarray of shape (1,), int64
+        Number of the sentence at hand, where they come one after the other.
+    log_z : ndarray of shape (1,)
+        Its log normaliser.
+    """
+
+    n_symbols: int
+    up: np.ndarray
+    down: np.ndarray
+    counts: np.ndarray
+    symbols: np.ndarray
+    parts: np.ndarray
+    charts: DenseCharts
+    chart: Chart | None
+    one: np.ndarray
+    log_z: np.ndarray
+
+
+def factors_for(listed: Listed, chart: Chart | None = None) -> Factors:
+    """Tables and buffers for the longest sentence of `listed`, whose weights they share.
+
+    Its symbols are K symbols, their left parts, and their right parts. Its K binary rules are those
+    of the symbols in turn, its unary rules the children of the left parts, then of the right ones.
+    """
+    n = len(listed.binary.cell)
+    width = up_to_vectors(n)
+    return Factors(
+        n,
+        aligned(width, 2 * width),
+        aligned(2 * width, width),
+        aligned(2 * width, width),
+        aligned(CHUNK, width),
+        aligned(CHUNK, 2 * width),
+        charts_for(3 * width, listed, listed.unary),
+        chart,
+        np.zeros(1, np.int64),
+        np.zeros(1),
+    )
+
+
+@jit_called
+def _fill_factors(factors, weight):
+    """Write the weights of children (2 K K,) to the tables, and their counts to 0."""
+    n, width, r = factors.n_symbols, factors.up.shape[0], 0
+    factors.counts[:] = 0.0
+    for side in range(2):
+        for x in range(side * width, side * width + n):
+            for y in range(n):
+                factors.down[x, y] = weight[r]
+                factors.up[y, x] = weight[r]
+                r += 1
+
+
+@jit_called
+def _read_counts(factors, weight, count):
+    """Add the expected counts of children to `count` (2 K K,)."""
+    n, width, r = factors.n_symbols, factors.up.shape[0], 0
+    for side in range(2):
+        for x in range(side * width, side * width + n):
+            for y in range(n):
+                count[r] += weight[r] * factors.counts[x, y]
+                r += 1
+
+
+@jit_called
+def _add_splits(factors, weight, first, b, k):
+    """Inside weights of a span's symbols by their binary rules, summed over splits."""
+    charts, n, width = factors.charts, factors.n_symbols, factors.up.shape[0]
+    s = first + span_at(b, k)
+    row, exponent = charts.inside[s], largest_exponent(charts.exponent, first, b, k)
+    charts.exponent[s] = exponent
+    if exponent > NOTHING // 2:
+        for j in range(b + 1, k):
+            one, other = first + span_at(b, j), first + span_at(j, k)
+            scale = power(charts.exponent[one] + charts.exponent[other] - exponent)
+            if scale > 0.0:
+                left, right = charts.inside[one, width:], charts.inside[other, 2 * width :]
+                for x in range(n):
+                    at = np.uint64(x)
+                    row[at] += scale * left[at] * right[at]
+        for x in range(n):
+            row[x] *= weight[x]
+    charts.exponent[s] = rescale(row[:n], exponent)
+
+
+@jit_called
+def _take_splits(factors, weight, first, b, k):
+    """Outside weights of the parts of a span's splits, from those of its symbols."""
+    charts, n, width = factors.charts, factors.n_symbols, factors.up.shape[0]
+    above, exponent = charts.outside[first + span_at(b, k)], charts.exponent[first + span_at(b, k)]
+    for x in range(n):
+        above[x] *= weight[x]
+    for j in range(b + 1, k):
+        one, other = first + span_at(b, j), first + span_at(j, k)
+        scale = power(charts.exponent[one] + charts.exponent[other] - exponent)
+        if scale > 0.0:
+            left, right = charts.inside[one, width:], charts.inside[other, 2 * width :]
+            to_left, to_right = charts.outside[one, width:], charts.outside[other, 2 * width :]
+            for x in range(n):
+                at = np.uint64(x)
+                value = scale * above[at]
+                to_left[at] += value * right[at]
+                to_right[at] += value * left[at]
+
+
+@jit_inline
+def _inside_chunk(factors, listed, sentences, begin, n_rows, width):
+    """Inside weights of some of the listed spans."""
+    charts, terminals, n = factors.charts, listed.terminals, factors.up.shape[0]
+    for x in range(n_rows):
+        sentence, b = charts.listed[begin + x, 0], charts.listed[begin + x, 1]
+        first, s = charts.first[sentence], charts.first[sentence] + span_at(b, b + width)
+        if width > 1:
+            _add_splits(factors, listed.binary.weight, first, b, b + width)
+        else:
+            i, entry = sentences[charts.sentence[sentence]], charts.entry[s]
+            while has_terminal(terminals, i, entry, b, b + 1):
+                charts.inside[s, terminals.symbol[entry]] += terminals.weight[entry]
+                entry += 1
+            charts.exponent[s] = rescale(charts.inside[s, :n], np.int64(0))
+        for y in range(n):
+            factors.symbols[x, y] = charts.inside[s, y]
+    multiply(factors.symbols, factors.up, n_rows, n, factors.parts)
+    for x in range(n_rows):
+        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        row = charts.inside[first + span_at(b, b + width), n:]
+        for y in range(2 * n):
+            value = factors.parts[x, y]
+            row[y] = value if value >= SMALLEST_ITEM else 0.0
+
+
+@jit_inline
+def _outside_chunk(factors, listed, sentences, begin, n_rows, width):
+    """Outside weights of some of the listed spans, and counts."""
+    charts, terminals, n = factors.charts, listed.terminals, factors.up.shape[0]
+    for x in range(n_rows):
+        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        s = first + span_at(b, b + width)
+        for y in range(n):
+            factors.symbols[x, y] = charts.inside[s, y]
+        for y in range(2 * n):
+            above = charts.outside[s, n + y]
+            factors.parts[x, y] = above if charts.inside[s, n + y] > 0.0 else 0.0
+    add_outer_products(factors.parts, factors.symbols, n_rows, factors.counts)
+    multiply(factors.parts, factors.down, n_rows, 2 * n, factors.symbols)
+    for x in range(n_rows):
+        sentence, b = charts.listed[begin + x, 0], charts.listed[begin + x, 1]
+        first, s = charts.first[sentence], charts.first[sentence] + span_at(b, b + width)
+        above, inside_row = charts.outside[s], charts.inside[s]
+        for y in range(n):
+            value = above[y] + factors.symbols[x, y]
+            above[y] = value if inside_row[y] > 0.0 else 0.0
+        if width > 1:
+            for y in range(factors.n_symbols):
+                listed.binary.count[y] += above[y] * inside_row[y]
+            _take_splits(factors, listed.binary.weight, first, b, b + width)
+        else:
+            i, entry = sentences[charts.sentence[sentence]], charts.entry[s]
+            while has_terminal(terminals, i, entry, b, b + 1):
+                symbol = terminals.symbol[entry]
+                terminals.count[entry] += above[symbol] * inside_row[symbol]
+                entry += 1
+
+
+@jit_inline
+def _fill_inside(factors, listed, sentences, size, longest):
+    """Inside weights of the sentences at hand, width by width."""
+    charts, lengths = factors.charts, listed.terminals.length
+    for width in range(1, longest + 1):
+        n_listed = list_spans(lengths, sentences, charts, size, width)
+        for begin in range(0, n_listed, CHUNK):
+            n_rows = min(CHUNK, n_listed - begin)
+            _inside_chunk(factors, listed, sentences, begin, n_rows, width)
+
+
+@jit_inline
+def _fill_outside(factors, listed, sentences, size, longest):
+    """Outside weights and counts of the sentences at hand, width by width."""
+    charts, lengths = factors.charts, listed.terminals.length
+    for width in range(longest, 0, -1):
+        n_listed = list_spans(lengths, sentences, charts, size, width)
+        for begin in range(0, n_listed, CHUNK):
+            n_rows = min(CHUNK, n_listed - begin)
+            _outside_chunk(factors, listed, sentences, begin, n_rows, width)
+
+
+@jit_called
+def inside_by_factors(factors, listed, sentence, chart):
+    """Fill the chart of one sentence by factors, as `lists.inside` does.
+
+    `sentence` (1,), int64, holds its number. Returns log p(words) in nats, NaN where no tree is
+    found.
+    """
+    charts, n = factors.charts, np.int64(listed.terminals.length[sentence[0]])
+    _fill_factors(factors, listed.unary.weight)
+    begin, size = np.int64(0), np.int64(1)
+    begin_sentences(listed, sentence, begin, charts)
+    _fill_inside(factors, listed, sentence, size, n)
+    item, width = 0, factors.up.shape[0]
+    for s in range(n * (n + 1) // 2):
+        chart.first[s] = item
+        chart.gate[s], chart.exponent[s] = charts.gate[s], charts.exponent[s]
+        for kind in range(3):
+            for x in range(factors.n_symbols):
+                value = charts.inside[s, kind * width + x]
+                if value > 0.0:
+                    chart.symbol[item] = kind * factors.n_symbols + x
+                    chart.inside[item] = value
+                    item += 1
+    chart.first[n * (n + 1) // 2] = item
+    return log_weight(charts, span_at(0, n), listed.binary.start)
+
+
+@jit
+def expected_counts_by_factors(factors, listed, sentences, log_z, with_counts):
+    """E-step: `lists.expected_listed_counts` by factors; the same numbers but for rounding.
+
+    Parameters
+    ----------
+    factors : Factors
+    listed : Listed
+        With weights; its counts are added to.
+    sentences : ndarray, int64
+        Numbers of the sentences; those of similar length are best next to each other.
+    log_z : ndarray of shape (len(sentences),)
+        Receives log p(words) in nats; NaN for a sentence without a tree, which adds nothing.
+    with_counts : bool
+        False for `log_z` alone.
+    """
+    charts, begin, lengths = factors.charts, np.int64(0), listed.terminals.length
+    _fill_factors(factors, listed.unary.weight)
+    while begin < sentences.size:
+        size = begin_sentences(listed, sentences, begin, charts)
+        longest = longest_at_hand(lengths, sentences, begin, size)
+        _fill_inside(factors, listed, sentences, size, longest)
+        begin_outside(lengths, sentences, charts, size, listed.binary.start, log_z)
+        if with_counts:
+            _fill_outside(factors, listed, sentences, size, longest)
+        begin += size
+    _read_counts(factors, listed.unary.weight, listed.unary.count)
