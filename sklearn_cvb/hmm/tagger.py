@@ -349,13 +349,15 @@ class TaggerMixin(_Model):
         shares = self._unknown_shares(corpus.unknown)
         if all(some is None for some in shares):
             return lattice, weights, logs
-        lengths = np.array([len(row) for row in self._unknown_rows(corpus)])
         counts, cells = self._complete_counts(), self._cells
         totals = cells.row_totals(counts.emission) + self._prior.emission_total
         here = counts.emission[cells.unknown] + self._prior.emission[cells.unknown]
         # As many uses as an unknown word is taken to have; any number where that is none.
         uses = here.sum() or 1.0
         scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
+        unknown = np.flatnonzero(corpus.tokens >= cells.n_words)
+        _, first = np.unique(corpus.tokens[unknown], return_index=True)
+        lengths = lattice.count[unknown[first]]
         return with_unknown_words(lattice, (weights, logs), shares, lengths, scale)
 
     def _unknown_shares(self, words: list) -> list[np.ndarray | None]:
