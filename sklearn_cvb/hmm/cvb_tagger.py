@@ -153,6 +153,10 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         sequences' posteriors have seen x_i, so it is optimistic. Report it beside a held-out
         likelihood, not instead of one.
 
+    See Also
+    --------
+    sklearn_cvb.display.TaggedSentence : A tagged sentence to look at.
+
     References
     ----------
     Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",

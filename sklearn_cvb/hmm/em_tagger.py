@@ -133,6 +133,10 @@ class EMHMMTagger(TaggerMixin, EMHMM):
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
 
+    See Also
+    --------
+    sklearn_cvb.display.TaggedSentence : A tagged sentence to look at.
+
     References
     ----------
     Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",

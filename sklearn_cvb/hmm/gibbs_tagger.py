@@ -162,6 +162,10 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         Sampled states of all training tokens, sequences one after the other: every `thin`-th sweep
         after `n_burn_in`. None with annealing.
 
+    See Also
+    --------
+    sklearn_cvb.display.TaggedSentence : A tagged sentence to look at.
+
     References
     ----------
     Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",

@@ -19,6 +19,7 @@ from sklearn_cvb.dictionary import (
     is_weighted,
     look_up,
     tags_in,
+    tags_of,
 )
 from sklearn_cvb.hmm.by_form import (
     by_form,
@@ -91,6 +92,11 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
     if not all(map(reading.is_hashable, labels)):
         raise reading.unhashable(labels, corpus.starts, "tag")
     return [None if reading.is_missing(tag) else tag for tag in labels]
+
+
+def _are_labelled(corpus: Corpus, states: np.ndarray, cells: Cells) -> np.ndarray:
+    """Which tokens have a label (`states`: -1 where unknown) and a word of the vocabulary."""
+    return (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < cells.n_words)
 
 
 class TaggerMixin(_Model):
@@ -190,6 +196,47 @@ class TaggerMixin(_Model):
         order = np.argsort(-shares, kind="stable")
         return tuple(self.classes_[states[order]].tolist()), tuple(shares[order].tolist())
 
+    def tag_sources(self, X: Any) -> np.ndarray:
+        """What tells the tags that each token may take.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of str
+            Arranged as by `predict`, None where a row is padded. "dictionary": the word's entry,
+            with one tag; "ambiguous": its entry, with several; "seen": it has no entry, but labels
+            in `fit`; "form": neither, so that its form suggests tags (see `handle_unknown`);
+            "open": nothing, so that it may take any of `open_tags_`. Tags that were dropped
+            (`dropped_tags_`) are not counted.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMMTagger
+        >>> legal = {"the": ["DT"], "duck": ["NN", "VB"], "dog": ["NN"], "swims": ["VB"]}
+        >>> tagger = EMHMMTagger(legal).fit([["the", "duck", "swims"], ["the", "dog", "swims"]])
+        >>> tagger.tag_sources([["the", "duck", "snores"]])[0].tolist()
+        ['dictionary', 'ambiguous', 'form']
+        """
+        corpus = self._encoded(X)
+        words = [*self.vocabulary_.tolist(), *corpus.unknown]
+        types, places = np.unique(corpus.tokens, return_inverse=True)
+        labelled = set(self._labelled.tolist())
+        found = [
+            "open" if i < 0 else self._source_of(words[i], i in labelled) for i in types.tolist()
+        ]
+        return reading.arrange(corpus, np.array(found, dtype=object)[places], None)
+
+    def _source_of(self, word: Hashable, is_labelled: bool) -> str:
+        entry = self._legal.tag_dictionary.get(word)
+        if entry is not None:
+            return "dictionary" if len(set(tags_of(entry))) == 1 else "ambiguous"
+        if is_labelled:
+            return "seen"
+        return "form" if self._shares is not None and isinstance(word, str) else "open"
+
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the tags, and return the legal ones of each word (None: all of them)."""
         dictionary = self.tag_dictionary or {}
@@ -287,7 +334,7 @@ class TaggerMixin(_Model):
         if not self._labels or cells.is_full:
             return cells
         states = self._encode_labels(self._labels)
-        told = (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < cells.n_words)
+        told = _are_labelled(corpus, states, cells)
         return cells.with_labels(corpus.tokens[told], states[told])
 
     def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
@@ -317,9 +364,11 @@ class TaggerMixin(_Model):
         lattice = self._lattice_of(corpus, self._told)
         labels = self._labels
         del self._labels, self._formed, self._told
+        self._labelled = np.empty(0, dtype=np.int32)
         if not labels:
             return lattice
         states = self._encode_labels(labels)
+        self._labelled = np.unique(corpus.tokens[_are_labelled(corpus, states, self._cells)])
         lattice, forbidden = restrict(lattice, states)
         if not len(forbidden):
             return lattice

@@ -135,6 +135,10 @@ class VBHMMTagger(TaggerMixin, VBHMM):
     lower_bound_ : float
         `objective_`.
 
+    See Also
+    --------
+    sklearn_cvb.display.TaggedSentence : A tagged sentence to look at.
+
     References
     ----------
     Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
