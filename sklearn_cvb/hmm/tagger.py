@@ -16,6 +16,7 @@ from sklearn_cvb.dictionary import (
     Overruled,
     check_dictionary,
     check_unknown_tags,
+    is_weighted,
     look_up,
     tags_in,
     tags_of,
@@ -34,6 +35,7 @@ from sklearn_cvb.lattice import Cells, Problem, expect, lattice_for, overrule, r
 from sklearn_cvb.slips import ShapeShares, can_be_cleaned, disagreeing, keeping, without
 from sklearn_cvb.tag_shares import Row, TagShares, tag_shares, told_by
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions, without_lengths
+from sklearn_cvb.word_table import WordTable, WordToCheck, words_at_stake
 
 if TYPE_CHECKING:
     from sklearn_cvb.hmm.base import BaseHMM as _Model
@@ -100,7 +102,8 @@ def _are_labelled(corpus: Corpus, states: np.ndarray, cells: Cells) -> np.ndarra
 class TaggerMixin(_Model):
     """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token."""
 
-    _start_when_clean = "context"
+    # With a cleaned dictionary: without labels, with some.
+    _starts_when_clean = ("context", "unambiguous")
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "tag_dictionary": [dict, None],
@@ -153,6 +156,45 @@ class TaggerMixin(_Model):
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}_{tag}" for tag in self.classes_.tolist()], dtype=object)
+
+    def words_to_check(self, X: Any, n: int = 50) -> WordTable:
+        """The words whose tags are worth a look: those with the most uses times tags.
+
+        A wrong tag of a frequent word costs more than all else in a dictionary, and what is wrong
+        is seen at a glance. Save the table, correct `tags`, name the `usual` tag where you can,
+        and fit again with ``{**dictionary, **tag_dictionary_from(table)}``.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences
+            Raw sentences, such as those of `fit`.
+        n : int, default=50
+            How many words.
+
+        Returns
+        -------
+        WordTable
+            Without words whose entry already says how often tags were seen.
+        """
+        check_is_fitted(self)
+        dictionary = self._legal.tag_dictionary
+        checked = {word for word, entry in dictionary.items() if is_weighted(entry)}
+        words = words_at_stake(X, self._legal.row, checked, n)
+        return WordTable(
+            WordToCheck(word, "", *self._fitted_shares(word), uses, example)
+            for word, uses, example in words
+        )
+
+    def _fitted_shares(self, word: Any) -> tuple[tuple, tuple]:
+        """The tags of a word, and the share of its uses that the fit gives each; equal if new."""
+        states = self._legal.row(word)
+        shares = np.full(len(states), 1 / len(states))
+        if word in self._index:
+            row = self.counts_.emission[[self._index[word]]]
+            counts = np.asarray(row.todense() if hasattr(row, "todense") else row).ravel()[states]
+            shares = counts / counts.sum() if counts.sum() > 0 else shares
+        order = np.argsort(-shares, kind="stable")
+        return tuple(self.classes_[states[order]].tolist()), tuple(shares[order].tolist())
 
     def tag_sources(self, X: Any) -> np.ndarray:
         """What tells the tags that each token may take.
@@ -257,6 +299,7 @@ class TaggerMixin(_Model):
     def _cleaned(self, dictionary: dict, words: list, corpus: Corpus) -> dict:
         """The dictionary without the tags that `denoise` drops, which this sets."""
         self._is_clean = self.denoise == "auto" and can_be_cleaned(dictionary, words)
+        self._is_told = any(tag is not None for tag in self._labels)
         self.dropped_tags_ = disagreeing(dictionary, words) if self._is_clean else {}
         if not self.dropped_tags_:
             return dictionary
@@ -302,13 +345,16 @@ class TaggerMixin(_Model):
 
     def _usual_start(self, problem: Problem) -> str:
         if self._is_clean and problem.cells.topology is None:
-            return self._start_when_clean
+            return self._starts_when_clean[self._is_told]
         return super()._usual_start(problem)
 
     def _why_one_restart(self, problem: Problem) -> str:
         why = super()._why_one_restart(problem)
-        if not why and self.init is None and self._usual_start(problem) == "context":
-            return "with a cleaned dictionary (see denoise) init=None is 'context', always the same"
+        usual = self._usual_start(problem)
+        if not why and self.init is None and usual in ("context", "unambiguous"):
+            return (
+                f"with a cleaned dictionary (see denoise) init=None is {usual!r}, always the same"
+            )
         return why
 
     def _read_labels(self, y: Any, corpus: Corpus) -> list:
@@ -352,13 +398,15 @@ class TaggerMixin(_Model):
         shares = self._unknown_shares(corpus.unknown)
         if all(some is None for some in shares):
             return lattice, weights, logs
-        lengths = np.array([len(row) for row in self._unknown_rows(corpus)])
         counts, cells = self._complete_counts(), self._cells
         totals = cells.row_totals(counts.emission) + self._prior.emission_total
         here = counts.emission[cells.unknown] + self._prior.emission[cells.unknown]
         # As many uses as an unknown word is taken to have; any number where that is none.
         uses = here.sum() or 1.0
         scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
+        unknown = np.flatnonzero(corpus.tokens >= cells.n_words)
+        _, first = np.unique(corpus.tokens[unknown], return_index=True)
+        lengths = lattice.count[unknown[first]]
         return with_unknown_words(lattice, (weights, logs), shares, lengths, scale)
 
     def _unknown_shares(self, words: list) -> list[np.ndarray | None]:
