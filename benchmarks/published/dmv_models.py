@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from benchmarks.published.dmv_treebanks import RULES
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
 
 
@@ -17,15 +18,15 @@ class Stage(NamedTuple):
         Of the sentences that it learns from; None for that of the column.
     gold : bool
         Whether it is given the heads, of sentences that have a projective tree with one root.
-    ruled : bool
-        Whether it is given the rules of the language.
+    rules : tuple
+        Which classes of words take which: what it is told of the language.
     """
 
     model: type
     settings: dict[str, Any]
     longest: int | None = None
     gold: bool = False
-    ruled: bool = False
+    rules: tuple = ()
 
 
 class Model(NamedTuple):
@@ -54,10 +55,12 @@ def _viterbi(form, alpha=1.0):
     return Stage(EMDMV, {"temperature": 0.0, "alpha": alpha} | form)
 
 
-def _ruled(*stages):
-    return tuple(stage._replace(ruled=True) for stage in stages)
+def _ruled(*stages, rules=RULES):
+    return tuple(stage._replace(rules=rules) for stage in stages)
 
 
+# The annotation of a language may have the auxiliary below the verb.
+_WITHOUT_AUXILIARIES = tuple(pair for pair in RULES if "auxiliary" not in pair)
 _GIBBS = {"alpha": 0.1, "max_iter": 300, "random_state": 0}
 MODELS = {
     "em": Model("EM", (Stage(EMDMV, {}),)),
@@ -97,6 +100,10 @@ MODELS = {
     "ruled-viterbi-10": Model("rules: Viterbi EM, alpha 10", _ruled(_viterbi({}, 10.0))),
     "ruled-then-cvb": Model(
         "rules: Viterbi EM, alpha 1, then CVB, alpha 3", _ruled(_viterbi({}), _cvb({}, 3.0))
+    ),
+    "ruled-without": Model(
+        "rules but those of auxiliaries: Viterbi EM, alpha 10",
+        _ruled(_viterbi({}, 10.0), rules=_WITHOUT_AUXILIARIES),
     ),
     "gold": Model(
         "learned from gold heads", (Stage(EMDMV, {"alpha": 0.1, "max_iter": 1}, gold=True),)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.published.dmv_models import BASELINES, CHANGES, MODELS
-from benchmarks.published.dmv_treebanks import TREEBANKS
+from benchmarks.published.dmv_treebanks import CLASSES, TREEBANKS
 from benchmarks.published.tables import list_table, spread
 from sklearn_cvb.metrics import directed_accuracy, undirected_accuracy
 
@@ -35,6 +35,7 @@ def tables(results):
         if name in results
         for measure in MEASURES
     ]
+    parts.append(_classes_table([name for name in TREEBANKS if name in results]))
     if "changes" in results:
         parts.append(_changes_table(results["changes"]["models"]))
     if "chains" in results:
@@ -61,6 +62,16 @@ def _table(found, treebank, measure):
     for key, one in found["baselines"].items():
         lines.append(_line(BASELINES[key][0], one[measure] * len(columns)))
     return list_table(header, lines, f"{treebank}: {measure} accuracy (%)")
+
+
+def _classes_table(names):
+    """The tags of the classes of words that rules speak of."""
+    lines = [
+        [kind, *(", ".join(CLASSES[name].get(kind, ())) for name in names)]
+        for kind in CLASSES["english"]
+    ]
+    header = ["class of words", *(TREEBANKS[name][0] for name in names)]
+    return list_table(header, lines, "Tags that the rules speak of")
 
 
 def _changes_table(found):

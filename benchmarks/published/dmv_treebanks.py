@@ -118,11 +118,13 @@ TREEBANKS = {
 }
 
 
-def rule_weights(classes, vocabulary, weight):
+def rule_weights(rules, classes, vocabulary, weight):
     """The rules whose classes a treebank has, as dependency models take them.
 
     Parameters
     ----------
+    rules : collection of tuple
+        Classes of head and child, as in `RULES`.
     classes : dict of str to tuple of str
         Tags by class.
     vocabulary : collection of str
@@ -136,5 +138,5 @@ def rule_weights(classes, vocabulary, weight):
     """
     tags = {name: tuple(filter(vocabulary.__contains__, found)) for name, found in classes.items()}
     tags[None] = None
-    pairs = ((tags.get(head, ()), tags.get(child, ())) for head, child in RULES)
+    pairs = ((tags.get(head, ()), tags.get(child, ())) for head, child in rules)
     return {(head, child): weight for head, child in pairs if head != () and child}

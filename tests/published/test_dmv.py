@@ -77,7 +77,7 @@ def test_rules_are_given_to_the_fits_that_are_to_have_them(treebank):
             return super().fit(X, y)
 
     stage = Stage(Watched, {"max_iter": 2})
-    dmv.learned(Model("", (stage, stage._replace(ruled=True))), treebank, np.arange(20), 4, 2)
+    dmv.learned(Model("", (stage, stage._replace(rules=RULES))), treebank, np.arange(20), 4, 2)
     verbs, nouns = ("V",), ("N", "P")
     pairs = (None, verbs), (verbs, nouns), (verbs, verbs), (nouns, nouns)
     assert fits == [None, dict.fromkeys(pairs, 100.0)]
@@ -94,7 +94,7 @@ def test_classes_of_words_are_tags_of_their_treebank(quick, name):
     assert {part for pair in RULES for part in pair} >= set(CLASSES[name])
     tokens = [tag in known for tags in treebank.tags for tag in tags]
     assert np.mean(tokens) > 0.75
-    weights = rule_weights(treebank.classes, vocabulary, 7.0)
+    weights = rule_weights(RULES, treebank.classes, vocabulary, 7.0)
     absent = {part for pair in RULES for part in pair} - {None, *CLASSES[name]}
     assert len(weights) == sum(not absent & set(pair) for pair in RULES)
     assert set(weights.values()) == {7.0}
@@ -186,9 +186,10 @@ def test_chains_differ_by_their_seeds(results):
 
 def test_tables_and_picture(results, tmp_path):
     text = dmv.tables(results)
-    assert text.count("list-table") == 4
+    assert text.count("list-table") == 5
     assert "- CVB, alpha .1\n" in text
     assert "- both: no back-off\n" in text
+    assert "- preposition\n     - IN\n" in text
     assert f"- {share(results, 'next'):.1f}\n" in text
     dmv.draw(results, tmp_path)
     assert (tmp_path / "dmv_accuracy.png").stat().st_size > 5000
