@@ -7,107 +7,22 @@ model is a chain of fits, each of which begins where the one before ended: a lin
 
 from functools import cache, partial
 from time import perf_counter
-from typing import Any, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
+from benchmarks.published.dmv_models import BASELINES, CHANGES, MODELS, QUICK_MODELS, Model
+from benchmarks.published.dmv_tables import MEASURES, SCORED, draw, tables
+from benchmarks.published.dmv_treebanks import N_FOLDS, TREEBANKS, english, rule_weights
 from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, spread
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
-from sklearn_cvb.datasets import fetch_conll2007, fetch_dependency_treebank
-from sklearn_cvb.metrics import directed_accuracy, undirected_accuracy
+from sklearn_cvb import EMDMV
 
-N_FOLDS, SWEEPS, QUICK_SWEEPS, N_CHAINS = 5, 40, 10, 10
-# Longest sentences to learn from, and to be scored on; None for all.
+__all__ = ["PARTS", "draw", "run", "tables"]
+SWEEPS, QUICK_SWEEPS, N_CHAINS = 40, 10, 10
+# Longest sentences to learn from.
 LEARNED, QUICK_LEARNED = (10, 15, 20), (10,)
-SCORED = (10, 20, None)
-MEASURES = {"directed": directed_accuracy, "undirected": undirected_accuracy}
-
-
-class Stage(NamedTuple):
-    """One fit.
-
-    Attributes
-    ----------
-    model : type
-    settings : dict
-        Arguments of its constructor.
-    longest : int or None
-        Of the sentences that it learns from; None for that of the column.
-    gold : bool
-        Whether it is given the heads, of sentences that have a projective tree with one root.
-    """
-
-    model: type
-    settings: dict[str, Any]
-    longest: int | None = None
-    gold: bool = False
-
-
-class Model(NamedTuple):
-    """How a chain of fits is shown, and its fits."""
-
-    title: str
-    stages: tuple[Stage, ...]
-
-
-_CVB = Stage(CVBDMV, {"alpha": 0.1})
-_GIBBS = {"alpha": 0.1, "max_iter": 300, "random_state": 0}
-MODELS = {
-    "em": Model("EM", (Stage(EMDMV, {}),)),
-    "vb-1": Model("VB, alpha 1", (Stage(VBDMV, {"alpha": 1.0}),)),
-    "vb-.1": Model("VB, alpha .1", (Stage(VBDMV, {"alpha": 0.1}),)),
-    "cvb-1": Model("CVB, alpha 1", (Stage(CVBDMV, {"alpha": 1.0}),)),
-    "cvb-.1": Model("CVB, alpha .1", (_CVB,)),
-    "cvb-short": Model("CVB, alpha .1, up to 10 tokens first", (_CVB._replace(longest=10), _CVB)),
-    "gibbs-.1": Model("Gibbs, alpha .1, one chain", (Stage(GibbsDMV, _GIBBS),)),
-    "gold": Model(
-        "learned from gold heads", (Stage(EMDMV, {"alpha": 0.1, "max_iter": 1}, gold=True),)
-    ),
-}
-QUICK_MODELS = ("em", "cvb-.1", "cvb-short", "gold")
-
-# Heads without a model.
-BASELINES = {
-    "next": ("head is the next word", lambda n: [*range(2, n + 1), 0]),
-    "previous": ("head is the previous word", lambda n: list(range(n))),
-    "last": ("all attached to the last word", lambda n: [n] * (n - 1) + [0]),
-    "first": ("all attached to the first word", lambda n: [0] + [1] * (n - 1)),
-}
-
-
-class Treebank(NamedTuple):
-    """Tags, heads and the fold of each sentence."""
-
-    tags: list
-    heads: list
-    fold: np.ndarray
-
-
-def english(settings):
-    """The journal's sample: each fifth file is a fold."""
-    corpus = fetch_dependency_treebank(remove_punctuation=True, data_home=settings.data_home)
-    fold = np.unique(corpus.files, return_inverse=True)[1] % N_FOLDS
-    return Treebank(corpus.data, corpus.target, fold)
-
-
-def conll(language, column, settings):
-    """Basque or Spanish: a fold is a fifth of the sentences as they follow each other."""
-    corpus = fetch_conll2007(
-        language=language, column=column, remove_punctuation=True, data_home=settings.data_home
-    )
-    fold = np.arange(len(corpus.data)) * N_FOLDS // len(corpus.data)
-    return Treebank(corpus.data, corpus.target, fold)
-
-
-TREEBANKS = {
-    "english": ("English", english),
-    "basque": ("Basque, coarse tags", partial(conll, "basque", "upos")),
-    "basque-fine": ("Basque, fine tags", partial(conll, "basque", "xpos")),
-    "spanish": ("Spanish, coarse tags", partial(conll, "spanish", "upos")),
-    "spanish-fine": ("Spanish, fine tags", partial(conll, "spanish", "xpos")),
-}
+# Prior mass of each rule.
+WEIGHT = 100.0
 
 
 @cache
@@ -157,6 +72,8 @@ def learned(model, treebank, training, longest, sweeps):
         if stage.gold:
             chosen = [i for i in chosen if is_learnable(tuple(treebank.heads[i]))]
         start = {} if estimator is None else {"init": estimator}
+        if stage.rules:
+            start["rule_weights"] = rule_weights(stage.rules, treebank.classes, vocabulary, WEIGHT)
         y = [treebank.heads[i] for i in chosen] if stage.gold else None
         estimator = stage.model(**shared | start | stage.settings)
         estimator.fit([treebank.tags[i] for i in chosen], y)
@@ -243,7 +160,17 @@ def chains(settings):
     return {"shares": shares, "objectives": objectives}
 
 
-PARTS = {name: partial(part, name) for name in TREEBANKS} | {"chains": chains}
+def changes(settings):
+    """The staged fit on English with one setting changed."""
+    treebank, keys = english(settings), list(CHANGES)
+    longest, sweeps = LEARNED[-1], SWEEPS
+    if settings.quick:
+        keys, longest, sweeps = ["none", "plain"], QUICK_LEARNED[-1], QUICK_SWEEPS
+    return {"models": {key: by_folds(CHANGES[key], treebank, longest, sweeps) for key in keys}}
+
+
+PARTS = {name: partial(part, name) for name in TREEBANKS}
+PARTS |= {"changes": changes, "chains": chains}
 
 
 def run(settings):
@@ -258,107 +185,3 @@ def run(settings):
     dict
     """
     return run_parts(PARTS, settings)
-
-
-def pooled(folds):
-    """Share of all tokens that are right."""
-    total = sum(n for _, n in folds)
-    return sum(share * n for share, n in folds) / total
-
-
-def tables(results):
-    """Accuracies of all models, a table for each treebank and measure.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    parts = [
-        _table(results[name], TREEBANKS[name][0], measure)
-        for name in TREEBANKS
-        if name in results
-        for measure in MEASURES
-    ]
-    if "chains" in results:
-        parts.append(_chains_table(**results["chains"]))
-    return "\n".join(parts)
-
-
-def _limits():
-    return ["all" if limit is None else f"to {limit}" for limit in SCORED]
-
-
-def _table(found, treebank, measure):
-    """Columns by the longest sentence learned from, and within these by the longest scored."""
-    columns = list(next(iter(found["models"].values())))
-    header = ["learned from sentences to, scored on sentences"]
-    header += [f"{longest}, {limit}" for longest in columns for limit in _limits()]
-    header += ["deviation of the folds, first column"]
-    lines = []
-    for key, by_length in found["models"].items():
-        cells = [folds for longest in columns for folds in by_length[longest][measure]]
-        lines.append(_line(MODELS[key].title, cells))
-    for key, one in found["baselines"].items():
-        lines.append(_line(BASELINES[key][0], one[measure] * len(columns)))
-    return list_table(header, lines, f"{treebank}: {measure} accuracy (%)")
-
-
-def _chains_table(shares, objectives, **_):
-    """Accuracy of each chain, and of the best chain of each fold by its objective."""
-    shares, best = np.array(shares), np.argmax(objectives, axis=0)
-    lines = [[f"seed {seed}", *_percent(row)] for seed, row in enumerate(shares)]
-    lines.append(["mean", *_percent(shares.mean(axis=0))])
-    lines.append(["the best objective", *_percent(shares[best, np.arange(shares.shape[1])])])
-    header = ["", *(f"fold {k + 1}" for k in range(shares.shape[1])), "mean"]
-    title = "English: chains of Gibbs, learned from and scored on sentences to 10, directed (%)"
-    return list_table(header, lines, title)
-
-
-def _percent(shares):
-    return [f"{100 * share:.1f}" for share in (*shares, np.mean(shares))]
-
-
-def _line(title, cells):
-    deviation = 100 * spread([share for share, _ in cells[0]]).deviation
-    return [title, *(f"{100 * pooled(folds):.1f}" for folds in cells), f"{deviation:.1f}"]
-
-
-def draw(results, folder):
-    """Directed accuracy by model, a panel for each treebank.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
-    from matplotlib.figure import Figure
-
-    names = [name for name in TREEBANKS if name in results]
-    if not names:
-        return
-    figure = Figure(figsize=(2.4 + 2.1 * len(names), 4.6), layout="constrained")
-    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
-    keys = [key for key in MODELS if key in results[names[0]]["models"]]
-    rows = [MODELS[key].title for key in keys] + [title for title, _ in BASELINES.values()]
-    for panel, name in zip(panels, names, strict=True):
-        found = results[name]
-        longest = list(found["models"][keys[0]])[-1]
-        for limit, marker in zip(range(len(SCORED)), "osD", strict=True):
-            cells = [found["models"][key][longest]["directed"][limit] for key in keys]
-            cells += [found["baselines"][key]["directed"][limit] for key in BASELINES]
-            values = [100 * pooled(folds) for folds in cells]
-            label = f"sentences {_limits()[limit]}".replace("sentences all", "all sentences")
-            panel.plot(values, range(len(rows)), marker, markersize=5, label=label)
-        panel.axhline(len(keys) - 0.5, color="0.5", linewidth=0.8)
-        panel.set(title=TREEBANKS[name][0].replace(", ", "\n"), xlim=(0, 90))
-        panel.grid(alpha=0.3)
-    panels[0].set_yticks(range(len(rows)), labels=rows)
-    panels[0].invert_yaxis()
-    figure.supxlabel(f"directed accuracy (%), learned from sentences of up to {longest} tokens")
-    lines = panels[0].get_legend_handles_labels()
-    figure.legend(*lines, loc="outside upper right", ncols=3, frameon=False, title="scored on")
-    figure.savefig(folder / "dmv_accuracy.png", dpi=110)

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from benchmarks.published import dmv
-from benchmarks.published.dmv import BASELINES, MODELS, Model, Stage, Treebank, pooled
+from benchmarks.published.dmv_models import BASELINES, CHANGES, MODELS, Model, Stage
+from benchmarks.published.dmv_tables import pooled
+from benchmarks.published.dmv_treebanks import CLASSES, RULES, TREEBANKS, Treebank, rule_weights
 from sklearn_cvb import CVBDMV, EMDMV
 
 TAGS = [["D", "N", "V"], ["N", "V"], ["P", "V", "D", "N"], ["P", "V"], ["V", "N"]] * 4
@@ -13,12 +15,14 @@ HEADS = [[2, 3, 0], [2, 0], [2, 0, 4, 2], [2, 0], [0, 1]] * 4
 
 @pytest.fixture(scope="module")
 def results(quick):
-    return {name: dmv.PARTS[name](quick) | {"seconds": 1.0} for name in ("english", "chains")}
+    names = "english", "changes", "chains"
+    return {name: dmv.PARTS[name](quick) | {"seconds": 1.0} for name in names}
 
 
 @pytest.fixture
 def treebank():
-    return Treebank(TAGS, HEADS, np.arange(20) % 5)
+    classes = {"noun": ("N", "P"), "verb": ("V", "V2"), "number": ("#",)}
+    return Treebank(TAGS, HEADS, np.arange(20) % 5, classes)
 
 
 def share(results, key, limit=0, measure="directed"):
@@ -41,6 +45,12 @@ def test_models_are_between_baselines_and_gold_heads(results):
         assert share(results, key) > share(results, key, 1) > share(results, key, 2)
 
 
+def test_stages_and_rules_find_more_heads(results):
+    assert share(results, "staged") > share(results, "em") + 2
+    assert share(results, "ruled-then-cvb") > share(results, "cvb-.1") + 15
+    assert share(results, "ruled-then-cvb") < share(results, "gold") - 5
+
+
 def test_a_stage_begins_where_the_one_before_ended(treebank):
     fits = []
 
@@ -56,6 +66,49 @@ def test_a_stage_begins_where_the_one_before_ended(treebank):
     assert fits[0][0] == "harmonic"
     assert fits[1][0].alpha == 1.0
     assert model.vocabulary_.tolist() == ["D", "N", "P", "V"]
+
+
+def test_rules_are_given_to_the_fits_that_are_to_have_them(treebank):
+    fits = []
+
+    class Watched(CVBDMV):
+        def fit(self, X, y=None):
+            fits.append(self.rule_weights)
+            return super().fit(X, y)
+
+    stage = Stage(Watched, {"max_iter": 2})
+    dmv.learned(Model("", (stage, stage._replace(rules=RULES))), treebank, np.arange(20), 4, 2)
+    verbs, nouns = ("V",), ("N", "P")
+    pairs = (None, verbs), (verbs, nouns), (verbs, verbs), (nouns, nouns)
+    assert fits == [None, dict.fromkeys(pairs, 100.0)]
+
+
+@pytest.mark.parametrize("name", TREEBANKS)
+def test_classes_of_words_are_tags_of_their_treebank(quick, name):
+    """Each tag is in one class at most, and most tokens' tags are in one."""
+    treebank = TREEBANKS[name][1](quick)
+    vocabulary = {tag for tags in treebank.tags for tag in tags}
+    known = [tag for tags in CLASSES[name].values() for tag in tags]
+    assert len(known) == len(set(known))
+    assert set(known) <= vocabulary
+    assert {part for pair in RULES for part in pair} >= set(CLASSES[name])
+    tokens = [tag in known for tags in treebank.tags for tag in tags]
+    assert np.mean(tokens) > 0.75
+    weights = rule_weights(RULES, treebank.classes, vocabulary, 7.0)
+    absent = {part for pair in RULES for part in pair} - {None, *CLASSES[name]}
+    assert len(weights) == sum(not absent & set(pair) for pair in RULES)
+    assert set(weights.values()) == {7.0}
+
+
+def test_a_changed_setting_is_that_of_one_fit_and_the_form_that_of_both():
+    first, second = CHANGES["none"].stages
+    assert CHANGES["none"].stages == MODELS["staged"].stages
+    for key, model in CHANGES.items():
+        start, goal = (stage.settings for stage in model.stages)
+        form = "backoff", "extended_valence"
+        assert [start.get(part) for part in form] == [goal.get(part) for part in form]
+        changed = (start != first.settings) + (goal != second.settings)
+        assert changed == {"none": 0, "plain": 2, "valence": 2, "head": 2}.get(key, 1)
 
 
 def test_gold_heads_are_learned_from_where_a_model_can_have_them(treebank):
@@ -108,9 +161,9 @@ def test_baselines_are_trees(key):
         assert dmv.is_learnable(tuple(heads))
 
 
-@pytest.mark.parametrize("name", dmv.TREEBANKS)
+@pytest.mark.parametrize("name", TREEBANKS)
 def test_folds_are_a_fifth_each(quick, name):
-    treebank = dmv.TREEBANKS[name][1](quick)
+    treebank = TREEBANKS[name][1](quick)
     shares = np.bincount(treebank.fold) / len(treebank.tags)
     assert shares.sum() == pytest.approx(1)
     assert np.abs(shares - 0.2).max() < 0.06
@@ -133,8 +186,10 @@ def test_chains_differ_by_their_seeds(results):
 
 def test_tables_and_picture(results, tmp_path):
     text = dmv.tables(results)
-    assert text.count("list-table") == 3
+    assert text.count("list-table") == 5
     assert "- CVB, alpha .1\n" in text
+    assert "- both: no back-off\n" in text
+    assert "- preposition\n     - IN\n" in text
     assert f"- {share(results, 'next'):.1f}\n" in text
     dmv.draw(results, tmp_path)
     assert (tmp_path / "dmv_accuracy.png").stat().st_size > 5000
