@@ -29,7 +29,7 @@ print(time.process_time() - begin)
 _CHAIN_TITLES = ("full", "partial", "labels", "none", "missing", "auto", "windows", "topology")
 _OTHER_TITLES = ("token", "token partial", "batches", "sequence")
 _GRAMMAR_TITLES = ("given", "n_components", "tables")
-_TITLES = (*_CHAIN_TITLES, *_OTHER_TITLES, *_GRAMMAR_TITLES, "raw")
+_TITLES = (*_CHAIN_TITLES, *_OTHER_TITLES, *_GRAMMAR_TITLES, "raw", "fixed", "split-merge")
 # Most seconds, and the goal.
 _CHAIN, _CVB_SEQUENCE, _GIVEN, _ALL_RULES = (7, 4), (9, 5), (7, 4), (14, 7)
 _SECOND, _MAIN = (3, 1), (28, 15)
@@ -61,7 +61,7 @@ def _byte_code(settings):
 
 
 def _bounds(name, title):
-    if name.endswith("PCFG"):
+    if name.endswith("PCFG") and not name.endswith("LatentPCFG"):
         return _GIVEN if title == "given" else _ALL_RULES
     by_sequence = name.startswith("CVBHMM") and not title.startswith("token")
     return _CVB_SEQUENCE if by_sequence else _CHAIN

@@ -21,7 +21,6 @@ from sklearn_cvb.demo.display import (
     PlainDisplay,
     RichDisplay,
     Row,
-    compare,
     display_for,
     missing_packages,
 )
@@ -38,6 +37,7 @@ from sklearn_cvb.demo.options import command_line, read_settings, read_text
 from sklearn_cvb.demo.picture import save_picture
 from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import Text, ambiguity, split_text
+from sklearn_cvb.display import TaggedSentence
 
 _EXAMPLE_LENGTHS = range(8, 21)
 # What all algorithms compile, together.
@@ -212,15 +212,12 @@ def _conclude(
     if complete:
         best, unseen = max(complete, key=lambda pair: _mean_accuracy(pair[0]))
         words, gold = _example(held_out)
-        display.say(
-            f"an unseen sentence, tagged by {ALGORITHMS[best.name].title}; "
-            "brackets hold the gold tag where it differs:"
-        )
+        display.say(f"an unseen sentence, tagged by {ALGORITHMS[best.name].title}:")
         with warnings.catch_warnings():
             # What there is to say of this sentence has been said of all those held out.
             warnings.simplefilter("ignore", UserWarning)
-            tags = unseen.tagger.predict([words])[0]
-        display.tagged(compare(words, tags, gold))
+            sentence = TaggedSentence.from_estimator(unseen.tagger, words, gold=gold)
+        display.tagged(sentence)
     curves = {
         ALGORITHMS[row.name].title: row.restarts[0].curve for row in rows.values() if row.restarts
     }

@@ -21,6 +21,7 @@ import numpy as np
 
 from sklearn_cvb.containers import as_list, samples_of, shown, tokens_of
 from sklearn_cvb.corpus import Corpus, is_hashable, is_missing, place, sorted_types
+from sklearn_cvb.word_table import WordTable
 
 # The least share of a word that a tag of its entry can have.
 _SMALLEST_SHARE = 1e-6
@@ -307,7 +308,7 @@ class Overruled(NamedTuple):
 
 
 def tag_dictionary_from(
-    sentences: Iterable[Sequence],
+    sentences: Iterable[Sequence] | WordTable,
     tags: Sequence[Sequence] | None = None,
     *,
     min_count: int = 1,
@@ -319,8 +320,10 @@ def tag_dictionary_from(
 
     Parameters
     ----------
-    sentences : list of list
-        Tagged sentences: lists of ``(word, tag)`` pairs, or lists of words with `tags` given.
+    sentences : list of list or WordTable
+        Tagged sentences: lists of ``(word, tag)`` pairs, or lists of words with `tags` given. Or a
+        corrected table of `words_to_check`, whose entries replace those of a dictionary,
+        ``{**dictionary, **tag_dictionary_from(table)}``; a usual tag that it names gets a weight.
     tags : list of list, default=None
         Tags of the words in `sentences`. None (or NaN) marks an unknown tag.
     min_count : int, default=1
@@ -364,6 +367,8 @@ def tag_dictionary_from(
     >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], weights=True)
     {'a': {'X': 9, 'Y': 1}}
     """
+    if isinstance(sentences, WordTable):
+        return sentences.entries()
     seen: dict[Hashable, Counter] = {}
     counts: Counter = Counter()
     for i, pairs in enumerate(_tagged(sentences, tags)):

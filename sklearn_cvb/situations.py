@@ -236,7 +236,7 @@ def _dependency_situations(algorithm: str) -> dict[str, Situation]:
 _TREES = [
     "(S (NP (DT the) (NN can)) (VP (MD can) (VP (VB leak))))",
     "(S (NP (PRP they)) (VP (VBD saw) (NP (DT a) (NN duck)) (PP (IN by) (NP (DT the) (NN saw)))))",
-    "(S (NP (NP (DT a) (NN saw)) (PP (IN by) (NP (DT the) (NN can)))) (VP (VBD cut) (ADVP (RB by))))",
+    "(S (NP (NP (DT a) (NN saw)) (PP (IN by) (NP (DT the) (NN can)))) (VP (VBD cut) (RB by)))",
     "(SQ (MD can) (NP (PRP they)) (VP (VB duck)))",
 ]
 

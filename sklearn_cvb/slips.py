@@ -18,11 +18,14 @@ from sklearn_cvb.word_forms import shape_of
 
 # No tag of a word gets less than this beside 1 for a tag all of whose words have its shape.
 _LEAST = 0.01
+# What a shape tells of a tag counts so much less than how often it was seen.
+SHAPE_WEIGHT = 0.3
 
 
 def can_be_cleaned(tag_dictionary: Mapping, words: Collection[Hashable]) -> bool:
-    """Whether a dictionary is plain, and the words of a text are strings in both cases."""
-    if not tag_dictionary or any(map(is_weighted, tag_dictionary.values())):
+    """Whether a dictionary is plain for the most part, of a text of strings in both cases."""
+    n_weighted = sum(map(is_weighted, tag_dictionary.values()))
+    if not tag_dictionary or 2 * n_weighted >= len(tag_dictionary):
         return False
     text = [word for word in words if isinstance(word, str)]
     in_both = any(word != word.lower() for word in text) and any(w != w.upper() for w in text)
@@ -50,13 +53,13 @@ def disagreeing(tag_dictionary: Mapping, words: Iterable[str]) -> dict[str, tupl
     --------
     >>> from sklearn_cvb.slips import disagreeing
     >>> disagreeing({"of": ["IN", "RP"], "Of": ["IN", "NNP"]}, ["of", "Of"])
-    {'of': ('RP',), 'Of': ('NNP',)}
+    {'Of': ('NNP',), 'of': ('RP',)}
     """
     present = {word for word in words if word in tag_dictionary}
     found = {}
     for word in sorted(present):
         listed = kept = tags_of(tag_dictionary[word])
-        if len(listed) == 1:
+        if len(listed) == 1 or is_weighted(tag_dictionary[word]):
             continue
         for form in (word.lower(), word.capitalize(), word.upper()):
             if form != word and form in present:
@@ -109,12 +112,14 @@ class ShapeShares:
         return np.array(weights) / sum(weights)
 
     def rows(self, words: Iterable[Hashable], legal: Legal) -> list[np.ndarray]:
-        """The shares of each word's states; NaN for words without an entry."""
-        tags = list(legal.states)
-        found = []
-        for word in words:
-            row = legal.row(word)
-            known = word in legal.tag_dictionary
-            shares = self.of(word, [tags[i] for i in row.tolist()]) if known else None
-            found.append(np.full(len(row), np.nan) if shares is None else shares)
+        """The shares of each word's states, times `SHAPE_WEIGHT`; NaN for words without an entry.
+
+        Entries that have weights keep their own shares.
+        """
+        tags, words = list(legal.states), list(words)
+        found = legal.shares(words)
+        for i, word in enumerate(words):
+            entry = legal.tag_dictionary.get(word)
+            if entry is not None and not is_weighted(entry):
+                found[i] = SHAPE_WEIGHT * self.of(word, [tags[k] for k in legal.row(word).tolist()])
         return found

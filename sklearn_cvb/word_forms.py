@@ -44,6 +44,11 @@ def shape_of(token: Hashable) -> Shape | None:
 
 
 def _case_of(word: str) -> str:
+    # Most words are of these two kinds, and need no look at each letter.
+    if word.isalpha() and word.islower():
+        return "lower"
+    if word.isalpha() and word[0].isupper() and word[1:].islower():
+        return "Capitalised"
     letters = [letter for letter in word if letter.isalpha()]
     if not letters:
         return "none"

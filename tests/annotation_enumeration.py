@@ -68,7 +68,7 @@ class Case(NamedTuple):
         return itertools.product(*map(range, sizes))
 
     def used(self, i, subtypes):
-        """The annotated rules of an annotated tree: those of its nodes in order, then the root's."""
+        """The annotated rules of an annotated tree: of its nodes in order, then of the root."""
         cells = [
             (rule, (subtypes[n], *(subtypes[c] for c in (left, right) if c >= 0)))
             for n, (rule, left, right) in enumerate(self.trees[i])

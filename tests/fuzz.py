@@ -250,12 +250,13 @@ class _Maker:
 
     def settings(self) -> dict[str, Any]:
         """Settings of the estimator, seldom one that is wrong."""
+        by_form = ["form"] if self.name.endswith("Tagger") else []
         given: dict[str, Any] = {
             "max_iter": int(self.rng.integers(1, 4)),
             "n_init": int(self.rng.integers(1, 3)),
             "random_state": int(self.rng.integers(100)),
             "tol": self.one([0.0, 1e-4, 10.0]),
-            "handle_unknown": self.one(["error", "smooth", "rare"]),
+            "handle_unknown": self.one(["error", "smooth", "rare", *by_form]),
             "warm_start": self.chance(0.3),
             "n_jobs": self.one([None, None, 1, 2]),
         }

@@ -148,6 +148,7 @@ def _calls(model, X, y):
     """Everything that takes X, as functions."""
     names = ("predict_proba", "score_samples", "filter_proba", "predict_next_proba", "transform")
     names += ("perplexity", "sample_paths", "parse", "score", "predict", "lower_bound_samples")
+    names += ("tag_sources",)
     yield lambda: model.fit(X)
     yield lambda: model.fit_predict(X)
     for name in names:

@@ -23,7 +23,9 @@ class Documented(NamedTuple):
 
 
 def family(kind):
-    return next((name for name in ("LatentPCFG", "PCFG", "DMV") if kind.__name__.endswith(name)), "HMM")
+    return next(
+        (name for name in ("LatentPCFG", "PCFG", "DMV") if kind.__name__.endswith(name)), "HMM"
+    )
 
 
 def learns_from_trees(kind):

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from sklearn_cvb.dictionary import Legal
-from sklearn_cvb.slips import ShapeShares, can_be_cleaned, disagreeing, keeping, without
+from sklearn_cvb.slips import (
+    SHAPE_WEIGHT,
+    ShapeShares,
+    can_be_cleaned,
+    disagreeing,
+    keeping,
+    without,
+)
 
 LISTED = {
     "of": ["IN", "RP"],
@@ -47,7 +54,7 @@ def test_shares_go_by_how_many_words_of_a_tag_have_the_shape():
     np.testing.assert_allclose(shares.of("New", ["N", "none such"]), weights / weights.sum())
     legal = Legal({"a": ["D", "X"]}, {"D": 0, "N": 1, "X": 2}, np.arange(3, dtype=np.int32))
     known, missing = shares.rows(["a", "c"], legal)
-    np.testing.assert_allclose(known, shares.of("a", ["D", "X"]))
+    np.testing.assert_allclose(known, SHAPE_WEIGHT * shares.of("a", ["D", "X"]))
     assert np.isnan(missing).tolist() == [True] * 3
 
 
@@ -58,10 +65,20 @@ def test_shares_go_by_how_many_words_of_a_tag_have_the_shape():
         (LISTED, ["of", "us"], False),
         (LISTED, ["OF", "US"], False),
         (LISTED, ["of", "Of", 7], False),
-        (LISTED | {"z": {"NN": 3}}, ["of", "Of"], False),
+        ({"of": {"IN": 3}, "Of": ["IN"]}, ["of", "Of"], False),
         ({}, ["of", "Of"], False),
     ],
     ids=["text", "small letters", "capitals", "a number", "weights", "empty"],
 )
 def test_plain_dictionaries_of_text_in_both_cases_are_cleaned(dictionary, words, can_be):
     assert can_be_cleaned(dictionary, words) is can_be
+
+
+def test_weighted_entries_of_a_plain_dictionary_are_left_alone():
+    mixed = {**LISTED, "of": {"IN": 9, "RP": 1}}
+    assert can_be_cleaned(mixed, ["of", "Of"])
+    assert disagreeing(mixed, ["of", "Of"]) == {"Of": ("NNP",)}
+    legal = Legal(mixed, {"IN": 0, "NNP": 1, "RP": 2}, np.arange(3, dtype=np.int32))
+    told, shaped = ShapeShares(mixed).rows(["of", "Of"], legal)
+    assert told.tolist() == [0.9, 0.1]
+    assert shaped.sum() == pytest.approx(SHAPE_WEIGHT)

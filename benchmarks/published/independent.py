@@ -243,7 +243,7 @@ def draw(results, folder):
     names = [name for name in SIZES if name in results and name != "hundreds"]
     if not names:
         return
-    figure = Figure(figsize=(4.2 * len(names) + 1.6, 4.0), layout="constrained")
+    figure = Figure(figsize=(5.0 * len(names) + 2.0, 4.2), layout="constrained")
     panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
     for panel, name in zip(panels, names, strict=True):
         _draw_size(panel, results[name])
@@ -269,5 +269,6 @@ def _draw_size(panel, found):
         panel.axhline(100 * height, color="0.4", lw=0.9, ls=style, label=label)
     panel.set(xscale="log", xlabel="symbols", title=f"up to {found['longest']} words")
     ticks = [int(n) for n in found["models"]["independent"]["em"]]
+    panel.minorticks_off()
     panel.set_xticks(ticks, [str(n) for n in ticks])
     panel.grid(alpha=0.3)

@@ -13,6 +13,8 @@ import numpy as np
 from benchmarks.published.noise_tables import CRITERIA, draw, tables
 from benchmarks.published.settings import run_parts
 from benchmarks.published.slips import dictionary_for, labelled_for, noisy_text
+from benchmarks.published.text import whole
+from sklearn_cvb import CVBHMMTagger, tag_dictionary_from
 from sklearn_cvb.demo.experiment import ALGORITHMS, COMPARED
 from sklearn_cvb.metrics import token_accuracy
 
@@ -48,6 +50,8 @@ class Size(NamedTuple):
     betas: tuple
     searched_rates: tuple
     strengths: tuple
+    default_corpora: tuple
+    slices: int
 
 
 FULL = Size(
@@ -63,6 +67,8 @@ FULL = Size(
     BETAS,
     (0, 3),
     (0.0, 0.1, 0.3, 1.0, 3.0, 10.0),
+    ("wsj", "brown", "mac_morpho"),
+    5,
 )
 QUICK = Size(
     ("wsj",),
@@ -77,6 +83,8 @@ QUICK = Size(
     (0.01, 0.1),
     (3,),
     (0.0, 1.0),
+    ("wsj", "brown"),
+    2,
 )
 
 
@@ -227,7 +235,57 @@ def strengths(settings):
     return {"rows": rows}
 
 
-PARTS = {"dictionaries": dictionaries, "strengths": strengths, "concentrations": concentrations}
+# What each step from the dictionary as it is to the defaults adds.
+STEPS = {
+    "as it is": COMPARED,
+    "tags that forms lack dropped": COMPARED | {"denoise": "auto", "dictionary_weight": 0.0},
+    "neighbours' start": {"dictionary_weight": 0.0},
+    "shares by shape as prior: the default": {},
+    "as it is, neighbours' start": {"denoise": "none", "init": "context"},
+    "default, unambiguous start": {"init": "unambiguous"},
+}
+
+
+def defaults(settings):
+    """Accuracy of the defaults without any tagged text or counts, step by step.
+
+    Parameters
+    ----------
+    settings : Settings
+
+    Returns
+    -------
+    dict
+        ``"rows"``: per text the accuracies of all slices, by step.
+    """
+    size = size_of(settings)
+    rows = []
+    for corpus in size.default_corpora:
+        bunch = whole(corpus, settings.data_home)
+        dictionary = tag_dictionary_from(bunch.data, bunch.target)
+        for is_coarse in (False, True):
+            legal, y = dictionary, bunch.target
+            if is_coarse:
+                legal = {word: tuple(sorted({t[0] for t in tags})) for word, tags in legal.items()}
+                y = [[tag[0] for tag in tags] for tags in y]
+            found = {step: [] for step in STEPS}
+            for i in range(size.slices):
+                begin = i * (len(y) - size.n_sentences) // size.slices
+                some = slice(begin, begin + size.n_sentences)
+                for step, arguments in STEPS.items():
+                    tagger = CVBHMMTagger(legal, random_state=0, **arguments)
+                    labels = tagger.fit_predict(bunch.data[some])
+                    found[step].append(token_accuracy(y[some], labels))
+            rows.append({"corpus": corpus, "coarse": is_coarse, "accuracies": found})
+    return {"rows": rows, "sentences": size.n_sentences, "slices": size.slices}
+
+
+PARTS = {
+    "defaults": defaults,
+    "dictionaries": dictionaries,
+    "strengths": strengths,
+    "concentrations": concentrations,
+}
 
 
 def run(settings):

@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 from benchmarks.published.tables import list_table, plus_minus
 from sklearn_cvb.demo.experiment import ALGORITHMS
 
-TITLES = {"wsj": "Wall Street Journal", "brown": "Brown"}
+TITLES = {"wsj": "Wall Street Journal", "brown": "Brown", "mac_morpho": "Mac-Morpho"}
 # What each algorithm reports without any tagged text.
 CRITERIA = {
     "vb": ("bound", "held-out"),
@@ -47,6 +47,8 @@ def tables(results):
     str
     """
     parts = []
+    if "defaults" in results:
+        parts.append(_default_table(results["defaults"]))
     if "dictionaries" in results:
         parts += _accuracy_tables(results["dictionaries"])
     if "strengths" in results:
@@ -54,6 +56,20 @@ def tables(results):
     if "concentrations" in results:
         parts.append(_choice_table(results["concentrations"]))
     return "\n".join(parts)
+
+
+def _default_table(results):
+    rows = results["rows"]
+    header = ["CVB sequence"]
+    header += [TITLES[row["corpus"]] + ", first letters" * row["coarse"] for row in rows]
+    cells = [
+        [step, *(plus_minus(row["accuracies"][step], scale=100) for row in rows)]
+        for step in rows[0]["accuracies"]
+    ]
+    title = (
+        f"No labels, no counts, {results['slices']} slices of {results['sentences']:,} sentences"
+    )
+    return list_table(header, cells, f"{title}: % of tokens right")
 
 
 def _heading(condition):

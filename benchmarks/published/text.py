@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from sklearn_cvb import tag_dictionary_from
+from sklearn_cvb.datasets import fetch_mac_morpho
 from sklearn_cvb.demo.text import FETCHERS, Text, ambiguity
 
 
@@ -21,14 +22,14 @@ def whole(corpus, data_home):
 
     Parameters
     ----------
-    corpus : {"wsj", "brown"}
+    corpus : {"wsj", "brown", "mac_morpho"}
     data_home : str or None
 
     Returns
     -------
     sklearn.utils.Bunch
     """
-    return FETCHERS[corpus](data_home=data_home)
+    return (FETCHERS | {"mac_morpho": fetch_mac_morpho})[corpus](data_home=data_home)
 
 
 def first_sentences(settings, n=None, min_count=1, corpus="wsj", weights=False):

@@ -6,20 +6,47 @@ from sklearn_cvb.word_forms import shape_of, suffixes_of
 
 # NLTK's beam of 1,000 takes a minute for what this takes seconds for, and finds the same.
 _BEAM = 100
+# Words with more uses teach no endings.
+_MOST_USES = 10
 
 
 def nltk_tnt(tagged, tags, raw):
-    """TnT, with NLTK's taggers by one to five last letters for unknown words."""
-    from nltk import AffixTagger, DefaultTagger
+    """TnT; NLTK leaves unknown words to another tagger, here one by shape and last letters."""
     from nltk.tag.tnt import TnT
 
     sentences = _pairs(tagged, tags)
-    by_form = DefaultTagger(_usual_tag_of_rare(sentences))
-    for length in range(1, 6):
-        by_form = AffixTagger(sentences, affix_length=-length, min_stem_length=1, backoff=by_form)
-    tagger = TnT(unk=by_form, Trained=True, N=_BEAM, C=True)
+    tagger = TnT(unk=ByForm(sentences), Trained=True, N=_BEAM, C=True)
     tagger.train(sentences)
     return [[tag for _, tag in tagger.tag(words)] for words in raw]
+
+
+class ByForm:
+    """NLTK's taggers by one to five last letters, learned from rarer words of one shape each."""
+
+    def __init__(self, sentences):
+        from nltk import AffixTagger, DefaultTagger
+
+        seen = Counter(word for row in sentences for word, _ in row)
+        rare = [pair for row in sentences for pair in row if seen[pair[0]] <= _MOST_USES]
+        by_shape = {}
+        for word, tag in rare:
+            by_shape.setdefault(shape_of(word), []).append([(word, tag)])
+        self.taggers = {}
+        for shape, pairs in [(None, [[pair] for pair in rare]), *by_shape.items()]:
+            usual = Counter(tag for ((_, tag),) in pairs).most_common(1)[0][0]
+            self.taggers[shape] = DefaultTagger(usual)
+            for length in range(1, 6):
+                self.taggers[shape] = AffixTagger(
+                    pairs,
+                    affix_length=-length,
+                    min_stem_length=0,
+                    backoff=self.taggers[shape],
+                )
+
+    def tag(self, words):
+        """Words with their tags, as NLTK's taggers give them."""
+        taggers = [self.taggers.get(shape_of(word), self.taggers[None]) for word in words]
+        return [tagger.tag([word])[0] for tagger, word in zip(taggers, words, strict=True)]
 
 
 def nltk_hmm(tagged, tags, raw):
@@ -67,13 +94,6 @@ def _features(words):
 
 def _pairs(sentences, tags):
     return [list(zip(*both, strict=True)) for both in zip(sentences, tags, strict=True)]
-
-
-def _usual_tag_of_rare(sentences):
-    """The most frequent tag of words seen once."""
-    seen = Counter(word for row in sentences for word, _ in row)
-    once = Counter(tag for row in sentences for word, tag in row if seen[word] == 1)
-    return once.most_common(1)[0][0]
 
 
 PEERS = {"nltk TnT": nltk_tnt, "nltk HMM": nltk_hmm, "sklearn-crfsuite": crfsuite}

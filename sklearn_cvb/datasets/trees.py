@@ -6,6 +6,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
+from sklearn_cvb.latent.treebank import TRACE, bare_label
 from sklearn_cvb.pcfg.grammar import grammar_from
 from sklearn_cvb.pcfg.sampling import sample_trees
 
@@ -129,13 +130,8 @@ def without_traces(tree: Any) -> Any:
     """
     from nltk import Tree
 
-    label = tree.label()
-    if label == "-NONE-":
+    if tree.label() == TRACE:
         return None
-    # -LRB- and -RRB- are labels of their own.
-    if not label.startswith("-"):
-        for mark in "-=|":
-            label = label.split(mark)[0]
     children = [without_traces(child) if isinstance(child, Tree) else child for child in tree]
     children = [child for child in children if child is not None]
-    return Tree(label, children) if children else None
+    return Tree(bare_label(tree.label()), children) if children else None

@@ -12,13 +12,13 @@ import numpy as np
 
 from sklearn_cvb.demo.experiment import ALGORITHMS, Unseen
 from sklearn_cvb.demo.published import Published
+from sklearn_cvb.display import TaggedSentence
 
 _COLUMNS = ("algorithm", "accuracy %", "seconds", "paper %", "known %", "unknown %", "perplexity")
 _WIDTHS = (-13, 12, 8, 12, 8, 10, 11)
 _PAPER = _COLUMNS.index("paper %")
 # Columns of a terminal in which the table with all columns has room between them.
 _WIDE_TABLE = 92
-_TAG_COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green")
 
 
 class Row(NamedTuple):
@@ -28,14 +28,6 @@ class Row(NamedTuple):
     restarts: tuple
     unseen: Unseen | None
     published: Published | None
-
-
-class TaggedWord(NamedTuple):
-    """A word of the example; `gold` is None where it equals the tag or is unknown."""
-
-    word: str
-    tag: str
-    gold: str | None
 
 
 def missing_packages() -> list[str]:
@@ -89,24 +81,6 @@ def _spread(accuracies: list[float]) -> str:
 
 def _per_cent(share: float) -> str:
     return "-" if math.isnan(share) else f"{100 * share:.1f}"
-
-
-def compare(words: Sequence[Any], tags: Sequence, gold: Sequence) -> list[TaggedWord]:
-    """Put words, tags and gold tags together.
-
-    Parameters
-    ----------
-    words, tags, gold : sequence
-        Of one sentence.
-
-    Returns
-    -------
-    list of TaggedWord
-    """
-    return [
-        TaggedWord(str(word), str(tag), None if true in (None, tag) else str(true))
-        for word, tag, true in zip(words, tags, gold, strict=True)
-    ]
 
 
 def wrapped(line: str, width: int) -> str:
@@ -180,10 +154,9 @@ class PlainDisplay:
             del columns[_PAPER]
         print("".join(columns).rstrip(), flush=True)
 
-    def tagged(self, words: Sequence[TaggedWord]) -> None:
-        """Print a tagged sentence, a gold tag in brackets where it differs."""
-        shown = [f"{w.word}/{w.tag}" + (f"[{w.gold}]" if w.gold else "") for w in words]
-        self.say(" ".join(shown))
+    def tagged(self, sentence: TaggedSentence) -> None:
+        """Print a tagged sentence."""
+        print(sentence.to_text(get_terminal_size().columns), flush=True)
 
 
 class RichDisplay:
@@ -268,20 +241,12 @@ class RichDisplay:
     def _is_wide(self) -> bool:
         return not self.has_paper or self.console.width >= _WIDE_TABLE
 
-    def tagged(self, words: Sequence[TaggedWord]) -> None:
-        """Print a tagged sentence in colour, a gold tag on red where it differs."""
+    def tagged(self, sentence: TaggedSentence) -> None:
+        """Print a tagged sentence in colour."""
         from rich.text import Text
 
-        tags = sorted({word.tag for word in words})
-        line = Text()
-        for word in words:
-            colour = _TAG_COLOURS[tags.index(word.tag) % len(_TAG_COLOURS)]
-            line.append(word.word, "bold").append("/").append(word.tag, colour)
-            if word.gold:
-                line.append(f"[{word.gold}]", "bold white on red")
-            line.append(" ")
-        line.rstrip()
-        self.console.print(line)
+        shown = sentence.to_text(self.console.width, colour=True)
+        self.console.print(Text.from_ansi(shown), soft_wrap=True)
 
 
 def display_for(has_paper: bool) -> PlainDisplay | RichDisplay:

@@ -1,5 +1,6 @@
 """What a fit found, to look at: in a notebook, on a terminal, in a file. Needs no other package."""
 
 from sklearn_cvb.display.dependency_tree import DependencyTree
+from sklearn_cvb.display.tagged_sentence import TaggedSentence
 
-__all__ = ["DependencyTree"]
+__all__ = ["DependencyTree", "TaggedSentence"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn_cvb.corpus import is_missing
 from sklearn_cvb.display.arcs import Drawing, drawing_of, wrong_of
+from sklearn_cvb.display.arguments import of_length, texts_of
 from sklearn_cvb.display.svg import svg_of
 from sklearn_cvb.display.terminal import text_of
 
@@ -66,12 +67,12 @@ class DependencyTree:
         tags: Sequence[Any] | None = None,
         gold: Sequence[Any] | None = None,
     ) -> None:
-        self.tokens = _texts(tokens, "tokens")
+        self.tokens = texts_of(tokens, "tokens")
         if not self.tokens:
             raise ValueError("tokens is empty: a tree has at least one token")
         n = len(self.tokens)
         self.heads = _heads(heads, "heads", n)
-        self.tags = None if tags is None else _of_length(_texts(tags, "tags"), "tags", n)
+        self.tags = None if tags is None else of_length(texts_of(tags, "tags"), "tags", n)
         self.gold = None if gold is None else _heads(gold, "gold", n)
 
     def to_svg(self) -> str:
@@ -118,21 +119,6 @@ class DependencyTree:
         return "Dependency tree: " + ", ".join(parts)
 
 
-def _texts(given: Any, name: str) -> list[str]:
-    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        raise TypeError(
-            f"{name} is {given!r}: give a sequence, such as {name}.split() of a sentence in words"
-        )
-    # A line of a tree holds one token.
-    return [" ".join(str(part).split()) for part in given]
-
-
-def _of_length(given: list, name: str, n: int) -> list:
-    if len(given) != n:
-        raise ValueError(f"{name} has {len(given)} elements for {n} tokens: give one for each")
-    return given
-
-
 def _heads(given: Any, name: str, n: int) -> list[int | None]:
     """Heads as integers, None where not known."""
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
@@ -140,7 +126,7 @@ def _heads(given: Any, name: str, n: int) -> list[int | None]:
             f"{name} is {given!r}: give a sequence of positions, from 1, 0 for the root"
         )
     found: list[int | None] = []
-    for t, head in enumerate(_of_length(list(given), name, n)):
+    for t, head in enumerate(of_length(list(given), name, n)):
         if is_missing(head):
             found.append(None)
             continue

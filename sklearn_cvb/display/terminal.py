@@ -96,11 +96,11 @@ def _right(cells: Sequence[str]) -> list[str]:
 
 
 def _left(cells: Sequence[str]) -> list[str]:
-    width = max(map(_n_columns, cells))
-    return [cell + " " * (width - _n_columns(cell)) for cell in cells]
+    width = max(map(n_columns, cells))
+    return [cell + " " * (width - n_columns(cell)) for cell in cells]
 
 
-def _n_columns(text: str) -> int:
+def n_columns(text: str) -> int:
     """Columns of a terminal that a text takes."""
     return sum(
         0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.dmv.layout import Layout
+from sklearn_cvb.dmv.layout import Layout, tables_of
 
 _FORM = (
     "rule_weights is a dict such as {('VERB', 'NOUN'): 100.0, (None, 'VERB'): 100.0}: a pair of "
@@ -95,7 +95,7 @@ def rule_prior(rules: list[Rule], harmonic: np.ndarray, layout: Layout) -> np.nd
     """The weight of each rule spread over its cells in proportion to harmonic counts.
 
     Naseem et al. (2010) for the idea of rules. Equal shares would make what the sentences hardly
-    have as likely as what they are full of.
+    have as likely as what they are full of. Coarse rows that are of heads, too, get one half.
 
     Parameters
     ----------
@@ -113,6 +113,10 @@ def rule_prior(rules: list[Rule], harmonic: np.ndarray, layout: Layout) -> np.nd
         total = counts.sum()
         shares = counts / total if total > 0 else np.full(len(cells), 1 / len(cells))
         prior[cells] += weight * shares
+    if layout.backoff == "head" and layout.coarse is not None:
+        attach, _, _, coarse = tables_of(prior, layout)
+        attach[:-1] /= 2
+        np.add.at(coarse, layout.coarse, attach[:-1])
     return prior
 
 

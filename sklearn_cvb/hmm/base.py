@@ -47,7 +47,8 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     _read_names = (
         *BaseModel._read_names,
         *("classes_", "coverage_", "dropped_tags_", "open_tags_"),
-        *("_cells", "_n_states", "_legal", "_labels", "_is_clean", "_shares", "_formed", "_told"),
+        *("_cells", "_n_states", "_legal", "_labels", "_labelled"),
+        *("_is_clean", "_is_told", "_shares", "_formed", "_told"),
     )
 
     # Models that learn no concentration have no such parameters.

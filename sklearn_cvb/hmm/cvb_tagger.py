@@ -28,8 +28,8 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         What to do about slips in a plain dictionary of text. "auto": drop the tags that the forms
         of a word in other case lack (`dropped_tags_`), and weight the rest by how well they go with
         the word's shape (its case, digits and hyphens) among all words of the dictionary.
-        Dictionaries that say how often tags were seen, and tokens that are no strings, are left
-        alone.
+        Entries that say how often tags were seen are left alone, and so is all where most say it,
+        or the words of the text are no strings or all in one case.
     unknown_tags : collection or None, default=None
         Tags of words missing from the dictionary. None for all or, where words are known by their
         form (see `handle_unknown`), for those of open classes, `open_tags_`.
@@ -83,14 +83,14 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
         times the weights of a dictionary that has some (None means this with a dictionary or
         labels). "context": each token's posterior from what its neighbours may be (None means this
-        with a dictionary that `denoise` cleans, except when sampling). "parameter": random weights
-        and one E-step (None means this otherwise; for CVB's token update, "word"). "word": one
-        posterior for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted
-        between neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the
-        posteriors of each training sequence, shape (length, n_components). A fitted model of this
-        family over the same vocabulary and states: its counts (within a search wrap it in
-        `sklearn.frozen.FrozenEstimator`). From "context", "unambiguous", arrays or a model all
-        restarts would be the same, and only one is run.
+        with a dictionary that `denoise` cleans, "unambiguous" if there are labels, too; not for
+        Gibbs). "parameter": random weights and one E-step (None means this otherwise; for CVB's
+        token update, "word"). "word": one posterior for all tokens of a word, from Dirichlet(0.1).
+        "unambiguous": transitions counted between neighbouring tokens that have one allowed state
+        each (Kupiec 1992). Arrays: the posteriors of each training sequence, shape (length,
+        n_components). A fitted model of this family over the same vocabulary and states: its counts
+        (within a search wrap it in `sklearn.frozen.FrozenEstimator`). From "context",
+        "unambiguous", arrays or a model all restarts would be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare", "form"}, default="form"
         Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
         cell the mean expected count of the words seen once as well. With the cell the number of
@@ -161,6 +161,10 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         `batch_size` above 1 of all other batches. A pseudo leave-one-out score: the other
         sequences' posteriors have seen x_i, so it is optimistic. Report it beside a held-out
         likelihood, not instead of one.
+
+    See Also
+    --------
+    sklearn_cvb.display.TaggedSentence : A tagged sentence to look at.
 
     References
     ----------

@@ -52,14 +52,14 @@ class EMHMM(BatchHMM):
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
         times the weights of a dictionary that has some (None means this with a dictionary or
         labels). "context": each token's posterior from what its neighbours may be (None means this
-        with a dictionary that `denoise` cleans, except when sampling). "parameter": random weights
-        and one E-step (None means this otherwise; for CVB's token update, "word"). "word": one
-        posterior for all tokens of a word, from Dirichlet(0.1). "unambiguous": transitions counted
-        between neighbouring tokens that have one allowed state each (Kupiec 1992). Arrays: the
-        posteriors of each training sequence, shape (length, n_components). A fitted model of this
-        family over the same vocabulary and states: its counts (within a search wrap it in
-        `sklearn.frozen.FrozenEstimator`). From "context", "unambiguous", arrays or a model all
-        restarts would be the same, and only one is run.
+        with a dictionary that `denoise` cleans, "unambiguous" if there are labels, too; not for
+        Gibbs). "parameter": random weights and one E-step (None means this otherwise; for CVB's
+        token update, "word"). "word": one posterior for all tokens of a word, from Dirichlet(0.1).
+        "unambiguous": transitions counted between neighbouring tokens that have one allowed state
+        each (Kupiec 1992). Arrays: the posteriors of each training sequence, shape (length,
+        n_components). A fitted model of this family over the same vocabulary and states: its counts
+        (within a search wrap it in `sklearn.frozen.FrozenEstimator`). From "context",
+        "unambiguous", arrays or a model all restarts would be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare"}, default="smooth"
         Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
         cell the mean expected count of the words seen once as well. With the cell the number of

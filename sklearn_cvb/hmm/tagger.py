@@ -16,8 +16,10 @@ from sklearn_cvb.dictionary import (
     Overruled,
     check_dictionary,
     check_unknown_tags,
+    is_weighted,
     look_up,
     tags_in,
+    tags_of,
 )
 from sklearn_cvb.hmm.by_form import (
     by_form,
@@ -33,6 +35,7 @@ from sklearn_cvb.lattice import Cells, Problem, expect, lattice_for, overrule, r
 from sklearn_cvb.slips import ShapeShares, can_be_cleaned, disagreeing, keeping, without
 from sklearn_cvb.tag_shares import Row, TagShares, tag_shares, told_by
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions, without_lengths
+from sklearn_cvb.word_table import WordTable, WordToCheck, words_at_stake
 
 if TYPE_CHECKING:
     from sklearn_cvb.hmm.base import BaseHMM as _Model
@@ -91,10 +94,16 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
     return [None if reading.is_missing(tag) else tag for tag in labels]
 
 
+def _are_labelled(corpus: Corpus, states: np.ndarray, cells: Cells) -> np.ndarray:
+    """Which tokens have a label (`states`: -1 where unknown) and a word of the vocabulary."""
+    return (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < cells.n_words)
+
+
 class TaggerMixin(_Model):
     """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token."""
 
-    _start_when_clean = "context"
+    # With a cleaned dictionary: without labels, with some.
+    _starts_when_clean = ("context", "unambiguous")
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "tag_dictionary": [dict, None],
@@ -147,6 +156,86 @@ class TaggerMixin(_Model):
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}_{tag}" for tag in self.classes_.tolist()], dtype=object)
+
+    def words_to_check(self, X: Any, n: int = 50) -> WordTable:
+        """The words whose tags are worth a look: those with the most uses times tags.
+
+        A wrong tag of a frequent word costs more than all else in a dictionary, and what is wrong
+        is seen at a glance. Save the table, correct `tags`, name the `usual` tag where you can,
+        and fit again with ``{**dictionary, **tag_dictionary_from(table)}``.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences
+            Raw sentences, such as those of `fit`.
+        n : int, default=50
+            How many words.
+
+        Returns
+        -------
+        WordTable
+            Without words whose entry already says how often tags were seen.
+        """
+        check_is_fitted(self)
+        dictionary = self._legal.tag_dictionary
+        checked = {word for word, entry in dictionary.items() if is_weighted(entry)}
+        words = words_at_stake(X, self._legal.row, checked, n)
+        return WordTable(
+            WordToCheck(word, "", *self._fitted_shares(word), uses, example)
+            for word, uses, example in words
+        )
+
+    def _fitted_shares(self, word: Any) -> tuple[tuple, tuple]:
+        """The tags of a word, and the share of its uses that the fit gives each; equal if new."""
+        states = self._legal.row(word)
+        shares = np.full(len(states), 1 / len(states))
+        if word in self._index:
+            row = self.counts_.emission[[self._index[word]]]
+            counts = np.asarray(row.todense() if hasattr(row, "todense") else row).ravel()[states]
+            shares = counts / counts.sum() if counts.sum() > 0 else shares
+        order = np.argsort(-shares, kind="stable")
+        return tuple(self.classes_[states[order]].tolist()), tuple(shares[order].tolist())
+
+    def tag_sources(self, X: Any) -> np.ndarray:
+        """What tells the tags that each token may take.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of str
+            Arranged as by `predict`, None where a row is padded. "dictionary": the word's entry,
+            with one tag; "ambiguous": its entry, with several; "seen": it has no entry, but labels
+            in `fit`; "form": neither, so that its form suggests tags (see `handle_unknown`);
+            "open": nothing, so that it may take any of `open_tags_`. Tags that were dropped
+            (`dropped_tags_`) are not counted.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMMTagger
+        >>> legal = {"the": ["DT"], "duck": ["NN", "VB"], "dog": ["NN"], "swims": ["VB"]}
+        >>> tagger = EMHMMTagger(legal).fit([["the", "duck", "swims"], ["the", "dog", "swims"]])
+        >>> tagger.tag_sources([["the", "duck", "snores"]])[0].tolist()
+        ['dictionary', 'ambiguous', 'form']
+        """
+        corpus = self._encoded(X)
+        words = [*self.vocabulary_.tolist(), *corpus.unknown]
+        types, places = np.unique(corpus.tokens, return_inverse=True)
+        labelled = set(self._labelled.tolist())
+        found = [
+            "open" if i < 0 else self._source_of(words[i], i in labelled) for i in types.tolist()
+        ]
+        return reading.arrange(corpus, np.array(found, dtype=object)[places], None)
+
+    def _source_of(self, word: Hashable, is_labelled: bool) -> str:
+        entry = self._legal.tag_dictionary.get(word)
+        if entry is not None:
+            return "dictionary" if len(set(tags_of(entry))) == 1 else "ambiguous"
+        if is_labelled:
+            return "seen"
+        return "form" if self._shares is not None and isinstance(word, str) else "open"
 
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the tags, and return the legal ones of each word (None: all of them)."""
@@ -210,6 +299,7 @@ class TaggerMixin(_Model):
     def _cleaned(self, dictionary: dict, words: list, corpus: Corpus) -> dict:
         """The dictionary without the tags that `denoise` drops, which this sets."""
         self._is_clean = self.denoise == "auto" and can_be_cleaned(dictionary, words)
+        self._is_told = any(tag is not None for tag in self._labels)
         self.dropped_tags_ = disagreeing(dictionary, words) if self._is_clean else {}
         if not self.dropped_tags_:
             return dictionary
@@ -244,7 +334,7 @@ class TaggerMixin(_Model):
         if not self._labels or cells.is_full:
             return cells
         states = self._encode_labels(self._labels)
-        told = (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < cells.n_words)
+        told = _are_labelled(corpus, states, cells)
         return cells.with_labels(corpus.tokens[told], states[told])
 
     def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
@@ -255,13 +345,16 @@ class TaggerMixin(_Model):
 
     def _usual_start(self, problem: Problem) -> str:
         if self._is_clean and problem.cells.topology is None:
-            return self._start_when_clean
+            return self._starts_when_clean[self._is_told]
         return super()._usual_start(problem)
 
     def _why_one_restart(self, problem: Problem) -> str:
         why = super()._why_one_restart(problem)
-        if not why and self.init is None and self._usual_start(problem) == "context":
-            return "with a cleaned dictionary (see denoise) init=None is 'context', always the same"
+        usual = self._usual_start(problem)
+        if not why and self.init is None and usual in ("context", "unambiguous"):
+            return (
+                f"with a cleaned dictionary (see denoise) init=None is {usual!r}, always the same"
+            )
         return why
 
     def _read_labels(self, y: Any, corpus: Corpus) -> list:
@@ -271,9 +364,11 @@ class TaggerMixin(_Model):
         lattice = self._lattice_of(corpus, self._told)
         labels = self._labels
         del self._labels, self._formed, self._told
+        self._labelled = np.empty(0, dtype=np.int32)
         if not labels:
             return lattice
         states = self._encode_labels(labels)
+        self._labelled = np.unique(corpus.tokens[_are_labelled(corpus, states, self._cells)])
         lattice, forbidden = restrict(lattice, states)
         if not len(forbidden):
             return lattice
@@ -303,13 +398,15 @@ class TaggerMixin(_Model):
         shares = self._unknown_shares(corpus.unknown)
         if all(some is None for some in shares):
             return lattice, weights, logs
-        lengths = np.array([len(row) for row in self._unknown_rows(corpus)])
         counts, cells = self._complete_counts(), self._cells
         totals = cells.row_totals(counts.emission) + self._prior.emission_total
         here = counts.emission[cells.unknown] + self._prior.emission[cells.unknown]
         # As many uses as an unknown word is taken to have; any number where that is none.
         uses = here.sum() or 1.0
         scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
+        unknown = np.flatnonzero(corpus.tokens >= cells.n_words)
+        _, first = np.unique(corpus.tokens[unknown], return_index=True)
+        lengths = lattice.count[unknown[first]]
         return with_unknown_words(lattice, (weights, logs), shares, lengths, scale)
 
     def _unknown_shares(self, words: list) -> list[np.ndarray | None]:

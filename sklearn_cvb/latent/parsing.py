@@ -106,7 +106,7 @@ def without_annotations(rules: Rules, weights: np.ndarray) -> np.ndarray:
         flow = counts[rows] * weights
         flow = np.concatenate([flow[~is_word], flow[is_binary]])
         counts = np.bincount(children, flow, n_rows)
-        counts /= max(counts.max(), np.finfo(float).tiny)
+        counts = counts / max(counts.max(), np.finfo(float).tiny)
         counts[-1] = 1.0
     totals = np.bincount(symbol, counts[:-1], len(rules.n_subtypes))[symbol]
     even = 1.0 / rules.n_subtypes[symbol]

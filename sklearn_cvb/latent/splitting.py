@@ -53,7 +53,12 @@ def split(
     times = np.where(2 * n <= most, 2, 1)
     fine = layout_of(rules_of(n * times, *lists_of(layout.rules)))
     onto = np.concatenate([np.repeat(np.arange(a), b) for a, b in zip(n, times, strict=True)])
-    return posterior_mean(fine, noisy(weights[_places(fine, layout, onto)], rng), 0.0), fine
+    places = _places(fine, layout, onto)
+    # A subtype keeps the weight of each of its rules, shared by what has become of the children.
+    parent = fine.rules.parent
+    times_parent = np.where(parent >= 0, times[np.maximum(parent, 0)], 1)
+    ways = np.bincount(places)[places] / np.repeat(times_parent, np.diff(fine.rules.first))
+    return posterior_mean(fine, noisy(weights[places] / ways, rng), 0.0), fine
 
 
 def merged(

@@ -23,7 +23,7 @@ def nodes_above(trees: Trees) -> np.ndarray:
 
 
 def first_nodes(weights: Weights, layout: Layout, trees: Trees) -> np.ndarray:
-    """Posteriors of the subtypes of each node under given weights, and the row of a child not there.
+    """Posteriors of each node's subtypes under given weights; then the row of a child not there.
 
     Returns
     -------

@@ -12,7 +12,7 @@ from sklearn_cvb.corpus import Sequences
 _FORM = "y holds a tree for each sentence, an nltk.Tree or a tree in brackets: '(S (X a) (X b))'"
 
 # The label of what only holds a trace.
-_TRACE = "-NONE-"
+TRACE = "-NONE-"
 
 
 class Gold(NamedTuple):
@@ -41,6 +41,7 @@ def bare_label(label: str) -> str:
     -------
     str
     """
+    # -LRB- and -RRB- are labels of their own.
     if not label.startswith("-"):
         for mark in "-=|":
             label = label.split(mark)[0]
@@ -123,7 +124,7 @@ def _without_traces(tree: Any, name: str) -> Any:
     label = tree.label()
     if not len(tree):
         raise ValueError(f"{name} has a node {label!r} without children: give it a word, or none")
-    if label == _TRACE:
+    if label == TRACE:
         return None
     children = []
     for child in tree:

@@ -178,6 +178,7 @@ def _named(model: Any, names: list) -> Any:
     tagger.classes_ = as_array(names)
     tagger._legal = Legal({}, states, np.arange(len(names), dtype=np.int32))
     tagger.open_tags_, tagger._shares = tagger.classes_, None
+    tagger.dropped_tags_, tagger._labelled = {}, np.empty(0, dtype=np.int32)
     return tagger
 
 
@@ -188,6 +189,9 @@ def _renamed(tagger: Any, names: Any) -> Any:
     changed = _copied(tagger, new)
     changed.classes_ = as_array(names)
     changed.open_tags_ = as_array([new[tag] for tag in tagger.open_tags_.tolist()])
+    changed.dropped_tags_ = {
+        word: tuple(new[tag] for tag in tags) for word, tags in tagger.dropped_tags_.items()
+    }
     changed._legal = legal._replace(
         tag_dictionary={
             word: {new[tag]: seen for tag, seen in entry.items()}

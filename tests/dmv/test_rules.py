@@ -39,7 +39,15 @@ def test_mass_is_spread_as_harmonic_counts_are(form):
         total = harmonic[cells].sum()
         # No sentence has two tokens t0 but one, and that rule's share is what they have.
         assert total > 0
-        expected[cells] += weight * harmonic[cells] / total
+        shares = weight * harmonic[cells] / total
+        own = np.ones(len(cells))
+        if form[1] == "head":
+            # One half is the coarse row's, but the root has none.
+            row, tag = cells // W, cells % W
+            own = np.where(row < 4 * W, 0.5, 1.0)
+            first = len(plain) - 2 * W * W
+            np.add.at(expected, (first + row // 2 * W + tag)[own < 1], (shares / 2)[own < 1])
+        expected[cells] += own * shares
     found = problem.prior_of((0.3, 0.7))
     np.testing.assert_allclose(found, expected)
     assert found.sum() - plain.sum() == pytest.approx(13.0)

@@ -552,6 +552,8 @@ def test_not_fitted(kind):
     methods += ["score", "score_samples", "perplexity", "sample_paths"]
     if kind is GibbsHMMTagger:
         methods.remove("perplexity")
+    if kind.__name__.endswith("Tagger"):
+        methods.append("tag_sources")
     for name in methods:
         fails(NotFittedError, message, getattr(model, name), X)
     fails(NotFittedError, message, model.sample)

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.hmm import start
+from sklearn_cvb.slips import SHAPE_WEIGHT
 
 TAGGERS = [EMHMMTagger, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger]
 LEGAL = {
@@ -45,7 +47,7 @@ def test_what_cannot_be_cleaned_is_fitted_as_without(kind, case):
     words = {word: i for i, word in enumerate(LEGAL)}
     legal, sentences = LEGAL, X
     if case == "weights":
-        legal = {**LEGAL, "dog": {"N": 3}}
+        legal = {word: dict.fromkeys(tags, 3) for word, tags in LEGAL.items()}
     elif case == "numbers":
         legal = {words[word]: tags for word, tags in LEGAL.items()}
         sentences = [[words[word] for word in row] for row in X]
@@ -84,12 +86,13 @@ def test_all_labels_leave_maximum_likelihood():
 def test_shares_by_shape_are_a_prior_that_dictionary_weight_scales():
     model = CVBHMMTagger(LEGAL, random_state=0, max_iter=1, handle_unknown="error").fit(X)
     heavy = CVBHMMTagger(LEGAL, random_state=0, dictionary_weight=100.0).fit(X)
-    # Twelve uses of "runs": of the words with V or N, in small letters are the same or fewer.
+
     cells = model._problem(X, None).cells
     words = model.vocabulary_.tolist()
     own = slice(*cells.indptr[[words.index("runs"), words.index("runs") + 1]])
     noun, verb = cells.expected[own]
-    assert noun + verb == pytest.approx(sum(row.count("runs") for row in X))
+    uses = sum(row.count("runs") for row in X)
+    assert noun + verb == pytest.approx(SHAPE_WEIGHT * uses)
     prior = heavy._priors(cells, heavy._first_concentrations())
     np.testing.assert_allclose(prior.emission[own], 0.03 + 100 * cells.expected[own])
 
@@ -125,12 +128,22 @@ def test_blocks_of_the_start_from_neighbours(monkeypatch):
     np.testing.assert_allclose(start.context_start(problem, rng).posterior, whole, atol=1e-12)
 
 
+@pytest.mark.parametrize("with_labels", [False, True])
 @pytest.mark.parametrize("kind", TAGGERS)
-def test_the_usual_start_of_a_cleaned_dictionary(kind):
-    model, named = (quick(kind, LEGAL, init=init) for init in (None, "context"))
-    if kind is GibbsHMMTagger:
-        named.set_params(init="token")
-    np.testing.assert_array_equal(model.fit(X).history_, named.fit(X).history_)
+def test_the_usual_start_of_a_cleaned_dictionary(kind, with_labels):
+    y = [["D", None, None], *[None] * 11] if with_labels else None
+    init = "token" if kind is GibbsHMMTagger else ("context", "unambiguous")[with_labels]
+    model, named = (quick(kind, LEGAL, init=start) for start in (None, init))
+    np.testing.assert_array_equal(model.fit(X, y).history_, named.fit(X, y).history_)
     if kind is not GibbsHMMTagger:
-        with pytest.warns(UserWarning, match="n_init=3 is ignored: with a cleaned dictionary"):
-            quick(kind, LEGAL, n_init=3).fit(X)
+        with pytest.warns(UserWarning, match=f"n_init=3 is ignored.*init=None is '{init}'"):
+            quick(kind, LEGAL, n_init=3).fit(X, y)
+
+
+def test_a_search_over_denoise_and_what_it_weighs():
+    y = [[LEGAL[word][0] for word in row] for row in X]
+    grid = {"denoise": ["auto", "none"], "dictionary_weight": [0.0, 1.0], "init": [None, "token"]}
+    model = CVBHMMTagger(LEGAL, supervision="none", random_state=0, max_iter=3)
+    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, y)
+    assert len(search.cv_results_["params"]) == 8
+    assert search.best_score_ > 0.7

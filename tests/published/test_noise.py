@@ -56,6 +56,20 @@ def test_weights_and_pruning_help_every_algorithm(results):
             assert found["weights"] > 0.95
 
 
+def test_the_defaults_help_without_labels_or_counts(results):
+    rows = results["defaults"]["rows"]
+    assert [(row["corpus"], row["coarse"]) for row in rows] == [
+        (corpus, is_coarse) for corpus in ("wsj", "brown") for is_coarse in (False, True)
+    ]
+    for row in rows:
+        found = {step: np.array(values) for step, values in row["accuracies"].items()}
+        print(row["corpus"], row["coarse"], {step: v.mean() for step, v in found.items()})
+        as_it_is, default = found["as it is"], found["shares by shape as prior: the default"]
+        assert (default > as_it_is - 0.01).all()
+        if row["corpus"] == "brown" and not row["coarse"]:
+            assert default.mean() > as_it_is.mean() + 0.08
+
+
 def test_the_prior_adds_to_the_start(results):
     rows = results["strengths"]["rows"]
     assert [row["strength"] for row in rows] == [0, 1, 0, 1]
@@ -77,7 +91,7 @@ def test_criteria_choose_from_the_grid(results):
 def test_tables_and_pictures(results, tmp_path):
     results = json.loads(json.dumps(results))
     text = noise.tables(results)
-    assert text.count(".. list-table::") == 3
+    assert text.count(".. list-table::") == 4
     assert "weights of other text" in text
     noise.draw(results, tmp_path)
     assert (tmp_path / "noise_accuracy.png").stat().st_size > 10_000

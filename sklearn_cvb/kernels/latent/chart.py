@@ -130,19 +130,20 @@ def items_of(
 
 def chart_of(items: Items) -> Chart:
     """A chart of zeros."""
-    cells, n_spans = np.zeros((2, items.first[-1])), len(items.layers) // 2
+    n_cells, n_spans = items.first[-1], len(items.layers) // 2
     rows = items.layers, items.first, items.lower_at, items.upper_at, items.symbol
-    return Chart(*rows, *cells, np.full(n_spans, NOTHING))
+    return Chart(*rows, np.zeros(n_cells), np.zeros(n_cells), np.full(n_spans, NOTHING))
 
 
 def reach_for(grammar: Grammar, n: int) -> Reach:
     """Nothing is reached within n words."""
     n_symbols, n_pairs = len(grammar.n_subtypes), len(grammar.pairs.left)
-    tables = np.full((2, n * n_symbols * (n + 1)), NONE, np.int64)
+    by_begin, by_end = np.full((2, n * n_symbols * (n + 1)), NONE, np.int64)
     near, far = (np.full((2, n * n_symbols), x, np.int64) for x in (n + 1, NONE))
-    listed = np.empty((3, n_pairs), np.int64)
-    products = np.empty(int(grammar.n_subtypes.max()) ** 2)
-    return Reach(*tables, near[0], far[0], near[1], far[1], *listed, np.empty(n + 1), products)
+    pair, low, high = np.empty((3, n_pairs), np.int64)
+    ends, begins = (near[0], far[0]), (near[1], far[1])
+    buffers = np.empty(n + 1), np.empty(int(grammar.n_subtypes.max()) ** 2)
+    return Reach(by_begin, by_end, *ends, *begins, pair, low, high, *buffers)
 
 
 @jit_called

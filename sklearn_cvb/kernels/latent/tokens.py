@@ -1,11 +1,11 @@
 """Leaving out one node at a time: each has a distribution over its subtypes of its own.
 
 Wang and Blunsom (2013), 3.4. A node's subtype is in two rules, the one above it and its own. Its
-probability is the product of the expectations of three factors, over the subtypes of all other
-nodes: counts of the rule above, then counts of its own, the rule above among them, over the total of
-its own left-hand side. Expected counts are products of the nodes' probabilities. What such a
-product gets wrong is put right: a use whose nodes are also in the rule in question has these
-subtypes, and no others.
+probability is the product of three expectations over the subtypes of all other nodes: of counts of
+the rule above, and of counts of its own, the rule above among them, over the total of its own
+left-hand side. Expected counts are products of the nodes' probabilities. What such a product gets
+wrong is put right: a use whose nodes are also in the rule in question has these subtypes, and no
+others.
 """
 
 from typing import NamedTuple

@@ -58,6 +58,20 @@ def same_parses(one, other):
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
+def spans_of(words):
+    """Begin and end of each span, in order."""
+    return [(i, k) for k in range(1, len(words) + 1) for i in range(k - 1, -1, -1)]
+
+
+def keys_of(items, words):
+    """(symbol, begin, end, is upper) of all items."""
+    spans, rows = spans_of(words), (items.symbol, items.span, items.is_upper)
+    return {
+        (symbol, *spans[span], is_upper)
+        for symbol, span, is_upper in zip(*(row.tolist() for row in rows), strict=True)
+    }
+
+
 def test_a_tree_weighs_what_its_annotations_weigh():
     """The enumeration itself: all annotations of each tree, one by one."""
     rules, weights, _, trees, totals = case(11)
@@ -97,7 +111,7 @@ def expected_rules(rules, weights, words):
     outside(inferred.grammar, inferred.reach, cells, n, 0.0)
     blocks, sizes, shares = blocks_of(rules, weights), rules.n_subtypes, {}
     layers = {}
-    ends = [(i, k) for k in range(1, n + 1) for i in range(k - 1, -1, -1)]
+    ends = spans_of(words)
     for item, span in enumerate(items.span):
         if cells.exponent[span] > NOTHING:
             part = slice(items.first[item], items.first[item + 1])
@@ -171,13 +185,7 @@ def test_items_with_any_posterior_are_those_of_all_trees(seed):
     rules, weights, words, trees, _ = case(seed)
     parser = parsing.parser_for(rules, weights, parsing.without_annotations(rules, weights))
     kept = parsing.kept_items(parser, words, 1e-300)
-    ends = [(i, k) for k in range(1, len(words) + 1) for i in range(k - 1, -1, -1)]
-    found = {
-        (symbol, *ends[span], is_upper)
-        for span, symbol, is_upper in zip(
-            kept.span.tolist(), kept.symbol.tolist(), kept.is_upper.tolist(), strict=True
-        )
-    }
+    found = keys_of(kept, words)
     places = [place for tree in trees for place in places_of(tree)[1:]]
     is_unary = [r == SAME or rules.begin[2] <= r < rules.begin[3] for r, *_ in places]
     assert found == {(*place[1:4], upper) for place, upper in zip(places, is_unary, strict=True)}
@@ -200,11 +208,7 @@ def test_what_is_kept_has_the_coarse_posterior(seed):
             items[key] = items.get(key, 0.0) + share
     parser = parsing.parser_for(rules, weights, weights)
     kept = parsing.kept_items(parser, words, threshold)
-    ends = [(i, k) for k in range(1, len(words) + 1) for i in range(k - 1, -1, -1)]
-    found = {
-        (int(symbol), *ends[span], bool(is_upper))
-        for span, symbol, is_upper in zip(kept.span, kept.symbol, kept.is_upper, strict=True)
-    }
+    found = keys_of(kept, words)
     assert {key for key in found if items.get(key, 0.0) < threshold * (1 - 1e-9)} == set()
     assert {key for key, share in items.items() if share > 0.5} <= found
     whole = {key for key in items if key[1:3] == (0, len(words)) and key[3]}

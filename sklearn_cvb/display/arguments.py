@@ -1,0 +1,33 @@
+"""What is given to be shown: sequences of things that have a text each."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+
+def items_of(given: Any, name: str) -> list:
+    """The parts of a sequence; TypeError if it is a single text, or no collection."""
+    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+        raise TypeError(
+            f"{name} is {given!r}: give a sequence, such as {name}.split() of a sentence in words"
+        )
+    return list(given)
+
+
+def texts_of(given: Any, name: str) -> list[str]:
+    """The text of each part of a sequence."""
+    return [text_of_one(part) for part in items_of(given, name)]
+
+
+def text_of_one(part: Any) -> str:
+    """A text in one line; no terminal obeys what stands in it."""
+    line = " ".join(str(part).split())
+    return "".join("\ufffd" if unicodedata.category(c) == "Cc" else c for c in line)
+
+
+def of_length(given: list, name: str, n: int) -> list:
+    """What is given; ValueError unless there is one part for each token."""
+    if len(given) != n:
+        raise ValueError(f"{name} has {len(given)} elements for {n} tokens: give one for each")
+    return given
