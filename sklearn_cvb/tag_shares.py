@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.dictionary import is_weighted, tags_of
-from sklearn_cvb.word_forms import Shape, shape_of
+from sklearn_cvb.word_forms import shape_of
 
 # Words with more uses than this have no vote.
 _MOST_USES = 10
@@ -202,10 +202,10 @@ def _smoothed(trie: _Trie, votes: csr_array) -> np.ndarray:
     return table
 
 
-def _symbols(word: str, in_lower_case: bool) -> Iterable[tuple[Shape | None, bool] | str]:
+def _symbols(word: str, in_lower_case: bool) -> Iterable[tuple | str]:
     """The steps from the root of a trie to the form of a word."""
     ending = word.lower()[-_LONGEST_ENDING:]
-    return chain([(shape_of(word), in_lower_case)], reversed(ending))
+    return chain([(*(shape_of(word) or ()), in_lower_case)], reversed(ending))
 
 
 def _is_lower(word: Hashable) -> bool:
