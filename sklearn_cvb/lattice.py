@@ -25,6 +25,7 @@ class Cells(NamedTuple):
     state : ndarray of shape (n_cells,), int32
         State of each cell, ascending within a row.
     n_states : int
+        With the end of a sequence, where that is a state.
     n_words : int
         Size of the vocabulary, without the unknown item.
     expected : ndarray of shape (n_cells,) or None
@@ -37,6 +38,8 @@ class Cells(NamedTuple):
         Which states may follow which; None for all.
     by_label : ndarray or None
         The cells that a dictionary rules out but a label needs, ascending; None for none.
+    has_end : bool
+        Whether the last state is the end of a sequence (see `sklearn_cvb.hmm.ending`).
     """
 
     indptr: np.ndarray
@@ -47,6 +50,12 @@ class Cells(NamedTuple):
     centre: np.ndarray | None = None
     topology: Topology | None = None
     by_label: np.ndarray | None = None
+    has_end: bool = False
+
+    @property
+    def n_emitting(self) -> int:
+        """Number of states that a token may take: all but the end."""
+        return self.n_states - self.has_end
 
     @property
     def n_rows(self) -> int:
@@ -60,18 +69,20 @@ class Cells(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """Whether every state may emit every word."""
-        return len(self.state) == self.n_rows * self.n_states
+        """Whether every state but the end may emit every word."""
+        return len(self.state) == self.n_rows * self.n_emitting
 
     def spread(self, totals: np.ndarray) -> np.ndarray:
         """Give every cell the value of its state in `totals` (n_states,)."""
-        return np.tile(totals, self.n_rows) if self.is_full else totals[self.state]
+        if self.is_full:
+            return np.tile(totals[: self.n_emitting], self.n_rows)
+        return totals[self.state]
 
     def divided(self, values: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """Divide every cell of `values` (n_cells,) by the value of its state, in place."""
         if self.is_full:
-            table = values.reshape(self.n_rows, self.n_states)
-            table /= totals
+            table = values.reshape(self.n_rows, self.n_emitting)
+            table /= totals[: self.n_emitting]
         else:
             values /= totals[self.state]
         return values
@@ -79,7 +90,8 @@ class Cells(NamedTuple):
     def row_totals(self, values: np.ndarray) -> np.ndarray:
         """Sum `values` (n_cells,) by state."""
         if self.is_full:
-            return values.reshape(self.n_rows, self.n_states).sum(axis=0)
+            totals = values.reshape(self.n_rows, self.n_emitting).sum(axis=0)
+            return np.append(totals, 0.0) if self.has_end else totals
         return np.bincount(self.state, weights=values, minlength=self.n_states)
 
     def keys(self) -> np.ndarray:
@@ -132,7 +144,7 @@ class Runs(NamedTuple):
 class Problem(NamedTuple):
     """What an algorithm learns from: a corpus, its lattice, the layout of the parameters.
 
-    Under a topology the corpus may be other than the one `given`.
+    Under a topology, and with ends, the corpus may be other than the one `given`.
 
     Attributes
     ----------
@@ -145,7 +157,7 @@ class Problem(NamedTuple):
     sequences : ndarray or None
         For each sequence of `corpus` the given one that holds it; None where they are the same.
     places : ndarray or None
-        For each token of `corpus` its place among the given ones; None where all are there.
+        For each token of `corpus` its place among the given ones, -1 for an end; None: the same.
     left_out : Problem or None
         The given sequences that no path can explain.
     """
@@ -161,12 +173,26 @@ class Problem(NamedTuple):
 
     def among_given(self, values: np.ndarray, of_left_out: np.ndarray | None) -> np.ndarray:
         """Values of all given tokens, from those of the corpus and those left out."""
-        if self.places is None or self.left_out is None:
+        if self.places is None:
             return values
         result = np.empty((len(self.given.tokens), *values.shape[1:]), values.dtype)
-        result[self.places] = values
-        result[self.left_out.places] = of_left_out
+        result[self.places[self.is_given]] = values[self.is_given]
+        rest = self.left_out
+        if rest is not None and rest.places is not None and of_left_out is not None:
+            result[rest.places[rest.is_given]] = of_left_out[rest.is_given]
         return result
+
+    @property
+    def any_told(self) -> bool:
+        """Whether any token but the ends has a single allowed state."""
+        if not self.cells.has_end:
+            return self.runs.any_certain
+        return int(np.count_nonzero(self.lattice.count == 1)) > self.corpus.n_sequences
+
+    @property
+    def is_given(self) -> np.ndarray | slice:
+        """Which tokens of `corpus` are not ends."""
+        return slice(None) if self.places is None else self.places >= 0
 
 
 def problem_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
@@ -241,12 +267,12 @@ def lattice_for(
         observations take any state.
     """
     used = _codes_in_use(corpus.tokens)
-    every = np.arange(cells.n_states, dtype=np.int32)
+    every = np.arange(cells.n_emitting, dtype=np.int32)
     states, positions = [], []
     n_missing = int(np.count_nonzero(used < 0))
     if n_missing:
         states.append(every)
-        positions.append(np.full(cells.n_states, -1, np.int32))
+        positions.append(np.full(cells.n_emitting, -1, np.int32))
     known = used[n_missing:][used[n_missing:] < cells.n_words]
     slots, counts = _ranges(cells.indptr[known], cells.indptr[known + 1])
     if cells.by_label is not None:
@@ -255,7 +281,7 @@ def lattice_for(
         slots, counts = slots[legal], np.bincount(words[legal], minlength=len(known))
     states.append(cells.state[slots])
     positions.append(slots.astype(np.int32))
-    lengths: list[ArrayLike] = [np.full(n_missing, cells.n_states), counts]
+    lengths: list[ArrayLike] = [np.full(n_missing, cells.n_emitting), counts]
     for word in used[n_missing + len(known) :] - cells.n_words:
         row = every if unknown_rows is None else unknown_rows[word]
         states.append(row)
@@ -342,27 +368,6 @@ def overrule(
         count,
         np.append(lattice.state, states.astype(lattice.state.dtype)),
         np.append(lattice.cell, own.astype(lattice.cell.dtype)),
-    )
-
-
-def tokens_of_lattice(lattice: Lattice, tokens: np.ndarray) -> Lattice:
-    """The lattice of some tokens, with the slots that these use and no others.
-
-    Forms for words that may take every state count on slots of such words alone.
-
-    Parameters
-    ----------
-    lattice : Lattice
-    tokens : ndarray of shape (n_tokens,), bool
-    """
-    first, count = lattice.first[tokens], lattice.count[tokens]
-    n_slots = len(lattice.state)
-    borders = np.bincount(first, minlength=n_slots + 1)
-    borders -= np.bincount(first + count, minlength=n_slots + 1)
-    used = np.cumsum(borders)[:-1] > 0
-    place = np.cumsum(used) - 1
-    return Lattice(
-        place[first].astype(lattice.first.dtype), count, lattice.state[used], lattice.cell[used]
     )
 
 

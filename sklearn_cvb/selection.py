@@ -175,5 +175,6 @@ def bayesian_information(model: Any, X: Any) -> float:
     """
     log_likelihood = model.score_samples(X).sum()
     n_states, n_symbols = model.emissionprob_.shape
-    free = n_states - 1 + n_states * (n_states - 1) + n_states * (n_symbols - 1)
+    n_next = n_states + (model.end_counts_ is not None)
+    free = n_states - 1 + n_states * (n_next - 1) + n_states * (n_symbols - 1)
     return float(-2 * log_likelihood + free * np.log(model._encoded(X).n_observed))

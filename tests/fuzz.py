@@ -290,6 +290,7 @@ class _Maker:
             "start_alpha": self.concentration() if self.chance(0.2) else None,
             "init": self.one([None, None, "token", "word", "parameter", "unambiguous"]),
             "topology": self.topology(),
+            "end_state": self.chance(0.3),
             "update": self.one(_UPDATES[self.is_sampler]),
             "block_length": self.one([None, None, 2]),
         }

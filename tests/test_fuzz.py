@@ -128,7 +128,8 @@ def check_fit(model, call):
         heads = [rule.parent for rule in model.rules_.rules]
         check_sums(np.bincount(heads, model.rule_probabilities_))
         return
-    check_sums(model.startprob_.sum(), model.transmat_.sum(axis=1), model.emissionprob_.sum(axis=1))
+    following = model.transmat_.sum(axis=1) + (model.endprob_ if model.end_state else 0.0)
+    check_sums(model.startprob_.sum(), following, model.emissionprob_.sum(axis=1))
     check_labels(model, call)
 
 

@@ -14,6 +14,7 @@ from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.concentrations import Concentrations, first_concentrations, learn
+from sklearn_cvb.hmm.ending import cells_with_end, problem_with_end
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
@@ -22,7 +23,7 @@ from sklearn_cvb.hmm.parameters import (
     public_counts,
     symmetric_prior,
 )
-from sklearn_cvb.hmm.prediction import PredictionMixin
+from sklearn_cvb.hmm.prediction import PredictionMixin, smoothed_entries
 from sklearn_cvb.hmm.restricted import restricted_problem
 from sklearn_cvb.hmm.summaries import SummariesMixin
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -56,6 +57,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "topology": [StrOptions(set(NAMES)), "array-like"],
+        "end_state": ["boolean"],
         "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
         "beta": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
         "start_alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), None],
@@ -95,6 +97,9 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         self._check_topology(cells.topology)
         self._cells = self._laid_out(cells, corpus)
         lattice = self._training_lattice(corpus, sequences, y)
+        if self.end_state:
+            self._cells = cells_with_end(self._cells)
+            return problem_with_end(corpus, lattice, self._cells)
         if cells.topology is None:
             return problem_of(corpus, lattice, self._cells)
         return restricted_problem(corpus, lattice, self._cells, cells.topology)
@@ -155,7 +160,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
 
     def _usual_start(self, problem: Problem) -> str:
         """Where to start if `init` does not say."""
-        free = problem.cells.is_full and not problem.runs.any_certain
+        free = problem.cells.is_full and not problem.any_told
         return self._default_start if free else "token"
 
     @property
@@ -191,9 +196,11 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """All fitted attributes, from the best restart."""
         best, record = self._fit_record(fits)
         state = best.state
-        counts = self._final_counts(state)
+        counts, n_states = self._final_counts(state), problem.cells.n_emitting
+        ends = counts.transition[:n_states, n_states] if self.end_state else None
         return {
             "counts_": public_counts(counts, problem.cells),
+            "end_counts_": ends,
             "labels_": self._arranged_states(problem.given, self._given_path(state, problem)),
             **record,
             "alpha_": state.concentrations.alpha,
@@ -202,7 +209,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             "_prior": state.prior,
             "_kept": state.weights,
             "_rare": self._rare_counts(counts, problem),
-            "_n_features_out": problem.cells.n_states,
+            "_n_features_out": n_states,
             "_resume": (problem, best) if self.warm_start else None,
             **self._fitted_by_algorithm(best, problem),
         }
@@ -220,7 +227,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             return None
         weights = self._weights(state.counts, state.prior, rest.cells, state.weights)
         logs = self._log_weights(weights, state.counts, state.prior, rest.cells)
-        entries, _ = self._entries(rest.corpus, rest.lattice, weights, logs)
+        entries, _ = smoothed_entries(weights, logs, rest.lattice, rest.corpus.starts)
         return dense_posterior(rest.lattice, entries, rest.cells.n_states)
 
     def _unexplained(self, state: Any, problem: Problem) -> np.ndarray:
@@ -283,6 +290,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         entries = self._posterior(best.state, problem)
         table = dense_posterior(problem.lattice, entries, problem.cells.n_states)
         table = problem.among_given(table, self._of_left_out(best.state, problem))
+        table = table[:, : problem.cells.n_emitting]
         return reading.arrange(problem.given, table, np.nan)
 
     def __sklearn_tags__(self) -> Any:

@@ -11,7 +11,6 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.gibbs_sweeps import counts_of_path, slots_of
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights, posterior_mean
 from sklearn_cvb.hmm.summaries import CredibleIntervals, mixture_intervals
-from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.lattice import Cells, Problem
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
 
@@ -282,14 +281,18 @@ class ChainsMixin(_Model):
             return super()._log_likelihoods(X)
         lattice = self._lattice_of(corpus)
         log_z = np.empty((len(self.samples_), corpus.n_sequences))
-        for row, path in zip(log_z, self.samples_, strict=True):
+        for row, path in enumerate(self.samples_):
             weights = posterior_mean(self._sample_counts(path), self._prior, self._cells)
-            decoding.log_likelihood(weights, log_weights(weights), lattice, corpus.starts, row)
+            log_z[row] = self._log_z(weights, log_weights(weights), corpus, lattice)
         return logsumexp(log_z, axis=0) - math.log(len(log_z)), corpus.n_observed
 
     def _sample_counts(self, path: np.ndarray) -> HMMCounts:
         """Counts of one kept sample, the unknown item's as `handle_unknown` says."""
         problem = self._training
+        if self.end_state:
+            states = np.full(len(problem.corpus.tokens), problem.cells.n_emitting)
+            states[problem.is_given] = path
+            path = states
         counts = counts_of_path(problem, slots_of(problem.lattice, path))
         return self._with_rare(counts, problem)
 

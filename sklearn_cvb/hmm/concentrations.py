@@ -117,7 +117,7 @@ def learn(
         tables = _by_width(rows("transition", cells.n_states), cells.topology)
         if concentrations.with_start:
             allowed = None if cells.topology is None else cells.topology.start
-            tables.append(rows("start", cells.n_states if allowed is None else allowed.sum()))
+            tables.append(rows("start", cells.n_emitting if allowed is None else allowed.sum()))
         alpha = step(alpha, tables, *concentrations.alpha_prior)
     if concentrations.learn_beta:
         beta = step(beta, [rows("emission", cells.n_rows)], *concentrations.beta_prior)

@@ -53,6 +53,10 @@ class CVBHMM(BaseHMM):
         table of shape (n_components, n_components) whose rows say what may follow.
         ``update="token"`` takes "full" and "independent" alone: tokens that are updated one at a
         time cannot keep to a path.
+    end_state : bool, default=False
+        Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
+        one more cell, p(end | last state), with the same prior, and likelihoods include the end.
+        A help for fine tag sets on some corpora, a harm for coarse ones.
     alpha : float or "auto", default=0.1
         Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
         "auto" learns it while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -119,6 +123,11 @@ class CVBHMM(BaseHMM):
     startprob_, transmat_, emissionprob_ : ndarray
         Posterior means, shapes (n_components,), (n_components, n_components) and
         (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol.
+    endprob_ : ndarray of shape (n_components,)
+        Probability that a sequence ends after each state. Only with `end_state`: the rows of
+        `transmat_` then sum to 1 minus it.
+    end_counts_ : ndarray of shape (n_components,) or None
+        Count of the sequences that end in each state, as in `counts_`; None without `end_state`.
     labels_ : ndarray
         States of the training sequences: at each token the one with the largest q(z_t).
     vocabulary_ : ndarray of shape (n_words,)
@@ -176,6 +185,7 @@ class CVBHMM(BaseHMM):
         n_components: int = 2,
         *,
         topology: str | ArrayLike = "full",
+        end_state: bool = False,
         alpha: float | str = 0.1,
         beta: float | str = 0.1,
         start_alpha: float | None = None,
@@ -198,6 +208,7 @@ class CVBHMM(BaseHMM):
     ) -> None:
         self.n_components = n_components
         self.topology = topology
+        self.end_state = end_state
         self.alpha = alpha
         self.beta = beta
         self.start_alpha = start_alpha

@@ -47,6 +47,10 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
         every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
         table of shape (n_components, n_components) whose rows say what may follow.
+    end_state : bool, default=False
+        Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
+        one more cell, p(end | last state), with the same prior, and likelihoods include the end.
+        A help for fine tag sets on some corpora, a harm for coarse ones.
     alpha : float, default=0.0
         Pseudo-count of every transition; 0 is maximum likelihood, 1e-10 to 1e10 maximum a
         posteriori in the softmax basis (adds alpha, not alpha - 1).
@@ -102,6 +106,11 @@ class EMHMMTagger(TaggerMixin, EMHMM):
     startprob_, transmat_, emissionprob_ : ndarray
         Parameter estimates, shapes (n_components,), (n_components, n_components) and
         (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol.
+    endprob_ : ndarray of shape (n_components,)
+        Probability that a sequence ends after each state. Only with `end_state`: the rows of
+        `transmat_` then sum to 1 minus it.
+    end_counts_ : ndarray of shape (n_components,) or None
+        Count of the sequences that end in each state, as in `counts_`; None without `end_state`.
     labels_ : ndarray
         Tags of the training sequences: Viterbi paths under the final weights.
     vocabulary_ : ndarray of shape (n_words,)
@@ -166,6 +175,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         supervision: str = "y",
         n_components: int | None = None,
         topology: str | ArrayLike = "full",
+        end_state: bool = False,
         alpha: float = 0.0,
         beta: float = 0.0,
         start_alpha: float | None = None,
@@ -182,6 +192,7 @@ class EMHMMTagger(TaggerMixin, EMHMM):
     ) -> None:
         super().__init__(
             topology=topology,
+            end_state=end_state,
             alpha=alpha,
             beta=beta,
             start_alpha=start_alpha,

@@ -85,7 +85,8 @@ def expectation(
         tasks += [(infer_runs, forms.runs, piece) for piece in forms.runs.pieces]
         tasks.append((count_certain, forms.runs))
     if forms.side_by_side is not None:
-        fill_tables(weights, problem.lattice, forms.side_by_side[0].tables)
+        n_emitting = problem.cells.n_emitting
+        fill_tables(weights, problem.lattice, n_emitting, forms.side_by_side[0].tables)
         tasks += [(infer_batch, problem, batch) for batch in forms.side_by_side]
     if forms.sequences is not None:
         tasks += [(infer_sequences, problem, log_z, some) for some in forms.sequences]
@@ -162,7 +163,7 @@ def infer_batch(weights: Weights, cells: Cells, problem: Problem, batch: Batch) 
     lost = np.zeros(problem.corpus.n_sequences, bool)
     side = min(SIDE_BY_SIDE, len(batch.members))
     total = expected_counts_dense(
-        problem.lattice,
+        batch.lattice,
         problem.corpus.starts,
         batch.members,
         side,
@@ -175,7 +176,7 @@ def infer_batch(weights: Weights, cells: Cells, problem: Problem, batch: Batch) 
     if np.isnan(total):
         clear_messages(batch.messages)
     else:
-        add_tables(weights, problem.lattice, batch.tables, counts)
+        add_tables(weights, problem.lattice, cells.n_emitting, batch.tables, counts)
     return Share(counts, total, np.flatnonzero(lost))
 
 

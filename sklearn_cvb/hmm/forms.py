@@ -105,12 +105,15 @@ class Batch(NamedTuple):
     ----------
     members : ndarray
         The sequences by falling length.
+    lattice : Lattice
+        Of all sequences; `first` is a token's row in the tables, times the number of states.
     tables : Tables
         Weights, which all batches share, and counts of its own.
     messages : Messages
     """
 
     members: np.ndarray
+    lattice: Lattice
     tables: Tables
     messages: Messages
 
@@ -150,7 +153,7 @@ def forms_of(problem: Problem, lost: np.ndarray = _NONE) -> Forms:
     rest = np.ones(problem.corpus.n_sequences, bool)
     rest[lost] = False
     runs, batches = None, None
-    if problem.runs.any_certain:
+    if problem.any_told:
         rest &= _has_short_runs(problem)
         if _n_tokens(problem, rest) > _SMALLEST_SHARE * len(problem.corpus.tokens):
             runs = _runs_of(problem, rest)
@@ -262,22 +265,28 @@ def _states_around(
 
 def _fits_side_by_side(problem: Problem) -> bool:
     """Whether all states are allowed everywhere, in sequences that are several and not too long."""
-    lengths, n_states = np.diff(problem.corpus.starts), problem.cells.n_states
-    size = lengths.max() * min(SIDE_BY_SIDE, len(lengths)) * width_for(n_states)
-    return len(lengths) > 1 and problem.lattice.count.min() == n_states and size <= _LARGEST_BATCH
+    lengths, cells = np.diff(problem.corpus.starts), problem.cells
+    size = lengths.max() * min(SIDE_BY_SIDE, len(lengths)) * width_for(cells.n_states)
+    is_open = problem.lattice.count[problem.is_given].min() == cells.n_emitting
+    return bool(len(lengths) > 1 and is_open and size <= _LARGEST_BATCH)
 
 
 def _batches_of(problem: Problem, chosen: np.ndarray) -> list[Batch] | None:
     """Side by side: the chosen sequences, in batches for several threads."""
-    n_states, lengths = problem.cells.n_states, np.diff(problem.corpus.starts)
+    cells, lengths, lattice = problem.cells, np.diff(problem.corpus.starts), problem.lattice
+    if cells.has_end:
+        # Words have a slot for each state that emits, and rows one for the end as well.
+        first = lattice.first // cells.n_emitting * cells.n_states
+        lattice = lattice._replace(first=first.astype(lattice.first.dtype))
     order = np.argsort(-lengths, kind="stable")
     order = order[chosen[order]]
     n_batches, batches = min(_n_pieces(problem), len(order)), []
-    tables = tables_for(problem.lattice, n_states)
+    tables = tables_for(lattice, cells.n_emitting, cells.n_states)
     for index in range(n_batches):
         # Every batch gets its share of long sequences.
         members = np.ascontiguousarray(order[index::n_batches])
         side = min(SIDE_BY_SIDE, len(members))
-        messages = messages_for(side, lengths[members[0]], n_states)
-        batches.append(Batch(members, tables if index == 0 else tables_beside(tables), messages))
+        messages = messages_for(side, lengths[members[0]], cells.n_states)
+        own = tables if index == 0 else tables_beside(tables)
+        batches.append(Batch(members, lattice, own, messages))
     return batches or None

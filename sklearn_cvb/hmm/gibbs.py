@@ -26,7 +26,7 @@ from sklearn_cvb.hmm.gibbs_sweeps import (
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Problem, n_entries
+from sklearn_cvb.lattice import Cells, Problem, n_entries
 from sklearn_cvb.sampling import SamplerMixin, late, no_averages
 from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import InvalidParameterError, StrOptions
@@ -56,6 +56,10 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         table of shape (n_components, n_components) whose rows say what may follow.
         ``update="token"`` takes "full" and "independent" alone: tokens that are updated one at a
         time cannot keep to a path.
+    end_state : bool, default=False
+        Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
+        one more cell, p(end | last state), with the same prior, and likelihoods include the end.
+        A help for fine tag sets on some corpora, a harm for coarse ones.
     alpha : float or "auto", default=0.1
         Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
         "auto" learns it while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -127,6 +131,11 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         Averages over samples of the posterior means given the sample, shapes (n_components,),
         (n_components, n_components) and (n_components, n_symbols); rows sum to 1; the unknown item
         is the last symbol.
+    endprob_ : ndarray of shape (n_components,)
+        Probability that a sequence ends after each state. Only with `end_state`: the rows of
+        `transmat_` then sum to 1 minus it.
+    end_counts_ : ndarray of shape (n_components,) or None
+        Count of the sequences that end in each state, as in `counts_`; None without `end_state`.
     labels_ : ndarray
         States of the training sequences: the most frequent ones over the last tenth of the sweeps.
     vocabulary_ : ndarray of shape (n_words,)
@@ -186,6 +195,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         n_components: int = 2,
         *,
         topology: str | ArrayLike = "full",
+        end_state: bool = False,
         alpha: float | str = 0.1,
         beta: float | str = 0.1,
         start_alpha: float | None = None,
@@ -208,6 +218,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
     ) -> None:
         self.n_components = n_components
         self.topology = topology
+        self.end_state = end_state
         self.alpha = alpha
         self.beta = beta
         self.start_alpha = start_alpha
@@ -301,7 +312,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
             _add_frequencies(problem.lattice, state.slots, frequency)
         is_kept = self._is_kept(done, state.n_planned)
         alpha, beta = state.concentrations.alpha, state.concentrations.beta
-        trace.append(Draw(value, alpha, beta, _n_occupied(state.counts), is_kept))
+        trace.append(Draw(value, alpha, beta, _n_occupied(state.counts, problem.cells), is_kept))
         if is_kept:
             averages = averages.plus(state.counts, self._sample_means(state, problem))
             if self.temperatures is None:
@@ -343,7 +354,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
         kept = [(draw.alpha, draw.beta) for draw in trace if draw.is_kept]
         accepted, proposed = state.proposals.tolist()
         return {
-            "samples_": np.array(paths) if paths else None,
+            "samples_": np.array(paths)[:, problem.is_given] if paths else None,
             "acceptance_rate_": accepted / proposed if proposed else 1.0,
             "_means": means,
             "_training": problem if paths else None,
@@ -391,9 +402,10 @@ def check_powers(temperature: float, prior: Prior, n_tokens: int) -> None:
         )
 
 
-def _n_occupied(counts: HMMCounts) -> int:
+def _n_occupied(counts: HMMCounts, cells: Cells) -> int:
     """Number of states that have a token."""
-    return int(np.count_nonzero(counts.start + counts.transition.sum(axis=0)))
+    n_tokens = counts.start + counts.transition.sum(axis=0)
+    return int(np.count_nonzero(n_tokens[: cells.n_emitting]))
 
 
 def _add_frequencies(lattice: Lattice, slots: np.ndarray, frequency: np.ndarray) -> None:

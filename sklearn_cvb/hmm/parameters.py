@@ -61,9 +61,12 @@ class Prior(NamedTuple):
 def symmetric_prior(cells: Cells, alpha: float, beta: float, start_alpha: float) -> Prior:
     """The prior with one concentration for each kind of cell."""
     n = cells.n_states
+    start = np.full(n, float(start_alpha))
+    # No sequence is empty. The row of the end has a prior like all others: nothing counts there.
+    start[cells.n_emitting :] = 0.0
     prior = Prior(
-        np.full(n, float(start_alpha)),
-        float(n * start_alpha),
+        start,
+        float(cells.n_emitting * start_alpha),
         np.full((n, n), float(alpha)),
         np.full(n, float(n * alpha)),
         np.full(len(cells.state), float(beta)),
@@ -133,7 +136,7 @@ def posterior_mean(
     emit = cells.row_totals(counts.emission) + prior.emission_total
     out = counts.transition.sum(axis=1) + prior.transition_total
     emission = counts.emission + prior.emission
-    if np.all(emit > 0):
+    if np.all(emit[: cells.n_emitting] > 0):
         emission = cells.divided(emission, emit)
     else:
         emission = _divide(emission, cells.spread(emit), kept.emission)
@@ -209,6 +212,10 @@ def uniform_weights(cells: Cells) -> Weights:
 
 def kept_to_topology(weights: Weights, cells: Cells) -> Weights:
     """Weights with zeros where the topology allows nothing, and rows that sum to 1 again."""
+    if cells.topology is None and cells.has_end:
+        # No sequence is empty.
+        start = np.append(weights.start[:-1], 0.0)
+        return weights._replace(start=start / start.sum())
     if cells.topology is None or cells.topology.tied:
         return weights
     start, transition = cells.topology.masked(weights.start, weights.transition)
@@ -226,15 +233,31 @@ def log_weights(weights: Weights) -> Weights:
 def word_major(cells: Cells, values: np.ndarray) -> np.ndarray | csr_array:
     """Cells as a (n_symbols, n_components) array, sparse where a dictionary rules states out."""
     if cells.is_full:
-        return values.reshape(cells.n_rows, cells.n_states)
+        return values.reshape(cells.n_rows, cells.n_emitting)
     return csr_array(
-        (values, cells.state, cells.indptr.astype(np.int32)), shape=(cells.n_rows, cells.n_states)
+        (values, cells.state, cells.indptr.astype(np.int32)),
+        shape=(cells.n_rows, cells.n_emitting),
     )
 
 
 def public_counts(counts: HMMCounts, cells: Cells) -> HMMCounts:
-    """Counts with emissions in their public form."""
-    return counts._replace(emission=word_major(cells, counts.emission))
+    """Counts with emissions in their public form, and without the end."""
+    counts = counts._replace(emission=word_major(cells, counts.emission))
+    return without_end(counts, cells) if cells.has_end else counts
+
+
+def without_end(counts: HMMCounts, cells: Cells) -> HMMCounts:
+    """Counts without the cells of the end."""
+    n = cells.n_emitting
+    return counts._replace(start=counts.start[:n], transition=counts.transition[:n, :n])
+
+
+def with_end(counts: HMMCounts, end: np.ndarray) -> HMMCounts:
+    """Counts with a column that says how often a sequence ends in each state."""
+    n = len(end)
+    transition = np.zeros((n + 1, n + 1))
+    transition[:n, :n], transition[:n, n] = counts.transition, end
+    return counts._replace(start=np.append(counts.start, 0.0), transition=transition)
 
 
 def flat_cells(emission: np.ndarray | csr_array) -> np.ndarray:
@@ -275,5 +298,6 @@ def floor_of(prior: Prior) -> Floor:
         prior.emission,
         prior.emission_total,
         float(prior.emission.min()),
-        float(min(prior.transition.min(), prior.start.min())),
+        # A row whose every cell is 0 has no count either; nor has the end in the start row.
+        float(min(prior.transition.min(), prior.start[prior.start > 0].min(initial=np.inf))),
     )

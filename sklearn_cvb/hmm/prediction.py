@@ -13,13 +13,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
-from sklearn_cvb.containers import as_list
 from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.hmm.drawing import (
+    lengths_to_draw,
+    paths_ending_at,
+    paths_of_lengths,
+    paths_to_their_end,
+)
+from sklearn_cvb.hmm.ending import lattice_with_end
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     flat_cells,
     log_weights,
     posterior_mean,
+    with_end,
     word_major,
 )
 from sklearn_cvb.kernels.chain import decoding
@@ -34,12 +41,27 @@ class PredictionMixin(TransformerMixin):
     @property
     def startprob_(self) -> np.ndarray:
         """Posterior mean of the start probabilities, shape (n_components,)."""
-        return self._mean_weights().start
+        return self._mean_weights().start[: self._cells.n_emitting]
 
     @property
     def transmat_(self) -> np.ndarray:
-        """Posterior mean of the transition probabilities, shape (n_components, n_components)."""
-        return self._mean_weights().transition
+        """Posterior mean of the transition probabilities, shape (n_components, n_components).
+
+        With `end_state` each row sums to 1 minus `endprob_`.
+        """
+        transition, n = self._mean_weights().transition, self._cells.n_emitting
+        return transition[:n, :n]
+
+    @property
+    def endprob_(self) -> np.ndarray:
+        """Posterior mean of the probability that a sequence ends after each state.
+
+        Shape (n_components,); only with `end_state`.
+        """
+        transition = self._mean_weights().transition
+        if not self._cells.has_end:
+            raise AttributeError("endprob_ needs a fit with end_state=True")
+        return transition[:-1, -1]
 
     @property
     def emissionprob_(self) -> np.ndarray:
@@ -120,7 +142,8 @@ class PredictionMixin(TransformerMixin):
         Returns
         -------
         ndarray of shape (n_samples, n_symbols)
-            In the order of `vocabulary_`; the unknown item, where there is one, is last.
+            In the order of `vocabulary_`; the unknown item, where there is one, is last. With
+            `end_state` a row sums to 1 minus the probability that its sequence has ended.
         """
         corpus, table = self._posterior_table(X, decoding.filtered, means=True)
         return table[corpus.starts[1:] - 1] @ self.transmat_ @ self.emissionprob_
@@ -141,15 +164,16 @@ class PredictionMixin(TransformerMixin):
         return sums / np.diff(corpus.starts)[:, None]
 
     def sample(
-        self, n_samples: int = 1, length: int | ArrayLike = 10, random_state: Seed = None
+        self, n_samples: int = 1, length: int | ArrayLike | None = 10, random_state: Seed = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw sequences from the model with posterior-mean parameters.
 
         Parameters
         ----------
         n_samples : int, default=1
-        length : int or array-like of shape (n_samples,), default=10
-            Length of the sequences. The model has no end state.
+        length : int, array-like of shape (n_samples,) or None, default=10
+            Length of the sequences. With `end_state` they are drawn given that they end there, or
+            for None until they end.
         random_state : int, RandomState or None, default=None
 
         Returns
@@ -163,10 +187,10 @@ class PredictionMixin(TransformerMixin):
         """
         check_is_fitted(self)
         rng = check_random_state(random_state)
-        lengths = _lengths_to_draw(n_samples, length)
-        symbols, states = self._drawn(lengths, rng)
+        states, lengths = self._drawn_states(n_samples, length, rng)
+        symbols = self._emitted(states, rng)
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        width = int(lengths[0]) if np.ndim(length) == 0 else None
+        width = int(lengths[0]) if length is not None and np.ndim(length) == 0 else None
         drawn = reading.Corpus(symbols, starts, width, [])
         X = reading.arrange(drawn, _words(symbols, self.vocabulary_), None)
         return X, self._arranged_states(drawn, states)
@@ -185,12 +209,13 @@ class PredictionMixin(TransformerMixin):
             States (taggers: tags), arranged as by `predict`.
         """
         corpus, lattice, weights, logs = self._read(X)
-        path = np.empty(len(corpus.tokens), np.int32)
         log_z = np.empty(corpus.n_sequences)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        decoding.sample_paths(weights, logs, lattice, corpus.starts, rng, path, log_z)
+        lattice, starts, inside = self._with_ends(lattice, corpus.starts)
+        path = np.empty(len(lattice.count), np.int32)
+        decoding.sample_paths(weights, logs, lattice, starts, rng, path, log_z)
         _warn_unexplained(log_z)
-        return self._arranged_states(corpus, path)
+        return self._arranged_states(corpus, path[inside])
 
     # Reading X
 
@@ -221,7 +246,8 @@ class PredictionMixin(TransformerMixin):
         if self._rare is not None:
             emission = emission.copy()
             emission[self._cells.unknown] += self._rare
-        return HMMCounts(self.counts_.start, self.counts_.transition, emission)
+        counts = HMMCounts(self.counts_.start, self.counts_.transition, emission)
+        return with_end(counts, self.end_counts_) if self._cells.has_end else counts
 
     def _rare_counts(self, counts: HMMCounts, problem: Problem) -> np.ndarray | None:
         """Mean expected count, by state, of the words seen once; None where nothing is to add."""
@@ -234,7 +260,7 @@ class PredictionMixin(TransformerMixin):
             return None
         slots = np.flatnonzero(once)
         total = np.bincount(
-            cells.state[slots], weights=counts.emission[slots], minlength=cells.n_states
+            cells.state[slots], weights=counts.emission[slots], minlength=cells.n_emitting
         )
         return total / np.count_nonzero(seen == 1)
 
@@ -262,18 +288,20 @@ class PredictionMixin(TransformerMixin):
         logs: Weights,
         kernel: Callable = decoding.smoothed,
     ) -> tuple[np.ndarray, np.ndarray]:
-        posterior = np.empty(n_entries(lattice))
-        log_z = np.empty(corpus.n_sequences)
-        kernel(weights, logs, lattice, corpus.starts, posterior, log_z)
+        lattice, starts, inside = self._with_ends(lattice, corpus.starts)
+        posterior, log_z = smoothed_entries(weights, logs, lattice, starts, kernel)
+        if isinstance(inside, np.ndarray):
+            posterior = posterior[np.repeat(inside, lattice.count)]
         return posterior, log_z
 
     def _best_path(
         self, corpus: Corpus, lattice: Lattice, logs: Weights
     ) -> tuple[np.ndarray, np.ndarray]:
-        path = np.empty(len(corpus.tokens), np.int32)
+        lattice, starts, inside = self._with_ends(lattice, corpus.starts)
+        path = np.empty(len(lattice.count), np.int32)
         log_p = np.empty(corpus.n_sequences)
-        decoding.viterbi(logs, lattice, corpus.starts, path, log_p)
-        return path, log_p
+        decoding.viterbi(logs, lattice, starts, path, log_p)
+        return path[inside], log_p
 
     def _most_probable(self, corpus: Corpus, lattice: Lattice, posterior: np.ndarray) -> np.ndarray:
         path = np.empty(len(corpus.tokens), np.int32)
@@ -283,9 +311,25 @@ class PredictionMixin(TransformerMixin):
     def _log_likelihoods(self, X: Any) -> tuple[np.ndarray, int]:
         corpus = self._encoded(X)
         weights, logs = self._mean_and_log()
+        return self._log_z(weights, logs, corpus, self._lattice_of(corpus)), corpus.n_observed
+
+    def _log_z(
+        self, weights: Weights, logs: Weights, corpus: Corpus, lattice: Lattice
+    ) -> np.ndarray:
+        """Log-likelihood of each sequence under given weights, with its end where there is one."""
+        lattice, starts, _ = self._with_ends(lattice, corpus.starts)
         log_z = np.empty(corpus.n_sequences)
-        decoding.log_likelihood(weights, logs, self._lattice_of(corpus), corpus.starts, log_z)
-        return log_z, corpus.n_observed
+        decoding.log_likelihood(weights, logs, lattice, starts, log_z)
+        return log_z
+
+    def _with_ends(
+        self, lattice: Lattice, starts: np.ndarray
+    ) -> tuple[Lattice, np.ndarray, np.ndarray | slice]:
+        """Lattice and starts of sequences with their ends; which tokens are not ends."""
+        if not self._cells.has_end:
+            return lattice, starts, slice(None)
+        lattice, starts, is_end = lattice_with_end(lattice, starts, self._cells)
+        return lattice, starts, ~is_end
 
     def _posterior_table(
         self, X: Any, kernel: Callable = decoding.smoothed, means: bool = False
@@ -294,25 +338,32 @@ class PredictionMixin(TransformerMixin):
         corpus, lattice, weights, logs = self._read(X, means)
         posterior, log_z = self._entries(corpus, lattice, weights, logs, kernel)
         _warn_unexplained(log_z, stacklevel=4)
-        return corpus, dense_posterior(lattice, posterior, self._cells.n_states)
+        return corpus, dense_posterior(lattice, posterior, self._cells.n_emitting)
 
     def _arranged_states(self, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States in the shape of the input."""
         return reading.arrange(corpus, path.astype(np.int64), -1)
 
-    def _drawn(
-        self, lengths: np.ndarray, rng: np.random.RandomState
+    def _drawn_states(
+        self, n_samples: int, length: int | ArrayLike | None, rng: np.random.RandomState
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Symbols and states of all sampled tokens, flat; -1 where no known symbol is emitted."""
-        inside = np.arange(lengths.max()) < lengths[:, None]
-        transition = np.cumsum(self.transmat_, axis=1)
-        states = np.empty(inside.shape, np.int32)
-        states[:, 0] = _draw_rows(
-            np.cumsum(self.startprob_)[None], np.zeros(len(lengths), int), rng
-        )
-        for t in range(1, inside.shape[1]):
-            states[:, t] = _draw_rows(transition, states[:, t - 1], rng)
-        states = states[inside]
+        """States of sampled sequences, flat, and their lengths."""
+        start, transition = self.startprob_, self.transmat_
+        if length is None:
+            if not self._cells.has_end:
+                raise ValueError(
+                    "length=None draws sequences until they end, which needs a fit with "
+                    "end_state=True: give a length"
+                )
+            check_counts(n_samples=n_samples)
+            return paths_to_their_end(start, transition, self.endprob_, n_samples, rng)
+        lengths = lengths_to_draw(n_samples, length)
+        if self._cells.has_end:
+            return paths_ending_at(start, transition, self.endprob_, lengths, rng), lengths
+        return paths_of_lengths(start, transition, lengths, rng), lengths
+
+    def _emitted(self, states: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+        """A symbol of each state; -1 where no known symbol is emitted."""
         emission = np.cumsum(self.emissionprob_[:, : len(self.vocabulary_)], axis=1)
         symbols = np.full(len(states), -1, np.int32)
         for state in np.intersect1d(states, np.flatnonzero(emission.sum(axis=1))):
@@ -321,7 +372,20 @@ class PredictionMixin(TransformerMixin):
             # A product with a tiny total may round up to it.
             last = np.searchsorted(row, row[-1])
             symbols[here] = np.minimum(np.searchsorted(row, levels, side="right"), last)
-        return symbols, states
+        return symbols
+
+
+def smoothed_entries(
+    weights: Weights,
+    logs: Weights,
+    lattice: Lattice,
+    starts: np.ndarray,
+    kernel: Callable = decoding.smoothed,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior of every (token, state) entry, and log Z of every sequence."""
+    posterior, log_z = np.empty(n_entries(lattice)), np.empty(len(starts) - 1)
+    kernel(weights, logs, lattice, starts, posterior, log_z)
+    return posterior, log_z
 
 
 def _words(symbols: np.ndarray, vocabulary: np.ndarray) -> np.ndarray:
@@ -342,24 +406,6 @@ def _with_ruled_out(weights: csr_array) -> np.ndarray:
     n_ruled_out = (~listed).sum(axis=0)
     rest = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / np.maximum(1, n_ruled_out)
     return np.where(listed, dense, rest)
-
-
-def _lengths_to_draw(n_samples: int, length: int | ArrayLike) -> np.ndarray:
-    """The length of each sequence to draw."""
-    each = as_list(length)
-    for value in [length] if each is None else each:
-        check_counts(n_samples=n_samples, length=value)
-    if each is None:
-        return np.full(n_samples, length, dtype=np.int64)
-    if len(each) != n_samples:
-        raise ValueError(f"length holds {len(each)} lengths for n_samples={n_samples}")
-    return np.array(each, dtype=np.int64)
-
-
-def _draw_rows(cumulative: np.ndarray, rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Draw a column for each row index, with the cumulative weights of that row."""
-    levels = rng.random_sample(len(rows)) * cumulative[rows, -1]
-    return (cumulative[rows] <= levels[:, None]).sum(axis=1)
 
 
 def _without_impossible(

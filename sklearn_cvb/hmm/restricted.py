@@ -6,7 +6,7 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.parameters import log_weights, uniform_weights
 from sklearn_cvb.kernels.chain.decoding import viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.lattice import Cells, Problem, problem_of, tokens_of_lattice
+from sklearn_cvb.lattice import Cells, Problem, problem_of
 from sklearn_cvb.topology import Topology
 
 
@@ -66,7 +66,28 @@ def _some_sequences(corpus: Corpus, lattice: Lattice, cells: Cells, chosen: np.n
     tokens = np.repeat(chosen, lengths)
     starts = np.concatenate([[0], np.cumsum(lengths[chosen])])
     some = corpus._replace(tokens=corpus.tokens[tokens], starts=starts, width=None)
-    narrowed = tokens_of_lattice(lattice, tokens)
+    narrowed = _tokens_of_lattice(lattice, tokens)
     return problem_of(some, narrowed, cells)._replace(
         given=corpus, sequences=np.flatnonzero(chosen), places=np.flatnonzero(tokens)
+    )
+
+
+def _tokens_of_lattice(lattice: Lattice, tokens: np.ndarray) -> Lattice:
+    """The lattice of some tokens, with the slots that these use and no others.
+
+    Forms for words that may take every state count on slots of such words alone.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    tokens : ndarray of shape (n_tokens,), bool
+    """
+    first, count = lattice.first[tokens], lattice.count[tokens]
+    n_slots = len(lattice.state)
+    borders = np.bincount(first, minlength=n_slots + 1)
+    borders -= np.bincount(first + count, minlength=n_slots + 1)
+    used = np.cumsum(borders)[:-1] > 0
+    place = np.cumsum(used) - 1
+    return Lattice(
+        place[first].astype(lattice.first.dtype), count, lattice.state[used], lattice.cell[used]
     )

@@ -16,6 +16,7 @@ from sklearn_cvb.hmm.parameters import (
     log_weights,
     posterior_mean,
     uniform_weights,
+    with_end,
 )
 from sklearn_cvb.kernels.chain.decoding import smoothed
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -112,10 +113,10 @@ def kept_to_start(start: Start, problem: Problem) -> Start:
     Weights of transitions that are ruled out become 0.
     """
     topology = problem.cells.topology
-    if topology is None:
-        return start
     if start.weights is not None:
         return Start(None, kept_to_topology(start.weights, problem.cells))
+    if topology is None:
+        return start
     lattice = problem.lattice
     first = np.zeros(len(lattice.count), bool)
     first[problem.corpus.starts[:-1]] = True
@@ -286,7 +287,7 @@ def array_start(problem: Problem, init: Any) -> Start:
     arrays = [as_numbers(f"init[{i}]", array) for i, array in enumerate(arrays)]
     if len(arrays) != len(lengths):
         raise ValueError(f"init has {len(arrays)} posterior arrays for {len(lengths)} sequences")
-    n = problem.cells.n_states
+    n = problem.cells.n_emitting
     for i, (array, length) in enumerate(zip(arrays, lengths, strict=True)):
         if np.shape(array) != (length, n):
             raise ValueError(
@@ -294,6 +295,10 @@ def array_start(problem: Problem, init: Any) -> Start:
             )
     table = np.concatenate(arrays)
     places = np.arange(len(table)) if problem.places is None else problem.places
+    if problem.cells.has_end:
+        # An end has place -1, the last row.
+        table = np.pad(table, (0, 1))
+        table[-1, -1] = 1.0
     table = table[places]
     tokens = np.repeat(np.arange(len(table)), problem.lattice.count)
     entries = table[tokens, entry_states(problem.lattice)]
@@ -320,16 +325,19 @@ def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCou
     same = (
         len(emission) == len(cells.state)
         and (cells.is_full or np.array_equal(listed, cells.state))
-        and len(model.counts_.start) == problem.cells.n_states
+        and len(model.counts_.start) == cells.n_emitting
+        and (model.end_counts_ is not None) == cells.has_end
         and list(model.vocabulary_) == list(vocabulary)
     )
     if not same:
         raise ValueError(
             "init is a model with other states, another vocabulary or another handling of unknown "
-            "words: fit it on the same sequences with the same n_components, vocabulary, "
-            "tag_dictionary, handle_unknown and labels that overrule the dictionary"
+            "words: fit it on the same sequences with the same n_components, end_state, "
+            "vocabulary, tag_dictionary, handle_unknown and labels that overrule the dictionary"
         )
     counts = HMMCounts(model.counts_.start, model.counts_.transition, emission)
+    if cells.has_end:
+        counts = with_end(counts, model.end_counts_)
     topology = problem.cells.topology
     if topology is not None:
         start, transition = topology.masked(counts.start, counts.transition)

@@ -136,10 +136,11 @@ def _dirichlets(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Rows, Ro
     if cells.topology is not None and cells.topology.tied:
         u = u._replace(transition=np.tile(u.start, (cells.n_states, 1)))
         out = np.repeat(start, cells.n_states)
+    n = cells.n_emitting
     return (
-        Rows(u.start[None], start),
-        Rows(u.transition, out),
-        _emission_rows(u, prior, cells, emit),
+        Rows(u.start[None, :n], start),
+        Rows(u.transition[:n, :n], out[:n]),
+        _emission_rows(u, prior, cells, emit[:n]),
     )
 
 
@@ -154,7 +155,7 @@ def _emission_rows(u: HMMCounts, prior: Prior, cells: Cells, totals: np.ndarray)
     rest = prior.emission_total - cells.row_totals(prior.emission)
     n_listed = np.bincount(cells.state, minlength=cells.n_states)
     each = np.maximum(rest, 0.0) / np.maximum(1, cells.n_rows - n_listed)
-    table = np.repeat(each[:, None], cells.n_rows, axis=1)
+    table = np.repeat(each[: cells.n_emitting, None], cells.n_rows, axis=1)
     table[cells.state, np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))] = u.emission
     return Rows(table, totals)
 

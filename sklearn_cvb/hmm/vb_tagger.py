@@ -45,6 +45,10 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
         every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
         table of shape (n_components, n_components) whose rows say what may follow.
+    end_state : bool, default=False
+        Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
+        one more cell, p(end | last state), with the same prior, and likelihoods include the end.
+        A help for fine tag sets on some corpora, a harm for coarse ones.
     alpha : float or "auto", default=1.0
         Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
         "auto" learns it while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -102,6 +106,11 @@ class VBHMMTagger(TaggerMixin, VBHMM):
     startprob_, transmat_, emissionprob_ : ndarray
         Posterior means, shapes (n_components,), (n_components, n_components) and
         (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol.
+    endprob_ : ndarray of shape (n_components,)
+        Probability that a sequence ends after each state. Only with `end_state`: the rows of
+        `transmat_` then sum to 1 minus it.
+    end_counts_ : ndarray of shape (n_components,) or None
+        Count of the sequences that end in each state, as in `counts_`; None without `end_state`.
     labels_ : ndarray
         Tags of the training sequences: Viterbi paths under the exp E[log] weights of the final
         counts.
@@ -168,6 +177,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         supervision: str = "y",
         n_components: int | None = None,
         topology: str | ArrayLike = "full",
+        end_state: bool = False,
         alpha: float | str = 1.0,
         beta: float | str = 0.1,
         start_alpha: float | None = None,
@@ -186,6 +196,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
     ) -> None:
         super().__init__(
             topology=topology,
+            end_state=end_state,
             alpha=alpha,
             beta=beta,
             start_alpha=start_alpha,

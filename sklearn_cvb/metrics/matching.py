@@ -136,18 +136,25 @@ def _renumbered(model: Any, new: list) -> Any:
     def tables(
         start: np.ndarray, transition: np.ndarray, emission: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return start[order], transition[np.ix_(order, order)], columns(emission)
+        rows = order_of(start)
+        return start[rows], transition[np.ix_(rows, rows)], columns(emission)
+
+    def order_of(totals: np.ndarray) -> np.ndarray:
+        # The end of a sequence, where it is a state, stays the last one.
+        return np.append(order, np.arange(len(order), len(totals)))
 
     prior = model._prior
     start, transition, emission = tables(prior.start, prior.transition, prior.emission)
     changed = _copied(model, dict(enumerate(new)))
     changed.counts_ = HMMCounts(*tables(*model.counts_))
+    if model.end_counts_ is not None:
+        changed.end_counts_ = model.end_counts_[order]
     changed._prior = prior._replace(
         start=start,
         transition=transition,
-        transition_total=prior.transition_total[order],
+        transition_total=prior.transition_total[order_of(prior.start)],
         emission=emission,
-        emission_total=prior.emission_total[order],
+        emission_total=prior.emission_total[order_of(prior.start)],
     )
     # What only some algorithms keep.
     for name in ("_kept", "_means"):

@@ -119,12 +119,13 @@ def _aligned(*shape):
     return memory[first : first + size].reshape(shape)
 
 
-def tables_for(lattice: Lattice, n_states: int) -> Tables:
+def tables_for(lattice: Lattice, n_emitting: int, n_states: int) -> Tables:
     """Tables for the words of a lattice in which every token may take every state.
 
-    All zeros, but for the emission weights, which `fill_tables` sets.
+    Ends have a row too: their single slot, the last one, is a row begun. All zeros, but for the
+    emission weights, which `fill_tables` sets.
     """
-    n_rows, width = lattice.state.size // n_states, width_for(n_states)
+    n_rows, width = -(-lattice.state.size // n_emitting), width_for(n_states)
     tables = tables_for_tokens(0, n_states)
     return tables._replace(emission=_aligned(n_rows, width), received=_aligned(n_rows, width))
 
@@ -211,26 +212,34 @@ def fill_tokens(emission, inverse, lattice, place, begin, end, tables):
             target[k] = weights[k] * inverse[k]
 
 
-def fill_tables(weights: Weights, lattice: Lattice, tables: Tables) -> None:
-    """Copy the weights of the model's states; missing observations have weight 1."""
+def fill_tables(weights: Weights, lattice: Lattice, n_emitting: int, tables: Tables) -> None:
+    """Copy the weights of the model's states; missing observations have weight 1.
+
+    Where one state is the end only ends may take it, and they nothing else.
+    """
     n_states = weights.start.size
     tables.start[:n_states] = weights.start
     tables.transition[:n_states, :n_states] = weights.transition
     tables.backward[:n_states, :n_states] = weights.transition.T
-    first = lattice.cell[::n_states]
-    rows = sliding_window_view(weights.emission, n_states)
-    tables.emission[:, :n_states] = rows[first.clip(0)]
-    tables.emission[first < 0, :n_states] = 1.0
+    first = lattice.cell[::n_emitting]
+    rows = sliding_window_view(weights.emission, n_emitting)
+    tables.emission[:, :n_emitting] = rows[first.clip(0)]
+    tables.emission[first < 0, :n_emitting] = 1.0
+    if n_emitting < n_states:
+        tables.emission[-1, :n_emitting] = 0.0
+        tables.emission[-1, n_emitting] = 1.0
 
 
-def add_tables(weights: Weights, lattice: Lattice, tables: Tables, counts: Any) -> None:
+def add_tables(
+    weights: Weights, lattice: Lattice, n_emitting: int, tables: Tables, counts: Any
+) -> None:
     """Add the counts of the model's states to the `start`, `transition`, `emission` of `counts`."""
     n_states = weights.start.size
     counts.start[:] += tables.starts[:n_states]
     counts.transition[:] += tables.outer[:n_states, :n_states] * weights.transition
-    first = lattice.cell[::n_states]
-    rows = sliding_window_view(counts.emission, n_states, writeable=True)
-    received = tables.received[first >= 0, :n_states]
+    first = lattice.cell[::n_emitting]
+    rows = sliding_window_view(counts.emission, n_emitting, writeable=True)
+    received = tables.received[first >= 0, :n_emitting]
     first = first[first >= 0]
     if (np.diff(first) > 0).all():
         rows[first] += received

@@ -61,14 +61,14 @@ def side_by_side(weights, lattice, starts):
     """Counts, total log Z and who is lost; no counts where some are, as in a fit."""
     n_states, counts, lengths = weights.start.size, zeros_like(weights), np.diff(starts)
     side = min(SIDE_BY_SIDE, len(lengths))
-    tables = tables_for(lattice, n_states)
-    fill_tables(weights, lattice, tables)
+    tables = tables_for(lattice, n_states, n_states)
+    fill_tables(weights, lattice, n_states, tables)
     order = np.argsort(-lengths, kind="stable")
     messages = messages_for(side, lengths.max(), n_states)
     lost = np.zeros(len(lengths), bool)
     total = expected_counts_dense(lattice, starts, order, side, n_states, tables, messages, lost)
     if not np.isnan(total):
-        add_tables(weights, lattice, tables, counts)
+        add_tables(weights, lattice, n_states, tables, counts)
     assert np.isnan(total) == lost.any()
     return counts, total, np.flatnonzero(lost).tolist()
 
@@ -196,7 +196,7 @@ def test_a_sweep_that_failed_leaves_nothing_in_the_buffers():
     weights = parameter_start(problem, rng).weights
     broken = weights._replace(emission=np.full_like(weights.emission, np.nan))
     first = forms.forms_of(problem)
-    fill_tables(broken, problem.lattice, first.side_by_side[0].tables)
+    fill_tables(broken, problem.lattice, problem.cells.n_states, first.side_by_side[0].tables)
     share = infer_batch(broken, problem.cells, problem, first.side_by_side[0])
     assert np.isnan(share.total)
     assert share.lost.tolist() == [0, 1, 2]
