@@ -10,7 +10,7 @@ from benchmarks.text import read
 from benchmarks.timing import interleaved
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.dmv.inference import cells_by_length, expectation, sentences_of
-from sklearn_cvb.dmv.parameters import n_cells_of, tables_of
+from sklearn_cvb.dmv.layout import Layout, tables_of
 
 _SENTENCES, _LONGEST = 3914, 40
 _QUICK_SENTENCES = 50
@@ -49,11 +49,12 @@ class RandomArcs:
         rng = np.random.default_rng(0)
         tokens = rng.integers(_N_TYPES, size=length * n_sentences).astype(np.int32)
         starts = np.arange(0, len(tokens) + 1, length)
-        self.sentences = sentences_of(Corpus(tokens, starts, None, []), _N_TYPES)
-        self.weights = np.ones(n_cells_of(_N_TYPES))
-        attach, _ = tables_of(self.weights)
+        layout = Layout(_N_TYPES)
+        self.sentences = sentences_of(Corpus(tokens, starts, None, []), layout)
+        self.weights = np.ones(layout.n_cells)
+        attach, _ = tables_of(self.weights, layout)
         attach[:] = rng.gamma(1.0, size=attach.shape)
-        ((_, cells, _),) = cells_by_length(self.sentences)
+        ((_, (cells,), _),) = cells_by_length(self.sentences)
         # By sentence, head and child; those of roots on the diagonal.
         self.log_potentials = np.log(self.weights[cells])
 
