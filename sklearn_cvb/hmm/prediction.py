@@ -227,15 +227,14 @@ class PredictionMixin(TransformerMixin):
         """Corpus, lattice, weights and log weights; unknown words nobody emits are unobserved."""
         corpus = self._encoded(X)
         weights, logs = self._mean_and_log() if means else self._predicting_weights()
-        lattice = self._lattice_of(corpus)
-        lattice, weights, logs = self._with_unknown(corpus, lattice, weights, logs)
+        lattice, weights, logs = self._with_unknown(corpus, weights, logs)
         return corpus, _without_impossible(lattice, corpus, self._cells, weights), weights, logs
 
     def _with_unknown(
-        self, corpus: Corpus, lattice: Lattice, weights: Weights, logs: Weights
+        self, corpus: Corpus, weights: Weights, logs: Weights
     ) -> tuple[Lattice, Weights, Weights]:
         """Weights with what else is known of unknown words, and the lattice that reads them."""
-        return lattice, weights, logs
+        return self._lattice_of(corpus), weights, logs
 
     # Weights
 

@@ -1,7 +1,7 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
 import warnings
-from collections.abc import Container, Hashable
+from collections.abc import Hashable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -361,7 +361,7 @@ class TaggerMixin(_Model):
         return read_labels(y, corpus, numeric=self.vocabulary_.dtype.kind in "iuf")
 
     def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
-        lattice = self._lattice_of(corpus, self._told)
+        lattice = self._lattice_of(corpus, by_form(self._shares, corpus.unknown, self._told))
         labels = self._labels
         del self._labels, self._formed, self._told
         self._labelled = np.empty(0, dtype=np.int32)
@@ -378,24 +378,28 @@ class TaggerMixin(_Model):
         warnings.warn(str(overruled), UserWarning, stacklevel=6)
         return overrule(lattice, forbidden, corpus, states, self._cells)
 
-    def _lattice_of(self, corpus: Corpus, told: Container | None = None) -> Lattice:
-        unknown = self._unknown_rows(corpus, told) if corpus.unknown else None
-        return lattice_for(corpus, self._cells, unknown)
-
-    def _unknown_rows(self, corpus: Corpus, told: Container | None = None) -> list[np.ndarray]:
-        """States of the unknown words; `told` has the words that are not known by form alone."""
+    def _lattice_of(self, corpus: Corpus, formed: dict[int, Row] | None = None) -> Lattice:
+        """Allowed states of a corpus; `formed` has the unknown words known by form alone."""
+        if not corpus.unknown:
+            return lattice_for(corpus, self._cells)
         rows = self._legal.rows(corpus.unknown)
-        told = self._legal.tag_dictionary if told is None else told
-        for i, (states, _) in by_form(self._shares, corpus.unknown, told).items():
+        formed = self._formed_among(corpus.unknown) if formed is None else formed
+        for i, (states, _) in formed.items():
             rows[i] = states
-        return rows
+        return lattice_for(corpus, self._cells, rows)
+
+    def _formed_among(self, unknown: list) -> dict[int, Row]:
+        """States and shares of the unknown words that no entry tells of."""
+        return by_form(self._shares, unknown, self._legal.tag_dictionary)
 
     def _with_unknown(
-        self, corpus: Corpus, lattice: Lattice, weights: Weights, logs: Weights
+        self, corpus: Corpus, weights: Weights, logs: Weights
     ) -> tuple[Lattice, Weights, Weights]:
+        formed = self._formed_among(corpus.unknown)
+        lattice = self._lattice_of(corpus, formed)
         if self._shares is None or not corpus.unknown:
             return lattice, weights, logs
-        shares = self._unknown_shares(corpus.unknown)
+        shares = self._unknown_shares(corpus.unknown, formed)
         if all(some is None for some in shares):
             return lattice, weights, logs
         counts, cells = self._complete_counts(), self._cells
@@ -409,11 +413,11 @@ class TaggerMixin(_Model):
         lengths = lattice.count[unknown[first]]
         return with_unknown_words(lattice, (weights, logs), shares, lengths, scale)
 
-    def _unknown_shares(self, words: list) -> list[np.ndarray | None]:
+    def _unknown_shares(self, words: list, formed: dict[int, Row]) -> list[np.ndarray | None]:
         """Shares of the states of unknown words; None where neither entry nor form says any."""
         listed = self._legal.tag_dictionary
         shares = [self._listed_shares(word) if word in listed else None for word in words]
-        for i, (_, some) in by_form(self._shares, words, listed).items():
+        for i, (_, some) in formed.items():
             shares[i] = some
         return shares
 
