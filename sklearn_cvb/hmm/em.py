@@ -34,7 +34,7 @@ class EMHMM(BatchHMM):
     end_state : bool, default=False
         Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
         one more cell, p(end | last state), with the same prior, and likelihoods include the end.
-        A help for fine tag sets on some corpora, a harm for coarse ones.
+        Taggers gain or lose a point or two by it, depending on the corpus.
     alpha : float, default=0.0
         Pseudo-count of every transition; 0 is maximum likelihood, 1e-10 to 1e10 maximum a
         posteriori in the softmax basis (adds alpha, not alpha - 1).

@@ -59,7 +59,7 @@ class GibbsHMM(ChainsMixin, SamplerMixin, BaseHMM):
     end_state : bool, default=False
         Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
         one more cell, p(end | last state), with the same prior, and likelihoods include the end.
-        A help for fine tag sets on some corpora, a harm for coarse ones.
+        Taggers gain or lose a point or two by it, depending on the corpus.
     alpha : float or "auto", default=0.1
         Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
         "auto" learns it while fitting (one step of eq. 29 a sweep, from sweep 20 on).
