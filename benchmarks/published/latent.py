@@ -89,10 +89,7 @@ class Variant(NamedTuple):
 VARIANTS = {
     "usual": Variant("as above", {}),
     "one": Variant("helper symbols remember one sister", {"horizontal_markovisation": 1}),
-    "all": Variant("helper symbols remember all sisters", {"horizontal_markovisation": None}),
     "joined": Variant("chains of one child joined to one label", {}, True),
-    "words": Variant("no classes of rare words", {"rare_threshold": 0}),
-    "viterbi": Variant("the heaviest annotated tree", {"decoding": "viterbi"}),
 }
 
 
@@ -243,7 +240,7 @@ def conventions(settings):
     found = {}
     for name, variant in VARIANTS.items():
         found[name] = {}
-        for n_subtypes in (1, 2) if settings.quick else (1, 2, 4):
+        for n_subtypes in (1, 2):
             sweeps = QUICK_SWEEPS if settings.quick else SIZES[n_subtypes].n_sweeps
             fixed = {"n_subtypes": n_subtypes, "max_iter": sweeps, "random_state": 0}
             found[name][str(n_subtypes)] = [

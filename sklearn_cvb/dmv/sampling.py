@@ -2,12 +2,9 @@
 
 import numpy as np
 
+from sklearn_cvb.derivations import drawn_within
 from sklearn_cvb.dmv.parameters import DMVCounts
 from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP
-from sklearn_cvb.validation import check_counts
-
-# So many trees in a row may be too long.
-_LARGEST_FAILURES = 1000
 
 
 def sample_sentences(
@@ -33,23 +30,15 @@ def sample_sentences(
     ValueError
         If a number is not positive, or nearly all trees are larger.
     """
-    check_counts(n_samples=n_samples, longest=longest)
     attach = tables.attach if tables.attach.ndim == 4 else tables.attach[:, :, None]
     levels = np.cumsum(tables.root), np.cumsum(attach, axis=3), tables.stop[..., STOP]
-    found: list = []
-    failures = 0
-    while len(found) < n_samples:
-        drawn = _drawn(levels, longest, rng)
-        if drawn is not None:
-            found.append(drawn)
-            failures = 0
-        else:
-            failures += 1
-        if failures == _LARGEST_FAILURES:
-            raise ValueError(
-                f"{failures} trees in a row are larger than {longest} tokens: choose a larger "
-                "longest, or learn from shorter sentences"
-            )
+    found = drawn_within(
+        lambda: _drawn(levels, longest, rng),
+        n_samples,
+        longest,
+        f"trees in a row are larger than {longest} tokens",
+        "learn from shorter sentences",
+    )
     return [tags for tags, _ in found], [heads for _, heads in found]
 
 

@@ -5,14 +5,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
+from sklearn_cvb.annotations import Seed
 from sklearn_cvb.corpus import Corpus, Sequences, object_array
 from sklearn_cvb.kernels.latent.arrays import Parses, Rules, rules_of
 from sklearn_cvb.latent.output import to_charts, to_nltk
 from sklearn_cvb.latent.parameters import lists_of, posterior_mean
 from sklearn_cvb.latent.parsing import log_likelihoods, parse
+from sklearn_cvb.latent.sampling import sample_parses
 from sklearn_cvb.latent.treebank import are_trees, sentences_in, trees_in
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ else:
 
 
 class PredictionMixin(_Model):
-    """Prediction and scoring from expected counts, whichever algorithm left them."""
+    """Prediction, scoring and sampling from expected counts, whichever algorithm left them."""
 
     # A pseudo-count that only some models add.
     smoothing = 0.0
@@ -109,6 +112,33 @@ class PredictionMixin(_Model):
             Trees or charts as `predict` gives them.
         """
         return self.fit(X, y).predict(X)
+
+    def sample(
+        self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw sentences and their trees from the model with posterior-mean probabilities.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        longest : int, default=100
+            Derivations of more words are drawn again.
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples,), object
+            Lists of words. For a rare word stands the name of its class, such as "<word small>";
+            the model reads it as that.
+        trees : ndarray of shape (n_samples,), object
+            Their nltk.Tree, as `predict` gives them.
+        """
+        weights, rng = self._mean_weights(), check_random_state(random_state)
+        numbers, parses = sample_parses(self._layout, weights, n_samples, longest, rng)
+        n_words = self._lexicon.n_words
+        names = [name if i < n_words else str(name) for i, name in enumerate(self._word_names)]
+        sentences = [[names[word] for word in words] for words in numbers]
+        return object_array(sentences), object_array(to_nltk(self._output, parses, sentences))
 
     # Reading X
 

@@ -102,9 +102,11 @@ class Lexicon(NamedTuple):
         -------
         list of int
         """
+        # A sample has classes by their names, so that it can be printed.
+        classes = {str(name): code for name, code in self.codes.items() if code >= self.n_words}
         first, found = set(starts), []
         for t, word in enumerate(words):
-            number = self.codes.get(word)
+            number = self.codes.get(word, classes.get(word))
             if number is None:
                 known = (self.codes.get(s) for s in signatures_of(word, t in first))
                 number = next((n for n in known if n is not None), len(self.codes))

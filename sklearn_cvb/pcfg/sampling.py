@@ -6,12 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.corpus import object_array
+from sklearn_cvb.derivations import drawn_within
 from sklearn_cvb.pcfg.grammar import Grammar
 from sklearn_cvb.pcfg.rules import Words
-from sklearn_cvb.validation import check_counts
-
-# So many derivations in a row may be too long.
-_LARGEST_FAILURES = 1000
 
 
 def sample_trees(
@@ -46,27 +43,19 @@ def sample_trees(
     ValueError
         If a number is not positive, or nearly all derivations are longer.
     """
-    check_counts(n_samples=n_samples, longest=longest)
     probabilities = np.asarray(probabilities)
     parents = np.array([rule.parent for rule in grammar.rules])
     order = np.argsort(parents, kind="stable")
     choices = np.split(order, np.searchsorted(parents[order], range(1, len(grammar.symbols))))
     levels = [np.cumsum(probabilities[rules]) for rules in choices]
     table = choices, levels, len(grammar.symbols) if n_shown is None else n_shown
-    trees: list = []
-    failures = 0
-    while len(trees) < n_samples:
-        tree = _drawn(grammar, table, longest, rng)
-        if tree is not None:
-            trees.append(tree)
-            failures = 0
-        else:
-            failures += 1
-        if failures == _LARGEST_FAILURES:
-            raise ValueError(
-                f"{failures} derivations in a row are longer than {longest} words: choose a larger "
-                "longest, or a grammar whose rules end sooner"
-            )
+    trees = drawn_within(
+        lambda: _drawn(grammar, table, longest, rng),
+        n_samples,
+        longest,
+        f"derivations in a row are longer than {longest} words",
+        "a grammar whose rules end sooner",
+    )
     return object_array([tree.leaves() for tree in trees]), object_array(trees)
 
 
