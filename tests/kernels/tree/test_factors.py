@@ -13,12 +13,15 @@ from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
 
 
 def independent_grammar(rng, n, n_words, scale=1.0):
-    """Symbols, their left parts, their right parts; `scale` is how much rules weigh in all."""
-    symbols, words = range(n), range(n_words)
+    """Symbols, their left parts, their right parts; `scale` is how much rules weigh in all.
+
+    As in a layout, the cells of children are the last ones, part by part.
+    """
+    symbols, words, first = range(n), range(n_words), n + n * n_words
     binary = [(a, n + a, 2 * n + a, a) for a in symbols]
-    unary = [(part, b, part * n + b) for part in range(n, 3 * n) for b in symbols]
-    lexical = [(a, (w,), 3 * n * n + a * n_words + w) for a in symbols for w in words]
-    theta = np.zeros(3 * n * n + n * n_words)
+    unary = [(n + part, b, first + part * n + b) for part in range(2 * n) for b in symbols]
+    lexical = [(a, (w,), n + a * n_words + w) for a in symbols for w in words]
+    theta = np.zeros(first + 2 * n * n)
     for rules in (binary, unary, lexical):
         for rule in rules:
             theta[rule[-1]] = rng.exponential() * scale
@@ -47,7 +50,7 @@ def test_equal_to_lists(n):
     rng = np.random.default_rng(n)
     grammar = independent_grammar(rng, n, 4)
     # Some rules that cannot be, among them those of whole rows of a table.
-    grammar.theta[2 * n * n : 2 * n * n + n // 2] = 0.0
+    grammar.theta[-n * n : n // 2 - n * n] = 0.0
     # More than are inferred side by side, and of many lengths.
     lengths = [1, 2, 3, 9, 5, 1, 12, 2, *range(1, 8), 7, 7, 7, 30]
     sentences = [tuple(rng.integers(4, size=k).tolist()) for k in lengths]
@@ -81,8 +84,7 @@ def test_what_float64_loses_is_inferred_with_logs(monkeypatch):
     for rule in grammar.lexical:
         grammar.theta[rule[-1]] = 1.0 if rule[0] == rule[1][0] else 0.0
     n = 2
-    for part in range(n, 3 * n):
-        grammar.theta[part * n : part * n + n] = [1.0, 1e-200]
+    grammar.theta[-2 * n * n :] = [1.0, 1e-200] * (2 * n)
     sentences = [(1, 1, 1), (0, 1, 1, 0, 1), (0, 0)]
     counts, log_z = learn(grammar, sentences, "factors")
     assert lost
