@@ -64,10 +64,15 @@ def _table(found, treebank, measure):
     return list_table(header, lines, f"{treebank}: {measure} accuracy (%)")
 
 
+def _literals(tags):
+    """Tags as they are, whatever their marks mean in a page."""
+    return ", ".join(f"``{tag}``" for tag in tags)
+
+
 def _classes_table(names):
     """The tags of the classes of words that rules speak of."""
     lines = [
-        [kind, *(", ".join(CLASSES[name].get(kind, ())) for name in names)]
+        [kind, *(_literals(CLASSES[name].get(kind, ())) for name in names)]
         for kind in CLASSES["english"]
     ]
     header = ["class of words", *(TREEBANKS[name][0] for name in names)]
