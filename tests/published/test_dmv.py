@@ -189,7 +189,7 @@ def test_tables_and_picture(results, tmp_path):
     assert text.count("list-table") == 5
     assert "- CVB, alpha .1\n" in text
     assert "- both: no back-off\n" in text
-    assert "- preposition\n     - IN\n" in text
+    assert "- preposition\n     - ``IN``\n" in text
     assert f"- {share(results, 'next'):.1f}\n" in text
     dmv.draw(results, tmp_path)
     assert (tmp_path / "dmv_accuracy.png").stat().st_size > 5000
