@@ -23,8 +23,8 @@ from sklearn_cvb import (
     split_by_lengths,
     tag_dictionary_from,
 )
-from sklearn_cvb.hmm.gibbs import check_powers
 from sklearn_cvb.hmm.parameters import symmetric_prior
+from sklearn_cvb.hmm.sampled import check_powers
 from sklearn_cvb.lattice import cells_for
 
 X = [["a", "b", "a"], ["b"], ["a", "a"]]

@@ -56,6 +56,10 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "emission": [
+            StrOptions({"categorical", "gaussian", "bernoulli", "poisson"}),
+            HasMethods("bind"),
+        ],
         "topology": [StrOptions(set(NAMES)), "array-like"],
         "end_state": ["boolean"],
         "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
@@ -67,7 +71,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [
-            StrOptions({"token", "word", "parameter", "unambiguous", "context"}),
+            StrOptions({"token", "word", "parameter", "unambiguous", "context", "kmeans"}),
             HasMethods("predict_proba"),
             "array-like",
             None,

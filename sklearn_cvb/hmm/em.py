@@ -11,6 +11,7 @@ from scipy.special import xlogy
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.batch import BatchHMM
+from sklearn_cvb.hmm.emitting import EmissionMixin
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
@@ -19,13 +20,19 @@ from sklearn_cvb.validation import Interval, check_concentrations
 _PSEUDO_COUNT = [Interval(Real, 0, None, closed="left")]
 
 
-class EMHMM(BatchHMM):
+class EMHMM(EmissionMixin, BatchHMM):
     """Hidden Markov model learned by expectation-maximisation (Baum-Welch).
 
     Parameters
     ----------
     n_components : int, default=2
         Number of hidden states.
+    emission : str or object of `sklearn_cvb.emissions`, default="categorical"
+        What a state emits: symbols ("categorical"), or numbers: "gaussian", "bernoulli", "poisson",
+        or an object that says more, such as ``Gaussian(covariance_type="diag")``. With numbers a
+        sequence is an array of shape (length, n_columns), or (length,) for a single column, with
+        NaN where values are missing; `init` is "kmeans" (the default), "token", arrays or a fitted
+        model; `beta`, `handle_unknown` and `vocabulary` are for symbols alone.
     topology : {"full", "independent", "constant", "left-right"} or array, default="full"
         Which state (of a tagger: tag) may follow which. "independent": none depends on the one
         before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
@@ -128,6 +135,7 @@ class EMHMM(BatchHMM):
     1.21
     """
 
+    _numeric_algorithm = "likelihood"
     _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -145,6 +153,7 @@ class EMHMM(BatchHMM):
         self,
         n_components: int = 2,
         *,
+        emission: Any = "categorical",
         topology: str | ArrayLike = "full",
         end_state: bool = False,
         alpha: float = 0.0,
@@ -162,6 +171,7 @@ class EMHMM(BatchHMM):
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
+        self.emission = emission
         self.topology = topology
         self.end_state = end_state
         self.alpha = alpha

@@ -12,6 +12,7 @@ from sklearn_cvb.dirichlet import exp_digamma, kl_divergence
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.batch import BatchHMM
 from sklearn_cvb.hmm.concentrations import row_totals
+from sklearn_cvb.hmm.emitting import EmissionMixin
 from sklearn_cvb.hmm.parameters import (
     _SMALLEST_RATIO,
     HMMCounts,
@@ -99,13 +100,19 @@ def _weights_and_divergence(rows: _Rows, divisors: np.ndarray, table: np.ndarray
     return divergence + _divergence_of_totals(rows)
 
 
-class VBHMM(BatchHMM):
+class VBHMM(EmissionMixin, BatchHMM):
     """Hidden Markov model learned by variational Bayes.
 
     Parameters
     ----------
     n_components : int, default=2
         Number of hidden states.
+    emission : str or object of `sklearn_cvb.emissions`, default="categorical"
+        What a state emits: symbols ("categorical"), or numbers: "gaussian", "bernoulli", "poisson",
+        or an object that says more, such as ``Gaussian(covariance_type="diag")``. With numbers a
+        sequence is an array of shape (length, n_columns), or (length,) for a single column, with
+        NaN where values are missing; `init` is "kmeans" (the default), "token", arrays or a fitted
+        model; `beta`, `handle_unknown` and `vocabulary` are for symbols alone.
     topology : {"full", "independent", "constant", "left-right"} or array, default="full"
         Which state (of a tagger: tag) may follow which. "independent": none depends on the one
         before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
@@ -210,10 +217,13 @@ class VBHMM(BatchHMM):
     True
     """
 
+    _numeric_algorithm = "variational"
+
     def __init__(
         self,
         n_components: int = 2,
         *,
+        emission: Any = "categorical",
         topology: str | ArrayLike = "full",
         end_state: bool = False,
         alpha: float | str = 0.1,
@@ -233,6 +243,7 @@ class VBHMM(BatchHMM):
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
+        self.emission = emission
         self.topology = topology
         self.end_state = end_state
         self.alpha = alpha

@@ -1,0 +1,180 @@
+"""Mixed observations: some columns of one family, some of another, independent given the state."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.emissions.emission import Emission, Family, Scores
+from sklearn_cvb.validation import InvalidParameterError
+
+
+class Columns(Emission):
+    """Columns of several kinds, independent of each other given the state.
+
+    Parameters
+    ----------
+    parts : list of (emission, columns)
+        Each emission with the list of its columns. Every column belongs to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_cvb import EMHMM
+    >>> from sklearn_cvb.emissions import Bernoulli, Columns, Gaussian
+    >>> rng = np.random.default_rng(0)
+    >>> state = np.repeat([0, 1, 0], 40)
+    >>> series = np.column_stack([rng.normal(3 * state), rng.random(120) < 0.2 + 0.6 * state])
+    >>> mixed = Columns([(Gaussian("diag"), [0]), (Bernoulli(), [1])])
+    >>> model = EMHMM(2, emission=mixed, random_state=0).fit([series])
+    >>> sorted(model.parts_[0]["means_"].ravel().round().tolist())
+    [-0.0, 3.0]
+    """
+
+    def __init__(self, parts: Sequence[tuple[Emission, Sequence[int]]]) -> None:
+        self.parts = parts
+
+    def bind(self, table: np.ndarray, n_states: int) -> "MixedFamily":
+        """The families of all parts."""
+        columns = self._checked(table.shape[1])
+        families = [
+            emission.bind(table[:, own], n_states)
+            for (emission, _), own in zip(self.parts, columns, strict=True)
+        ]
+        return MixedFamily(families, columns, n_states)
+
+    def _checked(self, n_columns: int) -> list[np.ndarray]:
+        """The columns of each part."""
+        try:
+            pairs = [(emission, np.atleast_1d(own)) for emission, own in self.parts]
+        except (TypeError, ValueError):
+            raise InvalidParameterError(
+                f"parts must be a list of (emission, columns), got {self.parts!r}"
+            ) from None
+        for emission, own in pairs:
+            if not isinstance(emission, Emission) or own.dtype.kind not in "iu":
+                raise InvalidParameterError(
+                    f"parts holds ({emission!r}, {own.tolist()!r}): each is an emission, such as "
+                    "Gaussian(), and a list of column numbers"
+                )
+        named = sorted(int(column) for _, own in pairs for column in own)
+        if named != list(range(n_columns)):
+            raise InvalidParameterError(
+                f"parts must name each of the {n_columns} columns once, got columns {named}"
+            )
+        return [own for _, own in pairs]
+
+
+class MixedObservations(NamedTuple):
+    """The observations of each part."""
+
+    parts: tuple[Any, ...]
+
+    @property
+    def observed(self) -> None:
+        """Each part knows what it misses."""
+
+    def part(self, begin: int, end: int) -> "MixedObservations":
+        """Some of the steps."""
+        return MixedObservations(tuple(own.part(begin, end) for own in self.parts))
+
+
+class SummedScores(NamedTuple):
+    """The sum of the scores of all parts."""
+
+    parts: tuple[Scores, ...]
+
+    def fill(self, observations: MixedObservations, units: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` (n_steps, K)."""
+        self.parts[0].fill(observations.parts[0], units, out)
+        more = np.empty_like(out)
+        for scores, own in zip(self.parts[1:], observations.parts[1:], strict=True):
+            scores.fill(own, units, more)
+            out += more
+
+
+class MixedFamily(Family):
+    """Statistics of the parts one after the other; a point is a tuple of theirs."""
+
+    def __init__(self, families: list[Family], columns: list[np.ndarray], n_states: int) -> None:
+        self.families = families
+        self.columns = columns
+        self.n_states = n_states
+        self.n_columns = sum(map(len, columns))
+        self.n_statistics = sum(family.n_statistics for family in families)
+
+    def read(self, table: np.ndarray) -> MixedObservations:
+        parts = tuple(
+            family.read(table[:, own])
+            for family, own in zip(self.families, self.columns, strict=True)
+        )
+        return MixedObservations(parts)
+
+    def statistics(
+        self, observations: MixedObservations, posterior: np.ndarray, units: np.ndarray
+    ) -> np.ndarray:
+        parts = [
+            family.statistics(own, posterior, units)
+            for family, own in zip(self.families, observations.parts, strict=True)
+        ]
+        return np.concatenate(parts, axis=1)
+
+    def _split(self, statistics: np.ndarray) -> list[np.ndarray]:
+        """The statistics of each part."""
+        ends = np.cumsum([family.n_statistics for family in self.families])
+        return np.split(statistics, ends[:-1], axis=-2)
+
+    def _each(self, name: str, statistics: np.ndarray, *others: Any) -> list:
+        parts = zip(self.families, self._split(statistics), strict=True)
+        return [getattr(family, name)(own, *others) for family, own in parts]
+
+    def most_likely(self, statistics: np.ndarray, kept: Any = None) -> tuple:
+        before = [None] * len(self.families) if kept is None else kept
+        parts = zip(self.families, self._split(statistics), before, strict=True)
+        return tuple(family.most_likely(own, old) for family, own, old in parts)
+
+    def mean(self, statistics: np.ndarray) -> tuple:
+        return tuple(self._each("mean", statistics))
+
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> tuple:
+        return tuple(self._each("draw", statistics, rng))
+
+    def at(self, point: tuple) -> SummedScores:
+        pairs = zip(self.families, point, strict=True)
+        return SummedScores(tuple(family.at(own) for family, own in pairs))
+
+    def expected(self, statistics: np.ndarray) -> SummedScores:
+        return SummedScores(tuple(self._each("expected", statistics)))
+
+    def predictive(self, statistics: np.ndarray) -> SummedScores:
+        return SummedScores(tuple(self._each("predictive", statistics)))
+
+    def divergence(self, statistics: np.ndarray) -> float:
+        return sum(self._each("divergence", statistics))
+
+    def log_evidence(self, statistics: np.ndarray) -> float:
+        return sum(self._each("log_evidence", statistics))
+
+    def log_prior(self, point: tuple) -> float:
+        pairs = zip(self.families, point, strict=True)
+        return sum(family.log_prior(own) for family, own in pairs)
+
+    def _in_order(self, parts: list[np.ndarray]) -> np.ndarray:
+        """Columns of the parts in the order of the data; columns are the last axis."""
+        table = np.empty((*parts[0].shape[:-1], self.n_columns))
+        for own, values in zip(self.columns, parts, strict=True):
+            table[..., own] = values
+        return table
+
+    def sample(self, point: tuple, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        pairs = zip(self.families, point, strict=True)
+        return self._in_order([family.sample(own, states, rng) for family, own in pairs])
+
+    def moments(self, point: tuple) -> tuple[np.ndarray, np.ndarray]:
+        pairs = zip(self.families, point, strict=True)
+        means, variances = zip(*(family.moments(own) for family, own in pairs), strict=True)
+        return self._in_order(list(means)), self._in_order(list(variances))
+
+    def attributes(self, point: tuple) -> dict[str, Any]:
+        pairs = zip(self.families, point, strict=True)
+        return {"parts_": [family.attributes(own) for family, own in pairs]}

@@ -1,0 +1,178 @@
+"""What an emission is: the public object with its settings, and the family it becomes with data.
+
+An `Emission` holds what a user sets. `bind` looks at the training observations and gives a
+`Family`: the same with its prior in numbers. The chain asks a family for the following and nothing
+else; so a new emission is a new file that defines these.
+
+============================= ====================================================================
+``read(table)``               Observations as the family wants them, from (n_steps, D) numbers.
+``statistics(...)``           What a state learns from: sums over steps, times q(z_t).
+``most_likely(statistics)``   A point: maximum likelihood, or maximum a posteriori (EM).
+``mean(statistics)``          A point: posterior means.
+``draw(statistics, rng)``     A point drawn from the posterior (Gibbs).
+``at(point)``                 Scores log p(x_t | point).
+``expected(statistics)``      Scores E[log p(x_t | theta)] under the posterior (VB).
+``predictive(statistics)``    Scores log p(x_t | what the statistics were made of) (CVB).
+``divergence(statistics)``    KL divergence of the posterior from the prior.
+``log_evidence(statistics)``  Log marginal likelihood of the steps, if each is in one state.
+``sample(point, states)``     Observations of given states.
+``attributes(...)``           What a fitted model shows.
+============================= ====================================================================
+
+Statistics are arrays of shape (..., S, K): S numbers for each of K states, which add up over steps,
+so that those of a part can be subtracted. Leading axes are units that are left out at a time.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sklearn_cvb.validation import InvalidParameterError, as_numbers
+
+
+class Observations(NamedTuple):
+    """Observations as a family reads them; rows are steps.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_steps, D)
+        0 where missing.
+    observed : ndarray of shape (n_steps, D), bool, or None
+        None where nothing is missing.
+    features : ndarray of shape (n_steps, F)
+        What statistics sum, where that is laid out beforehand; else of width 0.
+    """
+
+    values: np.ndarray
+    observed: np.ndarray | None
+    features: np.ndarray
+
+    def part(self, begin: int, end: int) -> "Observations":
+        """Some of the steps."""
+        return Observations(
+            self.values[begin:end],
+            None if self.observed is None else self.observed[begin:end],
+            self.features[begin:end],
+        )
+
+
+class Scores(Protocol):
+    """Log densities of observations by state."""
+
+    def fill(self, observations: Any, units: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` (n_steps, K); unit u has the steps ``units[u] : units[u + 1]``."""
+
+
+class Family(ABC):
+    """An emission whose prior is in numbers. See the top of this file for what each method is."""
+
+    n_states: int
+    n_columns: int
+    # S, the numbers that each state learns from.
+    n_statistics: int
+
+    @abstractmethod
+    def read(self, table: np.ndarray) -> Any:
+        """Observations from numbers of shape (n_steps, D), NaN where missing."""
+
+    @abstractmethod
+    def statistics(self, observations: Any, posterior: np.ndarray, units: np.ndarray) -> np.ndarray:
+        """Statistics of each unit, (n_units, S, K), under posteriors (n_steps, K)."""
+
+    @abstractmethod
+    def most_likely(self, statistics: np.ndarray, kept: Any = None) -> Any:
+        """The point with the largest likelihood, or posterior density with a prior.
+
+        States without any step keep their parameters in the point `kept`.
+        """
+
+    @abstractmethod
+    def mean(self, statistics: np.ndarray) -> Any:
+        """Posterior means."""
+
+    @abstractmethod
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Any:
+        """A point from the posterior."""
+
+    @abstractmethod
+    def at(self, point: Any) -> Scores:
+        """Scores under a point."""
+
+    @abstractmethod
+    def expected(self, statistics: np.ndarray) -> Scores:
+        """Scores E[log p(x | theta)] under the posterior."""
+
+    @abstractmethod
+    def predictive(self, statistics: np.ndarray) -> Scores:
+        """Scores under the posterior predictive distribution."""
+
+    @abstractmethod
+    def divergence(self, statistics: np.ndarray) -> float:
+        """KL divergence of the posterior from the prior (nats)."""
+
+    @abstractmethod
+    def log_evidence(self, statistics: np.ndarray) -> float:
+        """Log marginal likelihood of steps whose states are known (nats)."""
+
+    @abstractmethod
+    def log_prior(self, point: Any) -> float:
+        """Log prior density of a point, up to a constant (nats); 0 for maximum likelihood."""
+
+    @abstractmethod
+    def sample(self, point: Any, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Observations of given states, (n_steps, D), in the units of the data."""
+
+    @abstractmethod
+    def attributes(self, point: Any) -> dict[str, Any]:
+        """Fitted attributes, in the units of the data."""
+
+    @abstractmethod
+    def moments(self, point: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of each column in each state, (K, D) each, in units of the data."""
+
+
+class Emission(BaseEstimator):
+    """Settings of an emission: what `bind` makes a `Family` of."""
+
+    def bind(self, table: np.ndarray, n_states: int) -> Family:
+        """The family for observations like these, with the prior they imply where none is given.
+
+        Parameters
+        ----------
+        table : ndarray of shape (n_steps, D)
+            Training observations; NaN where missing.
+        n_states : int
+        """
+        raise NotImplementedError
+
+
+def positive(name: str, value: Any) -> float:
+    """A setting that is a positive number."""
+    number = as_numbers(name, value)
+    if number.ndim or not 0 < number < np.inf:
+        raise InvalidParameterError(f"{name} must be a positive number, got {value!r}")
+    return float(number)
+
+
+def shaped(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """A setting that is an array of finite numbers, spread to a shape."""
+    array = as_numbers(name, value)
+    try:
+        spread = np.broadcast_to(array, shape)
+    except ValueError:
+        raise InvalidParameterError(
+            f"{name} has shape {array.shape}, but these observations need {shape}"
+        ) from None
+    if not np.isfinite(spread).all():
+        raise InvalidParameterError(f"{name} must hold finite numbers, got {value!r}")
+    return spread
+
+
+def with_zeros(table: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Values with 0 where they are missing, and where they are not (None: nowhere missing)."""
+    missing = np.isnan(table)
+    if not missing.any():
+        return np.ascontiguousarray(table, dtype=np.float64), None
+    return np.where(missing, 0.0, table), ~missing

@@ -1,0 +1,220 @@
+"""Gaussian emissions: their settings, and the standard units in which their families compute."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_cvb.emissions.emission import Emission, Family, positive, shaped
+from sklearn_cvb.validation import InvalidParameterError
+
+_TYPES = ("full", "tied", "diag", "spherical")
+# As if one hundredth of a step had been seen (Fraley and Raftery 2007).
+_MEAN_PRECISION = 0.01
+
+
+class Units(NamedTuple):
+    """Standard units: data minus `centre`, divided by `scale`, (D,) each.
+
+    In them no offset and no scale of the data can lose digits.
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+
+    def standard(self, table: np.ndarray) -> np.ndarray:
+        """Data in standard units."""
+        return (table - self.centre) / self.scale
+
+    def data(self, values: np.ndarray) -> np.ndarray:
+        """Standard values in the units of the data; columns are the last axis."""
+        return values * self.scale + self.centre
+
+    @property
+    def log_volume(self) -> float:
+        """What a log density in standard units is above that of the data."""
+        return float(np.log(self.scale).sum())
+
+
+class NormalPrior(NamedTuple):
+    """Normal-Wishart or Normal-Gamma prior, in standard units.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (D,)
+    mean_precision : float
+        As if the mean had been seen so often.
+    degrees_of_freedom : float
+    scale : ndarray of shape (D,) or (D, D)
+        Of sums of squares: the scale matrix of the covariance's inverse Wishart distribution, or
+        twice the rate of each precision's Gamma distribution.
+    is_given : bool
+        Whether EM is to use it.
+    floor : float
+        Smallest variance that EM gives.
+    """
+
+    mean: np.ndarray
+    mean_precision: float
+    degrees_of_freedom: float
+    scale: np.ndarray
+    is_given: bool
+    floor: float
+
+
+class Gaussian(Emission):
+    """Normally distributed columns of numbers.
+
+    Parameters
+    ----------
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        A covariance matrix for each state, one for all, a variance for each state and column, or
+        a variance for each state.
+    mean_prior : array-like of shape (n_columns,) or None, default=None
+        Expected mean of a state; None for the mean of the data.
+    mean_precision_prior : float or None, default=None
+        As if the mean had been seen so many times in each state; None for 0.01.
+    degrees_of_freedom_prior : float or None, default=None
+        Of the Wishart (or Gamma) distribution of precisions, above n_columns - 1; None for
+        n_columns + 2, and 3 where columns are independent.
+    covariance_prior : array-like or None, default=None
+        Scale of the inverse Wishart distribution of a state's covariance: the prior's sum of
+        squares, of shape (n_columns, n_columns); (n_columns,) or a number where columns are
+        independent. None for the variances of the data divided by ``n_components ** (2 / D)``,
+        where D is n_columns (1 where columns are independent).
+    reg_covar : float, default=1e-6
+        EM's smallest variance in any direction, as a share of the columns' variances.
+
+    Notes
+    -----
+    EM without a prior finds maximum likelihood; where any of the four is given, the maximum a
+    posteriori. VB, CVB and Gibbs always have the prior. Values that are missing in a step are left
+    out of it exactly where columns are independent ("diag", "spherical"); the other two types take
+    steps that are missing as a whole.
+
+    References
+    ----------
+    Beal (2003), "Variational algorithms for approximate Bayesian inference", chapter 3; Fraley and
+    Raftery (2007), "Bayesian regularization for normal mixture estimation and model-based
+    clustering", Journal of Classification, for the default prior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_cvb import CVBHMM
+    >>> from sklearn_cvb.emissions import Gaussian
+    >>> rng = np.random.default_rng(0)
+    >>> series = np.concatenate([rng.normal(0, 1, (50, 2)), rng.normal(5, 1, (50, 2))])
+    >>> model = CVBHMM(2, emission=Gaussian("diag"), random_state=0).fit([series])
+    >>> sorted(model.means_[:, 0].round().tolist())
+    [0.0, 5.0]
+    """
+
+    def __init__(
+        self,
+        covariance_type: str = "full",
+        *,
+        mean_prior: ArrayLike | None = None,
+        mean_precision_prior: float | None = None,
+        degrees_of_freedom_prior: float | None = None,
+        covariance_prior: ArrayLike | None = None,
+        reg_covar: float = 1e-6,
+    ) -> None:
+        self.covariance_type = covariance_type
+        self.mean_prior = mean_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+        self.reg_covar = reg_covar
+
+    def bind(self, table: np.ndarray, n_states: int) -> Family:
+        """The family in standard units, with the prior that the data imply where none is given."""
+        if self.covariance_type not in _TYPES:
+            raise InvalidParameterError(
+                f"covariance_type must be one of {', '.join(map(repr, _TYPES))}, got "
+                f"{self.covariance_type!r}"
+            )
+        units = _units_of(table)
+        if self.covariance_type == "spherical":
+            # The same in all columns, or a sphere would be none in the data.
+            units = units._replace(scale=np.full_like(units.scale, _root_mean_square(units.scale)))
+        has_matrices = self.covariance_type in ("full", "tied")
+        prior = self._prior(units, n_states, has_matrices)
+        # Loaded when asked for: each has kernels of its own.
+        if has_matrices:
+            from sklearn_cvb.emissions.gaussian_matrices import GaussianMatrices
+
+            return GaussianMatrices(prior, units, n_states, is_tied=self.covariance_type == "tied")
+        from sklearn_cvb.emissions.gaussian_columns import GaussianColumns
+
+        is_spherical = self.covariance_type == "spherical"
+        return GaussianColumns(prior, units, n_states, is_spherical)
+
+    def _prior(self, units: Units, n_states: int, has_matrices: bool) -> NormalPrior:
+        n_columns = len(units.centre)
+        mean, least = np.zeros(n_columns), n_columns - 1.0 if has_matrices else 0.0
+        if self.mean_prior is not None:
+            mean = units.standard(shaped("mean_prior", self.mean_prior, (n_columns,)))
+        precision, degrees = _MEAN_PRECISION, n_columns + 2.0 if has_matrices else 3.0
+        if self.mean_precision_prior is not None:
+            precision = positive("mean_precision_prior", self.mean_precision_prior)
+        if self.degrees_of_freedom_prior is not None:
+            degrees = positive("degrees_of_freedom_prior", self.degrees_of_freedom_prior)
+            if degrees <= least:
+                raise InvalidParameterError(
+                    f"degrees_of_freedom_prior must be above {least:g} for {n_columns} columns, "
+                    f"got {degrees:g}"
+                )
+        given = (
+            self.mean_prior,
+            self.mean_precision_prior,
+            self.degrees_of_freedom_prior,
+            self.covariance_prior,
+        )
+        return NormalPrior(
+            mean,
+            precision,
+            degrees,
+            self._scale(units, n_states, has_matrices),
+            any(setting is not None for setting in given),
+            positive("reg_covar", self.reg_covar),
+        )
+
+    def _scale(self, units: Units, n_states: int, has_matrices: bool) -> np.ndarray:
+        """The prior's sum of squares in standard units."""
+        n_columns = len(units.centre)
+        if self.covariance_prior is None:
+            shrunk = n_states ** (-2.0 / (n_columns if has_matrices else 1))
+            return np.eye(n_columns) * shrunk if has_matrices else np.full(n_columns, shrunk)
+        if not has_matrices:
+            scale = shaped("covariance_prior", self.covariance_prior, (n_columns,))
+            if not (scale > 0).all():
+                raise InvalidParameterError("covariance_prior must be positive")
+            return scale / units.scale**2
+        scale = shaped("covariance_prior", self.covariance_prior, (n_columns, n_columns))
+        scale = scale / np.outer(units.scale, units.scale)
+        if not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale)[0] <= 0:
+            raise InvalidParameterError("covariance_prior must be symmetric and positive definite")
+        return scale
+
+
+def _units_of(table: np.ndarray) -> Units:
+    """Mean and standard deviation of each column; 1 for the deviation of a constant one."""
+    observed = ~np.isnan(table)
+    n_observed = np.maximum(observed.sum(axis=0), 1)
+    # Sums of numbers whose squares leave float64 stay finite: columns are divided first.
+    largest = np.abs(np.where(observed, table, 0.0)).max(axis=0)
+    largest[largest == 0] = 1.0
+    shares = np.where(observed, table / largest, 0.0)
+    centre = shares.sum(axis=0) / n_observed
+    off = np.where(observed, shares - centre, 0.0)
+    deviation = np.sqrt((off * off).sum(axis=0) / n_observed)
+    # Rounding alone makes a constant column differ from its mean.
+    constant = deviation <= 1e-14
+    scale = np.where(constant, largest, deviation * largest)
+    return Units(centre * largest, np.where(scale > 0, scale, 1.0))
+
+
+def _root_mean_square(values: np.ndarray) -> float:
+    largest = values.max()
+    return float(largest * np.sqrt(np.mean((values / largest) ** 2)))

@@ -1,0 +1,358 @@
+"""Gaussian emissions with covariance matrices: Normal-Wishart distributions, all in standard units.
+
+The precision matrix of a state has a Wishart distribution with nu degrees of freedom and scale
+matrix inv(Psi), its mean is N(m, inv(kappa Lambda)); with a tied covariance Lambda is one for all
+states. Steps are observed as a whole or missing as a whole.
+Beal (2003), appendix A; Murphy (2007), "Conjugate Bayesian analysis of the Gaussian distribution".
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln, multigammaln
+
+from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_zeros
+from sklearn_cvb.emissions.gaussian import NormalPrior, Units
+from sklearn_cvb.emissions.gaussian_columns import spread
+from sklearn_cvb.kernels.emission.gaussian import second_moments, squared_distances
+
+# States with fewer steps keep their parameters in EM.
+_FEWEST = 1e-10
+
+
+class Point(NamedTuple):
+    """Means (K, D) and covariances (K, D, D) of each state, in standard units."""
+
+    means: np.ndarray
+    covariances: np.ndarray
+
+
+class Posterior(NamedTuple):
+    """Normal-Wishart distributions: (..., K, D), (..., K), (..., K) and (..., K, D, D)."""
+
+    mean: np.ndarray
+    precision: np.ndarray
+    degrees: np.ndarray
+    scale: np.ndarray
+
+
+class MatrixScores(NamedTuple):
+    """constant - distance / 2, or of Student's t; constant (n_units, K).
+
+    Attributes
+    ----------
+    constants : ndarray of shape (n_units, K)
+    means : ndarray of shape (n_units, D, K)
+    factors : ndarray of shape (n_units, D, D, K)
+        See `sklearn_cvb.kernels.emission.gaussian.squared_distances`.
+    exponents : ndarray of shape (n_units, K) or None
+        Of 1 + distance, for Student's t.
+    """
+
+    constants: np.ndarray
+    means: np.ndarray
+    factors: np.ndarray
+    exponents: np.ndarray | None = None
+
+    def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` (n_steps, K)."""
+        along = np.empty(out.shape[1])
+        squared_distances(observations.values, units, self.means, self.factors, along, out)
+        if self.exponents is None:
+            out *= -0.5
+        else:
+            out += 1.0
+            np.log(out, out=out)
+            out *= spread(self.exponents, units)
+        out += spread(self.constants, units)
+        if observations.observed is not None:
+            out[~observations.observed[:, 0]] = 0.0
+
+
+def _states_last(table: np.ndarray, n_axes: int) -> np.ndarray:
+    """(units, K, D ...) as (units, D ..., K); `n_axes` says how many axes follow K."""
+    if table.ndim == n_axes + 1:
+        table = table[None]
+    return np.ascontiguousarray(np.moveaxis(table, 1, -1))
+
+
+def _cholesky(matrices: np.ndarray) -> np.ndarray:
+    """Lower triangular factors; rounding that leaves a matrix singular gets a small ridge."""
+    try:
+        return np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        size = np.trace(matrices, axis1=-2, axis2=-1)[..., None, None] / matrices.shape[-1]
+        values, vectors = np.linalg.eigh(matrices)
+        values = np.maximum(values, 1e-14 * size[..., 0])
+        repaired = (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+        return np.linalg.cholesky(repaired + 1e-14 * size * np.eye(matrices.shape[-1]))
+
+
+def _log_determinants(factors: np.ndarray) -> np.ndarray:
+    """Log determinants of matrices with these Cholesky factors."""
+    return 2.0 * np.log(np.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1)
+
+
+class GaussianMatrices(Family):
+    """A covariance matrix for each state, or one for all (tied)."""
+
+    def __init__(self, prior: NormalPrior, units: Units, n_states: int, is_tied: bool) -> None:
+        self.prior = prior
+        self.units = units
+        self.n_states = n_states
+        self.n_columns = len(units.centre)
+        self.n_statistics = 1 + self.n_columns + self.n_columns * (self.n_columns + 1) // 2
+        self.is_tied = is_tied
+
+    def read(self, table: np.ndarray) -> Observations:
+        values, observed = with_zeros(self.units.standard(table))
+        if observed is not None:
+            partly = observed.any(axis=1) & ~observed.all(axis=1)
+            if partly.any():
+                raise ValueError(
+                    f"some columns of {int(partly.sum())} steps are missing, the first at step "
+                    f"{int(partly.argmax())} of all: a covariance matrix needs steps that are "
+                    "whole, or missing as a whole; use covariance_type='diag' or 'spherical', or "
+                    "sklearn.impute"
+                )
+            observed = observed[:, :1]
+        return Observations(values, observed, np.empty((len(values), 0)))
+
+    def statistics(
+        self, observations: Observations, posterior: np.ndarray, units: np.ndarray
+    ) -> np.ndarray:
+        sums = np.zeros((len(units) - 1, self.n_statistics, self.n_states))
+        if observations.observed is not None:
+            posterior = posterior * observations.observed
+        second_moments(observations.values, posterior, units, sums)
+        return sums
+
+    # From statistics to distributions
+
+    def _parts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Number of steps (..., K), their sum (..., K, D) and sums of products (..., K, D, D)."""
+        n = self.n_columns
+        states_first = np.moveaxis(statistics, -1, -2)
+        count = np.maximum(states_first[..., 0], 0.0)
+        rows, columns = np.tril_indices(n)
+        products = np.empty((*count.shape, n, n))
+        products[..., rows, columns] = products[..., columns, rows] = states_first[..., 1 + n :]
+        return count, states_first[..., 1 : 1 + n], products
+
+    def _scatter(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Number of steps, their average, and sums of products around it."""
+        count, total, products = self._parts(statistics)
+        average = total / np.maximum(count, _FEWEST)[..., None]
+        scatter = products - total[..., :, None] * average[..., None, :]
+        return count, average, scatter
+
+    def _posterior(self, statistics: np.ndarray) -> Posterior:
+        prior = self.prior
+        count, average, scatter = self._scatter(statistics)
+        precision = prior.mean_precision + count
+        weight = count[..., None]
+        mean = (prior.mean_precision * prior.mean + weight * average) / precision[..., None]
+        off = average - prior.mean
+        shrunk = prior.mean_precision * count / precision
+        scatter = scatter + shrunk[..., None, None] * off[..., :, None] * off[..., None, :]
+        degrees, scale = prior.degrees_of_freedom + count, prior.scale + scatter
+        if self.is_tied:
+            degrees = prior.degrees_of_freedom + count.sum(axis=-1, keepdims=True)
+            degrees = np.broadcast_to(degrees, count.shape)
+            scale = prior.scale + scatter.sum(axis=-3, keepdims=True)
+            scale = np.broadcast_to(scale, scatter.shape)
+        return Posterior(mean, precision, degrees, scale)
+
+    def most_likely(self, statistics: np.ndarray, kept: Point | None = None) -> Point:
+        n = self.n_columns
+        if self.prior.is_given:
+            found = self._posterior(statistics)
+            # The density of means and precisions has its peak here; a tied precision has K means.
+            degrees = found.degrees - n - 1.0 + (self.n_states if self.is_tied else 1.0)
+            degrees = np.maximum(degrees, _FEWEST)[..., None, None]
+            return Point(found.mean, self._floored(found.scale / degrees))
+        count, means, scatter = self._scatter(statistics)
+        n_seen = count
+        if self.is_tied:
+            scatter = np.broadcast_to(scatter.sum(axis=0), scatter.shape)
+            n_seen = np.full_like(count, count.sum())
+        covariances = self._floored(scatter / np.maximum(n_seen, _FEWEST)[:, None, None])
+        if kept is None:
+            kept = Point(np.zeros_like(means), np.tile(np.eye(n), (self.n_states, 1, 1)))
+        seen = count > _FEWEST
+        return Point(
+            np.where(seen[:, None], means, kept.means),
+            np.where((seen | self.is_tied)[:, None, None], covariances, kept.covariances),
+        )
+
+    def _floored(self, covariances: np.ndarray) -> np.ndarray:
+        """No variance in any direction below the floor: maximum likelihood under that bound."""
+        covariances = 0.5 * (covariances + np.swapaxes(covariances, -1, -2))
+        values, vectors = np.linalg.eigh(covariances)
+        if (values >= self.prior.floor).all():
+            return covariances
+        values = np.maximum(values, self.prior.floor)
+        return (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+
+    def mean(self, statistics: np.ndarray) -> Point:
+        found = self._posterior(statistics)
+        return Point(found.mean, found.scale / found.degrees[..., None, None])
+
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
+        found, n = self._posterior(statistics), self.n_columns
+        covariances = np.empty_like(found.scale)
+        for k in range(self.n_states):
+            if k and self.is_tied:
+                covariances[k] = covariances[0]
+                continue
+            # Bartlett: Lambda = inv(C).T A A.T inv(C) for Psi = C C.T, so inv(Lambda) = B B.T.
+            bartlett = np.tril(rng.standard_normal((n, n)), -1)
+            squares = rng.chisquare(found.degrees[k] - np.arange(n))
+            bartlett[np.diag_indices(n)] = np.sqrt(squares)
+            factor = np.linalg.solve(bartlett, _cholesky(found.scale[k]).T)
+            covariances[k] = factor.T @ factor
+        noise = rng.standard_normal((self.n_states, n, 1))
+        off = (_cholesky(covariances) @ noise)[..., 0] / np.sqrt(found.precision)[:, None]
+        return Point(found.mean + off, covariances)
+
+    # Scores
+
+    def _scores(
+        self,
+        constants: np.ndarray,
+        mean: np.ndarray,
+        factors: np.ndarray,
+        exponents: np.ndarray | None = None,
+    ) -> MatrixScores:
+        """Scores from (..., K) constants, means, and factors L with precision L'L."""
+        return MatrixScores(
+            np.atleast_2d(constants - self.units.log_volume),
+            _states_last(mean, 1),
+            _states_last(factors, 2),
+            None if exponents is None else np.atleast_2d(exponents),
+        )
+
+    def at(self, point: Point) -> Scores:
+        factors = _cholesky(point.covariances)
+        constants = -0.5 * (_log_determinants(factors) + self.n_columns * math.log(2.0 * math.pi))
+        return self._scores(constants, point.means, np.linalg.inv(factors))
+
+    def expected(self, statistics: np.ndarray) -> Scores:
+        found, n = self._posterior(statistics), self.n_columns
+        factors = _cholesky(found.scale)
+        constants = 0.5 * (
+            self._expected_log_determinant(found, factors)
+            - n * math.log(2.0 * math.pi)
+            - n / found.precision
+        )
+        root = np.sqrt(found.degrees)[..., None, None]
+        return self._scores(constants, found.mean, root * np.linalg.inv(factors))
+
+    def _expected_log_determinant(self, found: Posterior, factors: np.ndarray) -> np.ndarray:
+        """E[log |Lambda|] (Beal 2003, appendix A)."""
+        halves = 0.5 * (found.degrees[..., None] - np.arange(self.n_columns))
+        return (
+            digamma(halves).sum(axis=-1)
+            + self.n_columns * math.log(2.0)
+            - _log_determinants(factors)
+        )
+
+    def predictive(self, statistics: np.ndarray) -> Scores:
+        found, n = self._posterior(statistics), self.n_columns
+        factors = _cholesky(found.scale)
+        widened = 1.0 + 1.0 / found.precision
+        degrees = found.degrees - n + 1.0
+        constants = (
+            gammaln(0.5 * (degrees + n))
+            - gammaln(0.5 * degrees)
+            - 0.5 * (_log_determinants(factors) + n * np.log(math.pi * widened))
+        )
+        root = 1.0 / np.sqrt(widened)[..., None, None]
+        return self._scores(
+            constants, found.mean, root * np.linalg.inv(factors), -0.5 * (degrees + n)
+        )
+
+    # Objectives
+
+    def divergence(self, statistics: np.ndarray) -> float:
+        found, prior, n = self._posterior(statistics), self.prior, self.n_columns
+        factors = _cholesky(found.scale)
+        inverse = np.linalg.inv(factors)
+        ratio = prior.mean_precision / found.precision
+        off = np.einsum("...ij,...j->...i", inverse, found.mean - prior.mean)
+        distance = found.degrees * (off**2).sum(axis=-1)
+        of_means = 0.5 * (n * (ratio - np.log(ratio) - 1.0) + prior.mean_precision * distance)
+        log_det = _log_determinants(factors)
+        log_det_0 = _log_determinants(_cholesky(prior.scale))
+        nu, nu_0 = found.degrees, prior.degrees_of_freedom
+        trace = nu * np.einsum("...ij,...ij->...", inverse @ prior.scale, inverse)
+        of_precisions = (
+            0.5 * (nu - nu_0) * self._expected_log_determinant(found, factors)
+            + 0.5 * (trace - n * nu)
+            + 0.5 * (nu * log_det - nu_0 * log_det_0 - (nu - nu_0) * n * math.log(2.0))
+            - multigammaln(0.5 * nu, n)
+            + multigammaln(0.5 * nu_0, n)
+        )
+        if self.is_tied:
+            of_precisions = of_precisions[:1]
+        return float(of_means.sum() + of_precisions.sum())
+
+    def log_evidence(self, statistics: np.ndarray) -> float:
+        found, prior, n = self._posterior(statistics), self.prior, self.n_columns
+        count = self._parts(statistics)[0]
+        of_means = 0.5 * n * np.log(prior.mean_precision / found.precision) - count * (
+            0.5 * n * math.log(math.pi) + self.units.log_volume
+        )
+        nu, nu_0 = found.degrees, prior.degrees_of_freedom
+        of_precisions = (
+            multigammaln(0.5 * nu, n)
+            - multigammaln(0.5 * nu_0, n)
+            + 0.5 * nu_0 * _log_determinants(_cholesky(prior.scale))
+            - 0.5 * nu * _log_determinants(_cholesky(found.scale))
+        )
+        if self.is_tied:
+            of_precisions = of_precisions[:1]
+        return float(of_means.sum() + of_precisions.sum())
+
+    def log_prior(self, point: Point) -> float:
+        prior, n = self.prior, self.n_columns
+        if not prior.is_given:
+            return 0.0
+        precisions = np.linalg.inv(point.covariances)
+        log_det = -_log_determinants(_cholesky(point.covariances))
+        off = point.means - prior.mean
+        distance = np.einsum("ki,kij,kj->k", off, precisions, off)
+        of_means = 0.5 * (log_det - prior.mean_precision * distance)
+        trace = np.einsum("ij,kij->k", prior.scale, precisions)
+        of_precisions = 0.5 * ((prior.degrees_of_freedom - n - 1.0) * log_det - trace)
+        if self.is_tied:
+            of_precisions = of_precisions[:1]
+        return float(of_means.sum() + of_precisions.sum())
+
+    # In the units of the data
+
+    def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        factors = _cholesky(point.covariances)
+        noise = rng.standard_normal((len(states), self.n_columns))
+        off = np.einsum("tij,tj->ti", factors[states], noise)
+        return self.units.data(point.means[states] + off)
+
+    def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        variances = np.diagonal(point.covariances, axis1=-2, axis2=-1)
+        return self.units.data(point.means), variances * self.units.scale**2
+
+    def attributes(self, point: Point) -> dict[str, Any]:
+        scale = self.units.scale
+        covariances = point.covariances * np.outer(scale, scale)
+        # Precision = P P' for P = inv(L)', as in scikit-learn's mixtures.
+        cholesky = np.swapaxes(np.linalg.inv(_cholesky(point.covariances)), -1, -2)
+        cholesky = cholesky / scale[:, None]
+        if self.is_tied:
+            covariances, cholesky = covariances[0], cholesky[0]
+        return {
+            "means_": self.units.data(point.means),
+            "covariances_": covariances,
+            "precisions_": cholesky @ np.swapaxes(cholesky, -1, -2),
+            "precisions_cholesky_": cholesky,
+        }

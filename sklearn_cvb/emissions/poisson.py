@@ -1,0 +1,182 @@
+"""Poisson emissions: columns of counts, independent given the state."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln, xlogy
+
+from sklearn_cvb.emissions.conjugate import FEWEST, FeatureFamily, LinearScores, as_units
+from sklearn_cvb.emissions.emission import Emission, Observations, Scores, positive, with_zeros
+from sklearn_cvb.emissions.gaussian_columns import spread
+
+# EM's smallest rate, as a share of the column's mean.
+_SMALLEST_RATE = 1e-6
+
+
+class Poisson(Emission):
+    """Columns of counts (0, 1, 2, ...), independent given the state.
+
+    Parameters
+    ----------
+    shape_prior : float or None, default=None
+        Shape of the Gamma prior of each rate; None for 1.
+    rate_prior : float or None, default=None
+        Its rate, as if so many steps had been seen in each state; None for ``shape_prior`` divided
+        by each column's mean, so that the prior expects that mean.
+
+    Notes
+    -----
+    EM without a prior finds maximum likelihood (no rate is below a millionth of its column's mean);
+    where one of the two is given, the maximum a posteriori of the log rates. Missing values are
+    left out of a step exactly.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import VBHMM
+    >>> X = [[1, 0, 2, 1, 0, 9, 8, 11, 10], [12, 9, 10, 1, 1, 0, 2]]
+    >>> model = VBHMM(2, emission="poisson", random_state=0).fit(X)
+    >>> sorted(model.rates_.ravel().round().tolist())
+    [1.0, 9.0]
+    """
+
+    def __init__(
+        self, *, shape_prior: float | None = None, rate_prior: float | None = None
+    ) -> None:
+        self.shape_prior = shape_prior
+        self.rate_prior = rate_prior
+
+    def bind(self, table: np.ndarray, n_states: int) -> "PoissonFamily":
+        """The family, with the mean of each column as the prior's where none is given."""
+        observed = ~np.isnan(table)
+        total = np.where(observed, table, 0.0).sum(axis=0)
+        means = total / np.maximum(observed.sum(axis=0), 1)
+        means = np.where(means > 0, means, 1.0)
+        shape = 1.0 if self.shape_prior is None else positive("shape_prior", self.shape_prior)
+        rates = shape / means
+        if self.rate_prior is not None:
+            rates = np.full_like(means, positive("rate_prior", self.rate_prior))
+        is_given = self.shape_prior is not None or self.rate_prior is not None
+        return PoissonFamily(shape, rates, means * _SMALLEST_RATE, n_states, is_given)
+
+
+class NegativeBinomialScores(NamedTuple):
+    """What is to come under Gamma distributions of the rates; shape and rate (n_units, D, K)."""
+
+    shape: np.ndarray
+    rate: np.ndarray
+
+    def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` (n_steps, K)."""
+        values, observed = observations.values, observations.observed
+        out[:] = observations.features[:, -1:]
+        constants = xlogy(self.shape, self.rate / (self.rate + 1.0)) - gammaln(self.shape)
+        for d in range(values.shape[1]):
+            column = values[:, d, None]
+            score = gammaln(spread(self.shape[:, d], units) + column)
+            score = score - column * spread(np.log1p(self.rate[:, d]), units)
+            score = score + spread(constants[:, d], units)
+            out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
+
+
+class PoissonFamily(FeatureFamily):
+    """A point is an array of rates, (D, K)."""
+
+    def __init__(
+        self,
+        shape: float,
+        rates: np.ndarray,
+        floor: np.ndarray,
+        n_states: int,
+        is_given: bool,
+    ) -> None:
+        self.shape = shape
+        self.rates = rates[:, None]
+        self.floor = floor[:, None]
+        self.n_states = n_states
+        self.n_columns = len(rates)
+        self.n_statistics = 2 * len(rates) + 1
+        self.is_given = is_given
+
+    def read(self, table: np.ndarray) -> Observations:
+        values, observed = with_zeros(table)
+        wrong = (values < 0) | (values != np.floor(values))
+        if wrong.any():
+            step, column = np.argwhere(wrong)[0]
+            raise ValueError(
+                f"Poisson emissions are counts (0, 1, 2, ...), got {values[step, column]:g} (step "
+                f"{step} of all, column {column})"
+            )
+        there = np.ones_like(values) if observed is None else observed.astype(np.float64)
+        # Of all states alike: minus the log factorials.
+        base = -gammaln(values + 1.0).sum(axis=1, keepdims=True)
+        return Observations(values, observed, np.hstack([values, there, base]))
+
+    def _parts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums and numbers of steps, (..., D, K) each."""
+        n = self.n_columns
+        return np.maximum(statistics[..., :n, :], 0.0), np.maximum(
+            statistics[..., n : 2 * n, :], 0.0
+        )
+
+    def _posterior(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Shapes and rates of the Gamma distributions."""
+        total, count = self._parts(statistics)
+        return total + self.shape, count + self.rates
+
+    def most_likely(self, statistics: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
+        if self.is_given:
+            shape, rate = self._posterior(statistics)
+            return np.maximum(shape / rate, self.floor)
+        total, count = self._parts(statistics)
+        if kept is None:
+            kept = np.broadcast_to(self.shape / self.rates, total.shape)
+        found = np.where(count > FEWEST, total / np.maximum(count, FEWEST), kept)
+        return np.maximum(found, self.floor)
+
+    def mean(self, statistics: np.ndarray) -> np.ndarray:
+        shape, rate = self._posterior(statistics)
+        return shape / rate
+
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        shape, rate = self._posterior(statistics)
+        return np.maximum(rng.standard_gamma(shape) / rate, 1e-300)
+
+    def _linear(self, log_rates: np.ndarray, rates: np.ndarray) -> LinearScores:
+        base = np.ones((1, log_rates.shape[-1]))
+        return LinearScores(np.concatenate([log_rates, -rates, base])[None])
+
+    def at(self, point: np.ndarray) -> Scores:
+        return self._linear(np.log(point), point)
+
+    def expected(self, statistics: np.ndarray) -> Scores:
+        shape, rate = self._posterior(statistics)
+        return self._linear(digamma(shape) - np.log(rate), shape / rate)
+
+    def predictive(self, statistics: np.ndarray) -> Scores:
+        return NegativeBinomialScores(*self._posterior(as_units(statistics)))
+
+    def divergence(self, statistics: np.ndarray) -> float:
+        shape, rate = self._posterior(statistics)
+        value = (shape - self.shape) * digamma(shape) - gammaln(shape) + gammaln(self.shape)
+        value = value + self.shape * np.log(rate / self.rates)
+        return float((value + shape * (self.rates - rate) / rate).sum())
+
+    def log_evidence(self, statistics: np.ndarray) -> float:
+        shape, rate = self._posterior(statistics)
+        value = self.shape * np.log(self.rates) - shape * np.log(rate)
+        value = value + gammaln(shape) - gammaln(self.shape)
+        return float(value.sum() + statistics[..., -1, :].sum())
+
+    def log_prior(self, point: np.ndarray) -> float:
+        if not self.is_given:
+            return 0.0
+        return float((self.shape * np.log(point) - self.rates * point).sum())
+
+    def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.poisson(point.T[states]).astype(np.float64)
+
+    def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return point.T, point.T
+
+    def attributes(self, point: np.ndarray) -> dict[str, Any]:
+        return {"rates_": np.ascontiguousarray(point.T)}

@@ -1,0 +1,266 @@
+"""Collapsed variational Bayes on numbers: each unit is inferred from the statistics of all others.
+
+Units are whole sequences (eq. 25 of Wang and Blunsom 2013) or windows of long ones. The states of a
+unit's steps are inferred under the posterior predictive distributions of what the other units hold:
+Student's t, negative binomial, and so on. Units are taken out one by one, but a group of them is
+inferred from the statistics as they stood before the group; groups follow one another. Windows of
+one sequence are in one group: messages run through all of it.
+"""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb import dirichlet
+from sklearn_cvb.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.emissions.emission import Scores
+from sklearn_cvb.hmm.concentrations import Concentrations
+from sklearn_cvb.hmm.numeric.expectation import Chain, Found, infer
+from sklearn_cvb.hmm.numeric.problem import NumericProblem
+from sklearn_cvb.hmm.numeric.start import independent
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+
+# Steps that are left out together where one sequence holds most of the data.
+_WINDOW = 100
+# A sweep has so many groups at least, where there are as many sequences; and no group has more
+# steps, so that its tables stay in the cache.
+_FEWEST_GROUPS, _LARGEST_GROUP = 16, 8192
+
+
+class Layout(NamedTuple):
+    """What is left out at a time.
+
+    Attributes
+    ----------
+    units : ndarray of shape (n_units + 1,)
+        Where units begin among all steps.
+    groups : list of tuple
+        ``(first, last, first_unit, last_unit)``: sequences and units of each group.
+    block_length : int or None
+    """
+
+    units: np.ndarray
+    groups: list[tuple[int, int, int, int]]
+    block_length: int | None
+
+
+class CVBState(NamedTuple):
+    """Posteriors, and the counts and statistics that they sum to.
+
+    Attributes
+    ----------
+    counts : HMMCounts
+        Of all units; `emission` holds statistics (S, K).
+    posterior : ndarray of shape (n_steps, K)
+    pairs : ndarray of shape (n_units, K, K)
+    statistics : ndarray of shape (n_units, S, K)
+    """
+
+    counts: HMMCounts
+    prior: Prior
+    concentrations: Concentrations
+    weights: None
+    unexplained: np.ndarray
+    n_sweeps: int
+    layout: Layout
+    posterior: np.ndarray
+    pairs: np.ndarray
+    statistics: np.ndarray
+
+
+def layout_for(problem: NumericProblem, block_length: int | None) -> Layout:
+    """Whole sequences; windows where asked for, or where one sequence is most of the data."""
+    starts = problem.corpus.starts
+    lengths = np.diff(starts)
+    if block_length is None and 2 * lengths.max() > lengths.sum():
+        block_length = _WINDOW
+    units = starts
+    if block_length is not None:
+        begins = [np.arange(begin, end, block_length) for begin, end in pairwise(starts)]
+        units = np.append(np.concatenate(begins), starts[-1])
+    n_steps = max(1, min(_LARGEST_GROUP, int(starts[-1]) // _FEWEST_GROUPS))
+    # The last sequence that fits in a group ends it; a longer one is a group of its own.
+    groups, first = [], 0
+    while first < len(lengths):
+        last = int(np.searchsorted(starts, starts[first] + n_steps, side="right")) - 1
+        last = max(first + 1, last)
+        own = np.searchsorted(units, starts[[first, last]])
+        groups.append((first, last, int(own[0]), int(own[1])))
+        first = last
+    return Layout(units, groups, block_length)
+
+
+def counts_by_unit(found: Found, starts: np.ndarray, units: np.ndarray, has_end: bool) -> HMMCounts:
+    """Start and transition counts of each unit, ends among the transitions; no emissions."""
+    n_units, n = len(units) - 1, found.posterior.shape[1]
+    size = n + has_end
+    start, transition = np.zeros((n_units, size)), np.zeros((n_units, size, size))
+    transition[:, :n, :n] = found.pairs
+    begins = np.searchsorted(units, starts[:-1])
+    start[begins, :n] = found.posterior[starts[:-1]]
+    if has_end:
+        ends = np.append(begins[1:], n_units) - 1
+        transition[ends, :n, n] = found.posterior[starts[1:] - 1]
+    return HMMCounts(start, transition, np.empty(0))
+
+
+def chain_without(
+    counts: HMMCounts, own: HMMCounts, prior: Prior, problem: NumericProblem
+) -> Chain:
+    """Posterior means of the chain from all counts but those of each unit."""
+    n, topology = problem.cells.n_emitting, problem.cells.topology
+    start = np.maximum(counts.start - own.start, 0.0)
+    start = (start + prior.start) / (start.sum(axis=-1, keepdims=True) + prior.start_total)
+    if topology is not None and topology.tied:
+        transition = np.repeat(start[:, None, :], n, axis=1)
+        return Chain(start, np.ascontiguousarray(transition), None)
+    moved = np.maximum(counts.transition - own.transition, 0.0)
+    out = moved.sum(axis=-1, keepdims=True) + prior.transition_total[:, None]
+    moved = (moved + prior.transition) / out
+    end = np.ascontiguousarray(moved[:, :n, n]) if problem.cells.has_end else None
+    return Chain(np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end)
+
+
+class CollapsedAlgorithm:
+    """Start, sweep and reading of a fit by CVB."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def start(
+        self, problem: NumericProblem, posterior: np.ndarray, rng: np.random.Generator
+    ) -> CVBState:
+        """Posteriors of a start, as independent steps."""
+        concentrations, prior = self.model._chain_prior(problem.cells)
+        layout = layout_for(problem, self.model.block_length)
+        found = independent(problem, posterior, layout.units)
+        statistics = problem.family.statistics(problem.observations, posterior, layout.units)
+        state = CVBState(
+            HMMCounts(np.empty(0), np.empty((0, 0)), np.empty(0)),
+            prior,
+            concentrations,
+            None,
+            np.empty(0, np.intp),
+            0,
+            layout,
+            posterior.copy(),
+            found.pairs,
+            statistics,
+        )
+        return _counted(state, problem)
+
+    def sweep(
+        self, state: CVBState, problem: NumericProblem, rng: np.random.Generator
+    ) -> tuple[CVBState, float]:
+        """One sweep; posteriors, pairs and statistics change in place."""
+        if state.n_sweeps >= WARM_UP_SWEEPS:
+            concentrations, prior = self.model._chain_learned(
+                state, problem.cells, dirichlet.fixed_point
+            )
+            state = state._replace(concentrations=concentrations, prior=prior)
+        counts = HMMCounts(*map(np.copy, state.counts))
+        total, lost = 0.0, []
+        for group in state.layout.groups:
+            found, statistics, own = _inferred(group, counts, state, problem)
+            first, last, first_unit, last_unit = group
+            inside = slice(problem.corpus.starts[first], problem.corpus.starts[last])
+            units = slice(first_unit, last_unit)
+            starts = problem.corpus.starts[first : last + 1] - inside.start
+            bounds = state.layout.units[first_unit : last_unit + 1] - inside.start
+            after = counts_by_unit(found, starts, bounds, problem.cells.has_end)
+            counts.start[:] += (after.start - own.start).sum(axis=0)
+            counts.transition[:] += (after.transition - own.transition).sum(axis=0)
+            counts.emission[:] += (statistics - state.statistics[units]).sum(axis=0)
+            state.posterior[inside] = found.posterior
+            state.pairs[units], state.statistics[units] = found.pairs, statistics
+            explained = np.isfinite(found.log_z)
+            total += found.log_z[explained].sum()
+            lost.append(first + np.flatnonzero(~explained))
+        state = state._replace(n_sweeps=state.n_sweeps + 1, unexplained=np.concatenate(lost))
+        # Counted anew, so that rounding does not build up.
+        return _counted(state, problem), float(total / problem.corpus.n_observed)
+
+    def resumed(
+        self, state: CVBState, problem: NumericProblem, concentrations: Concentrations, prior: Prior
+    ) -> CVBState | None:
+        """A state to go on from: its counts are those of its posteriors, also after Ctrl-C."""
+        layout = layout_for(problem, self.model.block_length)
+        if not np.array_equal(layout.units, state.layout.units):
+            return None
+        posterior = state.posterior.copy()
+        statistics = problem.family.statistics(problem.observations, posterior, layout.units)
+        state = state._replace(
+            posterior=posterior,
+            pairs=state.pairs.copy(),
+            statistics=statistics,
+            concentrations=concentrations,
+            prior=prior,
+        )
+        return _counted(state, problem)
+
+    def objective(self, state: CVBState, problem: NumericProblem, last: float) -> float:
+        """The leave-one-out score: mean log p(unit | all others) per step, all counts frozen."""
+        total = 0.0
+        for group in state.layout.groups:
+            found, _, _ = _inferred(group, state.counts, state, problem)
+            total += found.log_z[np.isfinite(found.log_z)].sum()
+        return float(total / problem.corpus.n_observed)
+
+    def final_counts(self, state: CVBState) -> HMMCounts:
+        """The counts a fit leaves."""
+        return state.counts
+
+    def point(self, state: CVBState, problem: NumericProblem) -> Any:
+        """Posterior means."""
+        return problem.family.mean(state.counts.emission)
+
+    def predicting(self, state: CVBState, problem: NumericProblem) -> Scores:
+        """Scores of `predict`: what is to come after all that was seen."""
+        return problem.family.predictive(state.counts.emission)
+
+    def scoring(self, state: CVBState, problem: NumericProblem) -> Scores:
+        """Scores of `score`."""
+        return problem.family.predictive(state.counts.emission)
+
+    def posterior(self, state: CVBState, problem: NumericProblem) -> np.ndarray | None:
+        """The last q(z_t)."""
+        return state.posterior
+
+    def fitted(self, state: CVBState, problem: NumericProblem, last: float) -> dict[str, Any]:
+        """Attributes that only one algorithm leaves."""
+        return {"loo_score_": last}
+
+
+def _inferred(
+    group: tuple[int, int, int, int], counts: HMMCounts, state: CVBState, problem: NumericProblem
+) -> tuple[Found, np.ndarray, HMMCounts]:
+    """Posteriors of a group's units, each from all counts but its own; its new and old counts."""
+    first, last, first_unit, last_unit = group
+    begin, end = problem.corpus.starts[first], problem.corpus.starts[last]
+    starts = problem.corpus.starts[first : last + 1] - begin
+    bounds = state.layout.units[first_unit : last_unit + 1] - begin
+    units = slice(first_unit, last_unit)
+    before = Found(state.posterior[begin:end], state.pairs[units], np.empty(0))
+    own = counts_by_unit(before, starts, bounds, problem.cells.has_end)
+    chain = chain_without(counts, own, state.prior, problem)
+    others = counts.emission - state.statistics[units]
+    if len(state.layout.units) == 2:
+        # Nothing is left: the prior alone, without rounding.
+        others = np.zeros_like(others)
+    observations = problem.observations.part(begin, end)
+    logs = np.empty((end - begin, problem.cells.n_emitting))
+    problem.family.predictive(others).fill(observations, bounds, logs)
+    found = infer(chain, logs, starts, bounds, by_unit=True)
+    return found, problem.family.statistics(observations, found.posterior, bounds), own
+
+
+def _counted(state: CVBState, problem: NumericProblem) -> CVBState:
+    """The state with the counts that its posteriors and statistics add up to."""
+    found = Found(state.posterior, state.pairs, np.empty(0))
+    units = state.layout.units
+    own = counts_by_unit(found, problem.corpus.starts, units, problem.cells.has_end)
+    counts = HMMCounts(
+        own.start.sum(axis=0), own.transition.sum(axis=0), state.statistics.sum(axis=0)
+    )
+    return state._replace(counts=counts)

@@ -1,0 +1,107 @@
+"""A fitted chain of numbers: what a public model keeps of it, and reading new sequences."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.emissions.emission import Emission, Family, Scores
+from sklearn_cvb.hmm.numeric.batch import BatchAlgorithm
+from sklearn_cvb.hmm.numeric.collapsed import CollapsedAlgorithm
+from sklearn_cvb.hmm.numeric.gibbs import GibbsAlgorithm
+from sklearn_cvb.hmm.numeric.problem import lattice_of_steps
+from sklearn_cvb.hmm.numeric.reading import Series, read_series
+from sklearn_cvb.kernels.chain.forward_backward import Lattice
+from sklearn_cvb.validation import InvalidParameterError
+
+NAMES = ("gaussian", "bernoulli", "poisson")
+
+Algorithm = BatchAlgorithm | CollapsedAlgorithm | GibbsAlgorithm
+
+
+class Fitted(NamedTuple):
+    """What predictions need of the emissions.
+
+    Attributes
+    ----------
+    family : Family
+    point : object
+        What is shown, and what samples are drawn from.
+    predicting, scoring : Scores
+        Log densities for states and for likelihoods.
+    names : list or None
+        Names of columns, where frames were fitted.
+    is_table : bool
+        Whether a 2-D array of single numbers was fitted.
+    """
+
+    family: Family
+    point: Any
+    predicting: Scores
+    scoring: Scores
+    names: list | None
+    is_table: bool
+
+
+def emission_of(value: Any) -> Emission:
+    """The emission that the parameter `emission` says."""
+    if isinstance(value, Emission):
+        return value
+    from sklearn_cvb import emissions
+
+    if value in NAMES:
+        return getattr(emissions, value.capitalize())()
+    raise InvalidParameterError(
+        f"emission must be 'categorical', {', '.join(map(repr, NAMES))} or an object of "
+        f"sklearn_cvb.emissions, got {value!r}"
+    )
+
+
+def algorithm_of(model: Any) -> Algorithm:
+    """How a model sweeps over numbers."""
+    kind = model._numeric_algorithm
+    if kind == "collapsed":
+        return CollapsedAlgorithm(model)
+    if kind == "gibbs":
+        return GibbsAlgorithm(model)
+    return BatchAlgorithm(model, is_variational=kind == "variational")
+
+
+def read_again(X: Any, model: Any, fitted: Fitted) -> Series:
+    """New sequences, with the columns that were fitted."""
+    series = read_series(X, model, reset=False)
+    n_columns = series.table.shape[1]
+    if n_columns != fitted.family.n_columns:
+        raise ValueError(
+            f"X has {n_columns} columns a step, but {type(model).__name__} is expecting "
+            f"{fitted.family.n_columns} as in fit"
+        )
+    if series.names is not None and fitted.names is not None and series.names != fitted.names:
+        raise ValueError(
+            f"X has columns {series.names!r}, but was fitted with {fitted.names!r}: columns must "
+            "have the same names in the same order"
+        )
+    return series
+
+
+def log_weights_of(
+    observations: Any, shape: tuple[int, int], scores: Scores
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log weights of steps (n_steps, K), the largest of each 0, and what was taken off each."""
+    logs = np.empty(shape)
+    scores.fill(observations, np.array([0, len(logs)]), logs)
+    largest = logs.max(axis=1)
+    # Steps that no state explains stay as they are.
+    largest[np.isneginf(largest)] = 0.0
+    logs -= largest[:, None]
+    return logs, largest
+
+
+def scored(
+    series: Series, fitted: Fitted, scores: Scores
+) -> tuple[Corpus, Lattice, np.ndarray, np.ndarray]:
+    """Corpus, lattice, log weights of the entries, and what was taken off each step."""
+    logs, largest = log_weights_of(
+        fitted.family.read(series.table), (len(series.table), fitted.family.n_states), scores
+    )
+    return series.corpus, lattice_of_steps(*logs.shape), logs.ravel(), largest

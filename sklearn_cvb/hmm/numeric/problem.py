@@ -1,0 +1,93 @@
+"""What a chain of numbers is learned from: observations, their family, and the chain's layout."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.emissions.emission import Family
+from sklearn_cvb.hmm.parameters import HMMCounts
+from sklearn_cvb.kernels.chain.forward_backward import Lattice
+from sklearn_cvb.lattice import Cells
+from sklearn_cvb.topology import Topology, same_topology
+
+
+class NumericProblem(NamedTuple):
+    """Observations and all that does not change while fitting.
+
+    Attributes
+    ----------
+    corpus : Corpus
+        Which steps make which sequence; a token is 0, or -1 where a step is missing. Where no state
+        depends on another each step is a sequence of its own.
+    given : Corpus
+        The corpus as it was read.
+    observations : object
+        What the family reads.
+    family : Family
+    cells : Cells
+        The layout of start and transitions; there are no cells of emissions.
+    names : list or None
+        Names of the columns, where frames were given.
+    is_table : bool
+        Whether X was a 2-D array of single numbers.
+    start : ndarray of shape (n_steps, K) or None
+        Posteriors of a fitted model that was given as a start.
+    settings : bytes
+        The emission as it was set, pickled.
+    """
+
+    corpus: Corpus
+    given: Corpus
+    observations: Any
+    family: Family
+    cells: Cells
+    names: list | None
+    is_table: bool
+    start: np.ndarray | None
+    settings: bytes
+
+    def learns_from_the_same(self, other: "NumericProblem") -> bool:
+        """Whether observations, emission and allowed states are the same."""
+        return (
+            np.array_equal(self.corpus.starts, other.corpus.starts)
+            and self.cells.n_states == other.cells.n_states
+            and same_topology(self.cells.topology, other.cells.topology)
+            and self.settings == other.settings
+            and _are_same(self.observations, other.observations)
+        )
+
+    def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
+        """Indices of given sequences from those of `corpus`."""
+        if self.corpus.n_sequences == self.given.n_sequences:
+            return by_sequence
+        own = np.searchsorted(self.given.starts, self.corpus.starts[by_sequence], side="right") - 1
+        return np.unique(own)
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether two observations hold the same arrays."""
+    if isinstance(one, tuple):
+        pairs = zip(one, other, strict=True)
+        return type(one) is type(other) and all(_are_same(a, b) for a, b in pairs)
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def cells_of_chain(n_states: int, topology: Topology | None) -> Cells:
+    """The layout of a chain without cells of emissions."""
+    return Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
+
+
+def without_emission(counts: HMMCounts) -> HMMCounts:
+    """Counts of the chain alone, as functions of cells want them."""
+    return counts._replace(emission=np.empty(0))
+
+
+def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
+    """Each step is a word of its own, with all states; cells are its row of a table of weights."""
+    first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
+    state = np.tile(np.arange(n_states, dtype=np.uint32), n_steps)
+    cell = np.arange(n_steps * n_states, dtype=np.int32)
+    return Lattice(first, np.full(n_steps, n_states, np.int32), state, cell)
