@@ -16,6 +16,7 @@ from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_ze
 from sklearn_cvb.emissions.gaussian import NormalPrior, Units
 from sklearn_cvb.emissions.gaussian_columns import spread
 from sklearn_cvb.kernels.emission.gaussian import second_moments, squared_distances
+from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
 
 # States with fewer steps keep their parameters in EM.
 _FEWEST = 1e-10
@@ -63,7 +64,7 @@ class MatrixScores(NamedTuple):
             out *= -0.5
         else:
             out += 1.0
-            np.log(out, out=out)
+            log_of(out.reshape(-1), room_for_bits())
             out *= spread(self.exponents, units)
         out += spread(self.constants, units)
         if observations.observed is not None:
