@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit
+from sklearn_cvb.kernels.jit import jit, jit_token
 
 # So many numbers at a time, whose bits stay in the nearest cache.
 _BLOCK = 512
@@ -56,25 +56,30 @@ def to_weights(logs, largest, bits):
             part[i] *= power[i]
 
 
+@jit_token
+def log_of_block(part, bits):
+    """Logs of positive numbers from 1 on, in place; `bits` has a place for each."""
+    mantissas = bits.view(np.float64)
+    for i in range(part.size):
+        mantissas[i] = part[i]
+    for i in range(part.size):
+        # Mantissas from sqrt(1/2) to sqrt(2), so that log near 1 keeps its digits.
+        exponent = (bits[i] - 0x3FE6A09E667F3BCD) >> 52
+        bits[i] -= exponent << 52
+        part[i] = exponent
+    for i in range(part.size):
+        s = (mantissas[i] - 1.0) / (mantissas[i] + 1.0)
+        z = s * s
+        series = (z / 21.0 + 1.0 / 19.0) * z + 1.0 / 17.0
+        series = ((series * z + 1.0 / 15.0) * z + 1.0 / 13.0) * z + 1.0 / 11.0
+        series = ((series * z + 1.0 / 9.0) * z + 1.0 / 7.0) * z + 1.0 / 5.0
+        series = (series * z + 1.0 / 3.0) * z
+        low = 2.0 * s * series + part[i] * _LOG_2_LOW
+        part[i] = part[i] * _LOG_2_HIGH + (2.0 * s + low)
+
+
 @jit
 def log_of(values, bits):
-    """Logs of positive numbers from 1 on (n,), in place."""
-    mantissas = bits.view(np.float64)
+    """Logs of positive numbers from 1 on (n,), in place; `bits` is a buffer."""
     for begin in range(0, values.size, bits.size):
-        part = values[begin : begin + bits.size]
-        for i in range(part.size):
-            mantissas[i] = part[i]
-        for i in range(part.size):
-            # Mantissas from sqrt(1/2) to sqrt(2), so that log near 1 keeps its digits.
-            exponent = (bits[i] - 0x3FE6A09E667F3BCD) >> 52
-            bits[i] -= exponent << 52
-            part[i] = exponent
-        for i in range(part.size):
-            s = (mantissas[i] - 1.0) / (mantissas[i] + 1.0)
-            z = s * s
-            series = (z / 21.0 + 1.0 / 19.0) * z + 1.0 / 17.0
-            series = ((series * z + 1.0 / 15.0) * z + 1.0 / 13.0) * z + 1.0 / 11.0
-            series = ((series * z + 1.0 / 9.0) * z + 1.0 / 7.0) * z + 1.0 / 5.0
-            series = (series * z + 1.0 / 3.0) * z
-            low = 2.0 * s * series + part[i] * _LOG_2_LOW
-            part[i] = part[i] * _LOG_2_HIGH + (2.0 * s + low)
+        log_of_block(values[begin : begin + bits.size], bits)
