@@ -170,16 +170,16 @@ class GaussianColumns(Family):
             degrees = np.maximum(found.degrees - 2.0 + n_means, _FEWEST)
             return self._floored(Point(found.mean, found.scale / degrees))
         count, total, squares = self._parts(statistics)
-        n = np.maximum(count, _FEWEST)
-        means = total / n
-        scatter, n_seen = np.maximum(squares - total * means, 0.0), n
+        means = total / np.maximum(count, _FEWEST)
+        scatter, n_seen = np.maximum(squares - total * means, 0.0), count
         if self.is_spherical:
-            scatter, n_seen = scatter.sum(axis=-2, keepdims=True), n.sum(axis=-2, keepdims=True)
-        point = self._floored(Point(means, np.broadcast_to(scatter / n_seen, means.shape)))
+            scatter, n_seen = scatter.sum(axis=-2, keepdims=True), count.sum(axis=-2, keepdims=True)
+        variances = scatter / np.maximum(n_seen, _FEWEST)
         if kept is None:
             kept = Point(np.zeros_like(means), np.ones_like(means))
-        seen = count > _FEWEST
-        return Point(*(np.where(seen, new, old) for new, old in zip(point, kept, strict=True)))
+        # One value that is seen in any column tells of a variance that all of them share.
+        variances = np.where(n_seen > _FEWEST, variances, kept.variances)
+        return self._floored(Point(np.where(count > _FEWEST, means, kept.means), variances))
 
     def _floored(self, point: Point) -> Point:
         return point._replace(variances=np.maximum(point.variances, self.prior.floor))

@@ -21,8 +21,9 @@ from sklearn_cvb.hmm.numeric.problem import NumericProblem
 from sklearn_cvb.hmm.numeric.start import independent
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 
-# Steps that are left out together where one sequence holds most of the data.
-_WINDOW = 100
+# Steps that are left out together where one sequence holds most of the data: a tenth of a short
+# one, or too little would be left to learn from.
+_WINDOW, _FEWEST_WINDOWS = 100, 10
 # A sweep has so many groups at least, where there are as many sequences; and no group has more
 # steps, so that its tables stay in the cache.
 _FEWEST_GROUPS, _LARGEST_GROUP = 16, 8192
@@ -74,7 +75,7 @@ def layout_for(problem: NumericProblem, block_length: int | None) -> Layout:
     starts = problem.corpus.starts
     lengths = np.diff(starts)
     if block_length is None and 2 * lengths.max() > lengths.sum():
-        block_length = _WINDOW
+        block_length = min(_WINDOW, -(-int(lengths.max()) // _FEWEST_WINDOWS))
     units = starts
     if block_length is not None:
         begins = [np.arange(begin, end, block_length) for begin, end in pairwise(starts)]

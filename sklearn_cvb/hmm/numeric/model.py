@@ -57,6 +57,16 @@ def emission_of(value: Any) -> Emission:
     )
 
 
+def refuse_settings_of_symbols(model: Any) -> None:
+    """Raise where a model is set to what only chains of symbols can do."""
+    for name, usual in (("order", 1), ("batch_size", 1), ("temperatures", None)):
+        value = getattr(model, name, usual)
+        if value != usual:
+            raise InvalidParameterError(
+                f"{name}={value!r} is for symbols alone: with numbers set {name}={usual!r}"
+            )
+
+
 def algorithm_of(model: Any) -> Algorithm:
     """How a model sweeps over numbers."""
     kind = model._numeric_algorithm
