@@ -98,10 +98,6 @@ class EmissionMixin(MeasurementsMixin):
             print(f"{len(fit.history)} sweeps, objective {fit.objective:.6f}")
         return fit
 
-    def _warn_of_data(self, problem: Any) -> None:
-        if not self._is_numeric:
-            super()._warn_of_data(problem)
-
     def _why_one_restart(self, problem: Any) -> str:
         if not self._is_numeric:
             return super()._why_one_restart(problem)

@@ -21,8 +21,8 @@ from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
 
 # Sequences are inferred together up to so many steps: their tables stay in the cache.
 _PIECE = 8192
-# So many sequences are worth a kernel that takes them side by side.
-_FEWEST = 8
+# So many sequences, of so many steps in all, are worth a kernel that takes them side by side.
+_FEWEST, _FEWEST_STEPS = 8, 50_000
 
 
 class Found(NamedTuple):
@@ -68,16 +68,14 @@ def chain_of(weights: Weights, n_states: int) -> Chain:
     return Chain(np.ascontiguousarray(weights.start[:n_states])[None], transition[None], end)
 
 
-def infer(
-    chain: Chain, scores: "Scored", starts: np.ndarray, units: np.ndarray, by_unit: bool
-) -> Found:
+def infer(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray, by_unit: bool) -> Found:
     """Forward-backward over sequences, one at a time.
 
     Parameters
     ----------
     chain : Chain
     scores : Scored
-        What gives the log weights of all steps.
+        What gives the log weights of all steps, anew with every call of ``log_weights()``.
     starts : ndarray of shape (n_sequences + 1,)
     units : ndarray of shape (n_units + 1,)
         Where units begin.
@@ -176,7 +174,7 @@ def _add_ends(
 
 
 def _with_lost(
-    chain: Chain, scored: Scored, starts: np.ndarray, units: np.ndarray, found: Found
+    chain: Chain, scored: Any, starts: np.ndarray, units: np.ndarray, found: Found
 ) -> Found:
     """The same where some sequences leave the range of float64: each alone, in log space."""
     lost, logs = np.isnan(found.log_z), scored.log_weights()
@@ -247,12 +245,16 @@ def expectation(
     starts, n_states = problem.corpus.starts, problem.cells.n_emitting
     chain = chain_of(weights, n_states)
 
+    is_large = starts[-1] >= _FEWEST_STEPS
+
     def part(first: int, last: int) -> Expectation:
         begin, end = starts[first], starts[last]
         observations = problem.observations.part(begin, end)
         inside, whole = starts[first : last + 1] - begin, np.array([0, end - begin])
         scored = Scored(scores, observations, (end - begin, n_states), whole)
-        found = infer_together(chain, scored, inside) if last - first >= _FEWEST else None
+        found = None
+        if is_large and last - first >= _FEWEST:
+            found = infer_together(chain, scored, inside)
         if found is None:
             # Every sequence begins a unit for the kernel; its sums are of all.
             found = infer(chain, scored, inside, inside, by_unit=False)

@@ -8,10 +8,11 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.emissions.emission import Emission, Family, Scores
 from sklearn_cvb.hmm.numeric.batch import BatchAlgorithm
 from sklearn_cvb.hmm.numeric.collapsed import CollapsedAlgorithm
+from sklearn_cvb.hmm.numeric.expectation import chain_of, infer
 from sklearn_cvb.hmm.numeric.gibbs import GibbsAlgorithm
 from sklearn_cvb.hmm.numeric.problem import lattice_of_steps
 from sklearn_cvb.hmm.numeric.reading import Series, read_series
-from sklearn_cvb.kernels.chain.forward_backward import Lattice
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.validation import InvalidParameterError
 
 NAMES = ("gaussian", "bernoulli", "poisson")
@@ -105,6 +106,32 @@ def log_weights_of(
     largest[np.isneginf(largest)] = 0.0
     logs -= largest[:, None]
     return logs, largest
+
+
+class GivenLogs(NamedTuple):
+    """Log weights (n_steps, K) that are there already."""
+
+    logs: np.ndarray
+
+    def log_weights(self) -> np.ndarray:
+        """A copy, which may be changed."""
+        return self.logs.copy()
+
+
+def posteriors_of(
+    corpus: Corpus, weights: Weights, emission: np.ndarray, n_states: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior of every (step, state) entry, and log Z of every sequence.
+
+    Steps of a sequence that no path explains get the shares of their emissions.
+    """
+    logs = emission.reshape(-1, n_states)
+    found = infer(chain_of(weights, n_states), GivenLogs(logs), corpus.starts, corpus.starts, False)
+    lost = np.repeat(np.isneginf(found.log_z), np.diff(corpus.starts))
+    if lost.any():
+        shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
+        found.posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
+    return found.posterior.ravel(), found.log_z
 
 
 def scored(
