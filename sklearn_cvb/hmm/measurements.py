@@ -113,11 +113,12 @@ class MeasurementsMixin(_Model):
         logs: "Weights",
         kernel: Callable = decoding.smoothed,
     ) -> tuple[np.ndarray, np.ndarray]:
-        if not self._is_numeric or kernel is not decoding.smoothed:
+        if not self._is_numeric:
             return super()._entries(corpus, lattice, weights, logs, kernel)
         from sklearn_cvb.hmm.numeric.model import posteriors_of
 
-        return posteriors_of(corpus, weights, logs.emission, self._cells.n_emitting)
+        smooth = kernel is decoding.smoothed
+        return posteriors_of(corpus, weights, logs.emission, self._cells.n_emitting, smooth)
 
     # Public
 
