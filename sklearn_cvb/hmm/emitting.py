@@ -104,6 +104,8 @@ class EmissionMixin(MeasurementsMixin):
         return self._fixed_start()
 
     def _learns_from_the_same(self, before: Any, problem: Any) -> bool:
+        if type(before) is not type(problem):
+            return False
         if not self._is_numeric:
             return super()._learns_from_the_same(before, problem)
         return before.learns_from_the_same(problem)

@@ -122,9 +122,7 @@ def first_posteriors(setting, init):
 
 def first_pairs(setting, posteriors):
     """Products of neighbours, where the topology allows them."""
-    return [
-        (q[:-1, :, None] * q[1:, None, :]) * setting.transition for q in posteriors
-    ]
+    return [(q[:-1, :, None] * q[1:, None, :]) * setting.transition for q in posteriors]
 
 
 def counts_of(setting, posteriors, pairs):
@@ -232,9 +230,7 @@ class Unit(NamedTuple):
 def units_of(setting, block_length):
     """Whole series, or windows of so many steps."""
     if setting.is_tied:
-        return [
-            Unit(i, t, t + 1) for i, x in enumerate(setting.series) for t in range(len(x))
-        ]
+        return [Unit(i, t, t + 1) for i, x in enumerate(setting.series) for t in range(len(x))]
     units = []
     for i, x in enumerate(setting.series):
         step = len(x) if block_length is None else block_length
