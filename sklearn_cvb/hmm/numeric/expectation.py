@@ -337,7 +337,7 @@ def expectation(
             found = infer(chain, scored, inside, inside, by_unit=False)
         explained = np.isfinite(found.log_z)
         lost = first + np.flatnonzero(~explained)
-        counts = counts_of(found, observations, problem, inside)
+        counts = counts_of(found, observations, problem, inside, scores)
         return Expectation(counts, float(found.log_z[explained].sum()), lost)
 
     shares = on_threads(part, even_pieces(starts, _PIECE), n_jobs)
@@ -350,9 +350,13 @@ def expectation(
 
 
 def counts_of(
-    found: Found, observations: object, problem: NumericProblem, starts: np.ndarray
+    found: Found,
+    observations: object,
+    problem: NumericProblem,
+    starts: np.ndarray,
+    scores: Scores | None = None,
 ) -> HMMCounts:
-    """Counts and statistics of sequences, ends among the transitions."""
+    """Counts and statistics of sequences, ends among the transitions; under `scores`."""
     posterior, n = found.posterior, problem.cells.n_emitting
     transition = np.zeros((problem.cells.n_states, problem.cells.n_states))
     start = np.zeros(problem.cells.n_states)
@@ -361,5 +365,5 @@ def counts_of(
     if problem.cells.has_end:
         transition[:n, n] = posterior[starts[1:] - 1].sum(axis=0)
     whole = np.array([0, len(posterior)])
-    statistics = problem.family.statistics(observations, posterior, whole)[0]
+    statistics = problem.family.statistics(observations, posterior, whole, scores)[0]
     return HMMCounts(start, transition, statistics)
