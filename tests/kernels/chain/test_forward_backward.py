@@ -26,9 +26,9 @@ def random_weights(rng, n_states, n_tokens, low=1e-3):
 def lattice_of(allowed, n_states):
     """The lattice of lists of states, one list per token; cells are token by state."""
     count = np.array([len(states) for states in allowed], np.int32)
-    state = np.concatenate(allowed).astype(np.int32)
+    state = np.concatenate(allowed).astype(np.uint32)
     cell = np.concatenate([t * n_states + np.array(row) for t, row in enumerate(allowed)])
-    first = (np.cumsum(count) - count).astype(np.int32)
+    first = (np.cumsum(count) - count).astype(np.uint32)
     return Lattice(first, count, state, cell.astype(np.int32))
 
 
