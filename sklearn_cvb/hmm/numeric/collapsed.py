@@ -255,7 +255,8 @@ def _inferred(
         others = np.zeros_like(others)
     observations = problem.observations.part(begin, end)
     scores, shape = problem.family.predictive(others), (end - begin, problem.cells.n_emitting)
-    scored = Scored(scores, observations, shape, bounds)
+    known = None if problem.known is None else problem.known[begin:end]
+    scored = Scored(scores, observations, shape, bounds, known)
     found = infer(chain, scored, starts, bounds, by_unit=True)
     return found, problem.family.statistics(observations, found.posterior, bounds, scores), own
 

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.fitting import even_pieces, on_threads
-from sklearn_cvb.hmm.numeric.problem import NumericProblem
+from sklearn_cvb.hmm.numeric.problem import NumericProblem, keep_to_known
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.kernels.chain.side_by_side import (
@@ -173,17 +173,19 @@ def filtered(chain: Chain, scores: Any, starts: np.ndarray) -> tuple[np.ndarray,
 
 
 class Scored(NamedTuple):
-    """Observations and the scores that give their log weights."""
+    """Observations, the scores that give their log weights, and states that are known."""
 
     scores: Scores
     observations: Any
     shape: tuple[int, int]
     units: np.ndarray
+    known: np.ndarray | None = None
 
     def log_weights(self) -> np.ndarray:
         """Log densities of all steps (n_steps, K), made anew."""
         logs = np.empty(self.shape)
         self.scores.fill(self.observations, self.units, logs)
+        keep_to_known(logs, self.known)
         return logs
 
 
@@ -328,7 +330,8 @@ def expectation(
         begin, end = starts[first], starts[last]
         observations = problem.observations.part(begin, end)
         inside, whole = starts[first : last + 1] - begin, np.array([0, end - begin])
-        scored = Scored(scores, observations, (end - begin, n_states), whole)
+        known = None if problem.known is None else problem.known[begin:end]
+        scored = Scored(scores, observations, (end - begin, n_states), whole, known)
         found = None
         if is_large and last - first >= _FEWEST:
             found = infer_together(chain, scored, inside)

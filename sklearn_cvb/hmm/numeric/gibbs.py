@@ -207,7 +207,7 @@ def _drawn_path(
     """A path of every sequence given all parameters."""
     n, starts = problem.cells.n_emitting, problem.corpus.starts
     whole = np.array([0, len(problem.corpus.tokens)])
-    scored = Scored(scores, problem.observations, (int(whole[1]), n), whole)
+    scored = Scored(scores, problem.observations, (int(whole[1]), n), whole, problem.known)
     message, _ = filtered(chain_of(weights, n), scored, starts)
     path, chance = np.empty(len(message), np.int32), np.empty(n)
     with np.errstate(divide="ignore"):
