@@ -13,6 +13,8 @@ from sklearn_cvb.tag_shares import Row, TagShares
 
 # What the form of a word is worth beside its uses.
 _FORM_USES = 5.0
+# What a form tells of a tag counts so much less than how often it was seen.
+_FORM_WEIGHT = 0.5
 # So many tokens without a letter may come before the word that begins a sentence.
 _MOST_MARKS = 2
 # The shares of a word with one tag.
@@ -159,14 +161,14 @@ def label_tallies(corpus: Corpus, words: Sequence, labels: np.ndarray) -> dict:
 def centred(cells: Cells, formed: dict[int, Row]) -> Cells:
     """Cells whose prior is drawn to the shares of words known by their form alone.
 
-    A form is worth the uses of the word and a few more: rare words need it most.
+    A form is worth half of the word's uses and a few more: rare words need it most.
     """
     assert cells.expected is not None, "forms add to what is expected"
     centre, expected = np.ones(len(cells.state)), cells.expected.copy()
     for word, (_, shares) in formed.items():
         here = slice(cells.indptr[word], cells.indptr[word + 1])
         centre[here] = len(shares) * shares
-        expected[here] += _FORM_USES * shares
+        expected[here] = _FORM_WEIGHT * (expected[here] + _FORM_USES * shares)
     return cells._replace(centre=centre, expected=expected)
 
 

@@ -35,8 +35,8 @@ SWEEPS = {
     CVBHMMTagger: restatement.cvb_sequence_sweeps,
 }
 ALPHA, BETA, WEIGHT = 0.7, 0.2, 1.5
-# What a form counts for beside the uses of its word.
-FORM_USES = 5.0
+# What a form counts for beside the uses of its word, and how much less than counts of tags.
+FORM_USES, FORM_WEIGHT = 5.0, 0.5
 
 LISTED = {
     "the": {"D": 40},
@@ -66,7 +66,7 @@ def plain_problem(weight=WEIGHT, only=None):
         if entry is None:
             shares = shares_of(word, only, begins=word == "The")
             for state, share in shares.items():
-                total = BETA * len(shares) + weight * (uses[word] + FORM_USES)
+                total = BETA * len(shares) + weight * FORM_WEIGHT * (uses[word] + FORM_USES)
                 beta[state, symbol] = total * share
             legal[symbol] = sorted(shares)
         else:
