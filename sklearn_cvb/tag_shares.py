@@ -145,6 +145,8 @@ def told_by(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping
         How often words occur in the text; rarer ones may be left out.
     """
     tallies, voting = {}, []
+    # Most words share their tally with others.
+    shared: dict = {}
     for word in dict.fromkeys(chain(dictionary, labels)):
         entry = dictionary.get(word, {})
         total = 0
@@ -155,7 +157,7 @@ def told_by(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping
             tally = dict.fromkeys(map(states.__getitem__, tags_of(entry)), 1)
         if word in labels:
             tally = Counter(tally) + labels[word]
-        tallies[word] = tally
+        tallies[word] = shared.setdefault(tuple(tally.items()), tally)
         says_nothing = len(tally) == len(states) > 1 and not total
         rare = max(total, uses.get(word, 0)) <= _MOST_USES
         if rare and not says_nothing and isinstance(word, str):
