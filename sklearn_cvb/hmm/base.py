@@ -58,7 +58,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         *BaseModel._read_names,
         *("classes_", "coverage_", "dropped_tags_", "open_tags_"),
         *("_cells", "_n_states", "_legal", "_labels", "_labelled"),
-        *("_is_clean", "_is_told", "_shares", "_formed", "_told"),
+        *("_is_clean", "_is_told", "_shares", "_formed", "_formed_outside"),
     )
 
     # Models that learn no concentration have no such parameters.
