@@ -170,6 +170,24 @@ def shaped(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     return spread
 
 
+class OutsideSupport(ValueError):
+    """A value that an emission cannot have, in a step of all (from 0) and a column.
+
+    Who knows which sequence has the step says so (`sklearn_cvb.hmm.numeric.reading`).
+    """
+
+    def __init__(self, step: int, column: int, why: str) -> None:
+        super().__init__(f"{why} (step {step} of all, column {column})")
+        self.step, self.column, self.why = step, column, why
+
+
+def refuse_where(wrong: np.ndarray, table: np.ndarray, why: str) -> None:
+    """Raise OutsideSupport for the first value of a table that is `wrong`."""
+    if wrong.any():
+        step, column = map(int, np.argwhere(wrong)[0])
+        raise OutsideSupport(step, column, f"{why}, got {table[step, column]:g}")
+
+
 def with_zeros(table: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """Values with 0 where they are missing, and where they are not (None: nowhere missing)."""
     missing = np.isnan(table)

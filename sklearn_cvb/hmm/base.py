@@ -32,6 +32,7 @@ from sklearn_cvb.topology import NAMES, Topology, same_topology, topology_of
 from sklearn_cvb.validation import (
     HasMethods,
     Interval,
+    InvalidParameterError,
     StrOptions,
     check_gamma_prior,
 )
@@ -154,6 +155,8 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     ) -> starting.Start:
         """Posteriors or weights to start from, as `init` says."""
         init = self._usual_start(problem) if self.init is None else self.init
+        if isinstance(init, str) and init == "kmeans":
+            raise InvalidParameterError("init='kmeans' is for numbers: see emission")
         if isinstance(init, str):
             start = getattr(starting, f"{init}_start")(problem, rng)
         elif hasattr(init, "predict_proba"):

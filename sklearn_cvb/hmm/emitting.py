@@ -37,15 +37,16 @@ class EmissionMixin(MeasurementsMixin):
         if not self._is_numeric:
             return super()._problem(X, y)
         from sklearn_cvb.hmm.ending import cells_with_end
-        from sklearn_cvb.hmm.numeric.model import emission_of
+        from sklearn_cvb.hmm.numeric.model import check_settings, emission_of
         from sklearn_cvb.hmm.numeric.problem import NumericProblem, cells_of_chain
-        from sklearn_cvb.hmm.numeric.reading import read_series
+        from sklearn_cvb.hmm.numeric.reading import observations_of, read_to_fit
         from sklearn_cvb.hmm.numeric.start import model_posterior
         from sklearn_cvb.topology import topology_of
 
         emission = emission_of(self.emission)
         self._check_parameters()
-        series, n_states = read_series(X, self, reset=True), self.n_components
+        check_settings(self)
+        series, n_states = read_to_fit(X, y, self), self.n_components
         topology = topology_of(self.topology, n_states)
         self._check_topology(topology)
         cells = cells_of_chain(n_states, topology)
@@ -59,7 +60,7 @@ class EmissionMixin(MeasurementsMixin):
         return NumericProblem(
             corpus,
             series.corpus,
-            family.read(series.table),
+            observations_of(series, family),
             family,
             self._cells,
             series.names,

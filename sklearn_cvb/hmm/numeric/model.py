@@ -10,11 +10,22 @@ from sklearn_cvb.hmm.numeric.batch import BatchAlgorithm
 from sklearn_cvb.hmm.numeric.collapsed import CollapsedAlgorithm
 from sklearn_cvb.hmm.numeric.gibbs import GibbsAlgorithm
 from sklearn_cvb.hmm.numeric.problem import lattice_of_steps
-from sklearn_cvb.hmm.numeric.reading import Series, read_series
+from sklearn_cvb.hmm.numeric.reading import Series, observations_of, read_series
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.validation import InvalidParameterError
 
 NAMES = ("gaussian", "bernoulli", "poisson")
+
+# What to do with numbers where a parameter is for symbols alone.
+_INSTEAD = {
+    "vocabulary": "leave it out",
+    "beta": "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
+    "update": "CVBHMM leaves out sequences, or windows of block_length steps, and GibbsHMM sweeps "
+    "as update='parameter' does",
+    "order": "leave it out",
+    "batch_size": "leave it out; sequences are grouped where that is faster",
+    "temperatures": "chains are not annealed: leave it out, and take more restarts (n_init)",
+}
 
 Algorithm = BatchAlgorithm | CollapsedAlgorithm | GibbsAlgorithm
 
@@ -51,10 +62,31 @@ def emission_of(value: Any) -> Emission:
 
     if value in NAMES:
         return getattr(emissions, value.capitalize())()
+    hint = ""
+    if isinstance(value, type) and issubclass(value, Emission):
+        hint = f", a class: call it, {value.__name__}()"
     raise InvalidParameterError(
         f"emission must be 'categorical', {', '.join(map(repr, NAMES))} or an object of "
-        f"sklearn_cvb.emissions, got {value!r}"
+        f"sklearn_cvb.emissions, got {value!r}{hint}"
     )
+
+
+def check_settings(model: Any) -> None:
+    """Raise InvalidParameterError where a parameter asks for what is there for symbols alone."""
+    asked = {
+        "vocabulary": model.vocabulary is not None,
+        "beta": model.beta == "auto",
+        "update": (model._numeric_algorithm == "gibbs" and model.update == "sequence")
+        or (model._numeric_algorithm == "collapsed" and model.update == "token"),
+        "order": getattr(model, "order", 1) != 1,
+        "batch_size": getattr(model, "batch_size", 1) != 1,
+        "temperatures": getattr(model, "temperatures", None) is not None,
+    }
+    for name, is_asked in asked.items():
+        if is_asked:
+            raise InvalidParameterError(
+                f"{name}={getattr(model, name)!r} is for symbols: with numbers {_INSTEAD[name]}"
+            )
 
 
 def algorithm_of(model: Any) -> Algorithm:
@@ -102,6 +134,8 @@ def scored(
 ) -> tuple[Corpus, Lattice, np.ndarray, np.ndarray]:
     """Corpus, lattice, log weights of the entries, and what was taken off each step."""
     logs, largest = log_weights_of(
-        fitted.family.read(series.table), (len(series.table), fitted.family.n_states), scores
+        observations_of(series, fitted.family),
+        (len(series.table), fitted.family.n_states),
+        scores,
     )
     return series.corpus, lattice_of_steps(*logs.shape), logs.ravel(), largest
