@@ -43,7 +43,7 @@ class Poisson(Emission):
     >>> X = [[1, 0, 2, 1, 0, 9, 8, 11, 10], [12, 9, 10, 1, 1, 0, 2]]
     >>> model = VBHMM(2, emission="poisson", random_state=0).fit(X)
     >>> sorted(model.rates_.ravel().round().tolist())
-    [1.0, 9.0]
+    [1.0, 10.0]
     """
 
     def __init__(

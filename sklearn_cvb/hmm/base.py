@@ -85,8 +85,19 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "verbose": ["verbose"],
     }
 
+    @property
+    def _is_numeric(self) -> bool:
+        """Whether observations are numbers (see `sklearn_cvb.hmm.emitting`)."""
+        return False
+
+    def _numeric_problem(self, X: Any, y: Any) -> Any:
+        """What `_problem` gives for numbers."""
+        raise NotImplementedError
+
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the states, and lays out the parameters."""
+        if self._is_numeric:
+            return self._numeric_problem(X, y)
         self._check_parameters()
         sequences = self._sequences_to_fit(X, y)
         types = self._vocabulary_types(sequences)
@@ -156,7 +167,11 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """Posteriors or weights to start from, as `init` says."""
         init = self._usual_start(problem) if self.init is None else self.init
         if isinstance(init, str) and init == "kmeans":
-            raise InvalidParameterError("init='kmeans' is for numbers: see emission")
+            raise InvalidParameterError(
+                f"The 'init' parameter of {type(self).__name__} must be a str among 'context', "
+                "'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers (see "
+                "`emission`)"
+            )
         if isinstance(init, str):
             start = getattr(starting, f"{init}_start")(problem, rng)
         elif hasattr(init, "predict_proba"):

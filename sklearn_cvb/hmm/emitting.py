@@ -33,11 +33,10 @@ class EmissionMixin(MeasurementsMixin):
 
     # Hooks of a fit
 
-    def _problem(self, X: Any, y: Any) -> Any:
-        if not self._is_numeric:
-            return super()._problem(X, y)
+    def _numeric_problem(self, X: Any, y: Any) -> Any:
+        """Read numbers; `BaseHMM._problem` calls it, so that warnings name the caller's line."""
         from sklearn_cvb.hmm.ending import cells_with_end
-        from sklearn_cvb.hmm.numeric.model import check_settings, emission_of
+        from sklearn_cvb.hmm.numeric.model import emission_of, refuse_settings_of_symbols
         from sklearn_cvb.hmm.numeric.problem import NumericProblem, cells_of_chain
         from sklearn_cvb.hmm.numeric.reading import observations_of, read_to_fit
         from sklearn_cvb.hmm.numeric.start import model_posterior
@@ -45,10 +44,9 @@ class EmissionMixin(MeasurementsMixin):
 
         emission = emission_of(self.emission)
         self._check_parameters()
-        check_settings(self)
+        refuse_settings_of_symbols(self)
         series, n_states = read_to_fit(X, y, self), self.n_components
         topology = topology_of(self.topology, n_states)
-        self._check_topology(topology)
         cells = cells_of_chain(n_states, topology)
         self._cells, self._n_states = cells_with_end(cells) if self.end_state else cells, n_states
         family, corpus = emission.bind(series.table, n_states), series.corpus

@@ -16,13 +16,14 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.hmm.concentrations import Concentrations
-from sklearn_cvb.hmm.numeric.expectation import Chain, Found, infer
+from sklearn_cvb.hmm.numeric.expectation import Chain, Found, Scored, infer
 from sklearn_cvb.hmm.numeric.problem import NumericProblem
 from sklearn_cvb.hmm.numeric.start import independent
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 
-# Steps that are left out together where one sequence holds most of the data.
-_WINDOW = 100
+# Steps that are left out together where one sequence holds most of the data: a tenth of a short
+# one, or too little would be left to learn from.
+_WINDOW, _FEWEST_WINDOWS = 100, 10
 # A sweep has so many groups at least, where there are as many sequences; and no group has more
 # steps, so that its tables stay in the cache.
 _FEWEST_GROUPS, _LARGEST_GROUP = 16, 8192
@@ -74,7 +75,7 @@ def layout_for(problem: NumericProblem, block_length: int | None) -> Layout:
     starts = problem.corpus.starts
     lengths = np.diff(starts)
     if block_length is None and 2 * lengths.max() > lengths.sum():
-        block_length = _WINDOW
+        block_length = min(_WINDOW, -(-int(lengths.max()) // _FEWEST_WINDOWS))
     units = starts
     if block_length is not None:
         begins = [np.arange(begin, end, block_length) for begin, end in pairwise(starts)]
@@ -249,9 +250,9 @@ def _inferred(
         # Nothing is left: the prior alone, without rounding.
         others = np.zeros_like(others)
     observations = problem.observations.part(begin, end)
-    logs = np.empty((end - begin, problem.cells.n_emitting))
-    problem.family.predictive(others).fill(observations, bounds, logs)
-    found = infer(chain, logs, starts, bounds, by_unit=True)
+    scores, shape = problem.family.predictive(others), (end - begin, problem.cells.n_emitting)
+    scored = Scored(scores, observations, shape, bounds)
+    found = infer(chain, scored, starts, bounds, by_unit=True)
     return found, problem.family.statistics(observations, found.posterior, bounds), own
 
 

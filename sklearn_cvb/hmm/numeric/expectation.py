@@ -1,6 +1,6 @@
 """Posteriors, pair marginals and statistics of all sequences under given weights and scores."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -9,11 +9,20 @@ from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.fitting import even_pieces, on_threads
 from sklearn_cvb.hmm.numeric.problem import NumericProblem
 from sklearn_cvb.hmm.parameters import HMMCounts
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.side_by_side import (
+    SIDE_BY_SIDE,
+    expected_counts_dense,
+    messages_for,
+    tables_for_tokens,
+)
 from sklearn_cvb.kernels.chain.steps import buffers_for, infer_steps
+from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
 
 # Sequences are inferred together up to so many steps: their tables stay in the cache.
 _PIECE = 8192
+# So many sequences are worth a kernel that takes them side by side.
+_FEWEST = 8
 
 
 class Found(NamedTuple):
@@ -60,15 +69,15 @@ def chain_of(weights: Weights, n_states: int) -> Chain:
 
 
 def infer(
-    chain: Chain, log_weights: np.ndarray, starts: np.ndarray, units: np.ndarray, by_unit: bool
+    chain: Chain, scores: "Scored", starts: np.ndarray, units: np.ndarray, by_unit: bool
 ) -> Found:
-    """Forward-backward over sequences whose steps have log weights (n_steps, K), which it changes.
+    """Forward-backward over sequences, one at a time.
 
     Parameters
     ----------
     chain : Chain
-    log_weights : ndarray of shape (n_steps, K)
-        Log densities of the observations.
+    scores : Scored
+        What gives the log weights of all steps.
     starts : ndarray of shape (n_sequences + 1,)
     units : ndarray of shape (n_units + 1,)
         Where units begin.
@@ -79,14 +88,12 @@ def infer(
     -------
     Found
     """
-    if chain.end is not None:
-        _add_ends(chain.end, log_weights, starts, units)
-    largest = log_weights.max(axis=1)
-    # A step that no state explains: its sequence is lost.
-    largest[np.isneginf(largest)] = 0.0
-    log_weights -= largest[:, None]
-    weights = np.exp(log_weights)
+    weights = scores.log_weights()
     n_states = weights.shape[1]
+    if chain.end is not None:
+        _add_ends(chain.end, weights, starts, units)
+    largest = np.empty(len(weights))
+    to_weights(weights, largest, room_for_bits())
     found = Found(
         np.empty_like(weights),
         np.zeros((len(units) - 1 if by_unit else 1, n_states, n_states)),
@@ -97,10 +104,65 @@ def infer(
     tables = chain.start, chain.transition, backward
     infer_steps(tables, weights, starts, units, scale, room, found)
     found.pairs[:] *= chain.transition
-    if np.isnan(found.log_z).any():
-        found = _with_lost(chain, log_weights, starts, units, found)
     found.log_z[:] += np.add.reduceat(largest, starts[:-1])
+    if np.isnan(found.log_z).any():
+        found = _with_lost(chain, scores, starts, units, found)
     return found
+
+
+class Scored(NamedTuple):
+    """Observations and the scores that give their log weights."""
+
+    scores: Scores
+    observations: Any
+    shape: tuple[int, int]
+    units: np.ndarray
+
+    def log_weights(self) -> np.ndarray:
+        """Log densities of all steps (n_steps, K), made anew."""
+        logs = np.empty(self.shape)
+        self.scores.fill(self.observations, self.units, logs)
+        return logs
+
+
+def infer_together(chain: Chain, scored: Scored, starts: np.ndarray) -> Found | None:
+    """Forward-backward over sequences side by side, a third faster; None if any is lost.
+
+    `log_z` holds their sum alone.
+    """
+    n_steps, n_states = scored.shape
+    weights, largest = scored.log_weights(), np.empty(n_steps)
+    if chain.end is not None:
+        _add_ends(chain.end, weights, starts, starts)
+    to_weights(weights, largest, room_for_bits())
+    tables = tables_for_tokens(n_steps, n_states)
+    if tables.emission.shape[1] == n_states:
+        tables = tables._replace(emission=weights)
+    else:
+        tables.emission[:, :n_states] = weights
+    tables.start[:n_states] = chain.start[0]
+    tables.transition[:n_states, :n_states] = chain.transition[0]
+    tables.backward[:n_states, :n_states] = chain.transition[0].T
+    lengths = np.diff(starts)
+    order = np.argsort(-lengths, kind="stable")
+    side = min(SIDE_BY_SIDE, len(order))
+    messages = messages_for(side, int(lengths.max()), n_states)
+    lost = np.zeros(len(order), bool)
+    total = expected_counts_dense(
+        _rows(n_steps, n_states), starts, order, side, n_states, tables, messages, lost
+    )
+    if lost.any():
+        return None
+    pairs = tables.outer[:n_states, :n_states] * chain.transition[0]
+    posterior = np.ascontiguousarray(tables.received[:, :n_states])
+    return Found(posterior, pairs[None], np.array([total + largest.sum()]))
+
+
+def _rows(n_steps: int, n_states: int) -> Lattice:
+    """Each step has a row of the tables; nothing else of the lattice is read."""
+    first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
+    nothing = np.empty(0, np.int32)
+    return Lattice(first, nothing, nothing.view(np.uint32), nothing)
 
 
 def _add_ends(
@@ -114,10 +176,12 @@ def _add_ends(
 
 
 def _with_lost(
-    chain: Chain, logs: np.ndarray, starts: np.ndarray, units: np.ndarray, found: Found
+    chain: Chain, scored: Scored, starts: np.ndarray, units: np.ndarray, found: Found
 ) -> Found:
-    """The same where some sequences leave the range of float64: each alone, these in log space."""
-    lost = np.isnan(found.log_z)
+    """The same where some sequences leave the range of float64: each alone, in log space."""
+    lost, logs = np.isnan(found.log_z), scored.log_weights()
+    if chain.end is not None:
+        _add_ends(chain.end, logs, starts, units)
     posterior, log_z = found.posterior, found.log_z
     pairs = np.zeros_like(found.pairs)
     for i in range(len(lost)):
@@ -183,25 +247,27 @@ def expectation(
     starts, n_states = problem.corpus.starts, problem.cells.n_emitting
     chain = chain_of(weights, n_states)
 
-    def part(first: int, last: int) -> tuple[HMMCounts, np.ndarray]:
+    def part(first: int, last: int) -> Expectation:
         begin, end = starts[first], starts[last]
         observations = problem.observations.part(begin, end)
         inside, whole = starts[first : last + 1] - begin, np.array([0, end - begin])
-        logs = np.empty((end - begin, n_states))
-        scores.fill(observations, whole, logs)
-        # Every sequence begins a unit for the kernel; its sums are of all.
-        found = infer(chain, logs, inside, inside, by_unit=False)
+        scored = Scored(scores, observations, (end - begin, n_states), whole)
+        found = infer_together(chain, scored, inside) if last - first >= _FEWEST else None
+        if found is None:
+            # Every sequence begins a unit for the kernel; its sums are of all.
+            found = infer(chain, scored, inside, inside, by_unit=False)
+        explained = np.isfinite(found.log_z)
+        lost = first + np.flatnonzero(~explained)
         counts = counts_of(found, observations, problem, inside)
-        return counts, found.log_z
+        return Expectation(counts, float(found.log_z[explained].sum()), lost)
 
     shares = on_threads(part, even_pieces(starts, _PIECE), n_jobs)
-    counts, *others = [share for share, _ in shares]
+    counts, *others = [share.counts for share in shares]
     for other in others:
         for table, more in zip(counts, other, strict=True):
             table += more
-    log_z = np.concatenate([values for _, values in shares])
-    explained = np.isfinite(log_z)
-    return Expectation(counts, float(log_z[explained].sum()), np.flatnonzero(~explained))
+    unexplained = np.concatenate([share.unexplained for share in shares])
+    return Expectation(counts, sum(share.total for share in shares), unexplained)
 
 
 def counts_of(

@@ -85,6 +85,10 @@ class GibbsAlgorithm:
         drawn = rng.random((len(posterior), 1)) * levels[:, -1:]
         path = np.minimum((levels <= drawn).sum(axis=1), posterior.shape[1] - 1)
         counts = counts_of_path(path, problem)
+        topology = problem.cells.topology
+        if topology is not None:
+            # Steps are drawn independently: what must not follow must not be learned from.
+            counts = counts._replace(transition=np.where(topology.transition, counts.transition, 0))
         nothing = HMMCounts(*(np.zeros_like(table) for table in counts))
         sums = Sums(np.zeros(posterior.shape), nothing, 0)
         nobody = np.empty(0, np.intp)

@@ -71,11 +71,11 @@ def emission_of(value: Any) -> Emission:
     )
 
 
-def check_settings(model: Any) -> None:
-    """Raise InvalidParameterError where a parameter asks for what is there for symbols alone."""
+def refuse_settings_of_symbols(model: Any) -> None:
+    """Raise where a model is set to what only chains of symbols can do."""
     asked = {
         "vocabulary": model.vocabulary is not None,
-        "beta": model.beta == "auto",
+        "beta": isinstance(model.beta, str),
         "update": (model._numeric_algorithm == "gibbs" and model.update == "sequence")
         or (model._numeric_algorithm == "collapsed" and model.update == "token"),
         "order": getattr(model, "order", 1) != 1,
@@ -85,7 +85,8 @@ def check_settings(model: Any) -> None:
     for name, is_asked in asked.items():
         if is_asked:
             raise InvalidParameterError(
-                f"{name}={getattr(model, name)!r} is for symbols: with numbers {_INSTEAD[name]}"
+                f"{name}={getattr(model, name)!r} is for symbols alone: with numbers "
+                f"{_INSTEAD[name]}"
             )
 
 

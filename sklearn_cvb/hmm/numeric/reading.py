@@ -119,7 +119,7 @@ def warn_of_one_series(series: Series) -> None:
             f"numbers; but rows are like the rows before them. If X is one series of {n_rows} "
             f"steps and {width} columns, pass [X]; if it is several, {LENGTHS}",
             UserWarning,
-            stacklevel=7,
+            stacklevel=8,
         )
 
 

@@ -57,8 +57,9 @@ def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
     n_clusters = min(n_states, len(np.unique(sample, axis=0)))
     seed = int(rng.integers(2**31 - 1))
     found = KMeans(n_clusters, n_init=1, random_state=seed).fit(sample)
-    posterior = np.zeros((len(values), n_states))
-    posterior[np.arange(len(values)), found.predict(values)] = 1.0
+    # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
+    posterior = np.full((len(values), n_states), 0.2 / n_states)
+    posterior[np.arange(len(values)), found.predict(values)] += 0.8
     return posterior
 
 

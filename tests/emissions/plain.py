@@ -1,0 +1,278 @@
+"""Emissions in plain words: posteriors from the textbook, in the units of the data, by scipy.stats.
+
+Murphy (2007), "Conjugate Bayesian analysis of the Gaussian distribution"; Gelman et al. (2013),
+chapter 2. Missing values are NaN.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+
+MEAN, STRENGTH, DEGREES = np.array([1.0, 90.0, -2.5]), 0.4, 4.5
+MATRIX = np.array([[0.8, 1.0, 0.01], [1.0, 90.0, 0.2], [0.01, 0.2, 0.02]])
+VARIANCES, SHARED = np.array([0.8, 90.0, 0.02]), 3.0
+
+
+class Case(NamedTuple):
+    """An emission with its prior given, observations, and its predictive density in plain words."""
+
+    emission: Any
+    table: np.ndarray
+    # (x, k, table, posterior) -> log p(x | table, posterior) of state k
+    predictive: Any
+    # (x, k, attributes) -> log p(x | point)
+    density: Any
+
+
+def counted(column, weights):
+    """Number, average and sum of squares around it of a column's observed values."""
+    there = ~np.isnan(column)
+    n = weights[there].sum()
+    average = (weights[there] @ column[there]) / n if n else 0.0
+    return n, average, weights[there] @ (column[there] - average) ** 2
+
+
+def normal_gamma(column, weights, mean, scale):
+    """kappa, m, nu and Psi of the posterior of one column."""
+    n, average, squares = counted(column, weights)
+    kappa = STRENGTH + n
+    off = STRENGTH * n / kappa * (average - mean) ** 2
+    return kappa, (STRENGTH * mean + n * average) / kappa, DEGREES + n, scale + squares + off
+
+
+def diag_predictive(x, k, table, posterior):
+    total = 0.0
+    for d in np.flatnonzero(~np.isnan(x)):
+        kappa, m, nu, psi = normal_gamma(table[:, d], posterior[:, k], MEAN[d], VARIANCES[d])
+        total += stats.t.logpdf(x[d], nu, m, np.sqrt(psi * (kappa + 1) / (kappa * nu)))
+    return total
+
+
+def spherical_predictive(x, k, table, posterior):
+    parts = [normal_gamma(table[:, d], posterior[:, k], MEAN[d], 0.0) for d in range(len(MEAN))]
+    nu = DEGREES + sum(part[2] - DEGREES for part in parts)
+    psi = SHARED + sum(part[3] for part in parts)
+    seen = np.flatnonzero(~np.isnan(x))
+    if not len(seen):
+        return 0.0
+    means = np.array([parts[d][1] for d in seen])
+    widened = np.array([(parts[d][0] + 1) / parts[d][0] for d in seen])
+    return stats.multivariate_t.logpdf(x[seen], means, np.diag(psi * widened / nu), df=nu)
+
+
+def scatter_of(k, table, posterior):
+    """n, kappa, m and what a state adds to the scale matrix."""
+    weights = posterior[:, k] * ~np.isnan(table[:, 0])
+    table = np.nan_to_num(table)
+    n = weights.sum()
+    average = weights @ table / n
+    off = table - average
+    kappa = STRENGTH + n
+    shift = STRENGTH * n / kappa * np.outer(average - MEAN, average - MEAN)
+    m = (STRENGTH * MEAN + n * average) / kappa
+    return n, kappa, m, (off * weights[:, None]).T @ off + shift
+
+
+def matrix_predictive(x, k, table, posterior, states=None):
+    if np.isnan(x).any():
+        return 0.0
+    parts = {j: scatter_of(j, table, posterior) for j in range(posterior.shape[1])}
+    _, kappa, m, _ = parts[k]
+    own = [k] if states is None else states
+    nu = DEGREES + sum(parts[j][0] for j in own)
+    psi = MATRIX + sum(parts[j][3] for j in own)
+    df = nu - len(x) + 1
+    return stats.multivariate_t.logpdf(x, m, psi * (kappa + 1) / (kappa * df), df=df)
+
+
+def tied_predictive(x, k, table, posterior):
+    return matrix_predictive(x, k, table, posterior, range(posterior.shape[1]))
+
+
+def bernoulli_predictive(x, k, table, posterior):
+    total = 0.0
+    for d in np.flatnonzero(~np.isnan(x)):
+        n, average, _ = counted(table[:, d], posterior[:, k])
+        p = (0.7 + n * average) / (0.7 + 1.6 + n)
+        total += stats.bernoulli.logpmf(x[d], p)
+    return total
+
+
+def poisson_predictive(x, k, table, posterior):
+    total = 0.0
+    for d in np.flatnonzero(~np.isnan(x)):
+        n, average, _ = counted(table[:, d], posterior[:, k])
+        shape, rate = 1.3 + n * average, 0.6 + n
+        total += stats.nbinom.logpmf(x[d], shape, rate / (rate + 1))
+    return total
+
+
+def categorical_predictive(x, k, table, posterior):
+    total = 0.0
+    for d in np.flatnonzero(~np.isnan(x)):
+        seen = [posterior[table[:, d] == code, k].sum() + 0.45 for code in range(4)]
+        total += np.log(seen[int(x[d])] / sum(seen))
+    return total
+
+
+def mixed_predictive(x, k, table, posterior):
+    return sum(
+        part(x[own], k, table[:, own], posterior)
+        for part, own in (
+            (poisson_predictive, [1]),
+            (single_predictive, [2]),
+            (bernoulli_predictive, [0]),
+        )
+    )
+
+
+def single_predictive(x, k, table, posterior):
+    """A column of numbers alone."""
+    if np.isnan(x[0]):
+        return 0.0
+    kappa, m, nu, psi = normal_gamma(table[:, 0], posterior[:, k], MEAN[0], VARIANCES[0])
+    return stats.t.logpdf(x[0], nu, m, np.sqrt(psi * (kappa + 1) / (kappa * nu)))
+
+
+def diag_density(x, k, shown):
+    return whole_or_parts(x, shown["means_"][k], np.diag(shown["covariances_"][k]))
+
+
+def spherical_density(x, k, shown):
+    return whole_or_parts(x, shown["means_"][k], shown["covariances_"][k] * np.eye(len(x)))
+
+
+def full_density(x, k, shown):
+    return whole_or_parts(x, shown["means_"][k], shown["covariances_"][k])
+
+
+def tied_density(x, k, shown):
+    return whole_or_parts(x, shown["means_"][k], shown["covariances_"])
+
+
+def whole_or_parts(x, mean, covariance):
+    """The normal density of the observed part."""
+    seen = ~np.isnan(x)
+    if not seen.any():
+        return 0.0
+    covariance = covariance[np.ix_(seen, seen)]
+    return stats.multivariate_normal.logpdf(x[seen], mean[seen], covariance)
+
+
+def bernoulli_density(x, k, shown):
+    seen = ~np.isnan(x)
+    return stats.bernoulli.logpmf(x[seen], shown["probabilities_"][k][seen]).sum()
+
+
+def poisson_density(x, k, shown):
+    seen = ~np.isnan(x)
+    return stats.poisson.logpmf(x[seen], shown["rates_"][k][seen]).sum()
+
+
+def categorical_density(x, k, shown):
+    tables = shown["category_probabilities_"]
+    seen = np.flatnonzero(~np.isnan(x))
+    return sum(np.log(tables[d][k, int(x[d])]) for d in seen)
+
+
+def mixed_density(x, k, shown):
+    parts = shown["parts_"]
+    return (
+        poisson_density(x[[1]], k, parts[0])
+        + diag_density(x[[2]], k, parts[1])
+        + bernoulli_density(x[[0]], k, parts[2])
+    )
+
+
+def make_cases():
+    """A case for each family, and one with missing values where it takes them."""
+    rng = np.random.default_rng(7)
+    n = 9
+    numbers = rng.multivariate_normal(MEAN, MATRIX, n)
+    bits = rng.integers(0, 2, (n, 2)).astype(float)
+    counts = rng.poisson([3.0, 40.0], (n, 2)).astype(float)
+    codes = rng.integers(0, 4, (n, 2)).astype(float)
+    mixed = np.column_stack([bits[:, 0], counts[:, 0], rng.normal(1.0, 0.8, n)])
+    prior = {
+        "mean_prior": MEAN,
+        "mean_precision_prior": STRENGTH,
+        "degrees_of_freedom_prior": DEGREES,
+    }
+    of_matrices = prior | {"covariance_prior": MATRIX}
+    single = prior | {"mean_prior": MEAN[:1], "covariance_prior": VARIANCES[:1]}
+    poisson, bernoulli = (
+        Poisson(shape_prior=1.3, rate_prior=0.6),
+        Bernoulli(ones_prior=0.7, zeros_prior=1.6),
+    )
+    parts = [(poisson, [1]), (Gaussian("diag", **single), [2]), (bernoulli, [0])]
+    cases = {
+        "full": Case(Gaussian("full", **of_matrices), numbers, matrix_predictive, full_density),
+        "tied": Case(Gaussian("tied", **of_matrices), numbers, tied_predictive, tied_density),
+        "diag": Case(
+            Gaussian("diag", **prior, covariance_prior=VARIANCES),
+            numbers,
+            diag_predictive,
+            diag_density,
+        ),
+        "spherical": Case(
+            Gaussian("spherical", **prior, covariance_prior=SHARED),
+            numbers,
+            spherical_predictive,
+            spherical_density,
+        ),
+        "bernoulli": Case(bernoulli, bits, bernoulli_predictive, bernoulli_density),
+        "poisson": Case(poisson, counts, poisson_predictive, poisson_density),
+        "categorical": Case(
+            Categorical(concentration_prior=0.45, n_categories=4),
+            codes,
+            categorical_predictive,
+            categorical_density,
+        ),
+        "columns": Case(Columns(parts), mixed, mixed_predictive, mixed_density),
+    }
+    for name in list(cases):
+        table = cases[name].table.copy()
+        if name in ("full", "tied"):
+            table[[2, 5]] = np.nan
+        else:
+            table[rng.random(table.shape) < 0.3] = np.nan
+        cases[f"{name}, missing"] = cases[name]._replace(table=table)
+    return cases
+
+
+CASES = make_cases()
+
+
+def soft(n_steps, n_states, seed=3):
+    """Posteriors of steps."""
+    return np.random.default_rng(seed).dirichlet(np.ones(n_states), n_steps)
+
+
+def scores_of(scores, observations, n_steps, n_states):
+    """What scores fill in, (n_steps, K)."""
+    out = np.full((n_steps, n_states), np.nan)
+    scores.fill(observations, np.array([0, n_steps]), out)
+    return out
+
+
+class Bound(NamedTuple):
+    """A case with its family bound: observations, posteriors and the statistics of all."""
+
+    family: Any
+    observations: Any
+    posterior: np.ndarray
+    statistics: np.ndarray
+
+
+def bound(case, n_states=2, seed=3):
+    family = case.emission.bind(case.table, n_states)
+    observations = family.read(case.table)
+    n_steps = len(case.table)
+    posterior = soft(n_steps, n_states, seed)
+    whole = np.array([0, n_steps])
+    return Bound(
+        family, observations, posterior, family.statistics(observations, posterior, whole)[0]
+    )

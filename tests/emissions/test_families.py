@@ -1,0 +1,325 @@
+"""Every family against scipy.stats, and each of its methods against another."""
+
+import numpy as np
+import pytest
+from emissions.plain import CASES, bound, scores_of
+from scipy import stats
+
+from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+
+WHOLE = {name: case for name, case in CASES.items() if "missing" not in name}
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+every_family = pytest.mark.parametrize("case", WHOLE.values(), ids=WHOLE)
+
+
+@every_case
+def test_predictive_densities_are_those_of_the_textbook(case):
+    family, observations, posterior, statistics = bound(case)
+    found = scores_of(family.predictive(statistics), observations, *posterior.shape)
+    plain = [[case.predictive(x, k, case.table, posterior) for k in range(2)] for x in case.table]
+    np.testing.assert_allclose(found, plain, atol=1e-9, rtol=1e-10)
+
+
+@every_case
+def test_prior_predictive_densities_are_those_of_the_textbook(case):
+    family, observations, posterior, statistics = bound(case)
+    nothing = np.zeros_like(statistics)
+    found = scores_of(family.predictive(nothing), observations, *posterior.shape)
+    # The prior alone: a step far away that weighs nothing.
+    far = posterior * 1e-12
+    plain = [[case.predictive(x, k, case.table, far) for k in range(2)] for x in case.table]
+    np.testing.assert_allclose(found, plain, atol=1e-7)
+
+
+@every_case
+def test_densities_at_a_point_are_those_of_scipy(case):
+    family, observations, posterior, statistics = bound(case)
+    for point in (family.mean(statistics), family.draw(statistics, np.random.default_rng(0))):
+        shown = family.attributes(point)
+        found = scores_of(family.at(point), observations, *posterior.shape)
+        plain = [[case.density(x, k, shown) for k in range(2)] for x in case.table]
+        np.testing.assert_allclose(found, plain, atol=1e-9, rtol=1e-9)
+
+
+@every_case
+def test_evidence_is_the_product_of_predictive_densities(case):
+    """One step after another, each in one state; the prior alone has the evidence 1."""
+    family, observations, posterior, statistics = bound(case)
+    states = posterior.argmax(axis=1)
+    so_far, total = np.zeros_like(statistics), 0.0
+    assert abs(family.log_evidence(so_far)) < 1e-12
+    for t, k in enumerate(states):
+        one = observations.part(t, t + 1)
+        total += scores_of(family.predictive(so_far), one, 1, 2)[0, k]
+        so_far = so_far + family.statistics(one, np.eye(2)[[k]], np.array([0, 1]))[0]
+        assert abs(family.log_evidence(so_far) - total) < 1e-10 * max(1.0, abs(total))
+
+
+@every_case
+def test_predictive_density_is_a_quotient_of_evidences(case):
+    family, observations, posterior, statistics = bound(case)
+    found = scores_of(family.predictive(statistics), observations, *posterior.shape)
+    before = family.log_evidence(statistics)
+    for t in range(len(posterior)):
+        one = observations.part(t, t + 1)
+        for k in range(2):
+            own = family.statistics(one, np.eye(2)[[k]], np.array([0, 1]))[0]
+            assert abs(family.log_evidence(statistics + own) - before - found[t, k]) < 1e-10
+
+
+@every_case
+def test_expected_log_densities_are_derivatives_of_the_evidence(case):
+    """d/dw log of the integral of p(theta) p(x | theta)^w is E[log p(x | theta)] where w = 0."""
+    family, observations, posterior, statistics = bound(case)
+    found = scores_of(family.expected(statistics), observations, *posterior.shape)
+    h = 1e-4
+    for t in range(len(posterior)):
+        one = observations.part(t, t + 1)
+        for k in range(2):
+            own = family.statistics(one, np.eye(2)[[k]], np.array([0, 1]))[0]
+            # Central differences of order 4.
+            values = [family.log_evidence(statistics + w * h * own) for w in (-2, -1, 1, 2)]
+            slope = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)
+            assert abs(slope - found[t, k]) < 1e-7 * max(1.0, abs(found[t, k]))
+
+
+@every_case
+def test_divergence_is_expected_log_likelihood_minus_log_evidence(case):
+    family, observations, posterior, statistics = bound(case)
+    expected = scores_of(family.expected(statistics), observations, *posterior.shape)
+    likelihood = (posterior * expected).sum()
+    found = family.divergence(statistics)
+    assert found > 0
+    assert abs(found - (likelihood - family.log_evidence(statistics))) < 1e-9 * abs(likelihood)
+    assert abs(family.divergence(np.zeros_like(statistics))) < 1e-12
+
+
+@every_family
+def test_draws_have_the_predictive_density_on_average(case):
+    """Mean of p(x | draw) is p(x | data), mean of log p(x | draw) is E[log p(x | theta)]."""
+    family, observations, posterior, statistics = bound(case)
+    rng, n_draws = np.random.default_rng(1), 3000
+    logs = np.array(
+        [
+            scores_of(family.at(family.draw(statistics, rng)), observations, *posterior.shape)
+            for _ in range(n_draws)
+        ]
+    )
+    expected = scores_of(family.expected(statistics), observations, *posterior.shape)
+    error = 5 * logs.std(axis=0) / np.sqrt(n_draws)
+    assert (np.abs(logs.mean(axis=0) - expected) < error + 1e-9).all()
+    predictive = scores_of(family.predictive(statistics), observations, *posterior.shape)
+    ratios = np.exp(logs - predictive)
+    error = 5 * ratios.std(axis=0) / np.sqrt(n_draws)
+    assert (np.abs(ratios.mean(axis=0) - 1.0) < error + 1e-9).all()
+
+
+@every_family
+def test_samples_have_the_moments(case):
+    family, _, _, statistics = bound(case)
+    point, n = family.mean(statistics), 20_000
+    means, variances = family.moments(point)
+    for k in range(2):
+        drawn = family.sample(point, np.full(n, k), np.random.default_rng(k))
+        assert drawn.shape == (n, case.table.shape[1])
+        errors = np.abs(drawn.mean(axis=0) - means[k]) / np.sqrt(variances[k] / n)
+        assert (errors < 5).all()
+        fourth = ((drawn - drawn.mean(axis=0)) ** 4).mean(axis=0) - drawn.var(axis=0) ** 2
+        assert (np.abs(drawn.var(axis=0) - variances[k]) < 5 * np.sqrt(fourth / n) + 1e-12).all()
+
+
+def perturbed(point, rng, size):
+    """A point a little beside another; covariances stay symmetric, probabilities sum to 1."""
+    if type(point) is tuple:
+        return tuple(perturbed(part, rng, size) for part in point)
+    if hasattr(point, "covariances"):
+        noise = size * rng.standard_normal(point.covariances.shape)
+        is_tied = np.array_equal(point.covariances[0], point.covariances[-1])
+        noise[:] = noise[:1] if is_tied else noise
+        factor = np.eye(noise.shape[-1]) + noise
+        means = point.means + size * rng.standard_normal(point.means.shape)
+        return point._replace(
+            means=means, covariances=factor @ point.covariances @ np.swapaxes(factor, 1, 2)
+        )
+    if hasattr(point, "variances"):
+        noise = size * rng.standard_normal(point.variances.shape)
+        is_spherical = np.array_equal(point.variances[0], point.variances[-1])
+        noise[:] = noise[:1] if is_spherical and len(noise) > 1 else noise
+        means = point.means + size * rng.standard_normal(point.means.shape)
+        return point._replace(means=means, variances=point.variances * np.exp(noise))
+    factors = np.exp(size * rng.standard_normal(point.shape))
+    if len(point) == 8:
+        # Categories of two columns.
+        moved = point * factors
+        return moved / np.repeat(np.add.reduceat(moved, [0, 4]), 4, axis=0)
+    if (point < 1).all():
+        odds = factors * point / (1.0 - point)
+        return odds / (1.0 + odds)
+    return point * factors
+
+
+def likeliest(emission, table, seed=3):
+    """Objective of EM as a function of a point, and the point that should have the largest."""
+    case = WHOLE["full"]._replace(emission=emission, table=table)
+    family, observations, posterior, statistics = bound(case, seed=seed)
+
+    def objective(point):
+        scores = scores_of(family.at(point), observations, *posterior.shape)
+        return float((posterior * scores).sum()) + family.log_prior(point)
+
+    return objective, family.most_likely(statistics)
+
+
+PRIORLESS = {
+    "full": Gaussian(),
+    "tied": Gaussian("tied"),
+    "diag": Gaussian("diag"),
+    "spherical": Gaussian("spherical"),
+    "bernoulli": Bernoulli(),
+    "poisson": Poisson(),
+    "categorical": Categorical(n_categories=4),
+}
+LIKELIEST = {
+    f"{name}, {kind}": (emission, CASES[name].table)
+    for name in PRIORLESS
+    for kind, emission in (("ML", PRIORLESS[name]), ("MAP", CASES[name].emission))
+} | {"columns, MAP": (CASES["columns"].emission, CASES["columns"].table)}
+LIKELIEST |= {
+    f"{name}, missing, {kind}": (emission, CASES[f"{name}, missing"].table)
+    for name in PRIORLESS
+    for kind, emission in (("ML", PRIORLESS[name]), ("MAP", CASES[name].emission))
+}
+
+
+@pytest.mark.parametrize(("emission", "table"), LIKELIEST.values(), ids=LIKELIEST)
+def test_nothing_near_is_more_likely_than_the_most_likely(emission, table):
+    objective, best = likeliest(emission, table)
+    rng, top = np.random.default_rng(0), objective(best)
+    for size in (1e-4, 1e-3, 1e-2, 0.3):
+        for _ in range(15):
+            assert objective(perturbed(best, rng, size)) < top + 1e-9
+
+
+def test_log_priors_are_those_of_scipy():
+    """Differences between two points, in the units of the data."""
+    rng = np.random.default_rng(5)
+    for name in ("full", "tied", "diag", "spherical", "bernoulli", "poisson", "categorical"):
+        family, _, _, statistics = bound(WHOLE[name])
+        points = [family.draw(statistics, rng) for _ in range(2)]
+        plain = [plain_log_prior(name, family.attributes(point)) for point in points]
+        found = [family.log_prior(point) for point in points]
+        assert abs((found[1] - found[0]) - (plain[1] - plain[0])) < 1e-8, name
+
+
+def plain_log_prior(name, shown):
+    """Log prior density over means and precisions, log odds, log rates or the softmax basis."""
+    from emissions.plain import DEGREES, MATRIX, MEAN, SHARED, STRENGTH, VARIANCES
+
+    if name == "bernoulli":
+        p = shown["probabilities_"]
+        return (stats.beta.logpdf(p, 0.7, 1.6) + np.log(p) + np.log1p(-p)).sum()
+    if name == "poisson":
+        rates = shown["rates_"]
+        return (stats.gamma.logpdf(rates, 1.3, scale=1 / 0.6) + np.log(rates)).sum()
+    if name == "categorical":
+        tables = shown["category_probabilities_"]
+        return sum(
+            stats.dirichlet.logpdf(row, np.full(4, 0.45)) + np.log(row).sum()
+            for table in tables
+            for row in table
+        )
+    total = 0.0
+    for k, mean in enumerate(shown["means_"]):
+        covariance = np.asarray(shown["covariances_"])
+        if name == "spherical":
+            covariance = covariance[k] * np.eye(3)
+            of_precision = stats.gamma.logpdf(1 / covariance[0, 0], DEGREES / 2, scale=2 / SHARED)
+        elif name == "diag":
+            covariance = np.diag(covariance[k])
+            of_precision = stats.gamma.logpdf(
+                1 / np.diag(covariance), DEGREES / 2, scale=2 / VARIANCES
+            ).sum()
+        else:
+            covariance = covariance if name == "tied" else covariance[k]
+            of_precision = stats.wishart.logpdf(
+                np.linalg.inv(covariance), DEGREES, np.linalg.inv(MATRIX)
+            )
+        total += stats.multivariate_normal.logpdf(mean, MEAN, covariance / STRENGTH)
+        if name != "tied" or k == 0:
+            total += of_precision
+    return total
+
+
+def test_maximum_likelihood_has_the_moments_of_the_data():
+    table, posterior = WHOLE["full"].table, np.ones((9, 1))
+    for name, emission in (("full", Gaussian()), ("diag", Gaussian("diag"))):
+        family = emission.bind(table, 1)
+        whole = np.array([0, 9])
+        statistics = family.statistics(family.read(table), posterior, whole)[0]
+        shown = family.attributes(family.most_likely(statistics))
+        np.testing.assert_allclose(shown["means_"][0], table.mean(axis=0), rtol=1e-12)
+        covariance = np.cov(table.T, bias=True)
+        expected = covariance if name == "full" else np.diag(covariance)
+        np.testing.assert_allclose(shown["covariances_"][0], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_default_prior_is_the_one_of_the_docstring(kind):
+    table, n_states = WHOLE["full"].table, 3
+    variances, width = table.var(axis=0), 3 if kind in ("full", "tied") else 1
+    scale = variances * n_states ** (-2.0 / width)
+    if kind == "spherical":
+        scale = np.full(3, variances.mean() / n_states**2)
+    given = Gaussian(
+        kind,
+        mean_prior=table.mean(axis=0),
+        mean_precision_prior=0.01,
+        degrees_of_freedom_prior=5.0 if width == 3 else 3.0,
+        covariance_prior=np.diag(scale) if width == 3 else scale,
+    )
+    posterior, whole = np.full((9, n_states), 1 / n_states), np.array([0, 9])
+    values = []
+    for emission in (Gaussian(kind), given):
+        family = emission.bind(table, n_states)
+        values.append(
+            family.log_evidence(family.statistics(family.read(table), posterior, whole)[0])
+        )
+    assert abs(values[0] - values[1]) < 1e-9
+
+
+def test_other_default_priors():
+    counts, bits = WHOLE["poisson"].table, WHOLE["bernoulli"].table
+    codes = WHOLE["categorical"].table
+    pairs = [
+        (Bernoulli(), Bernoulli(ones_prior=1.0, zeros_prior=1.0), bits),
+        (Categorical(n_categories=4), Categorical(concentration_prior=0.1), codes),
+        (Poisson(), Poisson(shape_prior=1.0), counts),
+        (
+            Poisson(),
+            Poisson(shape_prior=1.0, rate_prior=1.0 / counts[:, 0].mean()),
+            counts[:, :1],
+        ),
+    ]
+    for default, given, table in pairs:
+        values = []
+        for emission in (default, given):
+            case = WHOLE["full"]._replace(emission=emission, table=table)
+            values.append(bound(case))
+        found = [own.family.log_evidence(own.statistics) for own in values]
+        assert abs(found[0] - found[1]) < 1e-12
+
+
+def test_columns_add_up_their_parts():
+    """In the order of the data, whatever the order of the parts."""
+    case = WHOLE["columns"]
+    family, _, _, statistics = bound(case)
+    means, _ = family.moments(family.mean(statistics))
+    shown = family.attributes(family.mean(statistics))["parts_"]
+    np.testing.assert_array_equal(means[:, 1], shown[0]["rates_"][:, 0])
+    np.testing.assert_array_equal(means[:, 2], shown[1]["means_"][:, 0])
+    np.testing.assert_array_equal(means[:, 0], shown[2]["probabilities_"][:, 0])
+    alone = [Columns([(Bernoulli(), [0]), (Poisson(), [1]), (Gaussian("diag"), [2])])]
+    alone.append(Columns([(Gaussian("diag"), [2]), (Bernoulli(), [0]), (Poisson(), [1])]))
+    values = [bound(case._replace(emission=emission)) for emission in alone]
+    found = [own.family.log_evidence(own.statistics) for own in values]
+    assert abs(found[0] - found[1]) < 1e-12
