@@ -153,5 +153,11 @@ class BernoulliFamily(FeatureFamily):
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return point.T, (point * (1.0 - point)).T
 
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        from scipy.stats import beta
+
+        ones, zeros = self._posterior(statistics)
+        return {"probabilities": beta(ones.T, zeros.T)}
+
     def attributes(self, point: np.ndarray) -> dict[str, Any]:
         return {"probabilities_": np.ascontiguousarray(point.T)}

@@ -182,6 +182,15 @@ class CategoricalFamily(FeatureFamily):
         squares = np.add.reduceat(point * codes[:, None] ** 2, self.begins)
         return means.T, (squares - means**2).T
 
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        from scipy.stats import beta
+
+        counts = self._posterior(statistics)
+        others = self._totals(counts) - counts
+        tables = [np.split(table.T, self.begins[1:], axis=1) for table in (counts, others)]
+        pairs = zip(*tables, strict=True)
+        return {"category_probabilities": [beta(own, rest) for own, rest in pairs]}
+
     def attributes(self, point: np.ndarray) -> dict[str, Any]:
         tables = np.split(point.T, self.begins[1:], axis=1)
         return {"category_probabilities_": [np.ascontiguousarray(table) for table in tables]}

@@ -177,6 +177,9 @@ class MixedFamily(Family):
         means, variances = zip(*(family.moments(own) for family, own in pairs), strict=True)
         return self._in_order(list(means)), self._in_order(list(variances))
 
+    def marginals(self, statistics: np.ndarray) -> list[Any]:
+        return self._each("marginals", statistics)
+
     def attributes(self, point: tuple) -> dict[str, Any]:
         pairs = zip(self.families, point, strict=True)
         return {"parts_": [family.attributes(own) for family, own in pairs]}

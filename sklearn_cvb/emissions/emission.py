@@ -17,6 +17,7 @@ else; so a new emission is a new file that defines these.
 ``log_evidence(statistics)``  Log marginal likelihood of the steps, if each is in one state.
 ``sample(point, states)``     Observations of given states.
 ``attributes(...)``           What a fitted model shows.
+``marginals(statistics)``     Posterior of each parameter alone (credible intervals).
 ============================= ====================================================================
 
 Statistics are arrays of shape (..., S, K): S numbers for each of K states, which add up over steps,
@@ -127,6 +128,13 @@ class Family(ABC):
     @abstractmethod
     def attributes(self, point: Any) -> dict[str, Any]:
         """Fitted attributes, in the units of the data."""
+
+    @abstractmethod
+    def marginals(self, statistics: np.ndarray) -> Any:
+        """Posterior distribution of each parameter alone, in the units of the data.
+
+        A dict of distributions of scipy.stats for tables (K, D), by name; dicts and lists of such.
+        """
 
     @abstractmethod
     def moments(self, point: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -180,5 +180,11 @@ class PoissonFamily(FeatureFamily):
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return point.T, point.T
 
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        from scipy.stats import gamma
+
+        shape, rate = self._posterior(statistics)
+        return {"rates": gamma(shape.T, scale=1.0 / rate.T)}
+
     def attributes(self, point: np.ndarray) -> dict[str, Any]:
         return {"rates_": np.ascontiguousarray(point.T)}
