@@ -108,7 +108,10 @@ class CollapsedHMM(BaseHMM):
 
     def _resumable(self, problem: Problem) -> Fit | None:
         fit = super()._resumable(problem)
-        return None if fit is None or fit.state.left_out != self._left_out else fit
+        if fit is None or self._is_numeric:
+            # What is left out of numbers is seen by their own algorithm.
+            return fit
+        return None if fit.state.left_out != self._left_out else fit
 
     def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState:
         asked = super()._with_parameters_of_now(state, problem)

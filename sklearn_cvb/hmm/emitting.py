@@ -175,6 +175,15 @@ class EmissionMixin(MeasurementsMixin):
             **algorithm.fitted(state, problem, record["objective_"]),
         }
 
+    def _keep(self, fitted: dict[str, Any], why: str) -> None:
+        # Another emission leaves other attributes.
+        for name in self.__dict__.get("_fitted_names", frozenset()) - fitted.keys():
+            self.__dict__.pop(name, None)
+        if self._is_numeric:
+            for name in ("vocabulary_", "_index"):
+                self.__dict__.pop(name, None)
+        super()._keep(fitted | {"_fitted_names": frozenset(fitted)}, why)
+
     def _path_of_training(
         self, state: Any, counts: HMMCounts, problem: Any, numeric: "Fitted"
     ) -> np.ndarray:

@@ -160,6 +160,8 @@ def _series(
     names: list | None,
     is_table: bool,
 ) -> Series:
+    # Sums do not depend on how frames lie in memory.
+    table = np.ascontiguousarray(table)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     infinite = np.isinf(table)
     if infinite.any():
