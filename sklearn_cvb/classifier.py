@@ -108,6 +108,7 @@ class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_consistent_length(X, labels)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
+        names = classes.tolist()
         if not len(classes):
             raise ValueError("Found array with 0 sample(s): X holds no sequence")
         counts = np.bincount(codes)
@@ -117,10 +118,17 @@ class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             try:
                 return clone(model).fit(_taken(X, np.flatnonzero(codes == index)))
             except (TypeError, ValueError) as error:
-                raise type(error)(f"{error} (among those of class {classes[index]!r})") from error
+                raise type(error)(f"{error} (among those of class {names[index]!r})") from error
 
         run = Parallel(self.n_jobs, prefer="threads")
-        self.estimators_ = run(delayed(fitted)(index) for index in range(len(classes)))
+        models = run(delayed(fitted)(index) for index in range(len(classes)))
+        widths = [getattr(model, "n_columns_", None) for model in models]
+        if len(set(widths)) > 1:
+            raise ValueError(
+                f"sequences have {widths[0]} columns in class {names[0]!r}, but others in another: "
+                f"{dict(zip(names, widths, strict=True))}"
+            )
+        self.estimators_ = models
         self.classes_, self.class_count_, self.class_log_prior_ = classes, counts, log_prior
         self._width = _common_length(X)
         for name in ("n_features_in_", "feature_names_in_"):
