@@ -86,6 +86,9 @@ class CollapsedHMM(BaseHMM):
 
     def _warn_of_data(self, problem: Problem) -> None:
         """Warn where leaving out a sequence leaves little to learn from."""
+        if self._is_numeric:
+            # There windows are the rule.
+            return
         lengths = np.diff(problem.corpus.starts)
         if self.update == "sequence" and self.block_length is None:
             longest = int(lengths.argmax())
@@ -106,14 +109,9 @@ class CollapsedHMM(BaseHMM):
                     stacklevel=5,
                 )
 
-    def _resumable(self, problem: Problem) -> Fit | None:
-        fit = super()._resumable(problem)
-        if fit is None or self._is_numeric:
-            # What is left out of numbers is seen by their own algorithm.
-            return fit
-        return None if fit.state.left_out != self._left_out else fit
-
-    def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState:
+    def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState | None:
+        if state.left_out != self._left_out:
+            return None
         asked = super()._with_parameters_of_now(state, problem)
         state = resumed(state, problem)
         return under(asked.concentrations, asked.prior, state, problem.cells)

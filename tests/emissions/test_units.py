@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from emissions.plain import CASES, bound, scores_of, soft
+from emissions.plain import CASES, scores_of, soft
 
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
 
