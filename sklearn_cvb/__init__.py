@@ -25,6 +25,7 @@ finally:
         gc.enable()
 
 if TYPE_CHECKING:
+    from sklearn_cvb.classifier import HMMClassifier
     from sklearn_cvb.dmv.cvb import CVBDMV
     from sklearn_cvb.dmv.em import EMDMV
     from sklearn_cvb.dmv.gibbs import GibbsDMV
@@ -64,6 +65,7 @@ __all__ = [
     "GibbsHMMTagger",
     "GibbsPCFG",
     "Grammar",
+    "HMMClassifier",
     "HMMCounts",
     "HastingsPCFG",
     "LatentPCFGCounts",
@@ -86,6 +88,7 @@ _LATER = {
     "GibbsDMV": "dmv.gibbs",
     "GibbsPCFG": "pcfg.gibbs",
     "Grammar": "pcfg.grammar",
+    "HMMClassifier": "classifier",
     "HastingsPCFG": "pcfg.hastings",
     "LatentPCFGCounts": "latent.parameters",
     "PCFGCounts": "pcfg.parameters",

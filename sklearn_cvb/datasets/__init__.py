@@ -14,6 +14,7 @@ from sklearn_cvb.datasets.make import (
 from sklearn_cvb.datasets.readers import read_conllu, read_word_tag
 from sklearn_cvb.datasets.treebank import fetch_treebank_tagged
 from sklearn_cvb.datasets.trees import fetch_treebank_trees, make_pcfg_corpus
+from sklearn_cvb.datasets.vowels import fetch_japanese_vowels
 from sklearn_cvb.datasets.wsj import fetch_wsj
 from sklearn_cvb.datasets.zulu import fetch_zulu_verbs, read_segmented
 
@@ -23,6 +24,7 @@ __all__ = [
     "fetch_conll2000",
     "fetch_conll2007",
     "fetch_dependency_treebank",
+    "fetch_japanese_vowels",
     "fetch_mac_morpho",
     "fetch_treebank_tagged",
     "fetch_treebank_trees",

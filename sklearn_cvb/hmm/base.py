@@ -212,6 +212,12 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     ) -> starting.Start:
         """Posteriors or weights to start from, as `init` says."""
         init = self._usual_start(problem) if self.init is None else self.init
+        if isinstance(init, str) and init == "kmeans":
+            raise InvalidParameterError(
+                f"The 'init' parameter of {type(self).__name__} must be a str among 'context', "
+                "'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers (see "
+                "`emission`)"
+            )
         if isinstance(init, str):
             start = getattr(starting, f"{init}_start")(problem, rng)
         elif hasattr(init, "predict_proba"):

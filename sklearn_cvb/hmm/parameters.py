@@ -29,7 +29,9 @@ class HMMCounts(NamedTuple):
         Expected number of transitions from each state (row) to each state.
     emission : ndarray or scipy.sparse.csr_array of shape (n_symbols, n_components)
         Expected number of times each symbol (row; unknown item last where there is one) was
-        emitted by each state. Sparse where a tag dictionary rules states out. Inside the package
+        emitted by each state. Sparse where a tag dictionary rules states out. Of numbers an array
+        of shape (n_components, n_statistics): the sums over steps that a state's parameters were
+        learned from, such as sums of squares, in the emission's own units. Inside the package
         the same name holds the flat cells of `sklearn_cvb.lattice.Cells`.
     """
 

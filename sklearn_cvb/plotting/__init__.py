@@ -9,6 +9,7 @@ from sklearn_cvb.plotting.curves import (
 from sklearn_cvb.plotting.dependencies import plot_dependency_tree
 from sklearn_cvb.plotting.graphs import plot_transitions
 from sklearn_cvb.plotting.matrices import hinton, plot_confusion
+from sklearn_cvb.plotting.series import plot_ellipses, plot_forecast, plot_states
 
 __all__ = [
     "hinton",
@@ -16,7 +17,10 @@ __all__ = [
     "plot_components",
     "plot_confusion",
     "plot_dependency_tree",
+    "plot_ellipses",
+    "plot_forecast",
     "plot_history",
     "plot_restarts",
+    "plot_states",
     "plot_transitions",
 ]
