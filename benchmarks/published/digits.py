@@ -262,13 +262,19 @@ def _by_labels(kind, labelled, unlabelled, test):
     for key, topology in TOPOLOGIES.items():
         for name, model_kind in KINDS.items():
             model = supervised(model_kind, topology, *labelled)
-            found[f"{key} {name}"] = _read(model, missing)
+            found |= _readings(f"{key} {name}", model, missing, kind)
             model = semi_supervised(model, *labelled, unlabelled)
-            found[f"{key} {name} semi"] = _read(model, missing)
-            if (key, name) == ("chain", "cvb"):
-                with np.errstate(divide="ignore"):
-                    logs = np.log(np.array(list(model.predict_proba(missing))))
-                found[f"{key} {name} semi rule"] = best_valid(np.maximum(logs, _LOWEST), kind)
+            found |= _readings(f"{key} {name} semi", model, missing, kind)
+    return found
+
+
+def _readings(name, model, X, kind):
+    """What a model reads, and of the chain of CVB also the best that obeys the rule."""
+    found = {name: _read(model, X)}
+    if name.startswith("chain cvb"):
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.array(list(model.predict_proba(X))))
+        found[f"{name} rule"] = best_valid(np.maximum(logs, _LOWEST), kind)
     return found
 
 

@@ -20,6 +20,7 @@ READERS = {
     "chain vb semi": "VB, chain, and unlabelled sequences",
     "chain cvb semi": "CVB, chain, and unlabelled sequences",
     "bayes rule": "naive Bayes, best that obeys the rule",
+    "chain cvb rule": "CVB, chain, best that obeys the rule",
     "chain cvb semi rule": "CVB, chain, and unlabelled sequences, best that obeys the rule",
 }
 KINDS = {"dates": "Dates", "accounts": "Account numbers"}

@@ -123,7 +123,7 @@ def _counts(results):
 
 
 def draw(results, folder):
-    """Held-out log density by number of states, and the regimes of the US economy.
+    """Held-out log density above VB's, and the regimes of the US economy.
 
     Parameters
     ----------
@@ -136,26 +136,30 @@ def draw(results, folder):
 
 
 def _draw_held_out(some, folder):
+    """What all are ahead of VB, a panel for each series and emission."""
     from matplotlib.figure import Figure
 
     n_columns = min(4, len(some))
     n_rows = -(-len(some) // n_columns)
-    figure = Figure(figsize=(3.2 * n_columns, 0.5 + 2.6 * n_rows), layout="constrained")
+    figure = Figure(figsize=(3.2 * n_columns, 0.5 + 2.4 * n_rows), layout="constrained")
     panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for panel in panels[len(some) :]:
         panel.set_visible(False)
     for panel, (title, found) in zip(panels, some, strict=False):
-        means = {key: [np.mean(runs) for runs in found[key].values()] for key in TITLES}
-        for key, values in means.items():
+        ahead = {
+            key: [np.mean(runs) - np.mean(found["vb"][n]) for n, runs in found[key].items()]
+            for key in TITLES
+        }
+        for key, values in ahead.items():
             panel.plot([int(n) for n in found[key]], values, ".-", label=TITLES[key])
-        # EM may fall out of any picture.
-        shown = np.concatenate([values for key, values in means.items() if key != "em"])
-        margin = 0.1 * (np.ptp(shown) + 0.01)
-        panel.set_ylim(shown.min() - 2 * margin, shown.max() + margin)
+        # EM falls out of any picture.
+        shown = np.concatenate([values for key, values in ahead.items() if key != "em"])
+        margin = 0.1 * (np.ptp(shown) + 0.001)
+        panel.set_ylim(shown.min() - margin, shown.max() + margin)
         panel.set_title(title.replace(" (", "\n("), fontsize=9)
         panel.grid(alpha=0.3)
     figure.supxlabel("states")
-    figure.supylabel("held-out log density, nats a step")
+    figure.supylabel("held-out log density minus VB's, nats a step")
     lines = panels[0].get_legend_handles_labels()
     figure.legend(*lines, loc="outside upper center", ncols=len(TITLES), frameon=False)
     figure.savefig(folder / "series_held_out.png", dpi=110)
