@@ -80,6 +80,9 @@ class StudentScores(NamedTuple):
             self._fill_together(observations, units, out)
             return
         constants, observed = self.constants, observations.observed
+        if observed is None and (self.degrees != self.degrees[:, :1]).any():
+            # Columns that were learned from other numbers of steps have each their exponent.
+            observed = np.ones(observations.values.shape, bool)
         if observed is None:
             constants = constants.sum(axis=-2, keepdims=True)
         tables = constants, self.means, 1.0 / self.squares, -0.5 * (self.degrees + 1.0)
@@ -128,7 +131,11 @@ class GaussianColumns(Family):
         return Observations(values, observed, np.hstack([there, values, values * values]))
 
     def statistics(
-        self, observations: Observations, posterior: np.ndarray, units: np.ndarray
+        self,
+        observations: Observations,
+        posterior: np.ndarray,
+        units: np.ndarray,
+        scores: Any = None,
     ) -> np.ndarray:
         sums = np.zeros((len(units) - 1, 3 * self.n_columns, self.n_states))
         feature_sums(observations.features, posterior, units, sums)

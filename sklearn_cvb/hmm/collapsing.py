@@ -109,11 +109,9 @@ class CollapsedHMM(BaseHMM):
                     stacklevel=5,
                 )
 
-    def _resumable(self, problem: Problem) -> Fit | None:
-        fit = super()._resumable(problem)
-        return None if fit is None or fit.state.left_out != self._left_out else fit
-
-    def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState:
+    def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState | None:
+        if state.left_out != self._left_out:
+            return None
         asked = super()._with_parameters_of_now(state, problem)
         state = resumed(state, problem)
         return under(asked.concentrations, asked.prior, state, problem.cells)

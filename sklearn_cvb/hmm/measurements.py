@@ -113,11 +113,12 @@ class MeasurementsMixin(_Model):
         logs: "Weights",
         kernel: Callable = decoding.smoothed,
     ) -> tuple[np.ndarray, np.ndarray]:
-        if not self._is_numeric or kernel is not decoding.smoothed:
+        if not self._is_numeric:
             return super()._entries(corpus, lattice, weights, logs, kernel)
         from sklearn_cvb.hmm.numeric.model import posteriors_of
 
-        return posteriors_of(corpus, weights, logs.emission, self._cells.n_emitting)
+        smooth = kernel is decoding.smoothed
+        return posteriors_of(corpus, weights, logs.emission, self._cells.n_emitting, smooth)
 
     # Public
 
@@ -271,7 +272,9 @@ class MeasurementsMixin(_Model):
             from sklearn_cvb.hmm.numeric.problem import lattice_of_steps
 
             shape = len(problem.given.tokens), problem.cells.n_emitting
-            emission, _ = log_weights_of(problem.observations, shape, self._numeric.predicting)
+            emission, _ = log_weights_of(
+                problem.observations, shape, self._numeric.predicting, problem.known
+            )
             weights, logs = self._predicting_weights()
             weights = weights._replace(emission=np.exp(emission).ravel())
             logs = logs._replace(emission=emission.ravel())

@@ -8,9 +8,9 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.emissions.emission import Emission, Family, Scores
 from sklearn_cvb.hmm.numeric.batch import BatchAlgorithm
 from sklearn_cvb.hmm.numeric.collapsed import CollapsedAlgorithm
-from sklearn_cvb.hmm.numeric.expectation import chain_of, infer
+from sklearn_cvb.hmm.numeric.expectation import chain_of, filtered, infer
 from sklearn_cvb.hmm.numeric.gibbs import GibbsAlgorithm
-from sklearn_cvb.hmm.numeric.problem import lattice_of_steps
+from sklearn_cvb.hmm.numeric.problem import keep_to_known, lattice_of_steps
 from sklearn_cvb.hmm.numeric.reading import Series, read_series
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.validation import InvalidParameterError
@@ -96,11 +96,12 @@ def read_again(X: Any, model: Any, fitted: Fitted) -> Series:
 
 
 def log_weights_of(
-    observations: Any, shape: tuple[int, int], scores: Scores
+    observations: Any, shape: tuple[int, int], scores: Scores, known: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log weights of steps (n_steps, K), the largest of each 0, and what was taken off each."""
     logs = np.empty(shape)
     scores.fill(observations, np.array([0, len(logs)]), logs)
+    keep_to_known(logs, known)
     largest = logs.max(axis=1)
     # Steps that no state explains stay as they are.
     largest[np.isneginf(largest)] = 0.0
@@ -119,19 +120,23 @@ class GivenLogs(NamedTuple):
 
 
 def posteriors_of(
-    corpus: Corpus, weights: Weights, emission: np.ndarray, n_states: int
+    corpus: Corpus, weights: Weights, emission: np.ndarray, n_states: int, smooth: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior of every (step, state) entry, and log Z of every sequence.
 
-    Steps of a sequence that no path explains get the shares of their emissions.
+    Given the whole sequence, or (`smooth` False) what came up to each step. Steps of a sequence
+    that no path explains get the shares of their emissions.
     """
-    logs = emission.reshape(-1, n_states)
-    found = infer(chain_of(weights, n_states), GivenLogs(logs), corpus.starts, corpus.starts, False)
-    lost = np.repeat(np.isneginf(found.log_z), np.diff(corpus.starts))
+    logs, starts, chain = emission.reshape(-1, n_states), corpus.starts, chain_of(weights, n_states)
+    if smooth:
+        posterior, _, log_z = infer(chain, GivenLogs(logs), starts, starts, by_unit=False)
+    else:
+        posterior, log_z = filtered(chain, GivenLogs(logs), starts)
+    lost = np.repeat(np.isneginf(log_z), np.diff(starts))
     if lost.any():
         shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
-        found.posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
-    return found.posterior.ravel(), found.log_z
+        posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
+    return posterior.ravel(), log_z
 
 
 def scored(

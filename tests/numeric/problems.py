@@ -1,0 +1,60 @@
+"""Short series of each kind of numbers, and the settings of chains."""
+
+import numpy as np
+
+from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+
+EMISSIONS = {
+    "full": Gaussian("full"),
+    "tied": Gaussian("tied"),
+    "diag": Gaussian("diag"),
+    "spherical": Gaussian("spherical"),
+    "bernoulli": Bernoulli(),
+    "poisson": Poisson(),
+    "categorical": Categorical(n_categories=3),
+    "columns": Columns([(Gaussian("diag"), [1]), (Bernoulli(), [0]), (Poisson(), [2])]),
+}
+TOPOLOGIES = {
+    "full": "full",
+    "left-right": "left-right",
+    "constant": "constant",
+    "independent": "independent",
+    "table": np.array([[True, True], [True, False]]),
+}
+
+
+def numbers(kind, lengths, missing="", seed=0):
+    """Series of two regimes; `missing` is "", "steps" or "values"."""
+    rng = np.random.default_rng([seed, len(lengths)])
+    series = []
+    for length in lengths:
+        state = (np.arange(length) + rng.integers(4)) // 2 % 2
+        if kind in ("full", "tied", "diag", "spherical"):
+            x = rng.normal(size=(length, 2)) @ np.array([[1.0, 0.4], [0.0, 0.7]])
+            x = x + state[:, None] * [2.0, -1.0]
+        elif kind == "bernoulli":
+            x = (rng.random((length, 2)) < 0.2 + 0.5 * state[:, None]).astype(float)
+        elif kind == "poisson":
+            x = rng.poisson(2.0 + 6.0 * state[:, None] + np.zeros(2)).astype(float)
+        elif kind == "categorical":
+            x = np.minimum(rng.integers(0, 2, (length, 2)) + state[:, None], 2).astype(float)
+        else:
+            x = np.column_stack(
+                [rng.random(length) < 0.5, rng.normal(3 * state), rng.poisson(2 + 3 * state)]
+            ).astype(float)
+        series.append(x)
+    if missing == "steps":
+        for x in series:
+            x[rng.random(len(x)) < 0.25] = np.nan
+    elif missing == "values":
+        for x in series:
+            x[rng.random(x.shape) < 0.25] = np.nan
+    if np.isnan(np.concatenate(series)).all(axis=1).all():
+        return numbers(kind, lengths, missing, seed + 1)
+    return series
+
+
+def start(lengths, n_states, seed=1):
+    """Posteriors to start from."""
+    rng = np.random.default_rng(seed)
+    return [rng.dirichlet(np.ones(n_states), length) for length in lengths]

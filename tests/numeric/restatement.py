@@ -1,0 +1,393 @@
+"""Sweeps on numbers in plain words: every path of every sequence is written out.
+
+Densities come from the families, which tests/emissions proves; all that is of the chain is said
+anew. A series is an array (length, n_columns).
+"""
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln, logsumexp
+
+
+class Setting(NamedTuple):
+    """Series, their family, and the prior of the chain."""
+
+    family: Any
+    series: list
+    n_states: int
+    alpha: float
+    start_alpha: float
+    # (K,) and (K, K), bool
+    start: np.ndarray
+    transition: np.ndarray
+    is_tied: bool
+    has_end: bool
+
+    @property
+    def n_observed(self):
+        return sum(int((~np.isnan(x).all(axis=1)).sum()) for x in self.series)
+
+
+class Counts(NamedTuple):
+    start: np.ndarray
+    # (K, K + 1), the end last
+    transition: np.ndarray
+    statistics: np.ndarray
+
+
+def setting_of(model, series):
+    """The same problem as an unfitted model has with these series."""
+    n = model.n_components
+    series = [np.asarray(x, float).reshape(len(x), -1) for x in series]
+    emission = model.emission
+    if isinstance(emission, str):
+        from sklearn_cvb import emissions
+
+        emission = getattr(emissions, emission.capitalize())()
+    start, allowed, is_tied = np.ones(n, bool), np.ones((n, n), bool), False
+    if not isinstance(model.topology, str):
+        allowed = np.asarray(model.topology)
+    elif model.topology == "left-right":
+        start, allowed = np.arange(n) == 0, np.triu(allowed)
+    elif model.topology == "constant":
+        allowed = np.eye(n, dtype=bool)
+    elif model.topology == "independent":
+        is_tied = True
+    start_alpha = model.alpha if model.start_alpha is None else model.start_alpha
+    family = emission.bind(np.concatenate(series), n)
+    return Setting(
+        family, series, n, model.alpha, start_alpha, start, allowed, is_tied, model.end_state
+    )
+
+
+def allowed_table(setting):
+    """(K, K + 1): what may follow, the end last."""
+    end = np.full((setting.n_states, 1), setting.has_end)
+    return np.hstack([setting.transition, end])
+
+
+# What a path weighs
+
+
+def infer(log_start, log_transitions, log_end, scores):
+    """log Z, posteriors and pair marginals of a series, by all of its paths.
+
+    `log_transitions` (T - 1, K, K) may differ from step to step; `log_end` is (K,).
+    """
+    n_steps, n = scores.shape
+    paths = np.array(list(itertools.product(range(n), repeat=n_steps)))
+    logs = log_start[paths[:, 0]] + log_end[paths[:, -1]]
+    for t in range(n_steps):
+        logs = logs + scores[t, paths[:, t]]
+        if t:
+            logs = logs + log_transitions[t - 1][paths[:, t - 1], paths[:, t]]
+    log_z = logsumexp(logs)
+    if np.isneginf(log_z):
+        return log_z, np.zeros((n_steps, n)), np.zeros((n_steps - 1, n, n))
+    shares = np.exp(logs - log_z)
+    posterior, pairs = np.zeros((n_steps, n)), np.zeros((n_steps - 1, n, n))
+    for t in range(n_steps):
+        np.add.at(posterior[t], paths[:, t], shares)
+        if t:
+            np.add.at(pairs[t - 1], (paths[:, t - 1], paths[:, t]), shares)
+    return log_z, posterior, pairs
+
+
+def scores_of(family, scores, x):
+    """Log densities (T, K) of a series."""
+    out = np.empty((len(x), family.n_states))
+    scores.fill(family.read(x), np.array([0, len(x)]), out)
+    return out
+
+
+def statistics_of(family, x, posterior):
+    """Statistics (S, K) of some steps."""
+    return family.statistics(family.read(x), posterior, np.array([0, len(x)]))[0]
+
+
+# What posteriors count
+
+
+def first_posteriors(setting, init):
+    """Given posteriors, kept to where a series may begin."""
+    posteriors = [np.array(q, float) for q in init]
+    for q in posteriors:
+        own = q[0] * setting.start
+        own = own if own.sum() else setting.start.astype(float)
+        q[0] = own / own.sum()
+    return posteriors
+
+
+def first_pairs(setting, posteriors):
+    """Products of neighbours, where the topology allows them."""
+    return [(q[:-1, :, None] * q[1:, None, :]) * setting.transition for q in posteriors]
+
+
+def counts_of(setting, posteriors, pairs):
+    """Counts of all series."""
+    n = setting.n_states
+    start, transition, statistics = np.zeros(n), np.zeros((n, n + 1)), 0.0
+    for x, q, joint in zip(setting.series, posteriors, pairs, strict=True):
+        if setting.is_tied:
+            start += q.sum(axis=0)
+        else:
+            start += q[0]
+            transition[:, :n] += joint.sum(axis=0)
+            if setting.has_end:
+                transition[:, n] += q[-1]
+        statistics = statistics + statistics_of(setting.family, x, q)
+    return Counts(start, transition, statistics)
+
+
+# EM and VB
+
+
+def e_step(setting, log_start, log_transition, scores):
+    """log Z of each series, posteriors and pairs; log_transition is (K, K + 1)."""
+    n, results = setting.n_states, []
+    log_end = log_transition[:, n] if setting.has_end else np.zeros(n)
+    moves = log_transition[:, :n]
+    if setting.is_tied:
+        moves = np.tile(log_start, (n, 1))
+    for x in setting.series:
+        steps = np.broadcast_to(moves, (len(x) - 1, n, n))
+        results.append(infer(log_start, steps, log_end, scores_of(setting.family, scores, x)))
+    return [list(part) for part in zip(*results, strict=True)]
+
+
+def normalised_log(counts, prior, allowed, kept):
+    """Logs of rows of probabilities; rows without any count keep their own."""
+    rows = np.where(allowed, counts + prior, 0.0)
+    totals = rows.sum(axis=-1, keepdims=True)
+    rows = np.where(totals > 0, rows / np.where(totals > 0, totals, 1.0), kept)
+    with np.errstate(divide="ignore"):
+        return np.log(rows)
+
+
+def em_sweeps(setting, init, n_sweeps):
+    """Log-likelihood of every sweep, and the counts after the last."""
+    posteriors = first_posteriors(setting, init)
+    counts = counts_of(setting, posteriors, first_pairs(setting, posteriors))
+    allowed = allowed_table(setting)
+    start = setting.start / setting.start.sum()
+    transition = allowed / allowed.sum(axis=1, keepdims=True)
+    history, point = [], None
+    for _ in range(n_sweeps):
+        log_start = normalised_log(counts.start, setting.start_alpha, setting.start, start)
+        logs = normalised_log(counts.transition, setting.alpha, allowed, transition)
+        start, transition = np.exp(log_start), np.exp(logs)
+        point = setting.family.most_likely(counts.statistics, point)
+        log_z, posteriors, pairs = e_step(setting, log_start, logs, setting.family.at(point))
+        history.append(sum(log_z) + setting.family.log_prior(point))
+        counts = counts_of(setting, posteriors, pairs)
+    return history, counts
+
+
+def dirichlet_logs(counts, prior, allowed):
+    """E[log theta] of each row, and its KL divergence from the prior."""
+    with np.errstate(divide="ignore"):
+        logs = np.full(counts.shape, -np.inf)
+    divergence = 0.0
+    for row in np.ndindex(counts.shape[:-1]):
+        cells = np.flatnonzero(allowed[row])
+        u, u0 = counts[row][cells] + prior, np.full(len(cells), prior)
+        logs[row + (cells,)] = digamma(u) - digamma(u.sum())
+        divergence += gammaln(u.sum()) - gammaln(u).sum() - gammaln(u0.sum()) + gammaln(u0).sum()
+        divergence += ((u - u0) * (digamma(u) - digamma(u.sum()))).sum()
+    return logs, divergence
+
+
+def vb_sweeps(setting, init, n_sweeps):
+    """Bound of every sweep, and the counts after the last."""
+    posteriors = first_posteriors(setting, init)
+    counts = counts_of(setting, posteriors, first_pairs(setting, posteriors))
+    history = []
+    for _ in range(n_sweeps):
+        log_start, penalty = dirichlet_logs(counts.start, setting.start_alpha, setting.start)
+        logs, more = dirichlet_logs(counts.transition, setting.alpha, allowed_table(setting))
+        penalty += setting.family.divergence(counts.statistics)
+        penalty += 0.0 if setting.is_tied else more
+        scores = setting.family.expected(counts.statistics)
+        log_z, posteriors, pairs = e_step(setting, log_start, logs, scores)
+        history.append(sum(log_z) - penalty)
+        counts = counts_of(setting, posteriors, pairs)
+    return history, counts
+
+
+# Collapsed VB
+
+
+class Unit(NamedTuple):
+    """Steps of a series that are left out together."""
+
+    series: int
+    begin: int
+    end: int
+
+
+def units_of(setting, block_length):
+    """Whole series, or windows of so many steps."""
+    if setting.is_tied:
+        return [Unit(i, t, t + 1) for i, x in enumerate(setting.series) for t in range(len(x))]
+    units = []
+    for i, x in enumerate(setting.series):
+        step = len(x) if block_length is None else block_length
+        units += [Unit(i, t, min(t + step, len(x))) for t in range(0, len(x), step)]
+    return units
+
+
+def groups_of(setting):
+    """Series that are inferred from the same counts: a sixteenth of all steps, or one series."""
+    if setting.is_tied:
+        lengths = [1] * sum(map(len, setting.series))
+    else:
+        lengths = [len(x) for x in setting.series]
+    most = max(1, min(8192, sum(lengths) // 16))
+    groups, size = [[]], 0
+    for i, length in enumerate(lengths):
+        if groups[-1] and size + length > most:
+            groups.append([])
+            size = 0
+        groups[-1].append(i)
+        size += length
+    return groups
+
+
+def unit_counts(setting, unit, posteriors, pairs):
+    """Counts of one unit: the steps into it are its own, and the end if it holds the last step."""
+    n = setting.n_states
+    start, transition = np.zeros(n), np.zeros((n, n + 1))
+    q, x = posteriors[unit.series], setting.series[unit.series]
+    if setting.is_tied:
+        start += q[unit.begin]
+    elif unit.begin == 0:
+        start += q[0]
+    if not setting.is_tied:
+        for t in range(max(1, unit.begin), unit.end):
+            transition[:, :n] += pairs[unit.series][t - 1]
+        if setting.has_end and unit.end == len(x):
+            transition[:, n] += q[-1]
+    own = slice(unit.begin, unit.end)
+    return Counts(start, transition, statistics_of(setting.family, x[own], q[own]))
+
+
+def added(one, other, sign=1.0):
+    return Counts(*(a + sign * b for a, b in zip(one, other, strict=True)))
+
+
+def cvb_sweeps(setting, init, n_sweeps, block_length=None):
+    """Mean log p(unit | others) of every sweep, the posteriors and the counts after the last."""
+    posteriors = first_posteriors(setting, init)
+    pairs = first_pairs(setting, posteriors)
+    units = units_of(setting, block_length)
+    history = []
+    for _ in range(n_sweeps):
+        total = 0.0
+        for group in groups_of(setting):
+            whole = counts_of(setting, posteriors, pairs)
+            found = {}
+            for i in group:
+                if setting.is_tied:
+                    unit = units[i]
+                    found[i] = step_alone(setting, unit, whole, posteriors, pairs)
+                else:
+                    own = [unit for unit in units if unit.series == i]
+                    found[i] = series_by_units(setting, own, whole, posteriors, pairs)
+            for i, (log_z, q, joint) in found.items():
+                total += log_z
+                if setting.is_tied:
+                    posteriors[units[i].series][units[i].begin] = q[0]
+                else:
+                    posteriors[i], pairs[i] = q, joint
+        history.append(total / setting.n_observed)
+    return history, posteriors, counts_of(setting, posteriors, pairs)
+
+
+def means_without(setting, own, whole):
+    """Posterior means of the chain, and predictive scores, from what other units count."""
+    others = added(whole, own, -1.0)
+    with np.errstate(divide="ignore"):
+        start = np.where(setting.start, others.start + setting.start_alpha, 0.0)
+        allowed = allowed_table(setting)
+        moves = np.where(allowed, others.transition + setting.alpha, 0.0)
+        moves = moves / moves.sum(axis=1, keepdims=True)
+        return np.log(start / start.sum()), np.log(moves), others.statistics
+
+
+def step_alone(setting, unit, whole, posteriors, pairs):
+    """A step that depends on no other."""
+    own = unit_counts(setting, unit, posteriors, pairs)
+    log_start, _, statistics = means_without(setting, own, whole)
+    x = setting.series[unit.series][unit.begin : unit.end]
+    scores = scores_of(setting.family, setting.family.predictive(statistics), x)
+    n = setting.n_states
+    return infer(log_start, np.zeros((0, n, n)), np.zeros(n), scores)
+
+
+def series_by_units(setting, units, whole, posteriors, pairs):
+    """A series each of whose units has weights of its own."""
+    n, x = setting.n_states, setting.series[units[0].series]
+    scores, steps = np.empty((len(x), n)), np.empty((len(x), n, n))
+    log_start, log_end = None, np.zeros(n)
+    for unit in units:
+        own = unit_counts(setting, unit, posteriors, pairs)
+        start, moves, statistics = means_without(setting, own, whole)
+        inside = slice(unit.begin, unit.end)
+        predictive = setting.family.predictive(statistics)
+        scores[inside] = scores_of(setting.family, predictive, x[inside])
+        steps[inside] = moves[:, :n]
+        if unit.begin == 0:
+            log_start = start
+        if setting.has_end and unit.end == len(x):
+            log_end = moves[:, n]
+    return infer(log_start, steps[1:], log_end, scores)
+
+
+# Exact answers
+
+
+def all_paths(setting):
+    """Every assignment of states to all steps of all series, (n_paths, n_steps)."""
+    n_steps = sum(map(len, setting.series))
+    return np.array(list(itertools.product(range(setting.n_states), repeat=n_steps)))
+
+
+def log_joints(setting):
+    """log p(x, z) of every path, all parameters integrated out; -inf where none is allowed."""
+    n, paths = setting.n_states, all_paths(setting)
+    table, ends = np.concatenate(setting.series), np.cumsum([len(x) for x in setting.series])
+    begins = np.concatenate([[0], ends[:-1]])
+    allowed, found = allowed_table(setting), []
+    for path in paths:
+        start, moves = np.zeros(n), np.zeros((n, n + 1))
+        for begin, end in zip(begins, ends, strict=True):
+            if setting.is_tied:
+                np.add.at(start, path[begin:end], 1)
+                continue
+            start[path[begin]] += 1
+            np.add.at(moves, (path[begin : end - 1], path[begin + 1 : end]), 1)
+            if setting.has_end:
+                moves[path[end - 1], n] += 1
+        if (start[~setting.start] > 0).any() or (moves[~allowed] > 0).any():
+            found.append(-np.inf)
+            continue
+        value = log_polya(start[setting.start], setting.start_alpha)
+        for k in range(n):
+            value += log_polya(moves[k][allowed[k]], setting.alpha)
+        statistics = statistics_of(setting.family, table, np.eye(n)[path])
+        found.append(value + setting.family.log_evidence(statistics))
+    return paths, np.array(found)
+
+
+def log_polya(counts, prior):
+    """Dirichlet-multinomial probability of a row's moves in their order."""
+    total = prior * len(counts)
+    value = gammaln(counts + prior).sum() - len(counts) * gammaln(prior)
+    return value + gammaln(total) - gammaln(total + counts.sum())
+
+
+def log_evidence(setting):
+    """log p(x), by all paths."""
+    return float(logsumexp(log_joints(setting)[1]))
