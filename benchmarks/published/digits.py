@@ -1,8 +1,7 @@
 """Reading digits in sequences: dates and account numbers, from black and white pixels.
 
 Pictures of single digits become sequences whose digits follow one another as in dates, or at random
-but for a check digit. A state is a digit. Labels are columns of the observations, which are missing
-where nobody has read the digit: then all of learning is one `fit`.
+but for a check digit. A state is a digit: states are known where somebody has read the digit.
 """
 
 from functools import partial
@@ -34,96 +33,72 @@ QUICK_N_UNLABELLED, QUICK_N_TEST, QUICK_N_SEEDS = 60, 40, 1
 N_INIT = 3
 # Prior of ones, of zeros, and of every transition; naive Bayes has the same.
 _ALPHA = 1.0
-# A label is certain: another one has next to no probability. It stands in three columns: a single
-# one that a state may take with a small probability would be learned to be likely, sweep by sweep.
-_CERTAIN = 1e-50
-N_COPIES = 3
-_LABELS = range(N_PIXELS, N_PIXELS + N_COPIES)
+# Log probability of digits that naive Bayes never saw.
 _LOWEST = -1e3
 
 
-def pixels_emission():
-    """Pixels that are independent given the digit."""
-    return Bernoulli(ones_prior=_ALPHA, zeros_prior=_ALPHA)
+def emission(n_places=None):
+    """Pixels that are independent given the digit, and where asked for the place as a column.
+
+    Parameters
+    ----------
+    n_places : int, default=None
+        Length of the sequences.
+
+    Returns
+    -------
+    Emission
+    """
+    pixels = Bernoulli(ones_prior=_ALPHA, zeros_prior=_ALPHA)
+    if n_places is None:
+        return pixels
+    place = Categorical(concentration_prior=_ALPHA, n_categories=n_places)
+    return Columns([(pixels, range(N_PIXELS)), (place, [N_PIXELS])])
 
 
-def labelled_emission(n_places=None):
-    """Pixels, labels, and where asked for a column of places."""
-    label = Categorical(concentration_prior=_CERTAIN, n_categories=N_DIGITS, floor=_CERTAIN)
-    parts = [(pixels_emission(), range(N_PIXELS)), (label, _LABELS)]
-    if n_places is not None:
-        place = Categorical(concentration_prior=_ALPHA, n_categories=n_places)
-        parts.append((place, [_LABELS.stop]))
-    return Columns(parts)
-
-
-def with_labels(pictures, numbers=None, has_places=False):
-    """Pictures with their labels; without numbers, these are missing.
+def with_places(pictures):
+    """Pictures with their places in the sequence, from 0, as one more column.
 
     Parameters
     ----------
     pictures : ndarray of shape (n, length, 64)
-    numbers : ndarray of shape (n, length), default=None
-    has_places : bool, default=False
-        Whether the place in the sequence, from 0, is one more column.
 
     Returns
     -------
-    list of ndarray of shape (length, 67) or (length, 68)
+    ndarray of shape (n, length, 65)
     """
     shape = pictures.shape[:2]
-    columns = [np.full(shape, np.nan) if numbers is None else numbers] * N_COPIES
-    if has_places:
-        columns.append(np.broadcast_to(np.arange(shape[1]), shape))
-    return list(np.concatenate([pictures, np.stack(columns, axis=2)], axis=2))
-
-
-def naming(n_columns):
-    """Sequences of one labelled step without pixels, one for each digit, and their posteriors.
-
-    Without them a state whose digit nobody has labelled might take any label.
-
-    Parameters
-    ----------
-    n_columns : int
-
-    Returns
-    -------
-    (list of ndarray of shape (1, n_columns), list of ndarray of shape (1, 10))
-    """
-    steps = np.full((N_DIGITS, 1, n_columns), np.nan)
-    steps[:, 0, _LABELS] = np.arange(N_DIGITS)[:, None]
-    return list(steps), list(np.eye(N_DIGITS)[:, None])
+    places = np.broadcast_to(np.arange(shape[1]), shape)
+    return np.concatenate([pictures, places[..., None]], axis=2)
 
 
 def supervised(kind, topology, pictures, numbers, has_places=False):
-    """A model of labelled sequences: one sweep from posteriors that are the labels.
+    """A model of sequences all of whose digits are known.
 
     Parameters
     ----------
     kind : type
     topology : {"full", "independent"}
-    pictures : ndarray of shape (n, length, 64)
+    pictures : ndarray of shape (n, length, 64) or (n, length, 65)
     numbers : ndarray of shape (n, length)
     has_places : bool, default=False
-        Whether the place in the sequence is observed, too.
+        Whether the last column is the place.
 
     Returns
     -------
     estimator
         State k is digit k.
     """
-    X = with_labels(pictures, numbers, has_places)
-    names, named = naming(X[0].shape[1])
     model = kind(
         N_DIGITS,
-        emission=labelled_emission(numbers.shape[1] if has_places else None),
+        emission=emission(numbers.shape[1] if has_places else None),
         topology=topology,
+        supervision="y",
         alpha=_ALPHA,
-        init=[*np.eye(N_DIGITS)[numbers], *named],
+        init=list(np.eye(N_DIGITS)[numbers]),
         max_iter=1,
     )
-    return model.fit(X + names)
+    return model.fit(list(pictures), list(numbers))
 
 
 def semi_supervised(start, pictures, numbers, unlabelled):
@@ -140,11 +115,9 @@ def semi_supervised(start, pictures, numbers, unlabelled):
     -------
     estimator
     """
-    missing = with_labels(unlabelled)
-    names, named = naming(missing[0].shape[1])
-    init = [*np.eye(N_DIGITS)[numbers], *named, *start.predict_proba(missing)]
-    model = type(start)(**start.get_params(deep=False) | {"init": init, "max_iter": SWEEPS})
-    return model.fit(with_labels(pictures, numbers) + names + missing)
+    model = type(start)(**start.get_params(deep=False) | {"init": start, "max_iter": SWEEPS})
+    unknown = np.full(unlabelled.shape[:2], -1)
+    return model.fit([*pictures, *unlabelled], [*numbers, *unknown])
 
 
 def unsupervised(kind, topology, unlabelled, numbers, seed):
@@ -166,7 +139,7 @@ def unsupervised(kind, topology, unlabelled, numbers, seed):
     """
     model = kind(
         N_DIGITS,
-        emission=pixels_emission(),
+        emission=emission(),
         topology=topology,
         alpha=_ALPHA,
         n_init=N_INIT,
@@ -252,34 +225,34 @@ def _sequences(kind, seed, settings):
 
 def _by_labels(kind, labelled, unlabelled, test):
     """Readings of the test by all that learn from labels."""
-    bayes, missing = NaiveBayes(*labelled), with_labels(test)
+    bayes = NaiveBayes(*labelled)
     found = {
         "bayes": bayes.predict(test),
         "bayes rule": best_valid(bayes.logs(test), kind),
     }
-    placed = supervised(CVBHMM, "full", *labelled, has_places=True)
-    found["chain cvb place"] = _read(placed, with_labels(test, has_places=True))
+    placed = supervised(CVBHMM, "full", with_places(labelled[0]), labelled[1], has_places=True)
+    found["chain cvb place"] = _read(placed, with_places(test))
     for key, topology in TOPOLOGIES.items():
         for name, model_kind in KINDS.items():
             model = supervised(model_kind, topology, *labelled)
-            found |= _readings(f"{key} {name}", model, missing, kind)
+            found |= _readings(f"{key} {name}", model, test, kind)
             model = semi_supervised(model, *labelled, unlabelled)
-            found |= _readings(f"{key} {name} semi", model, missing, kind)
+            found |= _readings(f"{key} {name} semi", model, test, kind)
     return found
 
 
-def _readings(name, model, X, kind):
+def _readings(name, model, test, kind):
     """What a model reads, and of the chain of CVB also the best that obeys the rule."""
-    found = {name: _read(model, X)}
+    found = {name: _read(model, test)}
     if name.startswith("chain cvb"):
         with np.errstate(divide="ignore"):
-            logs = np.log(np.array(list(model.predict_proba(X))))
+            logs = np.log(np.array(list(model.predict_proba(list(test)))))
         found[f"{name} rule"] = best_valid(np.maximum(logs, _LOWEST), kind)
     return found
 
 
-def _read(model, X):
-    return np.array(list(model.predict(X)))
+def _read(model, pictures):
+    return np.array(list(model.predict(list(pictures))))
 
 
 def _append(found, readings, numbers):

