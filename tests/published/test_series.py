@@ -1,6 +1,8 @@
 """Held-out likelihood of real series: what is held out, and what the tables make of it."""
 
+import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -142,3 +144,22 @@ def test_the_command_writes_figures_and_table(data_folder, tmp_path):
     table = (tmp_path / "published" / "series_table.rst").read_text()
     assert "News, letters in a word, 40 sentences" in table
     assert (tmp_path / "series.json").exists()
+
+
+def test_the_page_says_what_its_table_says():
+    folder = Path(__file__).resolve().parents[2] / "doc" / "published"
+    table = (folder / "series_table.rst").read_text(encoding="utf-8")
+    page = " ".join((folder / "series.rst").read_text(encoding="utf-8").split())
+    columns = "".join(f"     - {n}\n" for n in series.N_STATES)
+    n_cases = table.count(f"   * - states\n{columns}")
+    assert n_cases == 11
+    for model in series.MODELS.values():
+        assert table.count(f"   * - {model.title}\n     - ") >= n_cases
+    counts = {}
+    for name in ("EM", "VB"):
+        row = re.search(rf"\* - {name}\n((?:     - \d+\n){{5}})(?=\s+\*|\s*$)", table).group(1)
+        counts[name] = [int(cell) for cell in re.findall(r"\d+", row)]
+    cells, ahead, clearly, _, _ = counts["EM"]
+    assert f"ahead of EM in {ahead} of {cells} cells" in page
+    assert f"clearly in {clearly}, clearly behind in none" in page
+    assert f"of VB in {counts['VB'][1]}, clearly in {counts['VB'][2]}" in page
