@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks import cold, dependencies, independent, memory, peers, threads, trees
+from benchmarks import cold, dependencies, independent, memory, numbers, peers, threads, trees
 from benchmarks.measurement import Measurement, Row
 from benchmarks.models import N_STATES, Annealing, dense_sweep, tagger_sweep
 from benchmarks.text import read
@@ -236,5 +236,6 @@ ROWS = {
         )
         for length in (10, 20, 40)
     },
+    **numbers.rows(),
     **cold.rows(),
 }

@@ -47,6 +47,7 @@ _READ: tuple[tuple[str, dict[str, Any]], ...] = (
     ("predict_proba", {}),
     ("filter_proba", {}),
     ("predict_next_proba", {}),
+    ("predict_next", {"random_state": 0}),
     ("score_samples", {}),
     ("lower_bound_samples", {}),
     ("sample_paths", {"random_state": 0}),
@@ -84,8 +85,11 @@ class Situation(NamedTuple):
 
     def read(self, model: Any) -> None:
         """Read a fitted estimator in every way."""
+        # One of these is for symbols, the other for numbers.
+        is_numeric = "emission" in self.settings
+        other = "predict_next_proba" if is_numeric else "predict_next"
         for name, settings in _READ:
-            method = getattr(model, name, None)
+            method = getattr(model, name, None) if name != other else None
             if method is not None and settings.keys() <= signature(method).parameters.keys():
                 method(self.new, **settings)
         model.score(self.X)
@@ -155,6 +159,27 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
     found["topology"] = situation(n_components=3, topology="left-right", **shape)
     found["mixture"] = situation(n_components=3, topology="independent")
     return found
+
+
+def _numeric_situations(algorithm: str) -> dict[str, Situation]:
+    """Those of a hidden Markov model of numbers, in one series and in several."""
+    base: dict[str, Any] = {"n_components": 2, "max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
+    if algorithm == "Gibbs":
+        base |= {"thin": 1}
+    series = [float(step % 7 > 3) * 4.0 + step % 3 for step in range(60)]
+    pieces = [series[begin : begin + 6] for begin in range(0, 60, 6)]
+    wide = [[[value, 1.0 + value % 2] for value in piece] for piece in pieces]
+    missing = [[None if step % 5 == 3 else value for step, value in enumerate(series)]]
+
+    def situation(X: list[Any], emission: Any) -> Situation:
+        return Situation(f"{algorithm}HMM", base | {"emission": emission}, X, None, X[:2])
+
+    return {
+        "gaussian": situation(wide, "gaussian"),
+        "gaussian series": situation([series], "gaussian"),
+        "gaussian missing": situation(missing, "gaussian"),
+        "poisson": situation(pieces, "poisson"),
+    }
 
 
 _TOKEN: dict[str, Any] = {"update": "token"}
@@ -265,6 +290,8 @@ def _all_situations() -> dict[str, dict[str, Situation]]:
         for algorithm in ("EM", "VB", "CVB", "Gibbs")
         for is_tagger in (False, True)
     }
+    for algorithm in ("EM", "VB", "CVB", "Gibbs"):
+        found[f"{algorithm}HMM"] |= _numeric_situations(algorithm)
     for algorithm in ("EM", "VB", "CVB", "Hastings", "Gibbs"):
         found[f"{algorithm}PCFG"] = _grammar_situations(algorithm)
     for algorithm in ("EM", "VB", "CVB", "Gibbs"):

@@ -15,11 +15,10 @@ from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_ze
 from sklearn_cvb.emissions.gaussian import NormalPrior, Units
 from sklearn_cvb.kernels.emission.features import feature_sums, linear_scores
 from sklearn_cvb.kernels.emission.gaussian import squared_distances_by_column
+from sklearn_cvb.kernels.emission.predictive import room_for, student_by_column
 
 # States with fewer steps keep their parameters in EM.
 _FEWEST = 1e-10
-# Steps that are scored at a time where tables would not stay in the cache.
-_BLOCK = 4096
 
 
 class Point(NamedTuple):
@@ -77,32 +76,18 @@ class StudentScores(NamedTuple):
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
-        fill = self._fill_together if self.is_spherical else self._fill_by_column
-        if len(units) > 2:
-            fill(observations, units, out)
+        if self.is_spherical:
+            self._fill_together(observations, units, out)
             return
-        for begin in range(0, len(out), _BLOCK):
-            part = out[begin : begin + _BLOCK]
-            whole = np.array([0, len(part)])
-            fill(observations.part(begin, begin + len(part)), whole, part)
-
-    def _fill_by_column(
-        self, observations: Observations, units: np.ndarray, out: np.ndarray
-    ) -> None:
-        values, observed = observations.values, observations.observed
-        out[:] = 0.0 if observed is not None else spread(self.constants.sum(axis=-2), units)
-        for d in range(values.shape[1]):
-            q = values[:, d, None] - spread(self.means[:, d], units)
-            q *= q
-            q *= spread(1.0 / self.squares[:, d], units)
-            q += 1.0
-            np.log(q, out=q)
-            q *= spread(-0.5 * (self.degrees[:, d] + 1.0), units)
-            if observed is None:
-                out += q
-            else:
-                q += spread(self.constants[:, d], units)
-                out += np.where(observed[:, d, None], q, 0.0)
+        constants, observed = self.constants, observations.observed
+        if observed is None and (self.degrees != self.degrees[:, :1]).any():
+            # Columns that were learned from other numbers of steps have each their exponent.
+            observed = np.ones(observations.values.shape, bool)
+        if observed is None:
+            constants = constants.sum(axis=-2, keepdims=True)
+        tables = constants, self.means, 1.0 / self.squares, -0.5 * (self.degrees + 1.0)
+        room = room_for(*self.means.shape[1:])
+        student_by_column(observations.values, observed, units, tables, room, out)
 
     def _fill_together(
         self, observations: Observations, units: np.ndarray, out: np.ndarray
@@ -244,7 +229,10 @@ class GaussianColumns(Family):
         constants = -0.5 * np.log(np.pi * squares) - self._log_scales
         if not self.is_spherical:
             half = 0.5 * found.degrees
-            constants = constants + gammaln(half + 0.5) - gammaln(half)
+            if (half[:, :1] == half).all():
+                # Where nothing is missing all columns have as many steps.
+                half = half[:, :1]
+            constants = constants + (gammaln(half + 0.5) - gammaln(half))
         return StudentScores(constants, found.mean, squares, found.degrees, self.is_spherical)
 
     # Objectives

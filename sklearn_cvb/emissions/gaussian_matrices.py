@@ -12,10 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, multigammaln
 
+from sklearn_cvb.emissions.conjugate import as_units
 from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_zeros
 from sklearn_cvb.emissions.gaussian import NormalPrior, Units
 from sklearn_cvb.emissions.gaussian_columns import spread
 from sklearn_cvb.kernels.emission.gaussian import second_moments, squared_distances
+from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
+from sklearn_cvb.kernels.emission.predictive import normal_wishart
 
 # States with fewer steps keep their parameters in EM.
 _FEWEST = 1e-10
@@ -63,7 +66,7 @@ class MatrixScores(NamedTuple):
             out *= -0.5
         else:
             out += 1.0
-            np.log(out, out=out)
+            log_of(out.reshape(-1), room_for_bits())
             out *= spread(self.exponents, units)
         out += spread(self.constants, units)
         if observations.observed is not None:
@@ -218,19 +221,12 @@ class GaussianMatrices(Family):
 
     # Scores
 
-    def _scores(
-        self,
-        constants: np.ndarray,
-        mean: np.ndarray,
-        factors: np.ndarray,
-        exponents: np.ndarray | None = None,
-    ) -> MatrixScores:
+    def _scores(self, constants: np.ndarray, mean: np.ndarray, factors: np.ndarray) -> MatrixScores:
         """Scores from (..., K) constants, means, and factors L with precision L'L."""
         return MatrixScores(
             np.atleast_2d(constants - self.units.log_volume),
             _states_last(mean, 1),
             _states_last(factors, 2),
-            None if exponents is None else np.atleast_2d(exponents),
         )
 
     def at(self, point: Point) -> Scores:
@@ -259,19 +255,43 @@ class GaussianMatrices(Family):
         )
 
     def predictive(self, statistics: np.ndarray) -> Scores:
-        found, n = self._posterior(statistics), self.n_columns
-        factors = _cholesky(found.scale)
-        widened = 1.0 + 1.0 / found.precision
-        degrees = found.degrees - n + 1.0
+        statistics = np.ascontiguousarray(as_units(statistics))
+        if self.is_tied:
+            mean, factors, log_det = self._tied_factors(statistics)
+        else:
+            shape = len(statistics), self.n_columns, self.n_columns, self.n_states
+            mean, factors = np.empty((shape[0], *shape[2:])), np.empty(shape)
+            log_det = np.empty((shape[0], self.n_states))
+            prior = self.prior
+            normal_wishart(
+                statistics,
+                prior.mean,
+                prior.mean_precision,
+                prior.scale,
+                mean,
+                factors,
+                log_det,
+            )
+        n, count = self.n_columns, np.maximum(statistics[:, 0], 0.0)
+        widened = 1.0 + 1.0 / (self.prior.mean_precision + count)
+        if self.is_tied:
+            count = np.broadcast_to(count.sum(axis=1, keepdims=True), count.shape)
+        degrees = self.prior.degrees_of_freedom + count - n + 1.0
         constants = (
             gammaln(0.5 * (degrees + n))
             - gammaln(0.5 * degrees)
-            - 0.5 * (_log_determinants(factors) + n * np.log(math.pi * widened))
+            - 0.5 * (log_det + n * np.log(math.pi * widened))
+            - self.units.log_volume
         )
-        root = 1.0 / np.sqrt(widened)[..., None, None]
-        return self._scores(
-            constants, found.mean, root * np.linalg.inv(factors), -0.5 * (degrees + n)
-        )
+        factors = factors / np.sqrt(widened)[:, None, None, :]
+        return MatrixScores(constants, mean, factors, -0.5 * (degrees + n))
+
+    def _tied_factors(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Posterior means, factors inv(L) and log |Psi|, states last."""
+        found = self._posterior(statistics)
+        factors = _cholesky(found.scale)
+        inverse = _states_last(np.linalg.inv(factors), 2)
+        return _states_last(found.mean, 1), inverse, _log_determinants(factors)
 
     # Objectives
 

@@ -84,8 +84,19 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "verbose": ["verbose"],
     }
 
+    @property
+    def _is_numeric(self) -> bool:
+        """Whether observations are numbers (see `sklearn_cvb.hmm.emitting`)."""
+        return False
+
+    def _numeric_problem(self, X: Any, y: Any) -> Any:
+        """What `_problem` gives for numbers."""
+        raise NotImplementedError
+
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the states, and lays out the parameters."""
+        if self._is_numeric:
+            return self._numeric_problem(X, y)
         self._check_parameters()
         sequences = self._sequences_to_fit(X, y)
         types = self._vocabulary_types(sequences)

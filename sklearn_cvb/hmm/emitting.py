@@ -13,6 +13,7 @@ from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.concentrations import Concentrations, learn
 from sklearn_cvb.hmm.measurements import MeasurementsMixin
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.validation import InvalidParameterError
 
 if TYPE_CHECKING:
     from sklearn_cvb.hmm.numeric.model import Algorithm, Fitted
@@ -33,9 +34,17 @@ class EmissionMixin(MeasurementsMixin):
 
     # Hooks of a fit
 
-    def _problem(self, X: Any, y: Any) -> Any:
-        if not self._is_numeric:
-            return super()._problem(X, y)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not self._is_numeric and isinstance(self.init, str) and self.init == "kmeans":
+            raise InvalidParameterError(
+                f"The 'init' parameter of {type(self).__name__} must be a str among 'context', "
+                "'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers (see "
+                "`emission`)"
+            )
+
+    def _numeric_problem(self, X: Any, y: Any) -> Any:
+        """Read numbers; `BaseHMM._problem` calls it, so that warnings name the caller's line."""
         from sklearn_cvb.hmm.ending import cells_with_end
         from sklearn_cvb.hmm.numeric.model import emission_of, refuse_settings_of_symbols
         from sklearn_cvb.hmm.numeric.problem import NumericProblem, cells_of_chain
@@ -88,10 +97,6 @@ class EmissionMixin(MeasurementsMixin):
         if self.verbose:
             print(f"{len(fit.history)} sweeps, objective {fit.objective:.6f}")
         return fit
-
-    def _warn_of_data(self, problem: Any) -> None:
-        if not self._is_numeric:
-            super()._warn_of_data(problem)
 
     def _why_one_restart(self, problem: Any) -> str:
         if not self._is_numeric:

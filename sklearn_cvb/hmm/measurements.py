@@ -1,5 +1,6 @@
 """Reading a fitted model of numbers: its part of prediction, scores, samples and forecasts."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -96,6 +97,28 @@ class MeasurementsMixin(_Model):
         weights = weights._replace(emission=np.exp(emission))
         log_z = self._log_z(weights, logs._replace(emission=emission), corpus, lattice)
         return log_z + np.add.reduceat(largest, corpus.starts[:-1]), corpus.n_observed
+
+    def _log_z(
+        self, weights: "Weights", logs: "Weights", corpus: "Corpus", lattice: "Lattice"
+    ) -> np.ndarray:
+        if not self._is_numeric:
+            return super()._log_z(weights, logs, corpus, lattice)
+        return self._entries(corpus, lattice, weights, logs)[1]
+
+    def _entries(
+        self,
+        corpus: "Corpus",
+        lattice: "Lattice",
+        weights: "Weights",
+        logs: "Weights",
+        kernel: Callable = decoding.smoothed,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if not self._is_numeric:
+            return super()._entries(corpus, lattice, weights, logs, kernel)
+        from sklearn_cvb.hmm.numeric.model import posteriors_of
+
+        smooth = kernel is decoding.smoothed
+        return posteriors_of(corpus, weights, logs.emission, self._cells.n_emitting, smooth)
 
     # Public
 

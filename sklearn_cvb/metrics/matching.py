@@ -83,6 +83,8 @@ def relabel(model: Any, names: Mapping | Sequence) -> Any:
     ValueError
         If two states get one name, a name is given to an unknown state, or a sequence has another
         length than there are states.
+    TypeError
+        If the observations of the model are numbers: it cannot be renumbered.
 
     See Also
     --------
@@ -101,6 +103,11 @@ def relabel(model: Any, names: Mapping | Sequence) -> Any:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
+    if getattr(model, "_is_numeric", False):
+        raise TypeError(
+            f"{type(model).__name__} has learned from numbers and keeps its states: give names to "
+            "what it predicts, such as np.array(names)[states]"
+        )
     if isinstance(model, TaggerMixin):
         return _renamed(model, _complete(names, model.classes_.tolist(), fill=False))
     states = list(range(len(model.counts_.start)))
@@ -172,7 +179,13 @@ def _named(model: Any, names: list) -> Any:
     import sklearn_cvb
 
     taggers = (getattr(sklearn_cvb, f"{base.__name__}Tagger", None) for base in type(model).__mro__)
-    tagger = next(filter(None, taggers))(**model.get_params(deep=False))
+    tagger = next(filter(None, taggers))(
+        **{
+            name: value
+            for name, value in model.get_params(deep=False).items()
+            if name != "emission"
+        }
+    )
     vars(tagger).update(vars(_copied(model, dict(enumerate(names)))))
     states = {name: state for state, name in enumerate(names)}
     tagger.classes_ = as_array(names)

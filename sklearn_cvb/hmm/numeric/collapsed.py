@@ -16,7 +16,7 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.hmm.concentrations import Concentrations
-from sklearn_cvb.hmm.numeric.expectation import Chain, Found, infer
+from sklearn_cvb.hmm.numeric.expectation import Chain, Found, Scored, infer
 from sklearn_cvb.hmm.numeric.problem import NumericProblem
 from sklearn_cvb.hmm.numeric.start import independent
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
@@ -250,9 +250,9 @@ def _inferred(
         # Nothing is left: the prior alone, without rounding.
         others = np.zeros_like(others)
     observations = problem.observations.part(begin, end)
-    logs = np.empty((end - begin, problem.cells.n_emitting))
-    problem.family.predictive(others).fill(observations, bounds, logs)
-    found = infer(chain, logs, starts, bounds, by_unit=True)
+    scores, shape = problem.family.predictive(others), (end - begin, problem.cells.n_emitting)
+    scored = Scored(scores, observations, shape, bounds)
+    found = infer(chain, scored, starts, bounds, by_unit=True)
     return found, problem.family.statistics(observations, found.posterior, bounds), own
 
 

@@ -1,6 +1,6 @@
 """Posteriors, pair marginals and statistics of all sequences under given weights and scores."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -9,11 +9,20 @@ from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.fitting import even_pieces, on_threads
 from sklearn_cvb.hmm.numeric.problem import NumericProblem
 from sklearn_cvb.hmm.parameters import HMMCounts
-from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.kernels.chain.steps import buffers_for, infer_steps
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.side_by_side import (
+    SIDE_BY_SIDE,
+    expected_counts_dense,
+    messages_for,
+    tables_for_tokens,
+)
+from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps
+from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
 
 # Sequences are inferred together up to so many steps: their tables stay in the cache.
 _PIECE = 8192
+# So many sequences, of so many steps in all, are worth a kernel that takes them side by side.
+_FEWEST, _FEWEST_STEPS = 8, 50_000
 
 
 class Found(NamedTuple):
@@ -59,16 +68,14 @@ def chain_of(weights: Weights, n_states: int) -> Chain:
     return Chain(np.ascontiguousarray(weights.start[:n_states])[None], transition[None], end)
 
 
-def infer(
-    chain: Chain, log_weights: np.ndarray, starts: np.ndarray, units: np.ndarray, by_unit: bool
-) -> Found:
-    """Forward-backward over sequences whose steps have log weights (n_steps, K), which it changes.
+def infer(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray, by_unit: bool) -> Found:
+    """Forward-backward over sequences, one at a time.
 
     Parameters
     ----------
     chain : Chain
-    log_weights : ndarray of shape (n_steps, K)
-        Log densities of the observations.
+    scores : Scored
+        What gives the log weights of all steps, anew with every call of ``log_weights()``.
     starts : ndarray of shape (n_sequences + 1,)
     units : ndarray of shape (n_units + 1,)
         Where units begin.
@@ -79,28 +86,142 @@ def infer(
     -------
     Found
     """
-    if chain.end is not None:
-        _add_ends(chain.end, log_weights, starts, units)
-    largest = log_weights.max(axis=1)
-    # A step that no state explains: its sequence is lost.
-    largest[np.isneginf(largest)] = 0.0
-    log_weights -= largest[:, None]
-    weights = np.exp(log_weights)
+    weights, largest = weights_of(chain, scores, starts, units)
     n_states = weights.shape[1]
     found = Found(
         np.empty_like(weights),
         np.zeros((len(units) - 1 if by_unit else 1, n_states, n_states)),
         np.empty(len(starts) - 1),
     )
-    backward = np.ascontiguousarray(np.swapaxes(chain.transition, 1, 2))
-    scale, room = buffers_for(starts, n_states)
-    tables = chain.start, chain.transition, backward
-    infer_steps(tables, weights, starts, units, scale, room, found)
+    _pass_over(chain, weights, starts, units, found)
+    lost = np.isnan(found.log_z)
+    if lost.any():
+        found.pairs[:] = 0.0
+        for first, last in _runs_of(~lost):
+            _pass_over(chain, weights, starts, units, found, first, last)
     found.pairs[:] *= chain.transition
-    if np.isnan(found.log_z).any():
-        found = _with_lost(chain, log_weights, starts, units, found)
     found.log_z[:] += np.add.reduceat(largest, starts[:-1])
+    if lost.any():
+        _add_lost(chain, scores, starts, units, found, np.flatnonzero(lost))
     return found
+
+
+def weights_of(
+    chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of all steps, with ends, the largest of each 1; and logs of what they were."""
+    weights = scores.log_weights()
+    if chain.end is not None:
+        _add_ends(chain.end, weights, starts, units)
+    largest = np.empty(len(weights))
+    to_weights(weights, largest, room_for_bits())
+    return weights, largest
+
+
+def _runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
+    """``(begin, end)`` of the stretches where a mask is True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]))).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _pass_over(
+    chain: Chain,
+    weights: np.ndarray,
+    starts: np.ndarray,
+    units: np.ndarray,
+    found: Found,
+    first: int = 0,
+    last: int | None = None,
+) -> None:
+    """Forward and backward over the sequences from `first` to `last`, into `found`."""
+    last = len(starts) - 1 if last is None else last
+    begin, end = starts[first], starts[last]
+    bounds = np.searchsorted(units, [begin, end])
+    own = slice(*bounds) if len(chain.start) > 1 else slice(None)
+    counted = slice(*bounds) if len(found.pairs) > 1 else slice(None)
+    inside, cuts = starts[first : last + 1] - begin, units[bounds[0] : bounds[1] + 1] - begin
+    posterior, log_z = found.posterior[begin:end], found.log_z[first:last]
+    scale, transition = np.empty(end - begin), chain.transition[own]
+    forward_steps(
+        chain.start[own], transition, weights[begin:end], inside, cuts, scale, posterior, log_z
+    )
+    backward = np.ascontiguousarray(np.swapaxes(transition, 1, 2))
+    room = np.empty((2, weights.shape[1]))
+    part = posterior, found.pairs[counted], log_z
+    backward_steps(backward, weights[begin:end], inside, cuts, scale, room, part)
+
+
+def filtered(chain: Chain, scores: Any, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """p(z_t | x_1..t) of all steps (n_steps, K), and log Z of the sequences."""
+    weights, largest = weights_of(chain, scores, starts, starts)
+    message, log_z = np.empty_like(weights), np.empty(len(starts) - 1)
+    scale = np.empty(len(weights))
+    forward_steps(chain.start, chain.transition, weights, starts, starts, scale, message, log_z)
+    lost = np.flatnonzero(np.isnan(log_z))
+    log_z += np.add.reduceat(largest, starts[:-1])
+    logs = scores.log_weights() if len(lost) else np.empty(0)
+    for i in lost:
+        steps = slice(starts[i], starts[i + 1])
+        if chain.end is not None:
+            _add_ends(chain.end, logs, starts[i : i + 2], starts[i : i + 2])
+        unit = np.array([0, steps.stop - steps.start])
+        forward = _forward_logs(chain, logs[steps], unit)
+        log_z[i] = logsumexp(forward[-1])
+        total = logsumexp(forward, axis=1, keepdims=True)
+        message[steps] = np.exp(forward - np.where(np.isneginf(total), 0.0, total))
+    return message, log_z
+
+
+class Scored(NamedTuple):
+    """Observations and the scores that give their log weights."""
+
+    scores: Scores
+    observations: Any
+    shape: tuple[int, int]
+    units: np.ndarray
+
+    def log_weights(self) -> np.ndarray:
+        """Log densities of all steps (n_steps, K), made anew."""
+        logs = np.empty(self.shape)
+        self.scores.fill(self.observations, self.units, logs)
+        return logs
+
+
+def infer_together(chain: Chain, scored: Scored, starts: np.ndarray) -> Found | None:
+    """Forward-backward over sequences side by side, a third faster; None if any is lost.
+
+    `log_z` holds their sum alone.
+    """
+    n_steps, n_states = scored.shape
+    weights, largest = weights_of(chain, scored, starts, starts)
+    tables = tables_for_tokens(n_steps, n_states)
+    if tables.emission.shape[1] == n_states:
+        tables = tables._replace(emission=weights)
+    else:
+        tables.emission[:, :n_states] = weights
+    tables.start[:n_states] = chain.start[0]
+    tables.transition[:n_states, :n_states] = chain.transition[0]
+    tables.backward[:n_states, :n_states] = chain.transition[0].T
+    lengths = np.diff(starts)
+    order = np.argsort(-lengths, kind="stable")
+    side = min(SIDE_BY_SIDE, len(order))
+    messages = messages_for(side, int(lengths.max()), n_states)
+    lost = np.zeros(len(order), bool)
+    total = expected_counts_dense(
+        _rows(n_steps, n_states), starts, order, side, n_states, tables, messages, lost
+    )
+    if lost.any():
+        return None
+    pairs = tables.outer[:n_states, :n_states] * chain.transition[0]
+    posterior = np.ascontiguousarray(tables.received[:, :n_states])
+    return Found(posterior, pairs[None], np.array([total + largest.sum()]))
+
+
+def _rows(n_steps: int, n_states: int) -> Lattice:
+    """Each step has a row of the tables; nothing else of the lattice is read."""
+    first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
+    nothing = np.empty(0, np.int32)
+    return Lattice(first, nothing, nothing.view(np.uint32), nothing)
 
 
 def _add_ends(
@@ -113,47 +234,65 @@ def _add_ends(
         log_weights[last] += np.log(end[own])
 
 
-def _with_lost(
-    chain: Chain, logs: np.ndarray, starts: np.ndarray, units: np.ndarray, found: Found
-) -> Found:
-    """The same where some sequences leave the range of float64: each alone, these in log space."""
-    lost = np.isnan(found.log_z)
-    posterior, log_z = found.posterior, found.log_z
-    pairs = np.zeros_like(found.pairs)
-    for i in range(len(lost)):
-        begin, end = starts[i], starts[i + 1]
-        first, last = np.searchsorted(units, [begin, end])
+def _add_lost(
+    chain: Chain,
+    scored: Any,
+    starts: np.ndarray,
+    units: np.ndarray,
+    found: Found,
+    lost: np.ndarray,
+) -> None:
+    """Add the sequences that leave the range of float64, in log space."""
+    logs = scored.log_weights()
+    if chain.end is not None:
+        _add_ends(chain.end, logs, starts, units)
+    for i in lost:
+        steps = slice(starts[i], starts[i + 1])
+        first, last = np.searchsorted(units, starts[i : i + 2])
         own = slice(first, last) if len(chain.start) > 1 else slice(0, 1)
         alone = Chain(chain.start[own], chain.transition[own], None)
-        inside = units[first : last + 1] - begin
-        part = _infer_logs(alone, logs[begin:end], inside, len(pairs) > 1)
-        posterior[begin:end], log_z[i] = part.posterior, part.log_z[0]
-        if len(pairs) > 1:
-            pairs[first:last] = part.pairs
+        inside = units[first : last + 1] - steps.start
+        part = _infer_logs(alone, logs[steps], inside)
+        found.posterior[steps], found.log_z[i] = part.posterior, part.log_z[0]
+        if len(found.pairs) > 1:
+            found.pairs[first:last] = part.pairs
         else:
-            pairs += part.pairs
-    return Found(posterior, pairs, log_z)
+            found.pairs[:] += part.pairs.sum(axis=0)
 
 
-def _infer_logs(chain: Chain, logs: np.ndarray, units: np.ndarray, by_unit: bool) -> Found:
-    """One sequence in log space: slow, and without limits."""
-    n_steps, n_states = logs.shape
-    unit = np.searchsorted(units, np.arange(n_steps), side="right") - 1
-    own = unit if len(chain.start) > 1 else np.zeros(n_steps, np.intp)
-    pairs = np.zeros((len(units) - 1 if by_unit else 1, n_states, n_states))
+def _forward_logs(chain: Chain, logs: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Forward messages of one sequence in log space, not scaled."""
+    own = _unit_of(chain, units)
     with np.errstate(divide="ignore"):
         steps, start = np.log(chain.transition), np.log(chain.start[0])
-    forward, backward = np.empty_like(logs), np.zeros_like(logs)
+    forward = np.empty_like(logs)
     forward[0] = start + logs[0]
-    for t in range(1, n_steps):
+    for t in range(1, len(logs)):
         forward[t] = logsumexp(forward[t - 1][:, None] + steps[own[t]], axis=0) + logs[t]
+    return forward
+
+
+def _unit_of(chain: Chain, units: np.ndarray) -> np.ndarray:
+    """The row of the chain's tables for each step."""
+    unit = np.repeat(np.arange(len(units) - 1), np.diff(units))
+    return unit if len(chain.start) > 1 else np.zeros_like(unit)
+
+
+def _infer_logs(chain: Chain, logs: np.ndarray, units: np.ndarray) -> Found:
+    """One sequence in log space: slow, and without limits."""
+    n_states = logs.shape[1]
+    own, unit = _unit_of(chain, units), np.repeat(np.arange(len(units) - 1), np.diff(units))
+    pairs = np.zeros((len(units) - 1, n_states, n_states))
+    forward, backward = _forward_logs(chain, logs, units), np.zeros_like(logs)
     log_z = logsumexp(forward[-1])
     if np.isneginf(log_z):
         return Found(np.zeros_like(logs), pairs, np.array([log_z]))
-    for t in range(n_steps - 1, 0, -1):
+    with np.errstate(divide="ignore"):
+        steps = np.log(chain.transition)
+    for t in range(len(logs) - 1, 0, -1):
         ahead = logs[t] + backward[t]
         joint = forward[t - 1][:, None] + steps[own[t]] + ahead
-        pairs[unit[t] if by_unit else 0] += np.exp(joint - log_z)
+        pairs[unit[t]] += np.exp(joint - log_z)
         backward[t - 1] = logsumexp(steps[own[t]] + ahead, axis=1)
     return Found(np.exp(forward + backward - log_z), pairs, np.array([log_z]))
 
@@ -183,25 +322,31 @@ def expectation(
     starts, n_states = problem.corpus.starts, problem.cells.n_emitting
     chain = chain_of(weights, n_states)
 
-    def part(first: int, last: int) -> tuple[HMMCounts, np.ndarray]:
+    is_large = starts[-1] >= _FEWEST_STEPS
+
+    def part(first: int, last: int) -> Expectation:
         begin, end = starts[first], starts[last]
         observations = problem.observations.part(begin, end)
         inside, whole = starts[first : last + 1] - begin, np.array([0, end - begin])
-        logs = np.empty((end - begin, n_states))
-        scores.fill(observations, whole, logs)
-        # Every sequence begins a unit for the kernel; its sums are of all.
-        found = infer(chain, logs, inside, inside, by_unit=False)
+        scored = Scored(scores, observations, (end - begin, n_states), whole)
+        found = None
+        if is_large and last - first >= _FEWEST:
+            found = infer_together(chain, scored, inside)
+        if found is None:
+            # Every sequence begins a unit for the kernel; its sums are of all.
+            found = infer(chain, scored, inside, inside, by_unit=False)
+        explained = np.isfinite(found.log_z)
+        lost = first + np.flatnonzero(~explained)
         counts = counts_of(found, observations, problem, inside)
-        return counts, found.log_z
+        return Expectation(counts, float(found.log_z[explained].sum()), lost)
 
     shares = on_threads(part, even_pieces(starts, _PIECE), n_jobs)
-    counts, *others = [share for share, _ in shares]
+    counts, *others = [share.counts for share in shares]
     for other in others:
         for table, more in zip(counts, other, strict=True):
             table += more
-    log_z = np.concatenate([values for _, values in shares])
-    explained = np.isfinite(log_z)
-    return Expectation(counts, float(log_z[explained].sum()), np.flatnonzero(~explained))
+    unexplained = np.concatenate([share.unexplained for share in shares])
+    return Expectation(counts, sum(share.total for share in shares), unexplained)
 
 
 def counts_of(

@@ -12,9 +12,10 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.hmm.chains import log_joint
 from sklearn_cvb.hmm.concentrations import Concentrations
+from sklearn_cvb.hmm.numeric.expectation import Scored, chain_of, filtered
 from sklearn_cvb.hmm.numeric.problem import NumericProblem, lattice_of_steps, without_emission
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights, posterior_mean, tied
-from sklearn_cvb.kernels.chain.decoding import sample_paths
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean, tied
+from sklearn_cvb.kernels.chain.decoding import draw_paths
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
 
@@ -197,22 +198,13 @@ def _drawn_path(
     weights: Weights, scores: Scores, problem: NumericProblem, rng: np.random.Generator
 ) -> np.ndarray:
     """A path of every sequence given all parameters."""
-    n = problem.cells.n_emitting
-    logs = np.empty((len(problem.corpus.tokens), n))
-    scores.fill(problem.observations, np.array([0, len(logs)]), logs)
-    starts = problem.corpus.starts
-    if problem.cells.has_end:
-        with np.errstate(divide="ignore"):
-            logs[starts[1:] - 1] += np.log(weights.transition[:n, n])
-    logs -= logs.max(axis=1, keepdims=True)
-    chain = Weights(
-        np.ascontiguousarray(weights.start[:n]),
-        np.ascontiguousarray(weights.transition[:n, :n]),
-        np.empty(0),
-    )
-    here = chain._replace(emission=np.exp(logs).ravel())
-    in_logs = log_weights(chain)._replace(emission=logs.ravel())
-    path, log_z = np.empty(len(logs), np.int32), np.empty(len(starts) - 1)
-    lattice = lattice_of_steps(len(logs), n)
-    sample_paths(here, in_logs, lattice, starts, rng, path, log_z)
+    n, starts = problem.cells.n_emitting, problem.corpus.starts
+    whole = np.array([0, len(problem.corpus.tokens)])
+    scored = Scored(scores, problem.observations, (int(whole[1]), n), whole)
+    message, _ = filtered(chain_of(weights, n), scored, starts)
+    path, chance = np.empty(len(message), np.int32), np.empty(n)
+    with np.errstate(divide="ignore"):
+        steps = np.log(np.ascontiguousarray(weights.transition[:n, :n]))
+    lattice = lattice_of_steps(*message.shape)
+    draw_paths(steps, lattice, starts, rng, message.ravel(), chance, path)
     return path.astype(np.int64)

@@ -8,10 +8,11 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.emissions.emission import Emission, Family, Scores
 from sklearn_cvb.hmm.numeric.batch import BatchAlgorithm
 from sklearn_cvb.hmm.numeric.collapsed import CollapsedAlgorithm
+from sklearn_cvb.hmm.numeric.expectation import chain_of, filtered, infer
 from sklearn_cvb.hmm.numeric.gibbs import GibbsAlgorithm
 from sklearn_cvb.hmm.numeric.problem import lattice_of_steps
 from sklearn_cvb.hmm.numeric.reading import Series, read_series
-from sklearn_cvb.kernels.chain.forward_backward import Lattice
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.validation import InvalidParameterError
 
 NAMES = ("gaussian", "bernoulli", "poisson")
@@ -105,6 +106,36 @@ def log_weights_of(
     largest[np.isneginf(largest)] = 0.0
     logs -= largest[:, None]
     return logs, largest
+
+
+class GivenLogs(NamedTuple):
+    """Log weights (n_steps, K) that are there already."""
+
+    logs: np.ndarray
+
+    def log_weights(self) -> np.ndarray:
+        """A copy, which may be changed."""
+        return self.logs.copy()
+
+
+def posteriors_of(
+    corpus: Corpus, weights: Weights, emission: np.ndarray, n_states: int, smooth: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior of every (step, state) entry, and log Z of every sequence.
+
+    Given the whole sequence, or (`smooth` False) what came up to each step. Steps of a sequence
+    that no path explains get the shares of their emissions.
+    """
+    logs, starts, chain = emission.reshape(-1, n_states), corpus.starts, chain_of(weights, n_states)
+    if smooth:
+        posterior, _, log_z = infer(chain, GivenLogs(logs), starts, starts, by_unit=False)
+    else:
+        posterior, log_z = filtered(chain, GivenLogs(logs), starts)
+    lost = np.repeat(np.isneginf(log_z), np.diff(starts))
+    if lost.any():
+        shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
+        posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
+    return posterior.ravel(), log_z
 
 
 def scored(

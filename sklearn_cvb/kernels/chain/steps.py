@@ -6,8 +6,6 @@ of K numbers; steps are dense. Equations 7 and 8 of Wang and Blunsom (2013), in 
 
 import math
 
-import numpy as np
-
 from sklearn_cvb.kernels.chain.forward_backward import (
     _LARGEST_MESSAGE,
     _SMALLEST_SCALE,
@@ -41,78 +39,85 @@ def _look_back(posterior, message, weights, inverse, g):
 
 
 @jit
-def infer_steps(chain, weights, starts, units, scale, room, found):
-    """Posteriors and pair marginals of sequences whose steps have a row of weights each.
+def forward_steps(start, transition, weights, starts, units, scale, message, log_z):
+    """Scaled forward messages p(z_t | x_1..t) of sequences whose steps have a row of weights each.
 
     Parameters
     ----------
-    chain : tuple (start, transition, backward)
-        ``start`` (n_units or 1, K) is of the unit that begins a sequence; ``transition`` and
-        ``backward`` (n_units or 1, K, K) are weights of the steps into each unit, and their
-        transposes.
+    start : ndarray of shape (n_units or 1, K)
+        Of the unit that begins a sequence.
+    transition : ndarray of shape (n_units or 1, K, K)
+        Weights of the steps into each unit.
     weights : ndarray of shape (n_steps, K)
         Of each observation and, at the last step of a sequence, of its end.
     starts : ndarray of shape (n_sequences + 1,), int64
     units : ndarray of shape (n_units + 1,), int64
         Where units begin. Every sequence begins one.
-    scale : ndarray of shape (longest,)
-        A buffer.
-    room : ndarray of shape (2, K)
-        A buffer.
-    found : tuple (posterior, pairs, log_z)
-        ``posterior`` (n_steps, K) is filled in, ``pairs`` (n_units or 1, K, K) is added to, and
-        ``log_z`` (n_sequences,) is NaN where float64 may lose a sequence, which adds nothing to
-        pairs.
+    scale : ndarray of shape (n_steps,)
+        Filled with p(x_t | x_1..t-1).
+    message : ndarray of shape (n_steps, K)
+        Filled in.
+    log_z : ndarray of shape (n_sequences,)
+        Filled in; NaN where float64 may lose a sequence.
     """
-    start, transition, backward = chain
-    posterior, pairs, log_z = found
-    message, g = room[0], room[1]
-    n_states, several, counted = transition.shape[1], transition.shape[0] > 1, pairs.shape[0] > 1
-    first_unit = 0
+    n_states, several, unit = transition.shape[1], transition.shape[0] > 1, 0
     for i in range(starts.size - 1):
-        begin, end = starts[i], starts[i + 1]
-        total, product, unit = 0.0, 1.0, first_unit
-        for t in range(begin, end):
+        total, product = 0.0, 1.0
+        for t in range(starts[i], starts[i + 1]):
             if t == units[unit + 1]:
                 unit += 1
             own = unit if several else 0
-            if t == begin:
+            if t == starts[i]:
                 for k in range(n_states):
-                    posterior[t, k] = start[own, k]
+                    message[t, k] = start[own, k]
             else:
-                advance_dense(transition[own], posterior[t - 1], posterior[t])
-            value = _scaled(posterior[t], weights[t])
+                advance_dense(transition[own], message[t - 1], message[t])
+            value = _scaled(message[t], weights[t])
             if not (_SMALLEST_SCALE < value < _LARGEST_MESSAGE):
                 total = math.nan
-            scale[t - begin] = value
+            scale[t] = value
+            # A log for many steps instead of one for each.
             product *= value
             if not (1e-150 < product < 1e150):
                 total += math.log(product)
                 product = 1.0
-        total += math.log(product)
-        first_unit = unit + 1
-        for k in range(n_states):
-            message[k] = 1.0
-        t = end - 1
-        while t >= begin and not math.isnan(total):
+        log_z[i] = total + math.log(product)
+
+
+@jit
+def backward_steps(backward, weights, starts, units, scale, room, found):
+    """From forward messages to posteriors, and sums of pair marginals without their weights.
+
+    Parameters
+    ----------
+    backward : ndarray of shape (n_units or 1, K, K)
+        Transposes of the weights of the steps into each unit.
+    weights, starts, units, scale
+        As in `forward_steps`.
+    room : ndarray of shape (2, K)
+        A buffer.
+    found : tuple (posterior, pairs, log_z)
+        ``posterior`` (n_steps, K) holds forward messages and gets posteriors, ``pairs`` (n_units
+        or 1, K, K) is added to, and ``log_z`` (n_sequences,) becomes NaN where float64 may lose a
+        sequence. What a lost sequence leaves in the other two is of no use.
+    """
+    posterior, pairs, log_z = found
+    message, g = room[0], room[1]
+    n_states, several, counted = backward.shape[1], backward.shape[0] > 1, pairs.shape[0] > 1
+    unit = units.size - 2
+    for i in range(starts.size - 2, -1, -1):
+        message[:] = 1.0
+        for t in range(starts[i + 1] - 1, starts[i] - 1, -1):
             if t < units[unit]:
                 unit -= 1
             own, to = unit if several else 0, unit if counted else 0
-            inverse = 1.0 / scale[t - begin]
-            largest = _look_back(posterior[t], message, weights[t], inverse, g)
+            largest = _look_back(posterior[t], message, weights[t], 1.0 / scale[t], g)
             if not (largest < _LARGEST_MESSAGE):
-                total = math.nan
-            if t > begin:
+                log_z[i] = math.nan
+            if t > starts[i]:
                 for k in range(n_states):
                     before = posterior[t - 1, k]
                     row = pairs[to, k]
                     for j in range(n_states):
                         row[j] += before * g[j]
                 advance_dense(backward[own], g, message)
-            t -= 1
-        log_z[i] = total
-
-
-def buffers_for(starts: np.ndarray, n_states: int) -> tuple[np.ndarray, np.ndarray]:
-    """`scale` and `room` for the longest of the sequences."""
-    return np.empty(int(np.diff(starts).max(initial=1))), np.empty((2, n_states))

@@ -1,0 +1,138 @@
+"""Rows about hidden Markov models of numbers: a sweep of Gaussian states, ours and hmmlearn's."""
+
+import warnings
+
+import numpy as np
+
+from benchmarks.measurement import Measurement, Row
+from benchmarks.models import Sweep
+from benchmarks.timing import interleaved
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM
+from sklearn_cvb.emissions import Gaussian
+
+N_STATES, _N_COLUMNS = 8, 4
+# Sequences and their length: 100,000 steps each.
+ONE_SERIES, SENTENCES = (1, 100_000), (4000, 25)
+_QUICK = 50
+# A state stays with this probability.
+_STAYS = 0.8
+_ALGORITHMS = {"EM": EMHMM, "VB": VBHMM, "CVB": CVBHMM}
+
+
+def series(shape, seed=0):
+    """Sequences of a chain whose states are Gaussians that overlap.
+
+    Parameters
+    ----------
+    shape : tuple (n_sequences, length)
+    seed : int, default=0
+
+    Returns
+    -------
+    list of ndarray of shape (length, 4)
+    """
+    rng = np.random.default_rng(seed)
+    means, found = 1.5 * rng.normal(size=(N_STATES, _N_COLUMNS)), []
+    for _ in range(shape[0]):
+        moves = rng.random(shape[1]) >= _STAYS
+        moves[0] = True
+        drawn = rng.integers(N_STATES, size=shape[1])
+        states = drawn[np.maximum.accumulate(np.where(moves, np.arange(shape[1]), 0))]
+        found.append(means[states] + rng.normal(size=(shape[1], _N_COLUMNS)))
+    return found
+
+
+def _sized(shape, settings):
+    n_sequences, length = shape
+    return (max(1, n_sequences // _QUICK), min(length, 2000)) if settings.quick else shape
+
+
+def _sweep(algorithm, covariance_type, X):
+    return Sweep(_ALGORITHMS[algorithm](N_STATES, emission=Gaussian(covariance_type)), X)
+
+
+def _hmmlearn(covariance_type, X):
+    """One EM iteration of hmmlearn in its fastest mode."""
+    from hmmlearn.hmm import GaussianHMM
+
+    model = GaussianHMM(
+        N_STATES,
+        covariance_type,
+        n_iter=1,
+        tol=-np.inf,
+        implementation="scaling",
+        random_state=0,
+    )
+    table, lengths = np.concatenate(X), [len(steps) for steps in X]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(table, lengths)
+
+    def iterate():
+        statistics, _ = model._do_estep(table, lengths)
+        model._do_mstep(statistics)
+
+    return iterate
+
+
+def _compared(ours, peer, n_steps, settings, faster):
+    pairs = interleaved(ours, peer, settings.pairs, 0.02 if settings.quick else 0.2)
+    left, right = (
+        [1e9 * side.cpu / n_steps for side in sides] for sides in zip(*pairs, strict=True)
+    )
+    ratios = [b / a if faster else a / b for a, b in zip(left, right, strict=True)]
+    return Measurement(left, right, ratios, "ns a step", f"{n_steps:,} steps of {_N_COLUMNS}")
+
+
+def against_hmmlearn(covariance_type, shape):
+    """A row that compares a sweep of EM with one of hmmlearn."""
+
+    def measure(settings):
+        X = series(_sized(shape, settings))
+        ours, peer = _sweep("EM", covariance_type, X), _hmmlearn(covariance_type, X)
+        return _compared(ours, peer, sum(map(len, X)), settings, True)
+
+    return measure
+
+
+def against_em(algorithm, covariance_type, shape):
+    """A row that compares a sweep with one of EM on the same series."""
+
+    def measure(settings):
+        X = series(_sized(shape, settings))
+        sides = [_sweep(name, covariance_type, X) for name in (algorithm, "EM")]
+        return _compared(*sides, sum(map(len, X)), settings, False)
+
+    return measure
+
+
+def rows():
+    """All rows, by name."""
+    shapes = {"series": ONE_SERIES, "sentences": SENTENCES}
+    words = {"series": "one series", "sentences": "sequences of 25"}
+    limits = {
+        ("diag", "series"): (3, 6),
+        ("diag", "sentences"): (None, None),
+        ("full", "series"): (None, None),
+        ("full", "sentences"): (50, 100),
+    }
+    found = {
+        f"gaussian-{kind}-{name}": Row(
+            f"EM, {N_STATES} Gaussian states, {kind}, {words[name]}, against hmmlearn",
+            against_hmmlearn(kind, shapes[name]),
+            True,
+            *limit,
+            needs="hmmlearn",
+        )
+        for (kind, name), limit in limits.items()
+    }
+    for kind in ("diag", "full"):
+        for name, shape in shapes.items():
+            found[f"gaussian-cvb-{kind}-{name}"] = Row(
+                f"CVB, {N_STATES} Gaussian states, {kind}, {words[name]}, against EM",
+                against_em("CVB", kind, shape),
+                False,
+                2,
+                None,
+            )
+    return found

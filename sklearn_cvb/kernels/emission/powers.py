@@ -1,0 +1,85 @@
+"""exp and log of whole tables: polynomials that compilers turn into vectors, to 1 ulp or so.
+
+Libraries' scalar functions would take longer than forward and backward together.
+"""
+
+import math
+
+import numpy as np
+
+from sklearn_cvb.kernels.jit import jit, jit_token
+
+# So many numbers at a time, whose bits stay in the nearest cache.
+_BLOCK = 512
+# log 2 in two parts, the first of which has few digits: multiples of it are exact.
+_LOG_2_HIGH, _LOG_2_LOW = 0.693145751953125, 1.42860682030941723212e-6
+_FACTORIALS = tuple(1.0 / math.factorial(n) for n in range(14))
+_F = _FACTORIALS
+
+
+def room_for_bits() -> np.ndarray:
+    """A buffer for the exponents of numbers."""
+    return np.empty(_BLOCK, np.int64)
+
+
+@jit
+def to_weights(logs, largest, bits):
+    """Log weights (n_steps, K) to weights, in place, the largest of each step 1.
+
+    `largest` (n_steps,) receives what was taken off the logs of each step: 0 where all are -inf. A
+    weight below e**-708 of the largest becomes 0.
+    """
+    n_steps, n_states = logs.shape
+    for t in range(n_steps):
+        row, most = logs[t], -math.inf
+        for k in range(n_states):
+            most = max(most, row[k])
+        if most == -math.inf:
+            most = 0.0
+        largest[t] = most
+        for k in range(n_states):
+            row[k] -= most
+    flat, power = logs.reshape(n_steps * n_states), bits.view(np.float64)
+    for begin in range(0, flat.size, bits.size):
+        part = flat[begin : begin + bits.size]
+        for i in range(part.size):
+            x = max(part[i], -800.0)
+            whole = math.floor(x * 1.4426950408889634 + 0.5)
+            r = (x - whole * _LOG_2_HIGH) - whole * _LOG_2_LOW
+            high = ((_F[13] * r + _F[12]) * r + _F[11]) * r + _F[10]
+            high = ((high * r + _F[9]) * r + _F[8]) * r + _F[7]
+            high = ((high * r + _F[6]) * r + _F[5]) * r + _F[4]
+            part[i] = (((high * r + _F[3]) * r + _F[2]) * r + 1.0) * r + 1.0
+            exponent = np.int64(whole) + 1023
+            bits[i] = exponent << 52 if exponent > 0 else 0
+        for i in range(part.size):
+            part[i] *= power[i]
+
+
+@jit_token
+def log_of_block(part, bits):
+    """Logs of positive numbers from 1 on, in place; `bits` has a place for each."""
+    mantissas = bits.view(np.float64)
+    for i in range(part.size):
+        mantissas[i] = part[i]
+    for i in range(part.size):
+        # Mantissas from sqrt(1/2) to sqrt(2), so that log near 1 keeps its digits.
+        exponent = (bits[i] - 0x3FE6A09E667F3BCD) >> 52
+        bits[i] -= exponent << 52
+        part[i] = exponent
+    for i in range(part.size):
+        s = (mantissas[i] - 1.0) / (mantissas[i] + 1.0)
+        z = s * s
+        series = (z / 21.0 + 1.0 / 19.0) * z + 1.0 / 17.0
+        series = ((series * z + 1.0 / 15.0) * z + 1.0 / 13.0) * z + 1.0 / 11.0
+        series = ((series * z + 1.0 / 9.0) * z + 1.0 / 7.0) * z + 1.0 / 5.0
+        series = (series * z + 1.0 / 3.0) * z
+        low = 2.0 * s * series + part[i] * _LOG_2_LOW
+        part[i] = part[i] * _LOG_2_HIGH + (2.0 * s + low)
+
+
+@jit
+def log_of(values, bits):
+    """Logs of positive numbers from 1 on (n,), in place; `bits` is a buffer."""
+    for begin in range(0, values.size, bits.size):
+        log_of_block(values[begin : begin + bits.size], bits)

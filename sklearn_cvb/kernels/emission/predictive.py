@@ -1,0 +1,196 @@
+"""Posterior predictive distributions of Gaussian steps: Student's t, state by state.
+
+Layout and units as in `sklearn_cvb.kernels.emission.gaussian`: states are the last axis.
+"""
+
+import math
+
+import numpy as np
+
+from sklearn_cvb.kernels.emission.powers import log_of_block
+from sklearn_cvb.kernels.jit import jit, jit_token_reduction
+
+
+@jit_token_reduction
+def _fill_ratios(value, means, inverse, row):
+    """row = 1 + inverse (value - means)^2, state by state."""
+    for k in range(row.size):
+        off = value - means[k]
+        row[k] = 1.0 + inverse[k] * off * off
+
+
+@jit_token_reduction
+def _add_logs(logs, exponents, row):
+    """row += exponents logs, state by state."""
+    for k in range(row.size):
+        row[k] += exponents[k] * logs[k]
+
+
+@jit_token_reduction
+def _multiply_in_fours(ratios):
+    """Products of four rows each, in the first rows, for fewer logs; returns their number.
+
+    Rows are left as they are where a product might leave float64.
+    """
+    n, n_states = ratios.shape
+    most = 0.0
+    for d in range(n):
+        for k in range(n_states):
+            most = max(most, ratios[d, k])
+    if most > 1e75:
+        return n
+    n_products = 0
+    for first in range(0, n, 4):
+        target = ratios[n_products]
+        if n_products < first:
+            for k in range(n_states):
+                target[k] = ratios[first, k]
+        for d in range(first + 1, min(first + 4, n)):
+            for k in range(n_states):
+                target[k] *= ratios[d, k]
+        n_products += 1
+    return n_products
+
+
+@jit
+def student_by_column(x, observed, units, tables, room, scores):
+    """Sum over observed columns of constant + exponent log(1 + inverse (x - mean)^2).
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_steps, D)
+    observed : ndarray of shape (n_steps, D), bool, or None
+        None where nothing is missing.
+    units : ndarray of shape (n_units + 1,), int64
+    tables : tuple (constants, means, inverses, exponents)
+        Arrays of shape (n_units or 1, D, K). Where nothing is missing the constants are summed over
+        columns, (n_units or 1, 1, K), and the exponents are those of the first column.
+    room : tuple (ratios, bits)
+        Buffers: (D, K) numbers, and their bits.
+    scores : ndarray of shape (n_steps, K)
+        Filled in.
+    """
+    constants, means, inverses, exponents = tables
+    ratios, bits = room
+    n_columns, n_states = ratios.shape
+    flat = ratios.reshape(n_columns * n_states)
+    for u in range(units.size - 1):
+        own = u if means.shape[0] > 1 else 0
+        for t in range(units[u], units[u + 1]):
+            row = scores[t]
+            for d in range(n_columns):
+                _fill_ratios(x[t, d], means[own, d], inverses[own, d], ratios[d])
+            if observed is None:
+                n_logs = _multiply_in_fours(ratios)
+                log_of_block(flat[: n_logs * n_states], bits)
+                for k in range(n_states):
+                    row[k] = constants[own, 0, k]
+                for d in range(n_logs):
+                    _add_logs(ratios[d], exponents[own, 0], row)
+            else:
+                log_of_block(flat, bits)
+                for k in range(n_states):
+                    row[k] = 0.0
+                for d in range(n_columns):
+                    if observed[t, d]:
+                        for k in range(n_states):
+                            row[k] += constants[own, d, k]
+                        _add_logs(ratios[d], exponents[own, d], row)
+
+
+@jit_token_reduction
+def _less_product(row, left, right):
+    """row -= left right, state by state."""
+    for k in range(row.size):
+        row[k] -= left[k] * right[k]
+
+
+@jit_token_reduction
+def _divided(row, divisors):
+    """row /= divisors, state by state."""
+    for k in range(row.size):
+        row[k] /= divisors[k]
+
+
+@jit
+def normal_wishart(statistics, mean_prior, strength, scale_prior, means, factors, log_det):
+    """Posterior means, and factors of the inverses of the posterior sums of squares Psi.
+
+    Parameters
+    ----------
+    statistics : ndarray of shape (n_units, 1 + D + D (D + 1) / 2, K)
+        See `sklearn_cvb.kernels.emission.gaussian.second_moments`.
+    mean_prior : ndarray of shape (D,)
+    strength : float
+        kappa of the prior.
+    scale_prior : ndarray of shape (D, D)
+    means : ndarray of shape (n_units, D, K)
+        Filled in.
+    factors : ndarray of shape (n_units, D, D, K)
+        Filled in: ``factors[u, j, i]`` is inv(L)[j, i] for Psi = L L'.
+    log_det : ndarray of shape (n_units, K)
+        Filled in with log |Psi|.
+    """
+    n, n_states = mean_prior.size, statistics.shape[2]
+    for u in range(statistics.shape[0]):
+        table, mean, factor = statistics[u], means[u], factors[u]
+        at = 1 + n
+        for i in range(n):
+            for j in range(i + 1):
+                for k in range(n_states):
+                    count = max(table[0, k], 0.0)
+                    inverse = 1.0 / max(count, 1e-10)
+                    shrunk = strength * count / (strength + count)
+                    off_i = table[1 + i, k] * inverse - mean_prior[i]
+                    off_j = table[1 + j, k] * inverse - mean_prior[j]
+                    scatter = table[at, k] - table[1 + i, k] * table[1 + j, k] * inverse
+                    factor[i, j, k] = scale_prior[i, j] + scatter + shrunk * off_i * off_j
+                at += 1
+            for k in range(n_states):
+                count = max(table[0, k], 0.0)
+                total = strength * mean_prior[i] + table[1 + i, k]
+                mean[i, k] = total / (strength + count)
+        _invert_factors(factor, scale_prior, log_det[u])
+
+
+@jit_token_reduction
+def _invert_factors(factor, scale_prior, log_det):
+    """From Psi to inv(L), in place, for all states; the upper triangles become 0."""
+    n, n_states = factor.shape[0], factor.shape[2]
+    for k in range(n_states):
+        log_det[k] = 0.0
+    for j in range(n):
+        for i in range(j):
+            _less_product(factor[j, j], factor[j, i], factor[j, i])
+        for k in range(n_states):
+            # What rounding leaves is never less than a share of the prior.
+            pivot = max(factor[j, j, k], 1e-6 * scale_prior[j, j])
+            log_det[k] += math.log(pivot)
+            factor[j, j, k] = math.sqrt(pivot)
+        for i in range(j + 1, n):
+            for h in range(j):
+                _less_product(factor[i, j], factor[i, h], factor[j, h])
+            _divided(factor[i, j], factor[j, j])
+    # inv(L), row by row from the top: row i is (e_i - sum over h < i of L[i, h] row h) / L[i, i].
+    for i in range(n):
+        for j in range(i):
+            for k in range(n_states):
+                factor[j, i, k] = 0.0
+        for j in range(i):
+            for k in range(n_states):
+                total = 0.0
+                for h in range(j, i):
+                    total -= factor[i, h, k] * factor[h, j, k]
+                # Rows above are inverted; this one still holds L, read before it is written.
+                factor[j, i, k] = total
+        for j in range(i):
+            for k in range(n_states):
+                factor[i, j, k] = factor[j, i, k] / factor[i, i, k]
+                factor[j, i, k] = 0.0
+        for k in range(n_states):
+            factor[i, i, k] = 1.0 / factor[i, i, k]
+
+
+def room_for(n_columns: int, n_states: int) -> tuple[np.ndarray, np.ndarray]:
+    """Buffers of `student_by_column`."""
+    return np.empty((n_columns, n_states)), np.empty(n_columns * n_states, np.int64)
