@@ -193,7 +193,13 @@ def _unread(model, series):
     drawn, _ = model.sample(2, lengths[explained[0]], random_state=0)
     if not np.isfinite(np.asarray(drawn, float)).all():
         yield "samples are not finite"
-    ahead = model.predict_next([series[i] for i in explained], 2, n_draws=5, random_state=0)
+    kept = [series[i] for i in explained]
+    try:
+        ahead = model.predict_next(kept, 2, n_draws=5, random_state=0)
+    except ValueError as error:
+        if "cannot go on" not in str(error) or not model.end_state:
+            yield str(error)
+        return
     if not all(np.isfinite(table).all() for table in ahead):
         yield "forecasts are not finite"
 
