@@ -81,6 +81,8 @@ def test_reading_is_exact(kind, name, topology, has_end, missing):
         _, logs = model._predicting_weights()
         log_end = logs.transition[:2, 2] if has_end else np.zeros(2)
         chain = logs.start[:2], logs.transition[:2, :2], log_end
+        bounds = [inferred(x, chain, fitted.family, fitted.predicting)[0] for x in series]
+        np.testing.assert_allclose(model.lower_bound_samples(series), bounds, rtol=1e-10)
     found = model.predict_proba(series), model.filter_proba(series), model.predict(series)
     tables = zip(series, *found, strict=True)
     for x, smoothed, filtered, path in tables:
