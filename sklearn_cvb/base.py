@@ -66,8 +66,8 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             Each sample is a sequence of hashable tokens. None or NaN marks a missing observation;
             missing values at the end of a 2-D array's row are padding.
         y : list of sequences, default=None
-            What is known of tags (taggers), trees (grammars) or heads (dependency models); see
-            `supervision`. Ignored by other models.
+            What is known of states, tags (taggers), trees (grammars) or heads (dependency models);
+            see `supervision`.
 
         Returns
         -------

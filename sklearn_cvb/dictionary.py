@@ -369,18 +369,21 @@ def tag_dictionary_from(
     """
     if isinstance(sentences, WordTable):
         return sentences.entries()
-    seen: dict[Hashable, Counter] = {}
-    counts: Counter = Counter()
-    for i, pairs in enumerate(_tagged(sentences, tags)):
+    # Pairs first, in one go: there are far more tokens than pairs.
+    pairs: Counter = Counter()
+    for i, items in enumerate(_tagged(sentences, tags)):
         try:
-            for word, tag in pairs:
-                counts[word] += 1
-                if not is_missing(tag):
-                    seen.setdefault(word, Counter())[tag] += 1
+            pairs.update(map(tuple, items))
         except TypeError:
             raise TypeError(
-                f"sentence {i} has a word or tag that is not hashable: {shown(pairs)}"
+                f"sentence {i} has a word or tag that is not hashable: {shown(items)}"
             ) from None
+    seen: dict[Hashable, Counter] = {}
+    counts: Counter = Counter()
+    for (word, tag), number in pairs.items():
+        counts[word] += number
+        if not is_missing(tag):
+            seen.setdefault(word, Counter())[tag] += number
     if count_in is not None:
         counts = Counter(word for sentence in count_in for word in sentence)
     every = tuple(sorted_types({tag for tallies in seen.values() for tag in tallies}))

@@ -65,7 +65,7 @@ DIFFERS = {
     "init": [family],
     "handle_unknown": [family, lambda kind: family(kind) == "HMM" and model(kind)],
     "vocabulary": [family],
-    "supervision": [family],
+    "supervision": [family, lambda kind: family(kind) == "HMM" and model(kind)],
     "temperatures": [family],
     "n_burn_in": [has("temperatures")],
     "n_jobs": [lambda kind: kind.__name__.startswith(("EMHMM", "VBHMM")), learns_from_trees],

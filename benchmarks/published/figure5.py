@@ -38,7 +38,7 @@ def algorithm(name, settings):
         n, plan = 300, Plan(50, 2) if name == "gibbs" else Plan(15, 2)
     text = first_sentences(settings, n)
     values = {} if name == "em" else USUAL
-    tagger_of(name, text, 1, **values).fit(text.X[:3])  # compiles
+    tagger_of(name, text, 1, handle_unknown="error", **values).fit(text.X[:3])  # compiles
     curves = []
     for seed in range(plan.restarts):
         tagger = tagger_of(

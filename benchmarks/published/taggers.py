@@ -99,7 +99,7 @@ def fit_restarts(name, text, plan, n_jobs=1, first_seed=0, **changes):
         seconds = thread_time() - begin
         return token_accuracy(text.y, tagger.labels_), seconds
 
-    tagger_of(name, text, 1, **changes).fit(text.X[:3])  # compiles
+    tagger_of(name, text, 1, handle_unknown="error", **changes).fit(text.X[:3])  # compiles
     seeds = range(first_seed, first_seed + plan.restarts)
     fits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
     return {

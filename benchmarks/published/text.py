@@ -50,12 +50,30 @@ def first_sentences(settings, n=None, min_count=1, corpus="wsj", weights=False):
     -------
     Text
     """
-    bunch = whole(corpus, settings.data_home)
+    return _first_sentences(settings.data_home, n, min_count, corpus, weights)
+
+
+@lru_cache(maxsize=8)
+def _first_sentences(data_home, n, min_count, corpus, weights):
+    bunch = whole(corpus, data_home)
     X, y = bunch.data[:n], bunch.target[:n]
     dictionary = tag_dictionary_from(
         bunch.data, bunch.target, min_count=min_count, count_in=X, weights=weights
     )
+    if min_count == 1:
+        dictionary = _without_most_others(dictionary, X)
     return Text(corpus, X, y, Shared(dictionary), len(X) == len(bunch.data))
+
+
+def _without_most_others(dictionary, X):
+    """A dictionary without the words that `X` lacks, all of which may take any tag.
+
+    So may words outside a dictionary: to check fifty thousand entries that say nothing would be
+    most of a short fit. One of them stays, so that every tag is known.
+    """
+    words = {word for sentence in X for word in sentence}
+    words.update([word for word in dictionary if word not in words][:1])
+    return {word: entry for word, entry in dictionary.items() if word in words}
 
 
 def random_sentences(settings, n, seed):

@@ -111,13 +111,30 @@ class MixedFamily(Family):
         return MixedObservations(parts)
 
     def statistics(
-        self, observations: MixedObservations, posterior: np.ndarray, units: np.ndarray
+        self,
+        observations: MixedObservations,
+        posterior: np.ndarray,
+        units: np.ndarray,
+        scores: Any = None,
     ) -> np.ndarray:
+        of_parts = [None] * len(self.families) if scores is None else scores.parts
         parts = [
-            family.statistics(own, posterior, units)
-            for family, own in zip(self.families, observations.parts, strict=True)
+            family.statistics(own, posterior, units, one)
+            for family, own, one in zip(self.families, observations.parts, of_parts, strict=True)
         ]
         return np.concatenate(parts, axis=1)
+
+    def completed(
+        self,
+        observations: MixedObservations,
+        scores: SummedScores,
+        states: np.ndarray,
+        rng: np.random.Generator,
+    ) -> MixedObservations:
+        parts = zip(self.families, observations.parts, scores.parts, strict=True)
+        return MixedObservations(
+            tuple(family.completed(own, one, states, rng) for family, own, one in parts)
+        )
 
     def _split(self, statistics: np.ndarray) -> list[np.ndarray]:
         """The statistics of each part."""

@@ -1,6 +1,6 @@
 """Emissions whose log density is linear in a few features: Bernoulli, Poisson, categorical."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,11 @@ class FeatureFamily(Family):
     """Sums features for statistics."""
 
     def statistics(
-        self, observations: Observations, posterior: np.ndarray, units: np.ndarray
+        self,
+        observations: Observations,
+        posterior: np.ndarray,
+        units: np.ndarray,
+        scores: Any = None,
     ) -> np.ndarray:
         n_features = observations.features.shape[1]
         sums = np.zeros((len(units) - 1, n_features, self.n_states))

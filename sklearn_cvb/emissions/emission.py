@@ -78,8 +78,24 @@ class Family(ABC):
         """Observations from numbers of shape (n_steps, D), NaN where missing."""
 
     @abstractmethod
-    def statistics(self, observations: Any, posterior: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """Statistics of each unit, (n_units, S, K), under posteriors (n_steps, K)."""
+    def statistics(
+        self,
+        observations: Any,
+        posterior: np.ndarray,
+        units: np.ndarray,
+        scores: Any = None,
+    ) -> np.ndarray:
+        """Statistics of each unit, (n_units, S, K), under posteriors (n_steps, K).
+
+        `scores` are those that the posteriors came from: they say what to expect of values that
+        are missing, where columns depend on each other.
+        """
+
+    def completed(
+        self, observations: Any, scores: Any, states: np.ndarray, rng: np.random.Generator
+    ) -> Any:
+        """Observations whose missing values are drawn, where statistics need them (Gibbs)."""
+        return observations
 
     @abstractmethod
     def most_likely(self, statistics: np.ndarray, kept: Any = None) -> Any:

@@ -88,9 +88,9 @@ class Gaussian(Emission):
     Notes
     -----
     EM without a prior finds maximum likelihood; where any of the four is given, the maximum a
-    posteriori. VB, CVB and Gibbs always have the prior. Values that are missing in a step are left
-    out of it exactly where columns are independent ("diag", "spherical"); the other two types take
-    steps that are missing as a whole.
+    posteriori. VB, CVB and Gibbs always have the prior. Of a step with missing values states are
+    scored by the marginal density of the others; what they learn of the missing ones is expected
+    from these, or drawn (Gibbs), where columns depend on each other ("full", "tied").
 
     References
     ----------

@@ -131,7 +131,11 @@ class GaussianColumns(Family):
         return Observations(values, observed, np.hstack([there, values, values * values]))
 
     def statistics(
-        self, observations: Observations, posterior: np.ndarray, units: np.ndarray
+        self,
+        observations: Observations,
+        posterior: np.ndarray,
+        units: np.ndarray,
+        scores: Any = None,
     ) -> np.ndarray:
         sums = np.zeros((len(units) - 1, 3 * self.n_columns, self.n_states))
         feature_sums(observations.features, posterior, units, sums)

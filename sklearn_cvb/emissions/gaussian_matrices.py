@@ -16,6 +16,13 @@ from sklearn_cvb.emissions.conjugate import as_units
 from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_zeros
 from sklearn_cvb.emissions.gaussian import NormalPrior, Units
 from sklearn_cvb.emissions.gaussian_columns import spread
+from sklearn_cvb.emissions.gaussian_missing import (
+    WHOLE,
+    add_partly_missing,
+    draw_partly_missing,
+    fill_partly_missing,
+    patterns_of,
+)
 from sklearn_cvb.kernels.emission.gaussian import second_moments, squared_distances
 from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
 from sklearn_cvb.kernels.emission.predictive import normal_wishart
@@ -51,12 +58,15 @@ class MatrixScores(NamedTuple):
         See `sklearn_cvb.kernels.emission.gaussian.squared_distances`.
     exponents : ndarray of shape (n_units, K) or None
         Of 1 + distance, for Student's t.
+    log_scales : ndarray of shape (D,)
+        Of the columns, which standard units take off log densities.
     """
 
     constants: np.ndarray
     means: np.ndarray
     factors: np.ndarray
-    exponents: np.ndarray | None = None
+    exponents: np.ndarray | None
+    log_scales: np.ndarray
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
@@ -70,7 +80,14 @@ class MatrixScores(NamedTuple):
             out *= spread(self.exponents, units)
         out += spread(self.constants, units)
         if observations.observed is not None:
-            out[~observations.observed[:, 0]] = 0.0
+            out[~observations.observed.any(axis=1)] = 0.0
+        if _has_partly_missing(observations):
+            fill_partly_missing(self, observations, units, out)
+
+
+def _has_partly_missing(observations: Observations) -> bool:
+    """Whether some columns of some steps are missing."""
+    return bool((observations.features != WHOLE).any())
 
 
 def _states_last(table: np.ndarray, n_axes: int) -> np.ndarray:
@@ -110,26 +127,39 @@ class GaussianMatrices(Family):
 
     def read(self, table: np.ndarray) -> Observations:
         values, observed = with_zeros(self.units.standard(table))
-        if observed is not None:
-            partly = observed.any(axis=1) & ~observed.all(axis=1)
-            if partly.any():
-                raise ValueError(
-                    f"some columns of {int(partly.sum())} steps are missing, the first at step "
-                    f"{int(partly.argmax())} of all: a covariance matrix needs steps that are "
-                    "whole, or missing as a whole; use covariance_type='diag' or 'spherical', or "
-                    "sklearn.impute"
-                )
-            observed = observed[:, :1]
-        return Observations(values, observed, np.empty((len(values), 0)))
+        patterns = np.empty((len(values), 0)) if observed is None else patterns_of(observed)
+        return Observations(values, observed, patterns)
 
     def statistics(
-        self, observations: Observations, posterior: np.ndarray, units: np.ndarray
+        self,
+        observations: Observations,
+        posterior: np.ndarray,
+        units: np.ndarray,
+        scores: Any = None,
     ) -> np.ndarray:
         sums = np.zeros((len(units) - 1, self.n_statistics, self.n_states))
+        whole = posterior
         if observations.observed is not None:
-            posterior = posterior * observations.observed
-        second_moments(observations.values, posterior, units, sums)
+            whole = posterior * observations.observed.all(axis=1, keepdims=True)
+        second_moments(observations.values, whole, units, sums)
+        if _has_partly_missing(observations):
+            if scores is None:
+                # Before anything is learned: as if columns were independent.
+                n, k = self.n_columns, self.n_states
+                scores = self.at(Point(np.zeros((k, n)), np.tile(np.eye(n), (k, 1, 1))))
+            add_partly_missing(scores, observations, posterior, units, sums)
         return sums
+
+    def completed(
+        self,
+        observations: Observations,
+        scores: MatrixScores,
+        states: np.ndarray,
+        rng: np.random.Generator,
+    ) -> Observations:
+        if not _has_partly_missing(observations):
+            return observations
+        return draw_partly_missing(scores, observations, states, rng)
 
     # From statistics to distributions
 
@@ -227,6 +257,8 @@ class GaussianMatrices(Family):
             np.atleast_2d(constants - self.units.log_volume),
             _states_last(mean, 1),
             _states_last(factors, 2),
+            None,
+            np.log(self.units.scale),
         )
 
     def at(self, point: Point) -> Scores:
@@ -284,7 +316,8 @@ class GaussianMatrices(Family):
             - self.units.log_volume
         )
         factors = factors / np.sqrt(widened)[:, None, None, :]
-        return MatrixScores(constants, mean, factors, -0.5 * (degrees + n))
+        exponents = -0.5 * (degrees + n)
+        return MatrixScores(constants, mean, factors, exponents, np.log(self.units.scale))
 
     def _tied_factors(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Posterior means, factors inv(L) and log |Psi|, states last."""

@@ -27,7 +27,15 @@ from sklearn_cvb.hmm.prediction import PredictionMixin, smoothed_entries
 from sklearn_cvb.hmm.restricted import restricted_problem
 from sklearn_cvb.hmm.summaries import SummariesMixin
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, Problem, cells_for, dense_posterior, lattice_for, problem_of
+from sklearn_cvb.lattice import (
+    Cells,
+    Problem,
+    cells_for,
+    dense_posterior,
+    lattice_for,
+    problem_of,
+    restrict,
+)
 from sklearn_cvb.topology import NAMES, Topology, same_topology, topology_of
 from sklearn_cvb.validation import (
     HasMethods,
@@ -61,6 +69,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             HasMethods("bind"),
         ],
         "topology": [StrOptions(set(NAMES)), "array-like"],
+        "supervision": [StrOptions({"none", "y"})],
         "end_state": ["boolean"],
         "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
         "beta": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
@@ -132,7 +141,17 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         return cells
 
     def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
-        return lattice_for(corpus, self._cells)
+        lattice = lattice_for(corpus, self._cells)
+        known = self._known_states(y, corpus)
+        return lattice if known is None else restrict(lattice, known)[0]
+
+    def _known_states(self, y: Any, corpus: Corpus) -> np.ndarray | None:
+        """States that `y` tells, -1 where unknown; None where it is not asked."""
+        if y is None or self.supervision != "y":
+            return None
+        from sklearn_cvb.hmm.known_states import known_states
+
+        return known_states(y, corpus, self.n_components)
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""

@@ -38,6 +38,10 @@ class EMHMM(EmissionMixin, BatchHMM):
         before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
         every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
         table of shape (n_components, n_components) whose rows say what may follow.
+    supervision : {"none", "y"}, default="none"
+        Whether `fit` learns from the states in `y` where they are known: for each sequence its
+        states 0 to n_components - 1, -1 or None where unknown. With "none" `y` is ignored: choosing
+        among models by what `y` says must not train on it.
     end_state : bool, default=False
         Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
         one more cell, p(end | last state), with the same prior, and likelihoods include the end.
@@ -155,6 +159,7 @@ class EMHMM(EmissionMixin, BatchHMM):
         *,
         emission: Any = "categorical",
         topology: str | ArrayLike = "full",
+        supervision: str = "none",
         end_state: bool = False,
         alpha: float = 0.0,
         beta: float = 0.0,
@@ -173,6 +178,7 @@ class EMHMM(EmissionMixin, BatchHMM):
         self.n_components = n_components
         self.emission = emission
         self.topology = topology
+        self.supervision = supervision
         self.end_state = end_state
         self.alpha = alpha
         self.beta = beta

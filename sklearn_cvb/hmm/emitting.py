@@ -75,6 +75,7 @@ class EmissionMixin(MeasurementsMixin):
             series.is_table,
             start,
             pickle.dumps(emission),
+            self._known_states(y, series.corpus),
         )
 
     def _start(self, problem: Any, rng: np.random.Generator) -> Any:
@@ -194,6 +195,6 @@ class EmissionMixin(MeasurementsMixin):
         weights = self._weights(chain, state.prior, cells, state.weights)
         logs = self._log_weights(weights, chain, state.prior, cells)
         shape = len(problem.given.tokens), cells.n_emitting
-        emission, _ = log_weights_of(problem.observations, shape, numeric.predicting)
+        emission, _ = log_weights_of(problem.observations, shape, numeric.predicting, problem.known)
         logs = logs._replace(emission=emission.ravel())
         return self._best_path(problem.given, lattice_of_steps(*shape), logs)[0]

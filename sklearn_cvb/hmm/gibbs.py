@@ -40,6 +40,10 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         table of shape (n_components, n_components) whose rows say what may follow.
         ``update="token"`` takes "full" and "independent" alone: tokens that are updated one at a
         time cannot keep to a path.
+    supervision : {"none", "y"}, default="none"
+        Whether `fit` learns from the states in `y` where they are known: for each sequence its
+        states 0 to n_components - 1, -1 or None where unknown. With "none" `y` is ignored: choosing
+        among models by what `y` says must not train on it.
     end_state : bool, default=False
         Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
         one more cell, p(end | last state), with the same prior, and likelihoods include the end.
@@ -182,6 +186,7 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         *,
         emission: Any = "categorical",
         topology: str | ArrayLike = "full",
+        supervision: str = "none",
         end_state: bool = False,
         alpha: float | str = 0.1,
         beta: float | str = 0.1,
@@ -206,6 +211,7 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         self.n_components = n_components
         self.emission = emission
         self.topology = topology
+        self.supervision = supervision
         self.end_state = end_state
         self.alpha = alpha
         self.beta = beta

@@ -285,7 +285,9 @@ class MeasurementsMixin(_Model):
             from sklearn_cvb.hmm.numeric.problem import lattice_of_steps
 
             shape = len(problem.given.tokens), problem.cells.n_emitting
-            emission, _ = log_weights_of(problem.observations, shape, self._numeric.predicting)
+            emission, _ = log_weights_of(
+                problem.observations, shape, self._numeric.predicting, problem.known
+            )
             weights, logs = self._predicting_weights()
             weights = weights._replace(emission=np.exp(emission).ravel())
             logs = logs._replace(emission=emission.ravel())

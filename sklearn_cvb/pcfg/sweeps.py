@@ -26,7 +26,9 @@ def tally_of(
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     totals, prior_totals = totals_of(layout, counts), totals_of(layout, prior)
     kept = prior if kept is None else kept
-    return Tally(counts.copy(), totals, np.ones(1), prior, prior_totals, layout.lhs, kept)
+    # Counts of no sentences at all come as integers, for which kernels would be compiled anew.
+    counts = counts.astype(np.float64)
+    return Tally(counts, totals, np.ones(1), prior, prior_totals, layout.lhs, kept)
 
 
 def frozen_tally(layout: Layout, theta: np.ndarray) -> Tally:

@@ -1,12 +1,9 @@
 """Kernels of grammars are compiled when a fit needs them, once, and nothing else is."""
 
-import json
-import subprocess
-import sys
 import warnings
-from pathlib import Path
 
 import pytest
+from forks import calls_to, serve
 
 GIVEN = "S -> A S | 'a' | 'b' A\nA -> S | 'b' | 'a' 'b'"
 CYCLES = "S -> A | A S\nA -> A B | B | 'a'\nB -> A | 'b' | 'a' A 'b'"
@@ -42,29 +39,23 @@ def _compiled_by_each(steps):
     return found, any(sum(kernel.stats.cache_misses.values()) for kernel in kernels.values())
 
 
-def compiled(*steps):
+@pytest.fixture(scope="module")
+def compiled():
     """The names that `_compiled_by_each` finds in a process of its own, with all of them on disk.
 
     Where one is compiled, those that it calls are compiled with it and would count as well.
     """
-    names, anew = _in_a_process(steps)
-    return _in_a_process(steps)[0] if anew else names
+    with calls_to(__file__) as in_a_process:
 
+        def found(*steps):
+            names, anew = in_a_process(steps)
+            return in_a_process(steps)[0] if anew else names
 
-def _in_a_process(steps):
-    done = subprocess.run(
-        [sys.executable, __file__, json.dumps(steps)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
+        yield found
 
 
 @pytest.mark.parametrize("name", ["EMPCFG", "VBPCFG", "CVBPCFG", "HastingsPCFG", "GibbsPCFG"])
-def test_a_fit_compiles_its_own_form_alone_and_once(name):
+def test_a_fit_compiles_its_own_form_alone_and_once(compiled, name):
     given = {"grammar": GIVEN}
     small, again, more = compiled(
         (name, given, 3), (name, given | {"alpha": 0.5}, 3), (name, {"n_components": 2}, 3)
@@ -76,7 +67,7 @@ def test_a_fit_compiles_its_own_form_alone_and_once(name):
 
 
 @pytest.mark.parametrize("name", ["EMPCFG", "CVBPCFG", "HastingsPCFG"])
-def test_tables_and_lists_are_compiled_where_they_are_chosen(name):
+def test_tables_and_lists_are_compiled_where_they_are_chosen(compiled, name):
     full, wider, cyclic, again = compiled(
         (name, {"n_components": 8}, 3),
         (name, {"n_components": 9, "alpha": 0.5}, 3),
@@ -91,7 +82,7 @@ def test_tables_and_lists_are_compiled_where_they_are_chosen(name):
 
 
 @pytest.mark.parametrize("name", ["VBPCFG", "CVBPCFG", "HastingsPCFG"])
-def test_independent_children_compile_their_own_form_alone_and_once(name):
+def test_independent_children_compile_their_own_form_alone_and_once(compiled, name):
     independent = {"rules": "independent", "n_components": 2}
     small, wider = compiled(
         (name, independent, 3), (name, independent | {"n_components": 9, "alpha": 0.5}, 3)
@@ -100,7 +91,7 @@ def test_independent_children_compile_their_own_form_alone_and_once(name):
     assert wider == []
 
 
-def test_a_learned_concentration_and_a_second_algorithm_need_little():
+def test_a_learned_concentration_and_a_second_algorithm_need_little(compiled):
     em, auto, cvb = compiled(
         ("EMPCFG", {"grammar": GIVEN}, 3),
         ("VBPCFG", {"grammar": GIVEN, "alpha": "auto"}, 22),
@@ -112,5 +103,7 @@ def test_a_learned_concentration_and_a_second_algorithm_need_little():
 
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).resolve().parents[n]) for n in (1, 2)]
-    print(json.dumps(_compiled_by_each(json.loads(sys.argv[1]))))
+    from kernels.test_compilation import dispatchers
+
+    dispatchers()  # imports all modules
+    serve(_compiled_by_each)

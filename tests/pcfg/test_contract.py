@@ -1,6 +1,7 @@
 """What may go in, what comes out, and what bad input is told: the five grammar estimators."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, HastingsPCFG, metrics
+from sklearn_cvb.pcfg.sweeps import tally_of
 
 CLASSES = [EMPCFG, VBPCFG, CVBPCFG, HastingsPCFG, GibbsPCFG]
 X = [["the", "dog", "runs"], ["the", "cat", "runs"], ["dog", "runs"], ["the", "dog", "sees"]]
@@ -185,6 +187,13 @@ def test_a_fit_without_any_derivable_sentence_says_why(kind):
         [["fox", "runs"], ["ox", "runs"]],
     )
     fails(ValueError, "nothing to learn from: all 1", quick(kind, TEXT).fit, [["runs", "the"]])
+
+
+def test_counts_of_no_sentence_are_of_the_kind_that_kernels_know():
+    # Counting nothing gives integers, for which all that takes a tally would be compiled anew.
+    layout = SimpleNamespace(lhs=np.zeros(2, np.int32), n_lhs=1)
+    tally = tally_of(layout, np.bincount([], [], 2), np.ones(2))
+    assert tally.cells.dtype == tally.totals.dtype == np.float64
 
 
 def test_messages_name_only_words_of_underivable_sentences():

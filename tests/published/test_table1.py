@@ -3,11 +3,13 @@
 from functools import cache
 from statistics import fmean
 
+import numpy as np
 import pytest
 
 from benchmarks.published import table1
-from benchmarks.published.taggers import METHODS, Plan, choose, fit_restarts
-from benchmarks.published.text import Shared, first_sentences, random_sentences
+from benchmarks.published.taggers import METHODS, Plan, choose, fit_restarts, tagger_of
+from benchmarks.published.text import Shared, first_sentences, random_sentences, whole
+from sklearn_cvb import tag_dictionary_from
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,21 @@ def test_draws_are_different_sentences_under_one_dictionary(quick):
     assert one.dictionary is not None
     assert one.dictionary.keys() == two.dictionary.keys()
     assert isinstance(one.dictionary, Shared)
+
+
+def test_words_that_the_sentences_lack_need_no_entries(quick):
+    text = first_sentences(quick, 60)
+    bunch = whole("wsj", quick.data_home)
+    full = tag_dictionary_from(bunch.data, bunch.target, count_in=text.X)
+    assert len(full) > 10 * len(text.dictionary)
+    for name in METHODS:
+        fits = [
+            tagger_of(name, given, 5, random_state=0).fit(given.X)
+            for given in (text, text._replace(dictionary=full))
+        ]
+        assert fits[0].classes_.tolist() == fits[1].classes_.tolist()
+        assert fits[0].objective_ == fits[1].objective_
+        assert all(map(np.array_equal, *(fit.labels_ for fit in fits)))
 
 
 def test_table_shows_both_and_picture_is_drawn(row, tmp_path):

@@ -190,7 +190,11 @@ class CollapsedAlgorithm:
         if not np.array_equal(layout.units, state.layout.units):
             return None
         posterior = state.posterior.copy()
-        statistics = problem.family.statistics(problem.observations, posterior, layout.units)
+        # What was expected of missing values is that of the last sweep.
+        scores = problem.family.at(problem.family.mean(state.counts.emission))
+        statistics = problem.family.statistics(
+            problem.observations, posterior, layout.units, scores
+        )
         state = state._replace(
             posterior=posterior,
             pairs=state.pairs.copy(),
@@ -251,9 +255,10 @@ def _inferred(
         others = np.zeros_like(others)
     observations = problem.observations.part(begin, end)
     scores, shape = problem.family.predictive(others), (end - begin, problem.cells.n_emitting)
-    scored = Scored(scores, observations, shape, bounds)
+    known = None if problem.known is None else problem.known[begin:end]
+    scored = Scored(scores, observations, shape, bounds, known)
     found = infer(chain, scored, starts, bounds, by_unit=True)
-    return found, problem.family.statistics(observations, found.posterior, bounds), own
+    return found, problem.family.statistics(observations, found.posterior, bounds, scores), own
 
 
 def _counted(state: CVBState, problem: NumericProblem) -> CVBState:

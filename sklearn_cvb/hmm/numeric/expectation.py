@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.fitting import even_pieces, on_threads
-from sklearn_cvb.hmm.numeric.problem import NumericProblem
+from sklearn_cvb.hmm.numeric.problem import NumericProblem, keep_to_known
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.kernels.chain.side_by_side import (
@@ -173,17 +173,19 @@ def filtered(chain: Chain, scores: Any, starts: np.ndarray) -> tuple[np.ndarray,
 
 
 class Scored(NamedTuple):
-    """Observations and the scores that give their log weights."""
+    """Observations, the scores that give their log weights, and states that are known."""
 
     scores: Scores
     observations: Any
     shape: tuple[int, int]
     units: np.ndarray
+    known: np.ndarray | None = None
 
     def log_weights(self) -> np.ndarray:
         """Log densities of all steps (n_steps, K), made anew."""
         logs = np.empty(self.shape)
         self.scores.fill(self.observations, self.units, logs)
+        keep_to_known(logs, self.known)
         return logs
 
 
@@ -328,7 +330,8 @@ def expectation(
         begin, end = starts[first], starts[last]
         observations = problem.observations.part(begin, end)
         inside, whole = starts[first : last + 1] - begin, np.array([0, end - begin])
-        scored = Scored(scores, observations, (end - begin, n_states), whole)
+        known = None if problem.known is None else problem.known[begin:end]
+        scored = Scored(scores, observations, (end - begin, n_states), whole, known)
         found = None
         if is_large and last - first >= _FEWEST:
             found = infer_together(chain, scored, inside)
@@ -337,7 +340,7 @@ def expectation(
             found = infer(chain, scored, inside, inside, by_unit=False)
         explained = np.isfinite(found.log_z)
         lost = first + np.flatnonzero(~explained)
-        counts = counts_of(found, observations, problem, inside)
+        counts = counts_of(found, observations, problem, inside, scores)
         return Expectation(counts, float(found.log_z[explained].sum()), lost)
 
     shares = on_threads(part, even_pieces(starts, _PIECE), n_jobs)
@@ -350,9 +353,13 @@ def expectation(
 
 
 def counts_of(
-    found: Found, observations: object, problem: NumericProblem, starts: np.ndarray
+    found: Found,
+    observations: object,
+    problem: NumericProblem,
+    starts: np.ndarray,
+    scores: Scores | None = None,
 ) -> HMMCounts:
-    """Counts and statistics of sequences, ends among the transitions."""
+    """Counts and statistics of sequences, ends among the transitions; under `scores`."""
     posterior, n = found.posterior, problem.cells.n_emitting
     transition = np.zeros((problem.cells.n_states, problem.cells.n_states))
     start = np.zeros(problem.cells.n_states)
@@ -361,5 +368,5 @@ def counts_of(
     if problem.cells.has_end:
         transition[:n, n] = posterior[starts[1:] - 1].sum(axis=0)
     whole = np.array([0, len(posterior)])
-    statistics = problem.family.statistics(observations, posterior, whole)[0]
+    statistics = problem.family.statistics(observations, posterior, whole, scores)[0]
     return HMMCounts(start, transition, statistics)

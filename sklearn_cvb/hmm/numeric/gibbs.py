@@ -52,8 +52,14 @@ def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) 
     return drawn / np.where(total > 0, total, 1.0)
 
 
-def counts_of_path(path: np.ndarray, problem: NumericProblem) -> HMMCounts:
-    """Counts of a path, ends among the transitions, and statistics."""
+def counts_of_path(
+    path: np.ndarray, problem: NumericProblem, observations: Any = None
+) -> HMMCounts:
+    """Counts of a path, ends among the transitions, and statistics.
+
+    Of `observations` in which what was missing is drawn, where that is needed.
+    """
+    observations = problem.observations if observations is None else observations
     starts, n = problem.corpus.starts, problem.cells.n_emitting
     size = problem.cells.n_states
     start = np.bincount(path[starts[:-1]], minlength=size).astype(float)
@@ -67,7 +73,7 @@ def counts_of_path(path: np.ndarray, problem: NumericProblem) -> HMMCounts:
     posterior = np.zeros((len(path), n))
     posterior[np.arange(len(path)), path] = 1.0
     whole = np.array([0, len(path)])
-    statistics = problem.family.statistics(problem.observations, posterior, whole)[0]
+    statistics = problem.family.statistics(observations, posterior, whole)[0]
     return HMMCounts(start, transition, statistics)
 
 
@@ -107,7 +113,8 @@ class GibbsAlgorithm:
         weights = _drawn_chain(state.counts, prior, cells, rng)
         scores = problem.family.at(problem.family.draw(state.counts.emission, rng))
         path = _drawn_path(weights, scores, problem, rng)
-        counts = counts_of_path(path, problem)
+        completed = problem.family.completed(problem.observations, scores, path, rng)
+        counts = counts_of_path(path, problem, completed)
         chain = without_emission(counts)
         value = log_joint(chain, prior, cells) + problem.family.log_evidence(counts.emission)
         done = state.n_sweeps
@@ -200,7 +207,7 @@ def _drawn_path(
     """A path of every sequence given all parameters."""
     n, starts = problem.cells.n_emitting, problem.corpus.starts
     whole = np.array([0, len(problem.corpus.tokens)])
-    scored = Scored(scores, problem.observations, (int(whole[1]), n), whole)
+    scored = Scored(scores, problem.observations, (int(whole[1]), n), whole, problem.known)
     message, _ = filtered(chain_of(weights, n), scored, starts)
     path, chance = np.empty(len(message), np.int32), np.empty(n)
     with np.errstate(divide="ignore"):

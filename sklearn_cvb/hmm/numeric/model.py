@@ -10,7 +10,7 @@ from sklearn_cvb.hmm.numeric.batch import BatchAlgorithm
 from sklearn_cvb.hmm.numeric.collapsed import CollapsedAlgorithm
 from sklearn_cvb.hmm.numeric.expectation import chain_of, filtered, infer
 from sklearn_cvb.hmm.numeric.gibbs import GibbsAlgorithm
-from sklearn_cvb.hmm.numeric.problem import lattice_of_steps
+from sklearn_cvb.hmm.numeric.problem import keep_to_known, lattice_of_steps
 from sklearn_cvb.hmm.numeric.reading import Series, read_series
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.validation import InvalidParameterError
@@ -96,11 +96,12 @@ def read_again(X: Any, model: Any, fitted: Fitted) -> Series:
 
 
 def log_weights_of(
-    observations: Any, shape: tuple[int, int], scores: Scores
+    observations: Any, shape: tuple[int, int], scores: Scores, known: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log weights of steps (n_steps, K), the largest of each 0, and what was taken off each."""
     logs = np.empty(shape)
     scores.fill(observations, np.array([0, len(logs)]), logs)
+    keep_to_known(logs, known)
     largest = logs.max(axis=1)
     # Steps that no state explains stay as they are.
     largest[np.isneginf(largest)] = 0.0

@@ -35,6 +35,8 @@ class NumericProblem(NamedTuple):
         Posteriors of a fitted model that was given as a start.
     settings : bytes
         The emission as it was set, pickled.
+    known : ndarray of shape (n_steps,), int32, or None
+        States that are known, -1 where they are not; None for none.
     """
 
     corpus: Corpus
@@ -46,6 +48,7 @@ class NumericProblem(NamedTuple):
     is_table: bool
     start: np.ndarray | None
     settings: bytes
+    known: np.ndarray | None = None
 
     def learns_from_the_same(self, other: "NumericProblem") -> bool:
         """Whether observations, emission and allowed states are the same."""
@@ -54,6 +57,7 @@ class NumericProblem(NamedTuple):
             and self.cells.n_states == other.cells.n_states
             and same_topology(self.cells.topology, other.cells.topology)
             and self.settings == other.settings
+            and _are_same(self.known, other.known)
             and _are_same(self.observations, other.observations)
         )
 
@@ -91,3 +95,13 @@ def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
     state = np.tile(np.arange(n_states, dtype=np.uint32), n_steps)
     cell = np.arange(n_steps * n_states, dtype=np.int32)
     return Lattice(first, np.full(n_steps, n_states, np.int32), state, cell)
+
+
+def keep_to_known(logs: np.ndarray, known: np.ndarray | None) -> None:
+    """Give all states but the known one no weight, in place."""
+    if known is None:
+        return
+    told = np.flatnonzero(known >= 0)
+    kept = logs[told, known[told]]
+    logs[told] = -np.inf
+    logs[told, known[told]] = kept

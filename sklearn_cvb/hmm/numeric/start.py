@@ -40,7 +40,26 @@ def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Genera
         posterior = problem.start
     else:
         posterior = _given(problem, init)
-    return _allowed(problem, posterior)
+    posterior = _allowed(problem, posterior)
+    if problem.known is not None:
+        told = np.flatnonzero(problem.known >= 0)
+        posterior = posterior.copy()
+        posterior[told] = 0.0
+        posterior[told, problem.known[told]] = 1.0
+    return posterior
+
+
+def _centres(
+    problem: NumericProblem, values: np.ndarray, n_states: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Where clusters begin: means of the steps whose states are known, and any step elsewhere."""
+    centres = values[rng.choice(len(values), n_states)]
+    assert problem.known is not None, "some states are known"
+    for state in range(n_states):
+        own = problem.known == state
+        if own.any():
+            centres[state] = values[own].mean(axis=0)
+    return centres
 
 
 def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
@@ -56,7 +75,10 @@ def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
         sample = values[rng.choice(len(values), _SAMPLE, replace=False)]
     n_clusters = min(n_states, len(np.unique(sample, axis=0)))
     seed = int(rng.integers(2**31 - 1))
-    found = KMeans(n_clusters, n_init=1, random_state=seed).fit(sample)
+    begin: Any = "k-means++"
+    if problem.known is not None and n_clusters == n_states:
+        begin = _centres(problem, values, n_states, rng)
+    found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(sample)
     # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
     posterior = np.full((len(values), n_states), 0.2 / n_states)
     posterior[np.arange(len(values)), found.predict(values)] += 0.8

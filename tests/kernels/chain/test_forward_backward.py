@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain import decoding, log_space
 from sklearn_cvb.kernels.chain import forward_backward as chain
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -26,9 +27,9 @@ def random_weights(rng, n_states, n_tokens, low=1e-3):
 def lattice_of(allowed, n_states):
     """The lattice of lists of states, one list per token; cells are token by state."""
     count = np.array([len(states) for states in allowed], np.int32)
-    state = np.concatenate(allowed).astype(np.int32)
+    state = np.concatenate(allowed).astype(np.uint32)
     cell = np.concatenate([t * n_states + np.array(row) for t, row in enumerate(allowed)])
-    first = (np.cumsum(count) - count).astype(np.int32)
+    first = (np.cumsum(count) - count).astype(np.uint32)
     return Lattice(first, count, state, cell.astype(np.int32))
 
 
@@ -84,7 +85,7 @@ def best_paths(weights, lattice, starts):
 def sums_of_counts(weights, lattice, starts, in_log=False):
     """Expected counts; the emission table is one cell per token and state."""
     n = weights.start.size
-    counts = Weights(np.zeros(n), np.zeros((n, n)), np.zeros(weights.emission.size))
+    counts = HMMCounts(np.zeros(n), np.zeros((n, n)), np.zeros(weights.emission.size))
     passes = chain.passes_for(starts, lattice.count)
     if in_log:
         logs, block = logs_of(weights), np.empty(n * n)

@@ -1,10 +1,9 @@
 """What a first fit by sampling, or token by token, compiles: the kernels that the data need."""
 
-import json
-import subprocess
 import sys
 
 import pytest
+from forks import calls_to, serve
 
 CASES = {
     "gibbs": ("GibbsHMM", {}, True),
@@ -77,13 +76,16 @@ def _used(name):
     return found
 
 
+@pytest.fixture(scope="module")
+def used_by():
+    """What `_used` finds in a process of its own."""
+    with calls_to(__file__) as in_a_process:
+        yield in_a_process
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_a_first_fit_compiles_what_it_needs(name):
-    done = subprocess.run(
-        [sys.executable, __file__, name], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    used = json.loads(done.stdout.splitlines()[-1])
+def test_a_first_fit_compiles_what_it_needs(used_by, name):
+    used = used_by(name)
     own = {kernel for kernel in used if kernel.split(".")[0] in FILES}
     # Parts that other kernels call may be loaded on the way; Python calls these and no others.
     assert own - {"gibbs_sequences.decide"} == EXPECTED[name]
@@ -92,4 +94,6 @@ def test_a_first_fit_compiles_what_it_needs(name):
 
 
 if __name__ == "__main__":
-    print(json.dumps(_used(sys.argv[1])))
+    import sklearn_cvb  # noqa: F401
+
+    serve(_used)

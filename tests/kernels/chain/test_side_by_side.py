@@ -32,9 +32,9 @@ def lattice_of_words(words, n_states):
     every = np.arange(n_states)
     cell = np.where(used[:, None] == MISSING, MISSING, used[:, None] * n_states + every)
     return Lattice(
-        (index * n_states).astype(np.int32),
+        (index * n_states).astype(np.uint32),
         np.full(len(words), n_states, np.int32),
-        np.tile(every, len(used)).astype(np.int32),
+        np.tile(every, len(used)).astype(np.uint32),
         cell.ravel().astype(np.int32),
     )
 

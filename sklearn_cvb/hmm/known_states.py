@@ -1,0 +1,47 @@
+"""States that are known of some tokens: what `y` tells a model with ``supervision="y"``."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.containers import shown
+from sklearn_cvb.corpus import Corpus, place
+
+
+def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
+    """State of each token, -1 where unknown.
+
+    Parameters
+    ----------
+    y : sequence or array
+        One sequence of states per sequence, None for one without any. A state is an integer from 0
+        to `n_states` - 1; -1, None and NaN are unknown.
+    corpus : Corpus
+    n_states : int
+
+    Returns
+    -------
+    ndarray of shape (n_tokens,), int32
+
+    Raises
+    ------
+    ValueError
+        If a state is none of these, or lengths differ.
+    """
+    from sklearn_cvb.hmm.tagger import read_labels
+
+    found = np.full(len(corpus.tokens), -1, np.int32)
+    for t, label in enumerate(read_labels(y, corpus, numeric=True)):
+        if label is None:
+            continue
+        is_whole = isinstance(label, Integral) or (
+            isinstance(label, Real) and float(label).is_integer()
+        )
+        if isinstance(label, bool) or not is_whole or not -1 <= label < n_states:
+            raise ValueError(
+                f"y holds {shown(label)} ({place(t, corpus.starts)}): states are 0 to "
+                f"{n_states - 1}, or -1 or None where unknown (see n_components)"
+            )
+        found[t] = int(label)
+    return found
