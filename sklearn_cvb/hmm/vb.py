@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.dirichlet import exp_digamma, kl_divergence
@@ -308,6 +309,10 @@ class VBHMM(EmissionMixin, BatchHMM):
         ndarray of shape (n_samples,)
             Nats per sequence; never above the log-likelihood averaged over the posterior.
         """
+        if self._is_numeric:
+            check_is_fitted(self)
+            weights, logs = self._predicting_weights()
+            return self._log_z_of_numbers(X, weights, logs, self._numeric.predicting)[0]
         corpus, lattice, weights, logs = self._read(X)
         return self._log_z(weights, logs, corpus, lattice)
 
