@@ -25,6 +25,11 @@ finally:
         gc.enable()
 
 if TYPE_CHECKING:
+    from sklearn_cvb.alignment.cvb import CVBAlignmentHMM
+    from sklearn_cvb.alignment.em import EMAlignmentHMM
+    from sklearn_cvb.alignment.gibbs import GibbsAlignmentHMM
+    from sklearn_cvb.alignment.parameters import AlignmentCounts
+    from sklearn_cvb.alignment.vb import VBAlignmentHMM
     from sklearn_cvb.dmv.cvb import CVBDMV
     from sklearn_cvb.dmv.em import EMDMV
     from sklearn_cvb.dmv.gibbs import GibbsDMV
@@ -54,11 +59,15 @@ __all__ = [
     "VBDMV",
     "VBHMM",
     "VBPCFG",
+    "AlignmentCounts",
+    "CVBAlignmentHMM",
     "CVBHMMTagger",
     "CVBLatentPCFG",
     "DMVCounts",
+    "EMAlignmentHMM",
     "EMHMMTagger",
     "EMLatentPCFG",
+    "GibbsAlignmentHMM",
     "GibbsDMV",
     "GibbsHMM",
     "GibbsHMMTagger",
@@ -68,6 +77,7 @@ __all__ = [
     "HastingsPCFG",
     "LatentPCFGCounts",
     "PCFGCounts",
+    "VBAlignmentHMM",
     "VBHMMTagger",
     "VBLatentPCFG",
     "split_by_lengths",
@@ -76,19 +86,24 @@ __all__ = [
 
 # Loaded when asked for: who learns taggers need not wait for the kernels of trees.
 _LATER = {
+    "AlignmentCounts": "alignment.parameters",
+    "CVBAlignmentHMM": "alignment.cvb",
     "CVBDMV": "dmv.cvb",
     "CVBLatentPCFG": "latent.cvb",
     "CVBPCFG": "pcfg.cvb",
     "DMVCounts": "dmv.parameters",
+    "EMAlignmentHMM": "alignment.em",
     "EMDMV": "dmv.em",
     "EMLatentPCFG": "latent.em",
     "EMPCFG": "pcfg.em",
+    "GibbsAlignmentHMM": "alignment.gibbs",
     "GibbsDMV": "dmv.gibbs",
     "GibbsPCFG": "pcfg.gibbs",
     "Grammar": "pcfg.grammar",
     "HastingsPCFG": "pcfg.hastings",
     "LatentPCFGCounts": "latent.parameters",
     "PCFGCounts": "pcfg.parameters",
+    "VBAlignmentHMM": "alignment.vb",
     "VBDMV": "dmv.vb",
     "VBLatentPCFG": "latent.vb",
     "VBPCFG": "pcfg.vb",
