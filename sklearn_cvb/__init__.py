@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from sklearn_cvb.alignment.cvb import CVBAlignmentHMM
     from sklearn_cvb.alignment.em import EMAlignmentHMM
     from sklearn_cvb.alignment.gibbs import GibbsAlignmentHMM
+    from sklearn_cvb.alignment.joint import fit_agreeing
     from sklearn_cvb.alignment.parameters import AlignmentCounts
+    from sklearn_cvb.alignment.pharaoh import read_pharaoh, to_pharaoh
+    from sklearn_cvb.alignment.symmetrization import symmetrize
     from sklearn_cvb.alignment.vb import VBAlignmentHMM
     from sklearn_cvb.dmv.cvb import CVBDMV
     from sklearn_cvb.dmv.em import EMDMV
@@ -80,8 +83,12 @@ __all__ = [
     "VBAlignmentHMM",
     "VBHMMTagger",
     "VBLatentPCFG",
+    "fit_agreeing",
+    "read_pharaoh",
     "split_by_lengths",
+    "symmetrize",
     "tag_dictionary_from",
+    "to_pharaoh",
 ]
 
 # Loaded when asked for: who learns taggers need not wait for the kernels of trees.
@@ -107,6 +114,10 @@ _LATER = {
     "VBDMV": "dmv.vb",
     "VBLatentPCFG": "latent.vb",
     "VBPCFG": "pcfg.vb",
+    "fit_agreeing": "alignment.joint",
+    "read_pharaoh": "alignment.pharaoh",
+    "symmetrize": "alignment.symmetrization",
+    "to_pharaoh": "alignment.pharaoh",
 }
 
 

@@ -1,5 +1,6 @@
-"""Accuracy of tags, brackets, segments and heads, perplexity, scorers, convergence of chains."""
+"""Accuracy of tags, brackets, segments, heads and links, perplexity, scorers, convergence."""
 
+from sklearn_cvb.metrics.alignment import alignment_error_rate, alignment_f1, alignment_scores
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
 from sklearn_cvb.metrics.dependencies import (
     directed_accuracy,
@@ -39,6 +40,9 @@ from sklearn_cvb.metrics.tagging import (
 
 __all__ = [
     "TaggingScorer",
+    "alignment_error_rate",
+    "alignment_f1",
+    "alignment_scores",
     "bits_per_token",
     "boundary_scores",
     "bracket_f1",
