@@ -168,7 +168,7 @@ def tables(results):
         list_table(
             ["", *COLUMNS],
             [_line(titles[key], one) for key, one in results[name]["models"].items()],
-            f"{LANGUAGES[name]}: F1 (%) on the test pairs, and processor seconds of both directions",
+            f"{LANGUAGES[name]}: F1 (%), and processor seconds of both directions",
         )
         for name in LANGUAGES
         if name in results

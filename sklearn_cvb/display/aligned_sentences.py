@@ -34,7 +34,7 @@ class AlignedSentences:
 
     A notebook shows a grid: a column for each source word, a row for each target word, circles
     whose areas are link posteriors, squares around gold links. ``print`` shows for each target word
-    its most probable source.
+    its most probable source, with its position where the word stands in the sentence twice.
 
     Parameters
     ----------
@@ -107,7 +107,9 @@ class AlignedSentences:
 
     def __str__(self) -> str:
         best = self.posteriors.argmax(axis=1).tolist()
-        names = [*self.source, "(none)"]
+        # Words that stand there twice are told apart by their positions.
+        words = enumerate(self.source)
+        names = [w if self.source.count(w) == 1 else f"{w}[{i}]" for i, w in words] + ["(none)"]
         columns = padded(self.target), padded([names[i] for i in best])
         lines = []
         for j, i in enumerate(best):

@@ -1,6 +1,9 @@
 """Links as circles, gold ones as squares: the same in SVG, on a terminal and by matplotlib."""
 
+import doctest
+import os
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -84,3 +87,20 @@ def test_bad_arguments():
             AlignedSentences(*arguments)
     with pytest.raises(ValueError, match=r"gold holds the link \(0, 7\)"):
         picture(gold=[(0, 7)])
+
+
+def test_words_that_stand_there_twice_have_positions():
+    text = str(AlignedSentences(["a", "b", "a"], ["x", "y"], [2, 1], gold=[(0, 0)]))
+    assert text.splitlines() == ["x ← a[2] 1.00  gold: a[0]", "y ← b    1.00  gold: (none)"]
+
+
+def test_the_picture_of_the_documentation_is_of_its_example():
+    """`SKLEARN_CVB_PICTURES=1` writes it anew."""
+    doc = Path(__file__).resolve().parents[2] / "doc"
+    page = (doc / "alignment.rst").read_text(encoding="utf-8")
+    names = {}
+    exec(doctest.script_from_examples(page[: page.index(".. image::")]), names)
+    picture = doc / "images" / "alignment_example.svg"
+    if os.environ.get("SKLEARN_CVB_PICTURES"):
+        picture.write_text(names["aligned"].to_svg() + "\n", encoding="utf-8")
+    assert picture.read_text(encoding="utf-8") == names["aligned"].to_svg() + "\n"
