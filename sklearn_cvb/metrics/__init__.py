@@ -19,6 +19,7 @@ from sklearn_cvb.metrics.parsing import (
 )
 from sklearn_cvb.metrics.scorers import (
     TaggingScorer,
+    alignment_f1_scorer,
     bracket_f1_scorer,
     directed_accuracy_scorer,
     many_to_one_scorer,
@@ -42,6 +43,7 @@ __all__ = [
     "TaggingScorer",
     "alignment_error_rate",
     "alignment_f1",
+    "alignment_f1_scorer",
     "alignment_scores",
     "bits_per_token",
     "boundary_scores",

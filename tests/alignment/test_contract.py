@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_cvb import (
@@ -16,6 +17,7 @@ from sklearn_cvb import (
     EMAlignmentHMM,
     GibbsAlignmentHMM,
     VBAlignmentHMM,
+    metrics,
 )
 
 CLASSES = [EMAlignmentHMM, VBAlignmentHMM, CVBAlignmentHMM, GibbsAlignmentHMM]
@@ -376,3 +378,29 @@ def test_the_lexicon_is_readable():
     chances = [p for _, p in lexicon.translations("green")]
     assert chances == sorted(chances, reverse=True)
     assert len(lexicon.translations("green", 2)) == SHORTEST
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("concentration", [1e-10, 1e10])
+def test_the_ends_of_concentrations(kind, concentration):
+    settings = {"alpha": concentration, "beta": concentration}
+    model = quick(kind, max_iter=30, p_null=(concentration, concentration), **settings).fit(X)
+    assert np.isfinite(model.history_).all()
+    assert np.isfinite(model.score(X))
+    if concentration < 1:
+        assert [row.tolist() for row in model.labels_[:2]] == [[0, 1]] * 2
+    else:
+        # All words are equally likely.
+        assert model.score(X) == pytest.approx(-np.log(9), abs=1e-6)
+
+
+def test_beta_is_chosen_by_f1_without_learning_from_links():
+    y = [[(0, 0), (1, 1)]] * 4 + [[(0, 0), (1, 2), (2, 1)], [(i, i) for i in range(5)]]
+    grid = {"beta": [0.001, 0.1]}
+    model = CVBAlignmentHMM(supervision="none")
+    search = GridSearchCV(model, grid, scoring=metrics.alignment_f1_scorer, cv=2).fit(X, y)
+    scores = search.cv_results_["split0_test_score"]
+    found = clone(model).fit(X[3:], None).predict(X[:3])
+    assert scores[0] == metrics.alignment_f1(y[:3], found)
+    predicted = cross_val_predict(model, X, cv=2)
+    assert same(predicted[:3], found)
