@@ -72,7 +72,7 @@ def alignment_f1(y_true: Sequence, y_pred: Sequence, possible: Sequence | None =
 def alignment_error_rate(
     y_true: Sequence, y_pred: Sequence, possible: Sequence | None = None
 ) -> float:
-    """Alignment error rate (AER): 1 - (|A and S| + |A and P|) / (|A| + |S|).
+    """Alignment error rate (AER): ``1 - (|A and S| + |A and P|) / (|A| + |S|)``.
 
     Parameters
     ----------
