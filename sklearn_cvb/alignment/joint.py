@@ -15,17 +15,17 @@ Fitted = tuple[BaseAlignmentHMM, BaseAlignmentHMM]
 
 
 def fit_agreeing(estimator: Any, X: Any, *, n_rounds: int = 5) -> Fitted:
-    """Fit a model of either direction, each of which begins its sweeps where both agree.
+    """Fit a model of either direction, both of which begin where the two agree.
 
-    The first sweep of both starts from `init` of the estimator. Then in each round link posteriors
-    of a pair are replaced by the products of both directions', and one sweep follows. The last
-    sweeps are as usual, so that each model is one of its own direction.
+    Both models sweep once from `init` of the estimator. Then, in each round, both begin anew from
+    the products of both directions' link posteriors and sweep once; after the last round they
+    sweep as often as the estimator says. So each stays a model of its own direction.
 
     Parameters
     ----------
     estimator : EMAlignmentHMM, VBAlignmentHMM, CVBAlignmentHMM or GibbsAlignmentHMM
-        Is cloned, and stays as it is. `max_iter` sweeps follow the last round, but for the first
-        one: with 1 the fits end with the round.
+        Is cloned, and stays as it is. Its `max_iter` is the number of sweeps in the last round;
+        with 1, as on the published page, nothing follows the last agreement but a sweep.
     X : list of (source tokens, target tokens)
     n_rounds : int, default=5
         How often both are brought together.

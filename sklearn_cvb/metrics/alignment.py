@@ -72,14 +72,16 @@ def alignment_f1(y_true: Sequence, y_pred: Sequence, possible: Sequence | None =
 def alignment_error_rate(
     y_true: Sequence, y_pred: Sequence, possible: Sequence | None = None
 ) -> float:
-    """Alignment error rate (AER): ``1 - (|A and S| + |A and P|) / (|A| + |S|)``.
+    """Alignment error rate (AER), which counts links that are missed and links that are wrong.
+
+    1 - (predicted sure links + predicted possible links) / (predicted links + sure links).
 
     Parameters
     ----------
     y_true, y_pred : sequence
-        Sure links S and predicted links A, as for `alignment_scores`.
+        Sure and predicted links, as for `alignment_scores`.
     possible : sequence or None, default=None
-        Possible links P; without any AER is 1 - F1.
+        Links that are no mistake; without any AER is 1 - F1.
 
     Returns
     -------

@@ -300,15 +300,16 @@ def test_objectives_never_fall(kind, p_null):
 @pytest.mark.parametrize("p_null", [(1.0, 2.0), 0.3])
 def test_samples_follow_the_exact_posterior(p_null):
     """Translations and NULL are integrated out by Gamma functions, jumps by quadrature."""
-    pairs = [([0, 1], [0, 1]), ([1, 2, 0], [1])]
+    # The same word twice: what a pair uses again is likelier the second time.
+    pairs = [([0, 1], [0, 0]), ([1, 0], [1])]
     nodes, node_weights = np.polynomial.legendre.leggauss(30)
     nodes, node_weights = (nodes + 1) / 2, node_weights / 2
     u, v = np.meshgrid(nodes, nodes)
     grid = np.stack([u, (1 - u) * v, (1 - u) * (1 - v)])
-    density = np.outer(node_weights, node_weights) * (1 - u) * np.prod(grid**1.0, axis=0)
+    density = np.outer(node_weights, node_weights) * (1 - u)
     posterior = {}
     for sample in product(*map(alignments, pairs)):
-        counts = np.zeros((3 + 1, 2))
+        counts = np.zeros((2 + 1, 2))
         null, jumps = np.zeros(2), density.copy()
         for (rows, targets), alignment in zip(pairs, sample, strict=True):
             for j, position in enumerate(alignment):
@@ -325,7 +326,7 @@ def test_samples_follow_the_exact_posterior(p_null):
         posterior[sample] = np.exp(log) * jumps.sum()
     whole = sum(posterior.values())
     X = [([f"s{row}" for row in rows], [f"t{t}" for t in targets]) for rows, targets in pairs]
-    settings = SHARED | {"alpha": 2.0, "longest_jump": 1, "random_state": 0, "p_null": p_null}
+    settings = SHARED | {"alpha": 1.0, "longest_jump": 1, "random_state": 0, "p_null": p_null}
     model = GibbsAlignmentHMM(max_iter=12000, n_burn_in=100, thin=1, **settings).fit(X)
     for i, pair in enumerate(pairs):
         marginal = {}
@@ -333,4 +334,4 @@ def test_samples_follow_the_exact_posterior(p_null):
             marginal[sample[i]] = marginal.get(sample[i], 0.0) + weight / whole
         expected = link_table(marginal, pair)
         np.testing.assert_allclose(model.link_proba_[i], expected, atol=0.02)
-    assert 0.7 < model.acceptance_rate_ < 1
+    assert 0.4 < model.acceptance_rate_ < 0.95
