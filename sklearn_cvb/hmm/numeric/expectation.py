@@ -294,9 +294,12 @@ def _infer_logs(chain: Chain, logs: np.ndarray, units: np.ndarray) -> Found:
     for t in range(len(logs) - 1, 0, -1):
         ahead = logs[t] + backward[t]
         joint = forward[t - 1][:, None] + steps[own[t]] + ahead
-        pairs[unit[t]] += np.exp(joint - log_z)
+        # Each normalised by itself: a huge log Z has no digits left for it.
+        pairs[unit[t]] += np.exp(joint - logsumexp(joint))
         backward[t - 1] = logsumexp(steps[own[t]] + ahead, axis=1)
-    return Found(np.exp(forward + backward - log_z), pairs, np.array([log_z]))
+    joint = forward + backward
+    posterior = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    return Found(posterior, pairs, np.array([log_z]))
 
 
 class Expectation(NamedTuple):
