@@ -179,6 +179,10 @@ def test_posteriors_sum_to_one_where_log_weights_are_huge():
     found = infer_chain(chain, Logs(logs), starts, starts, by_unit=False)
     np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
     assert found.pairs.sum() == pytest.approx(5.0)
+    # State 0 is certain there: what comes after begins from it.
+    after = chain._replace(start=chain.transition[:, 0])
+    exact = plain(after, logs[3:])[1]
+    np.testing.assert_allclose(found.posterior[3:], exact, atol=1e-12)
     # Where a state must be left for one that explains a huge step far worse.
     chain = chain._replace(
         transition=np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]])
