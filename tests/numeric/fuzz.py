@@ -106,8 +106,6 @@ def _lose(kind, series, rng):
     for x in series:
         if way == 0:
             x[rng.random(len(x)) < 0.4] = np.nan
-        if kind in ("full", "tied"):
-            continue
         if way == 1:
             x[rng.random(x.shape) < 0.4] = np.nan
         elif way == 2 and x.shape[1] > 1:

@@ -5,6 +5,7 @@ import pytest
 from numeric import restatement
 from numeric.problems import EMISSIONS, TOPOLOGIES, numbers
 from numeric.restatement import infer, scores_of
+from scipy.special import logsumexp
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
 from sklearn_cvb.emissions import Categorical, Gaussian
@@ -13,7 +14,7 @@ SHORT = (4, 3, 1)
 CASES = [
     *((name, "full", False, "") for name in EMISSIONS),
     *((name, "full", True, "steps") for name in EMISSIONS),
-    *((name, "full", False, "values") for name in EMISSIONS if name not in ("full", "tied")),
+    *((name, "full", False, "values") for name in EMISSIONS),
     *(("diag", topology, False, "") for topology in TOPOLOGIES),
     *(("full", topology, True, "steps") for topology in ("left-right", "table", "constant")),
 ]
@@ -35,6 +36,8 @@ def model_of(kind, name, topology, has_end, **settings):
 def test_bound_never_falls_and_stays_below_the_evidence(name, topology, has_end, missing):
     series = numbers(name, SHORT, missing)
     model = model_of(VBHMM, name, topology, has_end, alpha=0.6, max_iter=60, tol=1e-7, init="token")
+    if missing == "values" and name in ("full", "tied"):
+        pytest.skip("no closed form: see the test with a gap")
     evidence = restatement.log_evidence(restatement.setting_of(model, series))
     for seed in range(3):
         model.set_params(random_state=seed).fit(series)
@@ -43,6 +46,52 @@ def test_bound_never_falls_and_stays_below_the_evidence(name, topology, has_end,
         assert model.lower_bound_ < evidence
     # Mean field loses something, but not everything.
     assert evidence - model.lower_bound_ < 4 * sum(SHORT)
+
+
+def log_joints_with_a_gap(model, series):
+    """Paths and log p(x, z) where the first value of series 0 is missing: its values integrated."""
+    setting = restatement.setting_of(model, series)
+    # Far into the tails of Student's t.
+    grid = np.linspace(-8.0, 8.0, 121)
+    values, tables = np.sinh(grid), []
+    for value in values:
+        whole = [x.copy() for x in series]
+        whole[0][0, 0] = value
+        paths, logs = restatement.log_joints(setting._replace(series=whole))
+        tables.append(logs)
+    volumes = np.log(np.cosh(grid) * (grid[1] - grid[0]))
+    return paths, logsumexp(np.array(tables) + volumes[:, None], axis=0)
+
+
+def with_a_gap():
+    series = numbers("full", (3, 2), seed=3)
+    series[0][0, 0] = np.nan
+    return series
+
+
+@pytest.mark.parametrize("name", ["full", "tied"])
+def test_bound_with_a_gap_is_below_the_evidence(name):
+    """A missing value among values that depend on it."""
+    series = with_a_gap()
+    model = model_of(VBHMM, name, "full", True, alpha=0.6, max_iter=60, tol=1e-7, init="token")
+    evidence = logsumexp(log_joints_with_a_gap(model, series)[1])
+    for seed in range(3):
+        model.set_params(random_state=seed).fit(series)
+        assert (np.diff(model.history_) > -1e-9 * np.abs(model.history_[1:])).all()
+        assert evidence - 15 < model.lower_bound_ < evidence
+
+
+@pytest.mark.parametrize("name", ["full", "tied"])
+def test_gibbs_with_a_gap_draws_from_the_posterior(name):
+    series = with_a_gap()
+    settings = {"alpha": 0.8, "max_iter": 1500, "n_burn_in": 50, "thin": 1}
+    model = model_of(GibbsHMM, name, "full", False, **settings)
+    model.set_params(emission=FORGETFUL[name])
+    _, logs = log_joints_with_a_gap(model, series)
+    exact = np.exp(logs - logsumexp(logs))
+    found = distribution_of(np.asarray(model.fit(series).samples_))
+    found, exact = found + found[::-1], exact + exact[::-1]
+    assert 0.25 * np.abs(found - exact).sum() < 0.12
 
 
 @every_case

@@ -166,3 +166,27 @@ def test_nothing_observed_leaves_the_prior(kind):
     np.testing.assert_allclose(model.means_, 0.0, atol=1e-12)
     assert np.isfinite(model.history_).all()
     assert np.isfinite(model.covariances_).all()
+
+
+def test_posteriors_sum_to_one_where_log_weights_are_huge():
+    """A log Z of 1e15 has no digits left for what a posterior is of it."""
+    rng = np.random.default_rng(0)
+    moves = rng.dirichlet(np.ones(3), 3)
+    chain = Chain(np.array([[1.0, 0.0, 0.0]]), moves[None] * np.triu(np.ones((3, 3))), None)
+    logs = rng.normal(size=(6, 3))
+    logs[2] = [-1e15, -3e15, -2e15]
+    starts = np.array([0, 6])
+    found = infer_chain(chain, Logs(logs), starts, starts, by_unit=False)
+    np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
+    assert found.pairs.sum() == pytest.approx(5.0)
+    # State 0 is certain there: what comes after begins from it.
+    after = chain._replace(start=chain.transition[:, 0])
+    exact = plain(after, logs[3:])[1]
+    np.testing.assert_allclose(found.posterior[3:], exact, atol=1e-12)
+    # Where a state must be left for one that explains a huge step far worse.
+    chain = chain._replace(
+        transition=np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]])
+    )
+    found = infer_chain(chain, Logs(logs), starts, starts, by_unit=False)
+    np.testing.assert_array_equal(found.posterior.argmax(axis=1), [0, 1, 2, 2, 2, 2])
+    np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
