@@ -281,16 +281,21 @@ def encode(sequences: Sequences, index: Mapping) -> Corpus:
     except TypeError:
         raise unhashable(tokens, starts) from None
     unknown: dict[Hashable, int] = {}
-    for position in np.flatnonzero(codes == -2).tolist():
+    positions = np.flatnonzero(codes == -2)
+    found = []
+    for position in positions.tolist():
         token = tokens[position]
-        if is_missing(token):
-            codes[position] = -1
-        elif _is_infinite(token):
-            raise ValueError(
-                f"infinity is not a symbol: got the token {token!r} ({place(position, starts)})"
-            )
-        else:
-            codes[position] = len(index) + unknown.setdefault(token, len(unknown))
+        # Most tokens are strings, which are neither missing nor infinite.
+        if not isinstance(token, str):
+            if is_missing(token):
+                found.append(-1)
+                continue
+            if _is_infinite(token):
+                raise ValueError(
+                    f"infinity is not a symbol: got the token {token!r} ({place(position, starts)})"
+                )
+        found.append(len(index) + unknown.setdefault(token, len(unknown)))
+    codes[positions] = found
     return Corpus(codes, starts, width, list(unknown))
 
 
@@ -328,20 +333,21 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
 
     Parameters
     ----------
-    X : array-like of shape (n_tokens,) or (n_tokens, 1)
-        All tokens, one sequence after the other.
+    X : array-like of shape (n_tokens,), (n_tokens, 1) or (n_tokens, n_columns)
+        All tokens, or steps of several numbers, one sequence after the other.
     lengths : array-like of shape (n_sequences,), int
         Length of each sequence; they sum to n_tokens.
 
     Returns
     -------
     list of ndarray
-        One 1-D array per sequence.
+        One 1-D array per sequence; of several columns one array of shape (length, n_columns).
 
     Raises
     ------
     ValueError
-        If the lengths are not positive or do not sum to the number of tokens.
+        If the lengths are not positive or do not sum to the number of tokens; if several columns
+        hold something else than numbers.
     TypeError
         If the lengths are no integers.
 
@@ -350,6 +356,8 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
     >>> from sklearn_cvb import split_by_lengths
     >>> split_by_lengths([[0], [1], [1], [0], [2]], [2, 3])
     [array([0, 1]), array([1, 0, 2])]
+    >>> [part.shape for part in split_by_lengths([[0.1, 7], [0.3, 8], [0.2, 9]], [2, 1])]
+    [(2, 2), (1, 2)]
     """
     try:
         tokens = np.asarray(X)
@@ -357,8 +365,12 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
         raise ValueError("X must have one column of symbols, got rows of several lengths") from None
     if tokens.ndim == 2 and tokens.shape[1] == 1:
         tokens = tokens[:, 0]
-    if tokens.ndim != 1:
-        raise ValueError(f"X must have one column of symbols, got shape {tokens.shape}")
+    if tokens.ndim == 2 and tokens.dtype.kind not in "biuf":
+        raise ValueError(
+            f"X must have one column of symbols, or several of numbers, got shape {tokens.shape}"
+        )
+    if tokens.ndim not in (1, 2):
+        raise ValueError(f"X must have one axis of steps and columns, got shape {tokens.shape}")
     cuts = as_list(lengths)
     if cuts is None or not all(isinstance(length, numbers.Integral) for length in cuts):
         raise TypeError(f"lengths must be a list of integers, got {shown(lengths)}")

@@ -22,6 +22,7 @@ ESTIMATORS = [
     for name in sklearn_cvb.__all__
     if inspect.isclass(getattr(sklearn_cvb, name))
     and issubclass(getattr(sklearn_cvb, name), BaseEstimator)
+    and name != "HMMClassifier"
 ]
 
 

@@ -14,7 +14,9 @@ from sklearn_cvb.datasets.make import (
 from sklearn_cvb.datasets.readers import read_conllu, read_word_tag
 from sklearn_cvb.datasets.treebank import fetch_treebank_tagged
 from sklearn_cvb.datasets.trees import fetch_treebank_trees, make_pcfg_corpus
+from sklearn_cvb.datasets.vowels import fetch_japanese_vowels
 from sklearn_cvb.datasets.wsj import fetch_wsj
+from sklearn_cvb.datasets.xl_wa import fetch_xl_wa, read_aligned
 from sklearn_cvb.datasets.zulu import fetch_zulu_verbs, read_segmented
 
 __all__ = [
@@ -23,15 +25,18 @@ __all__ = [
     "fetch_conll2000",
     "fetch_conll2007",
     "fetch_dependency_treebank",
+    "fetch_japanese_vowels",
     "fetch_mac_morpho",
     "fetch_treebank_tagged",
     "fetch_treebank_trees",
     "fetch_wsj",
+    "fetch_xl_wa",
     "fetch_zulu_verbs",
     "make_hmm_sequences",
     "make_pcfg_corpus",
     "make_pocket_english",
     "pocket_english_dictionary",
+    "read_aligned",
     "read_conllu",
     "read_dependencies",
     "read_segmented",

@@ -6,7 +6,14 @@ import numpy as np
 from scipy.special import betaln, digamma, xlog1py, xlogy
 
 from sklearn_cvb.emissions.conjugate import FEWEST, FeatureFamily, LinearScores, as_units
-from sklearn_cvb.emissions.emission import Emission, Observations, Scores, positive, with_zeros
+from sklearn_cvb.emissions.emission import (
+    Emission,
+    Observations,
+    Scores,
+    positive,
+    refuse_where,
+    with_zeros,
+)
 
 
 class Bernoulli(Emission):
@@ -78,13 +85,7 @@ class BernoulliFamily(FeatureFamily):
 
     def read(self, table: np.ndarray) -> Observations:
         values, observed = with_zeros(table)
-        wrong = (values != 0) & (values != 1)
-        if wrong.any():
-            step, column = np.argwhere(wrong)[0]
-            raise ValueError(
-                f"Bernoulli emissions are 0 or 1, got {values[step, column]:g} (step {step} of "
-                f"all, column {column})"
-            )
+        refuse_where((values != 0) & (values != 1), values, "Bernoulli emissions are 0 or 1")
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         return Observations(values, observed, np.hstack([values, there - values]))
 
@@ -151,6 +152,12 @@ class BernoulliFamily(FeatureFamily):
 
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return point.T, (point * (1.0 - point)).T
+
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        from scipy.stats import beta
+
+        ones, zeros = self._posterior(statistics)
+        return {"probabilities": beta(ones.T, zeros.T)}
 
     def attributes(self, point: np.ndarray) -> dict[str, Any]:
         return {"probabilities_": np.ascontiguousarray(point.T)}

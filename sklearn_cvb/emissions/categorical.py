@@ -6,7 +6,14 @@ import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
 from sklearn_cvb.emissions.conjugate import FEWEST, FeatureFamily, LinearScores, as_units
-from sklearn_cvb.emissions.emission import Emission, Observations, Scores, positive, with_zeros
+from sklearn_cvb.emissions.emission import (
+    Emission,
+    Observations,
+    OutsideSupport,
+    Scores,
+    positive,
+    with_zeros,
+)
 
 
 class Categorical(Emission):
@@ -87,10 +94,12 @@ class CategoricalFamily(FeatureFamily):
         values, observed = with_zeros(table)
         wrong = (values < 0) | (values != np.floor(values)) | (values >= self.sizes)
         if wrong.any():
-            step, column = np.argwhere(wrong)[0]
-            raise ValueError(
-                f"categories of column {column} are 0 to {self.sizes[column] - 1}, got "
-                f"{values[step, column]:g} (step {step} of all): encode them, or give n_categories"
+            step, column = map(int, np.argwhere(wrong)[0])
+            raise OutsideSupport(
+                step,
+                column,
+                f"categories are 0 to {self.sizes[column] - 1}, got {values[step, column]:g}: "
+                "encode them, or give n_categories",
             )
         features = np.zeros((len(values), self.n_statistics))
         steps, columns = np.nonzero(np.ones_like(values) if observed is None else observed)
@@ -172,6 +181,15 @@ class CategoricalFamily(FeatureFamily):
         means = np.add.reduceat(point * codes[:, None], self.begins)
         squares = np.add.reduceat(point * codes[:, None] ** 2, self.begins)
         return means.T, (squares - means**2).T
+
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        from scipy.stats import beta
+
+        counts = self._posterior(statistics)
+        others = self._totals(counts) - counts
+        tables = [np.split(table.T, self.begins[1:], axis=1) for table in (counts, others)]
+        pairs = zip(*tables, strict=True)
+        return {"category_probabilities": [beta(own, rest) for own, rest in pairs]}
 
     def attributes(self, point: np.ndarray) -> dict[str, Any]:
         tables = np.split(point.T, self.begins[1:], axis=1)

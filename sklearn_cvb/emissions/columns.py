@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.emissions.emission import Emission, Family, Scores
+from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
 from sklearn_cvb.validation import InvalidParameterError
 
 
@@ -104,11 +104,13 @@ class MixedFamily(Family):
         self.n_statistics = sum(family.n_statistics for family in families)
 
     def read(self, table: np.ndarray) -> MixedObservations:
-        parts = tuple(
-            family.read(table[:, own])
-            for family, own in zip(self.families, self.columns, strict=True)
-        )
-        return MixedObservations(parts)
+        parts = []
+        for family, own in zip(self.families, self.columns, strict=True):
+            try:
+                parts.append(family.read(table[:, own]))
+            except OutsideSupport as error:
+                raise OutsideSupport(error.step, int(own[error.column]), error.why) from None
+        return MixedObservations(tuple(parts))
 
     def statistics(
         self,
@@ -191,6 +193,9 @@ class MixedFamily(Family):
         pairs = zip(self.families, point, strict=True)
         means, variances = zip(*(family.moments(own) for family, own in pairs), strict=True)
         return self._in_order(list(means)), self._in_order(list(variances))
+
+    def marginals(self, statistics: np.ndarray) -> list[Any]:
+        return self._each("marginals", statistics)
 
     def attributes(self, point: tuple) -> dict[str, Any]:
         pairs = zip(self.families, point, strict=True)

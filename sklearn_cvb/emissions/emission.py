@@ -17,6 +17,7 @@ else; so a new emission is a new file that defines these.
 ``log_evidence(statistics)``  Log marginal likelihood of the steps, if each is in one state.
 ``sample(point, states)``     Observations of given states.
 ``attributes(...)``           What a fitted model shows.
+``marginals(statistics)``     Posterior of each parameter alone (credible intervals).
 ============================= ====================================================================
 
 Statistics are arrays of shape (..., S, K): S numbers for each of K states, which add up over steps,
@@ -145,6 +146,13 @@ class Family(ABC):
         """Fitted attributes, in the units of the data."""
 
     @abstractmethod
+    def marginals(self, statistics: np.ndarray) -> Any:
+        """Posterior distribution of each parameter alone, in the units of the data.
+
+        A dict of distributions of scipy.stats for tables (K, D), by name; dicts and lists of such.
+        """
+
+    @abstractmethod
     def moments(self, point: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of each column in each state, (K, D) each, in units of the data."""
 
@@ -184,6 +192,24 @@ def shaped(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     if not np.isfinite(spread).all():
         raise InvalidParameterError(f"{name} must hold finite numbers, got {value!r}")
     return spread
+
+
+class OutsideSupport(ValueError):
+    """A value that an emission cannot have, in a step of all (from 0) and a column.
+
+    Who knows which sequence has the step says so (`sklearn_cvb.hmm.numeric.reading`).
+    """
+
+    def __init__(self, step: int, column: int, why: str) -> None:
+        super().__init__(f"{why} (step {step} of all, column {column})")
+        self.step, self.column, self.why = step, column, why
+
+
+def refuse_where(wrong: np.ndarray, table: np.ndarray, why: str) -> None:
+    """Raise OutsideSupport for the first value of a table that is `wrong`."""
+    if wrong.any():
+        step, column = map(int, np.argwhere(wrong)[0])
+        raise OutsideSupport(step, column, f"{why}, got {table[step, column]:g}")
 
 
 def with_zeros(table: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

@@ -1,6 +1,6 @@
 """Gaussian emissions: their settings, and the standard units in which their families compute."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,20 @@ class Units(NamedTuple):
     def data(self, values: np.ndarray) -> np.ndarray:
         """Standard values in the units of the data; columns are the last axis."""
         return values * self.scale + self.centre
+
+    def marginals(
+        self, means: np.ndarray, widths: np.ndarray, degrees: np.ndarray, squares: np.ndarray
+    ) -> dict[str, Any]:
+        """Student's t of means, squared widths given, and inverse Gamma of variances, (K, D) all.
+
+        From standard units.
+        """
+        from scipy.stats import invgamma, t
+
+        return {
+            "means": t(degrees, self.data(means), np.sqrt(widths) * self.scale),
+            "variances": invgamma(0.5 * degrees, scale=0.5 * squares * self.scale**2),
+        }
 
     @property
     def log_volume(self) -> float:

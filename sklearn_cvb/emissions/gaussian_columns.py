@@ -298,6 +298,11 @@ class GaussianColumns(Family):
     def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         return self.units.data(point.means.T), point.variances.T * self.units.scale**2
 
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        found = self._posterior(statistics)
+        width = found.scale / (found.degrees * found.precision)
+        return self.units.marginals(found.mean.T, width.T, found.degrees.T, found.scale.T)
+
     def attributes(self, point: Point) -> dict[str, Any]:
         means, variances = self.moments(point)
         covariances = variances[:, 0] if self.is_spherical else variances

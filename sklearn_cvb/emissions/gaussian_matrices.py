@@ -395,6 +395,14 @@ class GaussianMatrices(Family):
         variances = np.diagonal(point.covariances, axis1=-2, axis2=-1)
         return self.units.data(point.means), variances * self.units.scale**2
 
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        found = self._posterior(statistics)
+        # What a Wishart and a multivariate t say of one column.
+        degrees = found.degrees[:, None] - self.n_columns + 1.0
+        squares = np.diagonal(found.scale, axis1=-2, axis2=-1)
+        width = squares / (degrees * found.precision[:, None])
+        return self.units.marginals(found.mean, width, degrees, squares)
+
     def attributes(self, point: Point) -> dict[str, Any]:
         scale = self.units.scale
         covariances = point.covariances * np.outer(scale, scale)

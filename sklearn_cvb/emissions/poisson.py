@@ -6,7 +6,14 @@ import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
 from sklearn_cvb.emissions.conjugate import FEWEST, FeatureFamily, LinearScores, as_units
-from sklearn_cvb.emissions.emission import Emission, Observations, Scores, positive, with_zeros
+from sklearn_cvb.emissions.emission import (
+    Emission,
+    Observations,
+    Scores,
+    positive,
+    refuse_where,
+    with_zeros,
+)
 from sklearn_cvb.emissions.gaussian_columns import spread
 
 # EM's smallest rate, as a share of the column's mean.
@@ -100,12 +107,7 @@ class PoissonFamily(FeatureFamily):
     def read(self, table: np.ndarray) -> Observations:
         values, observed = with_zeros(table)
         wrong = (values < 0) | (values != np.floor(values))
-        if wrong.any():
-            step, column = np.argwhere(wrong)[0]
-            raise ValueError(
-                f"Poisson emissions are counts (0, 1, 2, ...), got {values[step, column]:g} (step "
-                f"{step} of all, column {column})"
-            )
+        refuse_where(wrong, values, "Poisson emissions are counts (0, 1, 2, ...)")
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         # Of all states alike: minus the log factorials.
         base = -gammaln(values + 1.0).sum(axis=1, keepdims=True)
@@ -177,6 +179,12 @@ class PoissonFamily(FeatureFamily):
 
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return point.T, point.T
+
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        from scipy.stats import gamma
+
+        shape, rate = self._posterior(statistics)
+        return {"rates": gamma(shape.T, scale=1.0 / rate.T)}
 
     def attributes(self, point: np.ndarray) -> dict[str, Any]:
         return {"rates_": np.ascontiguousarray(point.T)}

@@ -32,7 +32,9 @@ class EMHMM(EmissionMixin, BatchHMM):
         or an object that says more, such as ``Gaussian(covariance_type="diag")``. With numbers a
         sequence is an array of shape (length, n_columns), or (length,) for a single column, with
         NaN where values are missing; `init` is "kmeans" (the default), "token", arrays or a fitted
-        model; `beta`, `handle_unknown` and `vocabulary` are for symbols alone.
+        model; `beta`, `handle_unknown` and `vocabulary` are for symbols alone. CVB leaves out
+        sequences, or windows of `block_length` steps (100 where one series holds most of them), and
+        Gibbs sampling sweeps as with ``update="parameter"``.
     topology : {"full", "independent", "constant", "left-right"} or array, default="full"
         Which state (of a tagger: tag) may follow which. "independent": none depends on the one
         before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
@@ -105,6 +107,16 @@ class EMHMM(EmissionMixin, BatchHMM):
         States of the training sequences: Viterbi paths under the final weights.
     vocabulary_ : ndarray of shape (n_words,)
         The known symbols.
+    n_columns_ : int
+        Number of columns, where observations are numbers.
+    means_, covariances_, precisions_, precisions_cholesky_ : ndarray
+        Of normal emissions, in the shapes of scikit-learn's mixtures: means (n_components,
+        n_columns), the others by `covariance_type`. In a posterior, expected means and precisions.
+    rates_, probabilities_ : ndarray of shape (n_components, n_columns)
+        Of Poisson and Bernoulli emissions.
+    parts_ : list of dict
+        What each part of `Columns` leaves, by the names above; of categories
+        `category_probabilities_`, an array of shape (n_components, n_categories) for each column.
     objective_ : float
         Log-likelihood plus the sum of pseudo-counts times log parameters (nats), before the last
         update of the counts.

@@ -13,7 +13,6 @@ from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.concentrations import Concentrations, learn
 from sklearn_cvb.hmm.measurements import MeasurementsMixin
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
-from sklearn_cvb.validation import InvalidParameterError
 
 if TYPE_CHECKING:
     from sklearn_cvb.hmm.numeric.model import Algorithm, Fitted
@@ -34,28 +33,19 @@ class EmissionMixin(MeasurementsMixin):
 
     # Hooks of a fit
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not self._is_numeric and isinstance(self.init, str) and self.init == "kmeans":
-            raise InvalidParameterError(
-                f"The 'init' parameter of {type(self).__name__} must be a str among 'context', "
-                "'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers (see "
-                "`emission`)"
-            )
-
     def _numeric_problem(self, X: Any, y: Any) -> Any:
         """Read numbers; `BaseHMM._problem` calls it, so that warnings name the caller's line."""
         from sklearn_cvb.hmm.ending import cells_with_end
         from sklearn_cvb.hmm.numeric.model import emission_of, refuse_settings_of_symbols
         from sklearn_cvb.hmm.numeric.problem import NumericProblem, cells_of_chain
-        from sklearn_cvb.hmm.numeric.reading import read_series
+        from sklearn_cvb.hmm.numeric.reading import observations_of, read_to_fit
         from sklearn_cvb.hmm.numeric.start import model_posterior
         from sklearn_cvb.topology import topology_of
 
         emission = emission_of(self.emission)
         self._check_parameters()
         refuse_settings_of_symbols(self)
-        series, n_states = read_series(X, self, reset=True), self.n_components
+        series, n_states = read_to_fit(X, y, self), self.n_components
         topology = topology_of(self.topology, n_states)
         cells = cells_of_chain(n_states, topology)
         self._cells, self._n_states = cells_with_end(cells) if self.end_state else cells, n_states
@@ -68,7 +58,7 @@ class EmissionMixin(MeasurementsMixin):
         return NumericProblem(
             corpus,
             series.corpus,
-            family.read(series.table),
+            observations_of(series, family),
             family,
             self._cells,
             series.names,
@@ -116,9 +106,12 @@ class EmissionMixin(MeasurementsMixin):
             return super()._with_parameters_of_now(state, problem)
         concentrations, prior = self._chain_prior(problem.cells)
         concentrations = concentrations._replace(
-            alpha=state.concentrations.alpha if concentrations.learn_alpha else concentrations.alpha
+            alpha=state.concentrations.alpha
+            if concentrations.learn_alpha
+            else concentrations.alpha,
+            shared=concentrations.shared and state.concentrations.shared,
         )
-        if concentrations.learn_alpha:
+        if concentrations.learned:
             prior = self._prior_of_chain(problem.cells, concentrations)
         return self._algorithm.resumed(state, problem, concentrations, prior)
 
@@ -174,6 +167,7 @@ class EmissionMixin(MeasurementsMixin):
             **record,
             "unexplained_": problem.of_given(state.unexplained),
             "alpha_": state.concentrations.alpha,
+            **self._shared_weights(state.concentrations),
             "n_columns_": problem.family.n_columns,
             "_prior": state.prior,
             "_kept": state.weights,
@@ -183,6 +177,15 @@ class EmissionMixin(MeasurementsMixin):
             **problem.family.attributes(point),
             **algorithm.fitted(state, problem, record["objective_"]),
         }
+
+    def _keep(self, fitted: dict[str, Any], why: str) -> None:
+        # Another emission leaves other attributes.
+        for name in self.__dict__.get("_fitted_names", frozenset()) - fitted.keys():
+            self.__dict__.pop(name, None)
+        if self._is_numeric:
+            for name in ("vocabulary_", "_index"):
+                self.__dict__.pop(name, None)
+        super()._keep(fitted | {"_fitted_names": frozenset(fitted)}, why)
 
     def _path_of_training(
         self, state: Any, counts: HMMCounts, problem: Any, numeric: "Fitted"

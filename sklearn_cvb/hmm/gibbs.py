@@ -32,7 +32,9 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         or an object that says more, such as ``Gaussian(covariance_type="diag")``. With numbers a
         sequence is an array of shape (length, n_columns), or (length,) for a single column, with
         NaN where values are missing; `init` is "kmeans" (the default), "token", arrays or a fitted
-        model; `beta`, `handle_unknown` and `vocabulary` are for symbols alone.
+        model; `beta`, `handle_unknown` and `vocabulary` are for symbols alone. CVB leaves out
+        sequences, or windows of `block_length` steps (100 where one series holds most of them), and
+        Gibbs sampling sweeps as with ``update="parameter"``.
     topology : {"full", "independent", "constant", "left-right"} or array, default="full"
         Which state (of a tagger: tag) may follow which. "independent": none depends on the one
         before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
@@ -48,6 +50,14 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
         one more cell, p(end | last state), with the same prior, and likelihoods include the end.
         Taggers gain or lose a point or two by it, depending on the corpus.
+    transition_prior : {"dirichlet", "hdp"}, default="dirichlet"
+        "hdp": the rows of transitions share weights of the states, which are learned, and states
+        that are not needed get next to none (a truncated hierarchical Dirichlet process);
+        `n_components` is then the largest number of states, `alpha` a row's total concentration.
+    gamma : float, default=1.0
+        With "hdp": concentration of the weights. More makes more states likely.
+    sticky : float, default=0.0
+        Added to the concentration of staying in each state (Fox et al. 2011).
     alpha : float or "auto", default=0.1
         Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
         "auto" learns it while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -128,6 +138,16 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         States of the training sequences: the most frequent ones over the last tenth of the sweeps.
     vocabulary_ : ndarray of shape (n_words,)
         The known symbols.
+    n_columns_ : int
+        Number of columns, where observations are numbers.
+    means_, covariances_, precisions_, precisions_cholesky_ : ndarray
+        Of normal emissions, in the shapes of scikit-learn's mixtures: means (n_components,
+        n_columns), the others by `covariance_type`. In a posterior, expected means and precisions.
+    rates_, probabilities_ : ndarray of shape (n_components, n_columns)
+        Of Poisson and Bernoulli emissions.
+    parts_ : list of dict
+        What each part of `Columns` leaves, by the names above; of categories
+        `category_probabilities_`, an array of shape (n_components, n_categories) for each column.
     objective_ : float
         Mean of log p(x, z | alpha, beta) over the last tenth of the sweeps (nats).
     history_ : ndarray of shape (n_iter_,)
@@ -142,6 +162,8 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         Whether it stopped by `tol`.
     alpha_, beta_ : float
         Concentrations of the last sweep.
+    state_weights_ : ndarray of shape (n_components,)
+        With `transition_prior="hdp"`: the learned weights of the states, which sum to 1.
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
     acceptance_rate_ : float
@@ -188,6 +210,9 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         topology: str | ArrayLike = "full",
         supervision: str = "none",
         end_state: bool = False,
+        transition_prior: str = "dirichlet",
+        gamma: float = 1.0,
+        sticky: float = 0.0,
         alpha: float | str = 0.1,
         beta: float | str = 0.1,
         start_alpha: float | None = None,
@@ -213,6 +238,9 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         self.topology = topology
         self.supervision = supervision
         self.end_state = end_state
+        self.transition_prior = transition_prior
+        self.gamma = gamma
+        self.sticky = sticky
         self.alpha = alpha
         self.beta = beta
         self.start_alpha = start_alpha

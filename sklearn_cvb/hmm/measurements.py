@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
-from sklearn_cvb.hmm.parameters import HMMCounts, with_end
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, with_end
+from sklearn_cvb.hmm.summaries import CredibleIntervals, mixture_intervals
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.validation import check_counts
 
@@ -133,6 +134,76 @@ class MeasurementsMixin(_Model):
             raise AttributeError("emissionprob_ is for symbols; this model's emissions are numbers")
         return super().emissionprob_
 
+    def credible_intervals(self, level: float = 0.95) -> CredibleIntervals:
+        """Equal-tailed credible intervals of all probabilities, and of what states emit.
+
+        Rows of probabilities have the Dirichlet distributions with parameters counts + prior; means
+        of numbers have Student's t distributions, variances inverse Gamma, rates Gamma and
+        probabilities of ones Beta distributions. These are q(theta) of variational Bayes; collapsed
+        variational Bayes treats expected counts as if they had been observed. Both leave out how
+        far the parameters and the states depend on each other, and are too narrow where the states
+        are uncertain: `GibbsHMM` gives wider ones, from the mixture over its kept samples. States
+        may change their names during its chain (label switching): the intervals then cover all of a
+        state's roles.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Posterior probability inside each interval.
+
+        Returns
+        -------
+        CredibleIntervals
+            `start`, `transition` and `emission`: arrays of shape (2, n_components),
+            (2, n_components, n_components) and (2, n_components, n_symbols), lower ends first. Of
+            numbers `emission` is a dict of arrays of shape (2, n_components, n_columns): "means"
+            and "variances", "rates" or "probabilities"; for `Columns` a list of such dicts.
+
+        Raises
+        ------
+        AttributeError
+            For models learned by expectation-maximisation, which have no posterior.
+        ValueError
+            If a sampler has kept no sample, or was annealed.
+
+        References
+        ----------
+        Beal (2003), "Variational algorithms for approximate Bayesian inference", chapter 3.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import VBHMM
+        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
+        >>> model = VBHMM(n_components=2, random_state=0).fit(X)
+        >>> lower, upper = model.credible_intervals(level=0.9).transition
+        >>> bool((lower < model.transmat_).all() and (model.transmat_ < upper).all())
+        True
+        >>> model = VBHMM(2, emission="poisson", random_state=0).fit([[1, 0, 2, 9, 8, 11, 1, 0]])
+        >>> lower, upper = model.credible_intervals().emission["rates"]
+        >>> bool((lower < model.rates_).all() and (model.rates_ < upper).all())
+        True
+        """
+        if not self._is_numeric or self._no_posterior:
+            return super().credible_intervals(level)
+        from sklearn_cvb.hmm.numeric.intervals import intervals_of
+        from sklearn_cvb.hmm.numeric.problem import without_emission
+
+        check_is_fitted(self)
+        posteriors = self._posteriors_of_numbers()
+        chains = [(without_emission(counts), prior) for counts, prior in posteriors]
+        found = mixture_intervals(chains, self._cells, level)
+        statistics = [counts.emission for counts, _ in posteriors]
+        return found._replace(emission=intervals_of(self._numeric.family, statistics, level))
+
+    def _posteriors_of_numbers(self) -> list[tuple[HMMCounts, Prior]]:
+        """Counts, statistics and priors that the posterior is made of: a sampler has several."""
+        if self._numeric_algorithm != "gibbs":
+            counts = self._complete_counts()._replace(emission=self.counts_.emission.T)
+            return [(counts, self._prior)]
+        if not self._kept_samples:
+            raise ValueError("no sample was kept: the fit ended before n_burn_in sweeps")
+        return self._kept_samples
+
     def predict_next_proba(self, X: Any) -> np.ndarray:
         """Probability of each symbol to come next after each sequence; see `predict_next`.
 
@@ -161,8 +232,9 @@ class MeasurementsMixin(_Model):
     ) -> Forecast:
         """Forecast the next observations after each sequence, where they are numbers.
 
-        States go on from their probabilities after the last step. Parameters are the fitted ones:
-        that they are uncertain is left out of the intervals.
+        States go on from their probabilities after the last step; with `end_state`, given that no
+        sequence ends before the last step asked for. Parameters are the fitted ones: that they are
+        uncertain is left out of the intervals.
 
         Parameters
         ----------
@@ -180,6 +252,11 @@ class MeasurementsMixin(_Model):
         Forecast
             `mean`, `lower`, `upper`, `proba` and `samples`.
 
+        Raises
+        ------
+        ValueError
+            If a sequence surely ends before that.
+
         Examples
         --------
         >>> import numpy as np
@@ -196,13 +273,20 @@ class MeasurementsMixin(_Model):
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
         corpus, table = self._posterior_table(X, decoding.filtered, means=True)
-        transition = self.transmat_ / self.transmat_.sum(axis=1, keepdims=True)
+        first, *moves = moves_ahead(self.transmat_, n_steps)
+        ahead = [table[corpus.starts[1:] - 1] @ first]
+        goes_on = ahead[0].sum(axis=1, keepdims=True)
+        if not goes_on.all():
+            raise ValueError(
+                f"sequence {int(goes_on.argmin())} cannot go on for {n_steps} steps: by this model "
+                "it surely ends before"
+            )
+        ahead[0] /= goes_on
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         family, point = self._numeric.family, self._numeric.point
-        ahead = [table[corpus.starts[1:] - 1] @ transition]
         states = _drawn(np.repeat(ahead[0][:, None], n_draws, axis=1), rng)
         paths = [states]
-        for _ in range(n_steps - 1):
+        for transition in moves:
             ahead.append(ahead[-1] @ transition)
             paths.append(_drawn(transition[paths[-1]], rng))
         proba, drawn = np.stack(ahead, axis=1), np.stack(paths, axis=2)
@@ -289,6 +373,22 @@ class MeasurementsMixin(_Model):
             tags.input_tags.categorical = False
             tags.input_tags.three_d_array = True
         return tags
+
+
+def moves_ahead(transition: np.ndarray, n_steps: int) -> list[np.ndarray]:
+    """Transitions (K, K) of each step ahead, given that no sequence ends before the last.
+
+    Rows sum to 1 (to 0 where nothing goes on), but for those of the first step: these are in
+    proportion to how probable it is to go on from each state.
+    """
+    goes_on, tables = np.ones(len(transition)), []
+    for _ in range(n_steps):
+        table = transition * goes_on
+        goes_on = table.sum(axis=1)
+        tables.append(table / np.where(goes_on > 0, goes_on, 1.0)[:, None])
+        # A common factor of no matter, so that long forecasts stay in the range of float64.
+        goes_on = goes_on / max(goes_on.max(), 1e-300)
+    return [tables[-1] * goes_on[:, None], *tables[-2::-1]]
 
 
 def _drawn(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:

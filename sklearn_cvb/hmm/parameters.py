@@ -29,7 +29,9 @@ class HMMCounts(NamedTuple):
         Expected number of transitions from each state (row) to each state.
     emission : ndarray or scipy.sparse.csr_array of shape (n_symbols, n_components)
         Expected number of times each symbol (row; unknown item last where there is one) was
-        emitted by each state. Sparse where a tag dictionary rules states out. Inside the package
+        emitted by each state. Sparse where a tag dictionary rules states out. Of numbers an array
+        of shape (n_components, n_statistics): the sums over steps that a state's parameters were
+        learned from, such as sums of squares, in the emission's own units. Inside the package
         the same name holds the flat cells of `sklearn_cvb.lattice.Cells`.
     """
 
@@ -80,6 +82,33 @@ def symmetric_prior(cells: Cells, alpha: float, beta: float, start_alpha: float)
         start_total=float(start.sum()),
         transition=transition,
         transition_total=transition.sum(axis=1),
+    )
+
+
+def unequal_transitions(
+    prior: Prior,
+    shared: tuple[float, ...] | None,
+    sticky: float,
+    alpha: float,
+    start_alpha: float,
+) -> Prior:
+    """The prior with weights of the states that all rows share, and more for staying in a state.
+
+    `shared` None leaves cells equal. With weights `alpha` and `start_alpha` are totals of a row.
+    """
+    n = len(prior.start)
+    if shared is not None:
+        weights = np.array(shared)
+        prior = prior._replace(
+            start=start_alpha * weights,
+            start_total=start_alpha,
+            transition=np.tile(alpha * weights, (n, 1)),
+            transition_total=np.full(n, alpha),
+        )
+    stays = np.where(np.diag(prior.transition) > 0, sticky, 0.0)
+    return prior._replace(
+        transition=prior.transition + np.diag(stays),
+        transition_total=prior.transition_total + stays,
     )
 
 

@@ -6,7 +6,7 @@ sum.
 
 from collections.abc import Iterable
 from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import betainc, betaincinv, expit, logit
@@ -40,11 +40,12 @@ class CredibleIntervals(NamedTuple):
         Of the probabilities from each state (row) to each state.
     emission : ndarray of shape (2, n_components, n_symbols)
         Of the emission probabilities; the unknown item, where there is one, is the last symbol.
+        Of numbers a dict of arrays of shape (2, n_components, n_columns), or a list of such dicts.
     """
 
     start: np.ndarray
     transition: np.ndarray
-    emission: np.ndarray
+    emission: Any
 
 
 class SummariesMixin(_Model):

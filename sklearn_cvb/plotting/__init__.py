@@ -1,5 +1,6 @@
 """Pictures of what a fit did. Needs matplotlib, which is imported when a function is called."""
 
+from sklearn_cvb.plotting.alignments import plot_alignment
 from sklearn_cvb.plotting.curves import (
     plot_accuracy,
     plot_components,
@@ -9,14 +10,19 @@ from sklearn_cvb.plotting.curves import (
 from sklearn_cvb.plotting.dependencies import plot_dependency_tree
 from sklearn_cvb.plotting.graphs import plot_transitions
 from sklearn_cvb.plotting.matrices import hinton, plot_confusion
+from sklearn_cvb.plotting.series import plot_ellipses, plot_forecast, plot_states
 
 __all__ = [
     "hinton",
     "plot_accuracy",
+    "plot_alignment",
     "plot_components",
     "plot_confusion",
     "plot_dependency_tree",
+    "plot_ellipses",
+    "plot_forecast",
     "plot_history",
     "plot_restarts",
+    "plot_states",
     "plot_transitions",
 ]

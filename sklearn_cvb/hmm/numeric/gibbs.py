@@ -15,6 +15,7 @@ from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.numeric.expectation import Scored, chain_of, filtered
 from sklearn_cvb.hmm.numeric.problem import NumericProblem, lattice_of_steps, without_emission
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean, tied
+from sklearn_cvb.hmm.shared_weights import drawn_weights
 from sklearn_cvb.kernels.chain.decoding import draw_paths
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
@@ -42,6 +43,7 @@ class GibbsState(NamedTuple):
     sums: Sums
     paths: list[np.ndarray]
     trace: list[float]
+    kept: list[tuple[HMMCounts, Prior]]
 
 
 def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -101,7 +103,7 @@ class GibbsAlgorithm:
         nobody = np.empty(0, np.intp)
         planned = self.model.max_iter
         return GibbsState(
-            path, counts, prior, concentrations, None, nobody, 0, planned, sums, [], []
+            path, counts, prior, concentrations, None, nobody, 0, planned, sums, [], [], []
         )
 
     def sweep(
@@ -110,6 +112,10 @@ class GibbsAlgorithm:
         """Parameters, then all paths; the value is log p(x, z | alpha)."""
         cells = problem.cells
         concentrations, prior = self.model._chain_learned(state, cells, dirichlet.fixed_point)
+        if concentrations.shared is not None:
+            drawn = drawn_weights(state.concentrations, state.counts, rng)
+            concentrations = concentrations._replace(shared=drawn.shared)
+            prior = self.model._prior_of_chain(cells, concentrations)
         weights = _drawn_chain(state.counts, prior, cells, rng)
         scores = problem.family.at(problem.family.draw(state.counts.emission, rng))
         path = _drawn_path(weights, scores, problem, rng)
@@ -118,9 +124,10 @@ class GibbsAlgorithm:
         chain = without_emission(counts)
         value = log_joint(chain, prior, cells) + problem.family.log_evidence(counts.emission)
         done = state.n_sweeps
-        sums, paths = state.sums, state.paths
+        sums, paths, kept = state.sums, state.paths, state.kept
         if self.model._is_kept(done, state.n_planned):
             paths = [*paths, path.astype(np.min_scalar_type(-cells.n_states))]
+            kept = [*kept, (counts, prior)]
         if done >= self.model._n_burn_in(state.n_planned):
             frequency = sums.frequency
             frequency[np.arange(len(path)), path] += 1.0
@@ -135,6 +142,7 @@ class GibbsAlgorithm:
             sums=sums,
             paths=paths,
             trace=[*state.trace, value],
+            kept=kept,
         )
         return state, float(value)
 
@@ -186,6 +194,7 @@ class GibbsAlgorithm:
             "samples_": np.array(state.paths) if state.paths else None,
             "acceptance_rate_": 1.0,
             "chains_": None,
+            "_kept_samples": state.kept,
             "_means": posterior_mean(
                 without_emission(self.final_counts(state)), state.prior, problem.cells
             ),

@@ -11,11 +11,22 @@ from sklearn_cvb.hmm.numeric.collapsed import CollapsedAlgorithm
 from sklearn_cvb.hmm.numeric.expectation import chain_of, filtered, infer
 from sklearn_cvb.hmm.numeric.gibbs import GibbsAlgorithm
 from sklearn_cvb.hmm.numeric.problem import keep_to_known, lattice_of_steps
-from sklearn_cvb.hmm.numeric.reading import Series, read_series
+from sklearn_cvb.hmm.numeric.reading import Series, observations_of, read_series
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.validation import InvalidParameterError
 
 NAMES = ("gaussian", "bernoulli", "poisson")
+
+# What to do with numbers where a parameter is for symbols alone.
+_INSTEAD = {
+    "vocabulary": "leave it out",
+    "beta": "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
+    "update": "CVBHMM leaves out sequences, or windows of block_length steps, and GibbsHMM sweeps "
+    "as update='parameter' does",
+    "order": "leave it out",
+    "batch_size": "leave it out; sequences are grouped where that is faster",
+    "temperatures": "chains are not annealed: leave it out, and take more restarts (n_init)",
+}
 
 Algorithm = BatchAlgorithm | CollapsedAlgorithm | GibbsAlgorithm
 
@@ -52,19 +63,31 @@ def emission_of(value: Any) -> Emission:
 
     if value in NAMES:
         return getattr(emissions, value.capitalize())()
+    hint = ""
+    if isinstance(value, type) and issubclass(value, Emission):
+        hint = f", a class: call it, {value.__name__}()"
     raise InvalidParameterError(
         f"emission must be 'categorical', {', '.join(map(repr, NAMES))} or an object of "
-        f"sklearn_cvb.emissions, got {value!r}"
+        f"sklearn_cvb.emissions, got {value!r}{hint}"
     )
 
 
 def refuse_settings_of_symbols(model: Any) -> None:
     """Raise where a model is set to what only chains of symbols can do."""
-    for name, usual in (("order", 1), ("batch_size", 1), ("temperatures", None)):
-        value = getattr(model, name, usual)
-        if value != usual:
+    asked = {
+        "vocabulary": model.vocabulary is not None,
+        "beta": isinstance(model.beta, str),
+        "update": (model._numeric_algorithm == "gibbs" and model.update == "sequence")
+        or (model._numeric_algorithm == "collapsed" and model.update == "token"),
+        "order": getattr(model, "order", 1) != 1,
+        "batch_size": getattr(model, "batch_size", 1) != 1,
+        "temperatures": getattr(model, "temperatures", None) is not None,
+    }
+    for name, is_asked in asked.items():
+        if is_asked:
             raise InvalidParameterError(
-                f"{name}={value!r} is for symbols alone: with numbers set {name}={usual!r}"
+                f"{name}={getattr(model, name)!r} is for symbols alone: with numbers "
+                f"{_INSTEAD[name]}"
             )
 
 
@@ -131,7 +154,8 @@ def posteriors_of(
     if smooth:
         posterior, _, log_z = infer(chain, GivenLogs(logs), starts, starts, by_unit=False)
     else:
-        posterior, log_z = filtered(chain, GivenLogs(logs), starts)
+        # What came so far does not tell that the sequence ends.
+        posterior, log_z = filtered(chain._replace(end=None), GivenLogs(logs), starts)
     lost = np.repeat(np.isneginf(log_z), np.diff(starts))
     if lost.any():
         shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
@@ -144,6 +168,8 @@ def scored(
 ) -> tuple[Corpus, Lattice, np.ndarray, np.ndarray]:
     """Corpus, lattice, log weights of the entries, and what was taken off each step."""
     logs, largest = log_weights_of(
-        fitted.family.read(series.table), (len(series.table), fitted.family.n_states), scores
+        observations_of(series, fitted.family),
+        (len(series.table), fitted.family.n_states),
+        scores,
     )
     return series.corpus, lattice_of_steps(*logs.shape), logs.ravel(), largest

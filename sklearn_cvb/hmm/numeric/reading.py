@@ -4,16 +4,20 @@ A sample is a sequence: an array of shape (length, n_columns), or (length,) for 
 3-D array holds sequences of equal length, a 2-D array one sequence of single numbers in each row.
 """
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from sklearn_cvb.containers import samples_of, shown
-from sklearn_cvb.corpus import Corpus, place
+from sklearn_cvb.containers import is_table, refuse_lengths, samples_of, shown
+from sklearn_cvb.corpus import Corpus, is_missing, place
+from sklearn_cvb.emissions.emission import Family, OutsideSupport
 from sklearn_cvb.validation import LENGTHS, check_table
 
 _FORM = "pass a list of arrays of shape (length, n_columns)"
+# More rows of fewer numbers may be one series of several columns, if each row is like the last.
+_MANY_ROWS, _FEW_COLUMNS, _ALIKE = 50, 20, 0.3
 
 
 class Series(NamedTuple):
@@ -54,37 +58,69 @@ def read_series(X: Any, estimator: Any, *, reset: bool) -> Series:
     ValueError
         If values are no finite numbers, or sequences are empty or differ in their columns.
     """
-    shape = getattr(X, "shape", ())
-    if len(shape) == 3:
-        return _read_cube(X)
-    if _is_single_numbers(X):
+    is_cube = len(getattr(X, "shape", ())) == 3
+    if not is_cube and is_table(X):
         return _read_rows(X, estimator, reset=reset)
+    if reset:
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(estimator).pop(name, None)
+    if is_cube:
+        return _read_cube(X)
     samples = samples_of(X)
     if not samples:
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
     names = _common_names(samples)
     arrays = [_steps_of(sample, i) for i, sample in enumerate(samples)]
+    lengths = np.array([len(array) for array in arrays])
+    if not lengths.all():
+        raise ValueError(f"sequence {int(lengths.argmin())} is empty: leave empty sequences out")
     widths = {array.shape[1] for array in arrays}
     if len(widths) > 1:
         first = arrays[0].shape[1]
         odd = next(i for i, array in enumerate(arrays) if array.shape[1] != first)
         raise ValueError(f"X[{odd}] has {arrays[odd].shape[1]} columns, but X[0] has {first}")
-    lengths = np.array([len(array) for array in arrays])
-    if not lengths.all():
-        raise ValueError(f"sequence {int(lengths.argmin())} is empty: leave empty sequences out")
     return _series(np.concatenate(arrays), lengths, None, names, False)
 
 
-def _is_single_numbers(X: Any) -> bool:
-    """Whether X is a 2-D array or frame: one sequence of single numbers in each row."""
-    if isinstance(X, list | tuple):
-        return False
-    shape = getattr(X, "shape", None)
-    if shape is None:
-        return hasattr(X, "__array__")
-    return len(shape) == 2 or (
-        len(shape) == 1 and getattr(X, "dtype", None) is not np.dtype(object)
-    )
+def read_to_fit(X: Any, y: Any, estimator: Any) -> Series:
+    """Read training sequences; `y` is not used, but who gives lengths there is told what to do."""
+    series = read_series(X, estimator, reset=True)
+    n_sequences = series.corpus.n_sequences
+    refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
+    warn_of_one_series(series)
+    return series
+
+
+def observations_of(series: Series, family: Family) -> Any:
+    """What a family reads; a value that it cannot have is named by its sequence and position."""
+    try:
+        return family.read(series.table)
+    except OutsideSupport as error:
+        where = place(error.step, series.corpus.starts)
+        raise ValueError(f"{error.why} ({where}, column {error.column})") from None
+
+
+def warn_of_one_series(series: Series) -> None:
+    """Warn where rows of single numbers look like the steps of one series of several columns."""
+    lengths = np.diff(series.corpus.starts)
+    n_rows, width = len(lengths), int(lengths[0])
+    if series.table.shape[1] > 1 or not 1 < width < _FEW_COLUMNS or n_rows <= _MANY_ROWS:
+        return
+    if (lengths != width).any():
+        return
+    rows = series.table.reshape(n_rows, width)
+    rows = rows - np.nanmean(rows, axis=0)
+    with np.errstate(all="ignore"):
+        # How far each row repeats the one before, column by column.
+        alike = np.nanmean(rows[1:] * rows[:-1], axis=0) / np.nanmean(rows * rows, axis=0)
+    if np.nanmean(alike) > _ALIKE:
+        warnings.warn(
+            f"X has {n_rows} rows of {width} numbers, and each row is a sequence of {width} single "
+            f"numbers; but rows are like the rows before them. If X is one series of {n_rows} "
+            f"steps and {width} columns, pass [X]; if it is several, {LENGTHS}",
+            UserWarning,
+            stacklevel=8,
+        )
 
 
 def _read_rows(X: Any, estimator: Any, *, reset: bool) -> Series:
@@ -124,6 +160,8 @@ def _series(
     names: list | None,
     is_table: bool,
 ) -> Series:
+    # Sums do not depend on how frames lie in memory.
+    table = np.ascontiguousarray(table)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     infinite = np.isinf(table)
     if infinite.any():
@@ -146,40 +184,54 @@ def _steps_of(sample: Any, index: int) -> np.ndarray:
     array = _numbers(sample.to_numpy() if hasattr(sample, "to_numpy") else sample, name)
     if array.ndim == 1:
         array = array[:, None]
-    if array.ndim != 2 or not array.shape[1]:
+    if array.ndim != 2 or (len(array) and not array.shape[1]):
         raise ValueError(f"{name} has shape {array.shape}: {_FORM}")
     return array
 
 
 def _numbers(values: Any, name: str) -> np.ndarray:
-    """Values as float64; None is NaN."""
+    """Values as float64; None and what else stands for a missing value is NaN.
+
+    Raises
+    ------
+    TypeError
+        If a value is neither a number nor text.
+    ValueError
+        If a value is text, a date, too large, or a row is shorter than another.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     try:
         array = np.asarray(values)
-        if array.dtype.kind == "c":
-            check_array(np.atleast_2d(array))
-        if array.dtype.kind not in "biuf":
-            if array.dtype.kind in "mM":
-                raise ValueError
-            array = np.asarray(values, dtype=object).astype(np.float64)
+    except ValueError:
+        raise ValueError(f"{name} has rows of different lengths: {_FORM}") from None
+    if array.dtype.kind == "c":
+        check_array(np.atleast_2d(array))
+    if array.dtype.kind in "biuf":
         return array.astype(np.float64)
+    found = np.empty(array.shape)
+    for place_in, value in np.ndenumerate(array.astype(object)):
+        found[place_in] = _number(value, name)
+    return found
+
+
+def _number(value: Any, name: str) -> float:
+    """A single value as a float."""
+    if is_missing(value):
+        return np.nan
+    why = "text or a date"
+    try:
+        if not isinstance(value, str | bytes | np.datetime64 | np.timedelta64):
+            return float(value)
+        kind: type[Exception] = ValueError
+    except OverflowError:
+        kind, why = ValueError, "too large for float64"
     except (TypeError, ValueError) as error:
-        if "Complex" in str(error):
-            raise
-        raise ValueError(
-            f"{name} holds {_culprit(values)}: emission says that observations are numbers; "
-            f"{_FORM} (NaN where missing), or set emission='categorical' for symbols"
-        ) from None
-
-
-def _culprit(values: Any) -> str:
-    """The first value that is no number, as a message shows it."""
-    flat = np.asarray(values, dtype=object).ravel()
-    for value in flat:
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            return shown(value)
-    return f"values of type {np.asarray(values).dtype}"
+        kind, why = TypeError, str(error)
+    raise kind(
+        f"{name} holds {shown(value)} ({why}), but its emissions are numbers: {_FORM} with NaN "
+        "where values are missing, or set emission='categorical' for symbols"
+    )
 
 
 def _common_names(samples: list) -> list | None:

@@ -1,0 +1,124 @@
+"""Japanese Vowels: utterances of nine speakers as short series of twelve numbers."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from sklearn_cvb.annotations import Folder
+from sklearn_cvb.datasets.corpora import WHERE, corpus_folder
+
+DESCRIPTION = """Japanese Vowels.
+
+Nine male speakers utter two Japanese vowels, /ae/, in succession: 270 training and 370 test
+sequences of 7 to 29 steps, each of 12 LPC cepstrum coefficients. What is to be found is the
+speaker, "1" to "9" (Kudo, Toyama and Shimbo 1999, Pattern Recognition Letters 20, 1103-1111; UCI
+Machine Learning Repository). CC BY 4.0."""
+_FOLDER = "japanese_vowels"
+_FILES = {
+    "JapaneseVowels_TRAIN.ts": "68a430eabd919cc77f40b1f5f3bc0dcafacc1486bca9260785aeb7d262cc78cd",
+    "JapaneseVowels_TEST.ts": "b3d41d6a0ca3bcad3afb9ca7d4365382aa51341e2e58bae2a574babdda5b9462",
+}
+
+
+def fetch_japanese_vowels(*, data_home: Folder | None = None, return_X_y: bool = False) -> Any:
+    """Load utterances of nine speakers as sequences of numbers.
+
+    Parameters
+    ----------
+    data_home : str or path-like, default=None
+        Folder of the data. If None: the environment variable ``SKLEARN_CVB_DATA``, else
+        ``sklearn_cvb`` inside scikit-learn's data home. ``JapaneseVowels_TRAIN.ts`` and
+        ``JapaneseVowels_TEST.ts`` are looked for in its folder ``japanese_vowels``, then in itself.
+        They are never downloaded: the archive of time series classification has them.
+    return_X_y : bool, default=False
+        Return ``(X_train, y_train, X_test, y_test)`` in place of a Bunch.
+
+    Returns
+    -------
+    bunch : sklearn.utils.Bunch
+        With ``X_train`` and ``X_test`` (lists of 270 and 370 arrays of shape (length, 12)),
+        ``y_train`` and ``y_test`` (arrays of the speakers, "1" to "9") and ``DESCR``.
+
+    Raises
+    ------
+    OSError
+        If a file is missing, or is another one.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.datasets import fetch_japanese_vowels
+    >>> vowels = fetch_japanese_vowels()  # doctest: +SKIP
+    >>> vowels.X_train[0].shape, vowels.y_train[0]  # doctest: +SKIP
+    ((20, 12), '1')
+    """
+    parts = [
+        read_series_file(_checked(name, sha256, corpus_folder(data_home)))
+        for name, sha256 in _FILES.items()
+    ]
+    (X_train, y_train), (X_test, y_test) = parts
+    if return_X_y:
+        return X_train, y_train, X_test, y_test
+    return Bunch(X_train=X_train, y_train=y_train, X_test=X_test, y_test=y_test, DESCR=DESCRIPTION)
+
+
+def _checked(name: str, sha256: str, folder: Path) -> Path:
+    """Path of a file whose checksum is the published one."""
+    for path in (folder / _FOLDER / name, folder / name):
+        if path.is_file():
+            if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+                raise OSError(f"{path} is not the published file: its SHA-256 differs")
+            return path
+    raise OSError(
+        f"{name} not found in {folder / _FOLDER} or {folder}, and it cannot be downloaded: {WHERE}"
+    )
+
+
+def read_series_file(path: Folder) -> tuple[list[np.ndarray], np.ndarray]:
+    """Read series with a label each from a file in the form ``.ts`` of aeon and sktime.
+
+    Parameters
+    ----------
+    path : path-like
+        A line for each series: its columns, parted by colons, hold numbers parted by commas (``?``
+        or ``NaN`` where missing); the last is the label. Lines before ``@data`` are not read.
+
+    Returns
+    -------
+    X : list of ndarray of shape (length, n_columns)
+    y : ndarray of str
+
+    Raises
+    ------
+    ValueError
+        If a line holds something else, or columns of several lengths.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_cvb.datasets.vowels import read_series_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "few.ts")
+    ...     _ = path.write_text("@data\\n1,2,3:4,5,6:up\\n")
+    ...     X, y = read_series_file(path)
+    >>> X[0].tolist(), y.tolist()
+    ([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]], ['up'])
+    """
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    begin = next((i for i, line in enumerate(lines, 1) if line.strip().lower() == "@data"), 0)
+    X, y = [], []
+    for number, line in enumerate(lines[begin:], begin + 1):
+        if not line.strip():
+            continue
+        *columns, label = line.strip().split(":")
+        try:
+            numbers = [[float(v.replace("?", "nan")) for v in own.split(",")] for own in columns]
+            X.append(np.array(numbers, dtype=np.float64).T)
+        except ValueError:
+            raise ValueError(
+                f"{path}, line {number}: columns must hold equally many numbers, parted by commas"
+            ) from None
+        y.append(label)
+    return X, np.array(y)

@@ -1,0 +1,218 @@
+"""What sequences of numbers come in, and bad input: every row of the table, by its message."""
+
+import re
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, CVBHMMTagger, GibbsHMM, split_by_lengths
+from sklearn_cvb.emissions import Bernoulli, Columns, Gaussian, Poisson
+
+KINDS = [EMHMM, VBHMM, CVBHMM, GibbsHMM]
+RNG = np.random.default_rng(0)
+RAGGED = [RNG.normal(size=(n, 2)) for n in (5, 7, 3)]
+WALK = np.cumsum(RNG.normal(size=(100, 3)), axis=0)
+
+
+def fit(X, y=None, kind=VBHMM, **keywords):
+    settings = {"emission": "gaussian", "random_state": 0, "max_iter": 4} | keywords
+    return kind(2, **settings).fit(X, y)
+
+
+def same_fit(one, other):
+    return np.array_equal(one.means_, other.means_) and np.array_equal(one.history_, other.history_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_containers_of_the_same_numbers_are_the_same(kind):
+    model = fit(RAGGED, kind=kind)
+    objects = np.empty(3, object)
+    objects[:] = RAGGED
+    frames = [pd.DataFrame(x, columns=["a", "b"]) for x in RAGGED]
+    for X in (tuple(RAGGED), objects, pd.Series(RAGGED), [x.tolist() for x in RAGGED], frames):
+        assert same_fit(model, fit(X, kind=kind))
+    assert [len(states) for states in model.predict(frames)] == [5, 7, 3]
+    assert model.n_columns_ == 2
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_steps_of_one_number():
+    rows = RNG.normal(size=(4, 6))
+    model = fit(rows)
+    assert (model.n_columns_, model.n_features_in_, model.labels_.shape) == (1, 6, (4, 6))
+    for X in (list(rows), rows[:, :, None], [row[:, None] for row in rows], rows.tolist()):
+        assert same_fit(model, fit(X))
+    # A list forgets how wide the array before was.
+    assert not hasattr(model.fit(list(rows)), "n_features_in_")
+    frame = pd.DataFrame(rows, columns=list("abcdef"))
+    assert fit(frame).feature_names_in_.tolist() == list("abcdef")
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[1, 0, 1], [0, 1]],
+        [[True, False, True], [False, True]],
+        [np.array([1, 0, 1], object), np.array([0, 1], np.uint8)],
+        [[Decimal(1), Decimal(0), Decimal(1)], [0, 1.0]],
+        [pd.Series([1, 0, 1], dtype="Int64"), pd.Series([0, 1], dtype="boolean")],
+    ],
+)
+def test_numbers_of_any_type(X):
+    expected = fit([[1.0, 0.0, 1.0], [0.0, 1.0]], emission="bernoulli").probabilities_
+    assert np.array_equal(fit(X, emission="bernoulli").probabilities_, expected)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+def test_missing_steps(missing):
+    expected = fit([[1.0, np.nan, 3.0, 2.0]])
+    assert same_fit(fit([[1.0, missing, 3.0, 2.0]]), expected)
+    assert same_fit(fit([np.ma.masked_array([1.0, 9.0, 3.0, 2.0], [0, 1, 0, 0])]), expected)
+    assert np.isfinite(expected.score([[np.nan, np.nan, 1.0]]))
+
+
+def test_padding_is_no_step():
+    table = np.array([[1.0, 2.0, 3.0], [1.0, np.nan, np.nan], [np.nan, 2.0, np.nan]])
+    model = fit(table)
+    assert model.labels_[:, 2].tolist()[1:] == [-1, -1]
+    assert model.labels_[2, 0] >= 0
+    assert same_fit(model, fit([[1.0, 2.0, 3.0], [1.0], [np.nan, 2.0]]))
+    cube = RNG.normal(size=(3, 4, 2))
+    cube[0, 2:] = np.nan
+    assert same_fit(fit(cube), fit([cube[0, :2], cube[1], cube[2]]))
+    assert fit(cube).labels_[0].tolist()[2:] == [-1, -1]
+
+
+def fails(kind_of_error, message, X, y=None, **keywords):
+    with pytest.raises(kind_of_error, match=re.escape(message)):
+        fit(X, y, **keywords)
+
+
+FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]})
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ([["a", "b"]], ValueError, "X[0] holds 'a' (text or a date), but its emissions are"),
+        ([["1", "2"]], ValueError, "X[0] holds '1' (text or a date)"),
+        (np.array([["1", "2"]]), ValueError, "X holds '1' (text or a date)"),
+        ([[1, 2], [1, {"a": 1}]], TypeError, "X[1] holds {'a': 1} (float() argument must be"),
+        ([np.array([1j, 2])], ValueError, "Complex data not supported"),
+        (
+            [[1, 2], [3, np.inf]],
+            ValueError,
+            "too large for float64: sequence 1, position 1",
+        ),
+        ([[10**400, 1]], ValueError, "too large for float64"),
+        ([RAGGED[0], RAGGED[0][:, :1]], ValueError, "X[1] has 1 columns, but X[0] has 2"),
+        ([[[1, 2], [3]]], ValueError, "X[0] has rows of different lengths"),
+        ([RAGGED[0], []], ValueError, "sequence 1 is empty: leave empty sequences out"),
+        ([], ValueError, "Found array with 0 sample(s)"),
+        ([np.empty((3, 0))], ValueError, "X[0] has shape (3, 0): pass a list of arrays"),
+        (np.empty((0, 3, 2)), ValueError, "Found array with 0 sample(s)"),
+        (np.array([[1.0, 2.0], [np.nan] * 2]), ValueError, "sequence 1 is empty: all its values"),
+        ([1.0, 2.0], TypeError, "X[0] is 1.0: pass a list of arrays"),
+        (np.arange(5.0), ValueError, "pass [X] if it is one sequence"),
+        ("abc", TypeError, "X is the string 'abc'"),
+        ({"a": [1.0]}, TypeError, "here list(X.values())"),
+        ([FRAME, FRAME[["b", "a"]]], ValueError, "X[1] has columns ['b', 'a'], but X[0] has"),
+    ],
+)
+def test_bad_numbers(X, error, message):
+    fails(error, message, X)
+
+
+def test_values_that_an_emission_cannot_have_are_named_by_place():
+    message = "Bernoulli emissions are 0 or 1, got 2 (sequence 1, position 1, column 0)"
+    fails(ValueError, message, [[0, 1, 1], [0, 2]], emission="bernoulli")
+    model = fit([[0, 1, 1], [0, 2]], emission="poisson")
+    with pytest.raises(ValueError, match=r"got 1\.5 \(sequence 1, position 0, column 0\)"):
+        model.predict([[0, 1], [1.5]])
+    mixed = Columns([(Gaussian(), [0]), (Poisson(), [1])])
+    fails(ValueError, "(sequence 0, position 0, column 1)", RAGGED, emission=mixed)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"emission": "gausian"}, "The 'emission' parameter of VBHMM must be a str among"),
+        ({"emission": Gaussian}, "a class: call it, Gaussian()"),
+        ({"emission": RNG}, "The 'emission' parameter of VBHMM must be"),
+        ({"emission": Gaussian("round")}, "covariance_type must be one of 'full'"),
+        ({"emission": Gaussian(reg_covar=-1)}, "reg_covar must be a positive number, got -1"),
+        ({"emission": Columns([(Gaussian(), [0])])}, "name each of the 2 columns once"),
+        ({"emission": Columns([("gaussian", [0, 1])])}, "each is an emission, such as Gaussian()"),
+        ({"beta": "auto"}, "emissions have priors of their own"),
+        ({"vocabulary": [1]}, "vocabulary=[1] is for symbols alone"),
+        ({"init": "word"}, "init='word' is for symbols"),
+        ({"kind": CVBHMM, "update": "token"}, "or windows of block_length steps"),
+        ({"kind": CVBHMM, "batch_size": 4}, "batch_size=4 is for symbols alone"),
+        ({"kind": CVBHMM, "update": "token", "order": 2}, "is for symbols alone"),
+        ({"kind": GibbsHMM, "temperatures": (2.0, 1.0)}, "chains are not annealed"),
+        ({"kind": GibbsHMM, "update": "sequence"}, "GibbsHMM sweeps as update='parameter'"),
+    ],
+)
+def test_settings_that_numbers_do_not_have(settings, message):
+    fails(ValueError, message, RAGGED, **settings)
+
+
+def test_samplers_of_numbers_sweep_over_parameters():
+    """The default `update` is one for symbols; it stands for what numbers have."""
+    one, other = (fit(RAGGED, kind=GibbsHMM, update=word) for word in ("token", "parameter"))
+    assert same_fit(one, other)
+
+
+@pytest.mark.parametrize("kind", [VBHMM, CVBHMMTagger])
+def test_kmeans_is_for_numbers(kind):
+    y = [["A", "B"]] if kind is CVBHMMTagger else None
+    with pytest.raises(ValueError, match="'kmeans' is for numbers"):
+        kind(init="kmeans").fit([["a", "b"]], y)
+
+
+def test_lengths_are_told_where_to_go():
+    for call in (lambda: fit(WALK, [50, 50]), lambda: fit([WALK], [50, 50])):
+        with pytest.raises(ValueError, match=r"split_by_lengths\(X, lengths\)"):
+            call()
+    with pytest.raises(TypeError, match=r"split_by_lengths\(X, lengths\)"):
+        VBHMM(emission="gaussian").fit(WALK, lengths=[50, 50])
+    halves = split_by_lengths(WALK, [40, 60])
+    assert [half.shape for half in halves] == [(40, 3), (60, 3)]
+    assert fit(halves).n_columns_ == 3
+
+
+def test_one_series_as_a_table_is_asked_about():
+    for X in (WALK, pd.DataFrame(WALK), WALK.tolist()):
+        with pytest.warns(UserWarning, match=r"100 steps and 3 columns, pass \[X\]") as caught:
+            fit(X)
+        assert caught[0].filename == __file__
+    noise, wide = RNG.normal(size=(100, 3)), np.cumsum(RNG.normal(size=(100, 30)), axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for X in (noise, wide, [WALK], WALK[:40]):
+            fit(X)
+
+
+def test_predictions_want_the_columns_of_the_fit():
+    model = fit([FRAME, FRAME])
+    with pytest.raises(ValueError, match="was fitted with \\['a', 'b'\\]"):
+        model.predict([FRAME[["b", "a"]]])
+    assert len(model.predict([FRAME.to_numpy()])[0]) == 2
+    with pytest.raises(ValueError, match="X has 1 columns a step, but VBHMM is expecting 2"):
+        model.predict([[1.0, 2.0]])
+    table = fit(RNG.normal(size=(4, 5)))
+    with pytest.raises(ValueError, match="X has 6 features, but VBHMM is expecting 5"):
+        table.predict(RNG.normal(size=(4, 6)))
+
+
+def test_a_failed_fit_leaves_the_one_before():
+    model = fit(RAGGED)
+    means = model.means_.copy()
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit([[np.inf, 1.0]])
+    assert np.array_equal(model.means_, means)
+    assert [len(states) for states in model.predict(RAGGED)] == [5, 7, 3]
+    assert not hasattr(model.set_params(emission=Bernoulli()), "probabilities_")
