@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.datasets import fetch_alice, fetch_dependency_treebank
+from sklearn_cvb.datasets import fetch_alice, fetch_dependency_treebank, fetch_japanese_vowels
 
 # Sentences of the treebank whose words are measured, utterances that are learned from.
 _N_SENTENCES, _N_UTTERANCES = 300, 30
@@ -86,8 +86,6 @@ def words(settings):
 
 def vowels(settings):
     """Utterances of the first speaker of Japanese Vowels."""
-    from sklearn_cvb.datasets import fetch_japanese_vowels
-
     found = fetch_japanese_vowels(data_home=settings.data_home)
     X = [x for x, who in zip(found.X_train, found.y_train, strict=True) if who == "1"]
     n_utterances = 10 if settings.quick else _N_UTTERANCES

@@ -1,6 +1,8 @@
 """Digits in sequences: how they are written, learned from and read."""
 
+import re
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,3 +162,20 @@ def test_the_command_makes_its_table_again_from_figures(results, tmp_path):
     assert main(["digits", "--from", str(tmp_path / "digits.json"), *place]) == 0
     table = (tmp_path / "published" / "digits_table.rst").read_text()
     assert "Dates: what is read right (%)" in table
+
+
+def test_the_page_says_what_its_table_says():
+    folder = Path(__file__).resolve().parents[2] / "doc" / "published"
+    table = (folder / "digits_table.rst").read_text(encoding="utf-8")
+    page = " ".join((folder / "digits.rst").read_text(encoding="utf-8").split())
+    cells = {}
+    for title in READERS.values():
+        rows = re.findall(rf"\* - {re.escape(title)}\n((?:     - .+\n){{6}})", table)
+        assert len(rows) == 2
+        cells[title] = [re.findall(r"- ([\d.]+)", row) for row in rows]
+    bayes, chain = cells["naive Bayes"][0], cells["CVB, chain"][0]
+    assert f"it reads {chain[4]} % of digits in place of {bayes[4]}" in page
+    assert f"{chain[5]} % of dates in place of {bayes[5]}" in page
+    rule = [of[5] for of in cells["naive Bayes, best that obeys the rule"]]
+    assert f"has {rule[0]} % of dates right" in page
+    assert f"{rule[1]} % of account numbers" in page

@@ -16,6 +16,12 @@ from sklearn_cvb import EMHMM
 from sklearn_cvb.emissions import Gaussian
 
 
+def test_utterances_are_those_of_one_speaker(quick):
+    found = series_data.vowels(quick)
+    assert [x.shape[1] for x in found.X] == [12] * 10
+    assert found.kinds == ("diag", "full")
+
+
 @pytest.fixture(scope="module")
 def results(quick):
     return {name: series.PARTS[name](quick) for name in ("alice", "words")}
