@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from benchmarks import cold, dependencies, independent, memory, numbers, peers, threads, trees
+from benchmarks import (
+    alignment,
+    cold,
+    dependencies,
+    independent,
+    memory,
+    numbers,
+    peers,
+    threads,
+    trees,
+)
 from benchmarks.measurement import Measurement, Row
 from benchmarks.models import N_STATES, Annealing, dense_sweep, tagger_sweep
 from benchmarks.text import read
@@ -237,5 +247,8 @@ ROWS = {
         for length in (10, 20, 40)
     },
     **numbers.rows(),
+    "alignment-sweep": Row(
+        "Sweep of CVB, word alignment of 100,000 pairs", alignment.sweep, False, 10, 4, " s"
+    ),
     **cold.rows(),
 }

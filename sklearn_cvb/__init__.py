@@ -25,6 +25,14 @@ finally:
         gc.enable()
 
 if TYPE_CHECKING:
+    from sklearn_cvb.alignment.cvb import CVBAlignmentHMM
+    from sklearn_cvb.alignment.em import EMAlignmentHMM
+    from sklearn_cvb.alignment.gibbs import GibbsAlignmentHMM
+    from sklearn_cvb.alignment.joint import fit_agreeing
+    from sklearn_cvb.alignment.parameters import AlignmentCounts
+    from sklearn_cvb.alignment.pharaoh import read_pharaoh, to_pharaoh
+    from sklearn_cvb.alignment.symmetrization import symmetrize
+    from sklearn_cvb.alignment.vb import VBAlignmentHMM
     from sklearn_cvb.classifier import HMMClassifier
     from sklearn_cvb.dmv.cvb import CVBDMV
     from sklearn_cvb.dmv.em import EMDMV
@@ -55,11 +63,15 @@ __all__ = [
     "VBDMV",
     "VBHMM",
     "VBPCFG",
+    "AlignmentCounts",
+    "CVBAlignmentHMM",
     "CVBHMMTagger",
     "CVBLatentPCFG",
     "DMVCounts",
+    "EMAlignmentHMM",
     "EMHMMTagger",
     "EMLatentPCFG",
+    "GibbsAlignmentHMM",
     "GibbsDMV",
     "GibbsHMM",
     "GibbsHMMTagger",
@@ -70,21 +82,30 @@ __all__ = [
     "HastingsPCFG",
     "LatentPCFGCounts",
     "PCFGCounts",
+    "VBAlignmentHMM",
     "VBHMMTagger",
     "VBLatentPCFG",
+    "fit_agreeing",
+    "read_pharaoh",
     "split_by_lengths",
+    "symmetrize",
     "tag_dictionary_from",
+    "to_pharaoh",
 ]
 
 # Loaded when asked for: who learns taggers need not wait for the kernels of trees.
 _LATER = {
+    "AlignmentCounts": "alignment.parameters",
+    "CVBAlignmentHMM": "alignment.cvb",
     "CVBDMV": "dmv.cvb",
     "CVBLatentPCFG": "latent.cvb",
     "CVBPCFG": "pcfg.cvb",
     "DMVCounts": "dmv.parameters",
+    "EMAlignmentHMM": "alignment.em",
     "EMDMV": "dmv.em",
     "EMLatentPCFG": "latent.em",
     "EMPCFG": "pcfg.em",
+    "GibbsAlignmentHMM": "alignment.gibbs",
     "GibbsDMV": "dmv.gibbs",
     "GibbsPCFG": "pcfg.gibbs",
     "Grammar": "pcfg.grammar",
@@ -92,9 +113,14 @@ _LATER = {
     "HastingsPCFG": "pcfg.hastings",
     "LatentPCFGCounts": "latent.parameters",
     "PCFGCounts": "pcfg.parameters",
+    "VBAlignmentHMM": "alignment.vb",
     "VBDMV": "dmv.vb",
     "VBLatentPCFG": "latent.vb",
     "VBPCFG": "pcfg.vb",
+    "fit_agreeing": "alignment.joint",
+    "read_pharaoh": "alignment.pharaoh",
+    "symmetrize": "alignment.symmetrization",
+    "to_pharaoh": "alignment.pharaoh",
 }
 
 

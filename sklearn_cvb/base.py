@@ -64,10 +64,12 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         ----------
         X : list, object array or Series of sequences, or array of shape (n_samples, length)
             Each sample is a sequence of hashable tokens. None or NaN marks a missing observation;
-            missing values at the end of a 2-D array's row are padding.
+            missing values at the end of a 2-D array's row are padding. Models of word alignment
+            take pairs (source tokens, target tokens), or arrays with the source in the first half
+            of each row.
         y : list of sequences, default=None
-            What is known of states, tags (taggers), trees (grammars) or heads (dependency models);
-            see `supervision`.
+            What is known of states, tags (taggers), trees (grammars), heads (dependency models) or
+            links (word alignment: pairs of positions); see `supervision`.
 
         Returns
         -------

@@ -281,16 +281,21 @@ def encode(sequences: Sequences, index: Mapping) -> Corpus:
     except TypeError:
         raise unhashable(tokens, starts) from None
     unknown: dict[Hashable, int] = {}
-    for position in np.flatnonzero(codes == -2).tolist():
+    positions = np.flatnonzero(codes == -2)
+    found = []
+    for position in positions.tolist():
         token = tokens[position]
-        if is_missing(token):
-            codes[position] = -1
-        elif _is_infinite(token):
-            raise ValueError(
-                f"infinity is not a symbol: got the token {token!r} ({place(position, starts)})"
-            )
-        else:
-            codes[position] = len(index) + unknown.setdefault(token, len(unknown))
+        # Most tokens are strings, which are neither missing nor infinite.
+        if not isinstance(token, str):
+            if is_missing(token):
+                found.append(-1)
+                continue
+            if _is_infinite(token):
+                raise ValueError(
+                    f"infinity is not a symbol: got the token {token!r} ({place(position, starts)})"
+                )
+        found.append(len(index) + unknown.setdefault(token, len(unknown)))
+    codes[positions] = found
     return Corpus(codes, starts, width, list(unknown))
 
 

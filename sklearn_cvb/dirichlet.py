@@ -181,7 +181,7 @@ def log_gamma_prior(value: float, shape: float, rate: float) -> float:
     return (shape - 1.0) * math.log(value) - rate * value + shape * math.log(rate) - gammaln(shape)
 
 
-def expected_gain(counts: np.ndarray, present: Numbers, concentration: float) -> np.ndarray:
+def expected_gain(counts: np.ndarray, present: Numbers, concentration: Numbers) -> np.ndarray:
     """E[digamma(C + a) - digamma(a)] for counts C with mean `counts` and P(C > 0) `present`.
 
     Given C > 0 its mean is counts / present, and digamma is smooth there; at C = 0 the difference

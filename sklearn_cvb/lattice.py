@@ -282,11 +282,11 @@ def lattice_for(
     states.append(cells.state[slots])
     positions.append(slots.astype(np.int32))
     lengths: list[ArrayLike] = [np.full(n_missing, cells.n_emitting), counts]
-    for word in used[n_missing + len(known) :] - cells.n_words:
-        row = every if unknown_rows is None else unknown_rows[word]
-        states.append(row)
-        positions.append((cells.unknown.start + row).astype(np.int32))
-        lengths.append([len(row)])
+    if len(unknown := used[n_missing + len(known) :] - cells.n_words):
+        rows = [every if unknown_rows is None else unknown_rows[word] for word in unknown]
+        states.append(np.concatenate(rows))
+        positions.append((cells.unknown.start + states[-1]).astype(np.int32))
+        lengths.append([len(row) for row in rows])
     n_slots = np.concatenate(lengths).astype(np.int32)
     firsts = (np.cumsum(n_slots) - n_slots).astype(np.uint32)
     # By code; -1, the missing one, is the last entry.

@@ -64,19 +64,19 @@ class Situation(NamedTuple):
         Name of its class.
     settings : dict
         What the constructor is given.
-    X : list of list, or of trees
+    X : list of list, of pairs of lists, or of trees
         Sequences to fit.
     y : list of list or None
         Labels or brackets.
-    new : list of list
-        Sequences to predict.
+    new : list of list, or of pairs of lists
+        Sequences, or pairs of them, to predict.
     """
 
     estimator: str
     settings: dict[str, Any]
     X: list[Any]
     y: list[Any] | None
-    new: list[list[Any]]
+    new: list[Any]
 
     def fit(self) -> Any:
         """The fitted estimator; of the package only what it needs is imported."""
@@ -258,6 +258,35 @@ def _dependency_situations(algorithm: str) -> dict[str, Situation]:
     return found
 
 
+_PAIRS = [
+    ("the can can leak", "la lata puede gotear"),
+    ("they saw the duck", "vieron al pato"),
+    ("the duck can swim", "el pato puede nadar"),
+    ("they cut the can", "cortan la lata"),
+]
+
+
+def _alignment_situations(algorithm: str) -> dict[str, Situation]:
+    """Those of a model of word alignment: nothing known, links, translations, learned NULL."""
+    base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
+    if algorithm == "Gibbs":
+        base |= {"thin": 1}
+    X = [(source.split(), target.split()) for source, target in _PAIRS]
+    new = [(["they", _UNKNOWN, "duck"], ["el", _UNKNOWN, "pato"])]
+    links = [None, [(1, 0), (3, 2)], None, [(0, 0), (-1, 1)]]
+
+    def situation(y: Any = None, **settings: Any) -> Situation:
+        return Situation(f"{algorithm}AlignmentHMM", base | settings, X, y, new)
+
+    return {
+        "raw": situation(),
+        "links": situation(y=links),
+        "dictionary": situation(dictionary={"duck": ["pato", "pata"]}),
+        "null": situation(p_null=(1.0, 4.0)),
+        "random": situation(init="random"),
+    }
+
+
 _TREES = [
     "(S (NP (DT the) (NN can)) (VP (MD can) (VP (VB leak))))",
     "(S (NP (PRP they)) (VP (VBD saw) (NP (DT a) (NN duck)) (PP (IN by) (NP (DT the) (NN saw)))))",
@@ -296,6 +325,8 @@ def _all_situations() -> dict[str, dict[str, Situation]]:
         found[f"{algorithm}PCFG"] = _grammar_situations(algorithm)
     for algorithm in ("EM", "VB", "CVB", "Gibbs"):
         found[f"{algorithm}DMV"] = _dependency_situations(algorithm)
+    for algorithm in ("EM", "VB", "CVB", "Gibbs"):
+        found[f"{algorithm}AlignmentHMM"] = _alignment_situations(algorithm)
     for algorithm in ("EM", "VB", "CVB"):
         found[f"{algorithm}LatentPCFG"] = _treebank_situations(algorithm)
     return found

@@ -19,7 +19,7 @@ from sklearn_cvb.word_forms import shape_of
 # No tag of a word gets less than this beside 1 for a tag all of whose words have its shape.
 _LEAST = 0.01
 # What a shape tells of a tag counts so much less than how often it was seen.
-SHAPE_WEIGHT = 0.3
+SHAPE_WEIGHT = 0.15
 
 
 def can_be_cleaned(tag_dictionary: Mapping, words: Collection[Hashable]) -> bool:

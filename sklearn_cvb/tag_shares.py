@@ -5,7 +5,7 @@ and forms of their own, and say little about words that are seldom seen.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.dictionary import is_weighted, tags_of
-from sklearn_cvb.word_forms import shape_of
+from sklearn_cvb.word_forms import shape_of, without_capital
 
 # Words with more uses than this have no vote.
 _MOST_USES = 10
@@ -22,9 +22,14 @@ _LEAST_OPEN = 1e-3
 # What the shares of a shorter ending count for at a longer one, in words.
 _STRENGTH = 4.0
 _LONGEST_ENDING = 4
+# What a word with a capital takes from its lower case: if that is known or the word only begins
+# sentences, and if both is so.
+_ONE_SIGN, _BOTH_SIGNS = 0.5, 0.95
 
 # The states that a word may take, ascending, and the share of each.
 Row = tuple[np.ndarray, np.ndarray]
+# Nodes of a trie by symbol, each with those below it.
+Branches = dict[Hashable, tuple[int, "Branches"]]
 
 
 class Told(NamedTuple):
@@ -53,38 +58,76 @@ class TagShares(NamedTuple):
 
     Attributes
     ----------
-    children : dict
-        Node below a node for a shape or a letter: ``children[node, symbol]``.
+    forms : dict
+        Node of a shape, or of a letter below it, and the same for the letters before that one:
+        ``forms[shape] = node, {letter: (node, {...})}``.
     table : ndarray of shape (n_nodes, n_open)
         Shares at each node, drawn to those of the node above.
     states : ndarray of shape (n_open,), int32
         States of the open tags, ascending.
+    places : dict
+        Where each of these is in it.
     lower : dict
         What is told of the words that are written in lower case (see `Told`).
     """
 
-    children: dict
+    forms: Branches
     table: np.ndarray
     states: np.ndarray
+    places: dict
     lower: dict
 
-    def rows(self, words: Iterable[str]) -> list[Row]:
-        """States and shares of words that nothing else is known of.
+    def row(self, word: str, begins: bool = False) -> Row:
+        """States and shares of a word that nothing else is known of.
 
-        A word known in lower case takes half of its shares from there.
+        A word known in lower case takes half of its shares from there. One that has its capital
+        perhaps for no other reason than that it begins a sentence takes half of what it would have
+        without, and nearly all if that is known.
+
+        Parameters
+        ----------
+        word : str
+        begins : bool, default=False
+            Whether the word is seen nowhere but at the beginning of sentences.
         """
-        rows = []
-        for word in words:
-            written = _written_lower(word, self.lower)
-            node = 0
-            for symbol in _symbols(word, written is not None):
-                below = self.children.get((node, symbol))
-                if below is None:
-                    break
-                node = below
-            row = self.states, self.table[node]
-            rows.append(row if written is None else _mean(row, _row(self.lower[written])))
-        return rows
+        lower = word.lower()
+        if lower == word:
+            return self.states, self.table[self._node(word, word, False)]
+        tally = self.lower.get(lower)
+        own = self.table[self._node(word, lower, tally is not None)]
+        begins = begins and without_capital(word) is not None
+        if tally is not None:
+            return self._with_tally(own, tally, _BOTH_SIGNS if begins else _ONE_SIGN)
+        if begins:
+            other = self.table[self._node(lower, lower, False)]
+            own = (1 - _ONE_SIGN) * own + _ONE_SIGN * other
+        return self.states, own
+
+    def _node(self, word: str, lower: str, is_told: bool) -> int:
+        """The longest form of a word that is known (see `_symbols`)."""
+        node, below = 0, self.forms
+        for symbol in _symbols(word, lower, is_told):
+            found = below.get(symbol)
+            if found is None:
+                break
+            node, below = found
+        return node
+
+    def _with_tally(self, own: np.ndarray, tally: Mapping, weight: float) -> Row:
+        """Shares of the open tags, and of those that are told with a part of `weight`."""
+        part = weight / sum(tally.values())
+        states = self.states
+        if not tally.keys() <= self.places.keys():
+            states = np.union1d(states, np.array([*tally], dtype=np.int32))
+            own, narrow = np.zeros(len(states)), own
+            own[np.searchsorted(states, self.states)] = narrow
+        places = self.places
+        if len(states) > len(places):
+            places = {state: i for i, state in enumerate(states.tolist())}
+        shares = (1 - weight) * own
+        for state, seen in tally.items():
+            shares[places[state]] += part * seen
+        return states, shares
 
 
 def told_by(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping) -> Told:
@@ -102,6 +145,8 @@ def told_by(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping
         How often words occur in the text; rarer ones may be left out.
     """
     tallies, voting = {}, []
+    # Most words share their tally with others.
+    shared: dict = {}
     for word in dict.fromkeys(chain(dictionary, labels)):
         entry = dictionary.get(word, {})
         total = 0
@@ -112,7 +157,7 @@ def told_by(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping
             tally = dict.fromkeys(map(states.__getitem__, tags_of(entry)), 1)
         if word in labels:
             tally = Counter(tally) + labels[word]
-        tallies[word] = tally
+        tallies[word] = shared.setdefault(tuple(tally.items()), tally)
         says_nothing = len(tally) == len(states) > 1 and not total
         rare = max(total, uses.get(word, 0)) <= _MOST_USES
         if rare and not says_nothing and isinstance(word, str):
@@ -151,9 +196,10 @@ def tag_shares(told: Told, n_states: int, only: np.ndarray | None = None) -> Tag
     if only is not None:
         lower = {word: _among(tally, only) for word, tally in lower.items()}
         lower = {word: tally for word, tally in lower.items() if tally}
+    places = {state: i for i, state in enumerate(states.tolist())}
     voting = [told.voting[i] for i in np.flatnonzero(heard).tolist()]
     trie = _Trie.of(voting, lower)
-    return TagShares(trie.children, _smoothed(trie, votes[heard]), states, lower)
+    return TagShares(trie.forms, _smoothed(trie, votes[heard]), states, places, lower)
 
 
 class _Trie(NamedTuple):
@@ -162,7 +208,7 @@ class _Trie(NamedTuple):
     Word i belongs to the nodes ``nodes[starts[i] : starts[i + 1]]``.
     """
 
-    children: dict
+    forms: Branches
     parents: np.ndarray
     depths: np.ndarray
     nodes: np.ndarray
@@ -171,21 +217,22 @@ class _Trie(NamedTuple):
     @classmethod
     def of(cls, words: list[str], lower: Mapping) -> "_Trie":
         """The trie of some words."""
-        children: dict = {}
+        forms: Branches = {}
         parents, depths, nodes, starts = [0], [0], [], [0]
         for word in words:
-            node = 0
+            node, below = 0, forms
             nodes.append(node)
-            symbols = _symbols(word, _written_lower(word, lower) is not None)
+            written = word.lower()
+            symbols = _symbols(word, written, written != word and written in lower)
             for depth, symbol in enumerate(symbols):
-                below = children.setdefault((node, symbol), len(parents))
-                if below == len(parents):
+                if symbol not in below:
+                    below[symbol] = len(parents), {}
                     parents.append(node)
                     depths.append(depth + 1)
-                node = below
+                node, below = below[symbol]
                 nodes.append(node)
             starts.append(len(nodes))
-        return cls(children, *map(np.array, (parents, depths, nodes, starts)))
+        return cls(forms, *map(np.array, (parents, depths, nodes, starts)))
 
 
 def _smoothed(trie: _Trie, votes: csr_array) -> np.ndarray:
@@ -202,20 +249,21 @@ def _smoothed(trie: _Trie, votes: csr_array) -> np.ndarray:
     return table
 
 
-def _symbols(word: str, in_lower_case: bool) -> Iterable[tuple | str]:
-    """The steps from the root of a trie to the form of a word."""
-    ending = word.lower()[-_LONGEST_ENDING:]
-    return chain([(*(shape_of(word) or ()), in_lower_case)], reversed(ending))
+def _symbols(word: str, lower: str, is_told: bool) -> list[Hashable]:
+    """The steps from the root of a trie to the form of a word.
+
+    Parameters
+    ----------
+    word, lower : str
+        The word, and in lower case.
+    is_told : bool
+        Whether something is told of it in lower case, and that is another word.
+    """
+    return [(shape_of(word), is_told), *lower[: -_LONGEST_ENDING - 1 : -1]]
 
 
 def _is_lower(word: Hashable) -> bool:
     return isinstance(word, str) and word == word.lower()
-
-
-def _written_lower(word: str, lower: Mapping) -> str | None:
-    """The word in lower case, if that is another word and known."""
-    written = word.lower()
-    return written if written != word and written in lower else None
 
 
 def _among(tally: Mapping, states: np.ndarray) -> dict:
@@ -232,19 +280,3 @@ def _votes(tallies: list[Mapping], n_states: int) -> csr_array:
     words = np.repeat(np.arange(len(tallies)), lengths)
     shares = seen / np.bincount(words, seen, len(tallies))[words]
     return csr_array((shares, (words, states)), shape=(len(tallies), n_states))
-
-
-def _row(tally: Mapping) -> Row:
-    """States and shares of one word."""
-    states = np.array(sorted(tally), dtype=np.int32)
-    seen = np.array([tally[state] for state in states.tolist()], dtype=np.float64)
-    return states, seen / seen.sum()
-
-
-def _mean(first: Row, second: Row) -> Row:
-    """The mean of two rows."""
-    states = np.union1d(first[0], second[0])
-    shares = np.zeros(len(states))
-    for some, values in (first, second):
-        shares[np.searchsorted(states, some)] += 0.5 * values
-    return states, shares

@@ -39,25 +39,45 @@ def shape_of(token: Hashable) -> Shape | None:
     """
     if not isinstance(token, str):
         return None
+    if token.isalpha():
+        # Most words have nothing but letters of these two kinds, and need no look at each.
+        if token.islower():
+            return _LOWER
+        if token[0].isupper() and token[1:].islower():
+            return _CAPITALISED
     digit = any(map(str.isdigit, token))
     return Shape(_case_of(token), digit, not _HYPHENS.isdisjoint(token[1:-1]))
 
 
+_LOWER = Shape("lower", False, False)
+_CAPITALISED = Shape("Capitalised", False, False)
+
+
 def _case_of(word: str) -> str:
-    # Most words are of these two kinds, and need no look at each letter.
-    if word.isalpha() and word.islower():
-        return "lower"
-    if word.isalpha() and word[0].isupper() and word[1:].islower():
-        return "Capitalised"
-    letters = [letter for letter in word if letter.isalpha()]
+    letters = "".join(filter(str.isalpha, word))
     if not letters:
         return "none"
+    if letters.islower():
+        return "lower"
     upper = [letter.isupper() or letter.istitle() for letter in letters]
     if not any(upper):
-        return "lower" if any(map(str.islower, letters)) else "caseless"
+        return "caseless"
     if upper[0] and not any(upper[1:]):
         return "Capitalised"
     return "UPPER" if all(upper) else "mixed"
+
+
+def without_capital(word: str) -> str | None:
+    """The word in lower case, if its first letter alone changes by that; else None.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.word_forms import without_capital
+    >>> without_capital("Rose"), without_capital("IBM")
+    ('rose', None)
+    """
+    lower = word.lower()
+    return lower if lower != word and lower[1:] == word[1:] else None
 
 
 def suffixes_of(word: str, longest: int = 4) -> Iterator[str]:

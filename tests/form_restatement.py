@@ -5,7 +5,7 @@ from sklearn_cvb.word_forms import shape_of, suffixes_of
 STRENGTH = 4.0
 
 
-def plain_shares(word, told, n_states, only=None):
+def plain_shares(word, told, n_states, only=None, begins=False):
     """Shares of the states of a word of which nothing is told, as a dict."""
     votes = {}
     for other in told.voting:
@@ -23,20 +23,29 @@ def plain_shares(word, told, n_states, only=None):
         }
     lower = {other: tally for other, tally in lower.items() if tally}
 
-    def kind(some):
-        return shape_of(some), some != some.lower() and some.lower() in lower
+    def is_told(some):
+        return some != some.lower() and some.lower() in lower
 
-    groups = [list(votes), [other for other in votes if kind(other) == kind(word)]]
-    for ending in suffixes_of(word):
-        groups.append([o for o in groups[1] if o.lower().endswith(ending)])
-    shares = dict.fromkeys(states, 1 / len(states))
-    for group in groups:
-        counts = {k: sum(votes[other].get(k, 0) for other in group) for k in states}
-        total = sum(counts.values()) + STRENGTH
-        shares = {k: (counts[k] + STRENGTH * shares[k]) / total for k in states}
-    if not kind(word)[1]:
+    def kind(some):
+        return shape_of(some), is_told(some)
+
+    def by_form(some):
+        groups = [list(votes), [other for other in votes if kind(other) == kind(some)]]
+        for ending in suffixes_of(some):
+            groups.append([o for o in groups[1] if o.lower().endswith(ending)])
+        shares = dict.fromkeys(states, 1 / len(states))
+        for group in groups:
+            counts = {k: sum(votes[other].get(k, 0) for other in group) for k in states}
+            total = sum(counts.values()) + STRENGTH
+            shares = {k: (counts[k] + STRENGTH * shares[k]) / total for k in states}
         return shares
-    known = lower[word.lower()]
-    total = sum(known.values())
-    both = {k: shares.get(k, 0) / 2 + known.get(k, 0) / total / 2 for k in {*shares, *known}}
-    return dict(sorted(both.items()))
+
+    begins = begins and word[:1] != word[:1].lower() and word[1:] == word.lower()[1:]
+    weight = {0: 0.0, 1: 0.5, 2: 0.95}[begins + is_told(word)]
+    below = by_form(word.lower())
+    if is_told(word):
+        known = lower[word.lower()]
+        below = {k: seen / sum(known.values()) for k, seen in known.items()}
+    own = by_form(word)
+    both = {k: (1 - weight) * own.get(k, 0) + weight * below.get(k, 0) for k in {*own, *below}}
+    return {k: share for k, share in sorted(both.items()) if share}

@@ -27,7 +27,9 @@ ALL_CLASSES = [
 ]
 # They learn from trees alone: tests/latent/test_contract.py has what differs from here.
 TREEBANKS = [kind for kind in ALL_CLASSES if kind.__name__.endswith("LatentPCFG")]
-CLASSES = [kind for kind in ALL_CLASSES if kind not in TREEBANKS]
+# They learn from pairs of sentences: so has tests/alignment/test_contract.py.
+ALIGNERS = [kind for kind in ALL_CLASSES if kind.__name__.endswith("AlignmentHMM")]
+CLASSES = [kind for kind in ALL_CLASSES if kind not in TREEBANKS + ALIGNERS]
 MODELS = [kind for kind in CLASSES if not kind.__name__.endswith("Tagger")]
 TAGGERS = [kind for kind in CLASSES if kind.__name__.endswith("Tagger")]
 GRAMMARS = [kind for kind in CLASSES if kind.__name__.endswith("PCFG")]
@@ -122,14 +124,15 @@ def test_all_classes_are_covered():
     grammars = [f"{algorithm}PCFG" for algorithm in (*algorithms, "Hastings")]
     dependencies = [f"{algorithm}DMV" for algorithm in algorithms]
     treebanks = [f"{algorithm}LatentPCFG" for algorithm in ("CVB", "EM", "VB")]
-    expected = sorted(models + taggers + grammars + dependencies + treebanks)
+    aligners = [f"{algorithm}AlignmentHMM" for algorithm in algorithms]
+    expected = sorted(models + taggers + grammars + dependencies + treebanks + aligners)
     assert sorted(kind.__name__ for kind in ALL_CLASSES) == expected
 
 
 # No check is expected to fail, for any class.
 @pytest.mark.filterwarnings("ignore:n_components=1 is ignored")
 @parametrize_with_checks(
-    [kind(max_iter=10) for kind in MODELS + TREEBANKS] + [kind() for kind in TAGGERS],
+    [kind(max_iter=10) for kind in MODELS + TREEBANKS + ALIGNERS] + [kind() for kind in TAGGERS],
     expected_failed_checks=None,
     xfail_strict=True,
 )

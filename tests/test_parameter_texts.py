@@ -23,9 +23,8 @@ class Documented(NamedTuple):
 
 
 def family(kind):
-    return next(
-        (name for name in ("LatentPCFG", "PCFG", "DMV") if kind.__name__.endswith(name)), "HMM"
-    )
+    endings = "LatentPCFG", "PCFG", "DMV", "AlignmentHMM"
+    return next((name for name in endings if kind.__name__.endswith(name)), "HMM")
 
 
 def learns_from_trees(kind):
@@ -55,7 +54,7 @@ DIFFERS = {
     "topology": [has("update")],
     "alpha": [is_em, family],
     "alpha_stop": [is_em],
-    "beta": [is_em],
+    "beta": [is_em, family],
     "start_alpha": [is_em],
     "alpha_prior": [family],
     "update": [samples, family],
@@ -67,7 +66,7 @@ DIFFERS = {
     "vocabulary": [family],
     "supervision": [family, lambda kind: family(kind) == "HMM" and model(kind)],
     "temperatures": [family],
-    "n_burn_in": [has("temperatures")],
+    "n_burn_in": [has("temperatures"), family],
     "n_jobs": [
         lambda kind: kind.__name__.startswith(("EMHMM", "VBHMM")),
         learns_from_trees,

@@ -58,7 +58,7 @@ def test_labels_that_leave_a_choice_leave_restarts():
 def test_a_warm_start_says_that_one_restart_goes_on(name, capsys):
     situation = next(iter(SITUATIONS[name].values()))
     kind = getattr(sklearn_cvb, name)
-    init = "random" if name.endswith(("DMV", "LatentPCFG")) else "parameter"
+    init = "random" if name.endswith(("DMV", "LatentPCFG", "AlignmentHMM")) else "parameter"
     settings = {"n_init": 3, "init": init, "warm_start": True, "verbose": 1}
     model = kind(**situation.settings | settings).fit(situation.X)
     assert capsys.readouterr().out.count("objective") == 3

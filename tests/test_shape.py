@@ -79,14 +79,14 @@ def test_models_compile_nothing():
     found = [
         (name, module)
         for name, tree in _TREES.items()
-        if name.startswith(("hmm/", "pcfg/", "dmv/"))
+        if name.startswith(("hmm/", "pcfg/", "dmv/", "latent/", "alignment/"))
         for module in _imports(tree)
         if module.split(".")[0] in ("numba", "llvmlite") or module.startswith(f"{_KERNELS}jit")
     ]
     decorated = [
         (name, f.name)
         for name, _, f in _functions()
-        if name.startswith(("hmm/", "pcfg/", "dmv/"))
+        if name.startswith(("hmm/", "pcfg/", "dmv/", "latent/", "alignment/"))
         and any("jit" in ast.unparse(decorator) for decorator in f.decorator_list)
     ]
     assert (found, decorated) == ([], [])

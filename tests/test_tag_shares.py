@@ -1,6 +1,7 @@
 """Tag shares of forms: against a plain re-statement, which words vote, which tags are open."""
 
 from collections import Counter
+from itertools import product
 from time import process_time
 
 import numpy as np
@@ -54,8 +55,9 @@ def test_shares_are_those_of_the_plain_statement(only, labels):
     assert set(told.voting) == {"walked", "talked", "Hawk", "hawk", "gladly", "so", "ÄRZTIN"} | (
         labels.keys() - {"hawk"}
     )
-    for word, row in zip(WORDS, rows_as_dicts(found.rows(WORDS)), strict=True):
-        expected = plain_shares(word, told, 4, only)
+    for word, begins in product(WORDS, (False, True)):
+        (row,) = rows_as_dicts([found.row(word, begins)])
+        expected = plain_shares(word, told, 4, only, begins)
         assert row == pytest.approx(expected, abs=1e-12)
         assert sum(row.values()) == pytest.approx(1, abs=1e-12)
         assert min(row.values()) > 0
@@ -68,26 +70,43 @@ def test_shares_of_generated_text():
     told = told_by(dictionary, {tag: i for i, tag in enumerate(tags)}, {}, {})
     found = tag_shares(told, len(tags))
     words = sorted({word for row in text.data for word in row})[::40]
-    for word, row in zip(words, rows_as_dicts(found.rows(words)), strict=True):
-        assert row == pytest.approx(plain_shares(word, told, len(tags)), abs=1e-10)
+    for word, begins in product(words, (False, True)):
+        (row,) = rows_as_dicts([found.row(word, begins)])
+        assert row == pytest.approx(plain_shares(word, told, len(tags), None, begins), abs=1e-10)
 
 
 def test_an_ending_says_more_than_the_shape():
     found = tag_shares(told_by(ENTRIES, STATES, {}, {}), 4)
-    (row,) = rows_as_dicts(found.rows(["balked"]))
+    (row,) = rows_as_dicts([found.row("balked")])
     assert row[3] == max(row.values())
-    (row,) = rows_as_dicts(found.rows(["madly"]))
+    (row,) = rows_as_dicts([found.row("madly")])
     assert row[2] == max(row.values())
 
 
 def test_a_word_known_in_lower_case_takes_half_from_there():
     found = tag_shares(told_by(ENTRIES, STATES, {}, {}), 4)
-    the, other = rows_as_dicts(found.rows(["The", "Tho"]))
+    the, other = rows_as_dicts(map(found.row, ["The", "Tho"]))
     assert the[0] > 0.5
     assert other.get(0, 0) < 0.2
     # Never across tags that are ruled out.
     found = tag_shares(told_by(ENTRIES, STATES, {}, {}), 4, np.array([1, 2]))
-    assert [set(row) for row in rows_as_dicts(found.rows(["The", "Hawks"]))] == [{1, 2}, {1, 2}]
+    assert [set(row) for row in rows_as_dicts(map(found.row, ["The", "Hawks"]))] == [{1, 2}, {1, 2}]
+
+
+def test_a_capital_that_begins_a_sentence_says_little():
+    found = tag_shares(told_by(ENTRIES, STATES, {}, {}), 4)
+    (inside,), (first,) = (rows_as_dicts([found.row("Madly", begins)]) for begins in (False, True))
+    (lower,) = rows_as_dicts([found.row("madly")])
+    halves = {state: (inside[state] + lower[state]) / 2 for state in inside}
+    assert first == pytest.approx(halves, abs=1e-12)
+    # Known in lower case, too: nearly all is from there, but a name is not ruled out.
+    (the,) = rows_as_dicts([found.row("The", True)])
+    (also,) = rows_as_dicts([found.row("The")])
+    assert the == pytest.approx({k: 0.1 * also[k] + 0.9 * (k == 0) for k in also}, abs=1e-12)
+    assert the[1] > 0.005
+    # Other capitals than the first have another reason.
+    for word in ("MADLY", "mAdly", "badly", "日本"):
+        assert rows_as_dicts([found.row(word, True)]) == rows_as_dicts([found.row(word)])
 
 
 def test_open_tags_are_those_of_many_types():
@@ -112,7 +131,7 @@ def test_the_table_has_a_row_for_each_form_that_votes():
     dictionary = {word: {tags[i % 3]: 1} for i, word in enumerate(words)}
     begin = process_time()
     found = tag_shares(told_by(dictionary, STATES, {}, {}), 4)
-    assert len(found.rows(words)) == 50_000
+    assert len(list(map(found.row, words))) == 50_000
     print(f"50,000 types: {process_time() - begin:.2f} s")
     # The root, one shape with its longest endings: all ends of four characters of "w0" to "w49999".
     endings = {word[-n:] for word in words for n in range(1, 5)}

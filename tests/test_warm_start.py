@@ -24,6 +24,7 @@ CHAINS = {
     "HastingsPCFG": "given",
     "GibbsPCFG": "given",
     "GibbsDMV": "raw",
+    "GibbsAlignmentHMM": "raw",
 }
 WHOLE = FIRST + SECOND
 # Every estimator in every way to sweep.
@@ -45,6 +46,8 @@ def model_of(situation, **settings):
 def parameters(model):
     if hasattr(model, "rule_probabilities_"):
         return [model.rule_probabilities_]
+    if hasattr(model, "lexicon_"):
+        return [model.lexicon_.table.data, model.jumpprob_]
     if hasattr(model, "rootprob_"):
         return [model.rootprob_, model.attachprob_, model.stopprob_]
     return [model.startprob_, model.transmat_, model.emissionprob_]
@@ -80,7 +83,7 @@ def test_two_fits_are_one(name, title):
 def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annealed):
     """Temperatures, burn-in and the last tenth are those of the fit that began."""
     situation, settings = SITUATIONS[name][title], {"max_iter": WHOLE}
-    if name != "GibbsPCFG":
+    if name not in ("GibbsPCFG", "GibbsAlignmentHMM"):
         settings["temperatures"] = (1.0, 0.1) if annealed else None
     elif annealed:
         return
@@ -120,7 +123,7 @@ def test_a_sweep_that_is_broken_off_leaves_no_trace(name, monkeypatch):
 @pytest.mark.parametrize("name", CHAINS)
 def test_the_best_of_several_chains_goes_on(name):
     situation = next(iter(SITUATIONS[name].values()))
-    init = "random" if "DMV" in name else "parameter"
+    init = "random" if name.endswith(("DMV", "AlignmentHMM")) else "parameter"
     settings = {"n_init": 3, "n_jobs": 2, "init": init, "warm_start": True}
     whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
     first = fitted(model_of(situation, max_iter=FIRST, **settings), situation)

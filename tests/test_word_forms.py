@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_cvb.word_forms import Shape, shape_of, suffixes_of
+from sklearn_cvb.word_forms import Shape, shape_of, suffixes_of, without_capital
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,10 @@ from sklearn_cvb.word_forms import Shape, shape_of, suffixes_of
         ("\u03a3\u03bf\u03c6\u03af\u03b1", "Capitalised", False, False),
         ("\u0665", "none", True, False),
         ("\u01c8ubav", "Capitalised", False, False),
+        ("Dog\u4eba", "Capitalised", False, False),
+        ("A\u4eba", "Capitalised", False, False),
+        ("\u4ebaA", "mixed", False, False),
+        ("AA\u4eba", "mixed", False, False),
     ],
 )
 def test_shapes(word, letters, digit, hyphen):
@@ -39,3 +43,12 @@ def test_suffixes_end_with_the_word():
     assert list(suffixes_of("As")) == ["s", "as"]
     assert list(suffixes_of("Zebras")) == ["s", "as", "ras", "bras"]
     assert list(suffixes_of("")) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "lower"),
+    [("Dog", "dog"), ("I'm", "i'm"), ("A", "a"), ("\u01c8ubav", "\u01c9ubav")]
+    + [(word, None) for word in ("dog", "DOG", "McCoy", "", "4", "\u4eba", "\u0130zmir")],
+)
+def test_a_capital_that_is_the_only_one(word, lower):
+    assert without_capital(word) == lower

@@ -98,6 +98,7 @@ def tagger_for(name, dictionary, size, seed, **changes):
     algorithm = ALGORITHMS[name]
     sweeps = size.gibbs_sweeps if name == "gibbs" else size.sweeps
     settings = {"max_iter": sweeps, "tol": 0, "handle_unknown": "error", "random_state": seed}
+    settings["dictionary_weight"] = 1.0
     return algorithm.tagger(dictionary, **COMPARED | algorithm.arguments | settings | changes)
 
 

@@ -102,6 +102,7 @@ def brown(settings, weights=False):
     for name in METHODS:
         here = gibbs if name == "gibbs" else plan
         values = {} if name == "em" else USUAL
+        values = values | {"dictionary_weight": 1.0}
         methods[name] = fit_restarts(name, text, here, settings.n_jobs, **values)
     return {"text": described(text), "methods": methods}
 

@@ -16,6 +16,7 @@ from sklearn_cvb.datasets.treebank import fetch_treebank_tagged
 from sklearn_cvb.datasets.trees import fetch_treebank_trees, make_pcfg_corpus
 from sklearn_cvb.datasets.vowels import fetch_japanese_vowels
 from sklearn_cvb.datasets.wsj import fetch_wsj
+from sklearn_cvb.datasets.xl_wa import fetch_xl_wa, read_aligned
 from sklearn_cvb.datasets.zulu import fetch_zulu_verbs, read_segmented
 
 __all__ = [
@@ -29,11 +30,13 @@ __all__ = [
     "fetch_treebank_tagged",
     "fetch_treebank_trees",
     "fetch_wsj",
+    "fetch_xl_wa",
     "fetch_zulu_verbs",
     "make_hmm_sequences",
     "make_pcfg_corpus",
     "make_pocket_english",
     "pocket_english_dictionary",
+    "read_aligned",
     "read_conllu",
     "read_dependencies",
     "read_segmented",

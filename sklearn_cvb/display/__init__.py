@@ -1,6 +1,7 @@
 """What a fit found, to look at: in a notebook, on a terminal, in a file. Needs no other package."""
 
+from sklearn_cvb.display.aligned_sentences import AlignedSentences
 from sklearn_cvb.display.dependency_tree import DependencyTree
 from sklearn_cvb.display.tagged_sentence import TaggedSentence
 
-__all__ = ["DependencyTree", "TaggedSentence"]
+__all__ = ["AlignedSentences", "DependencyTree", "TaggedSentence"]

@@ -19,7 +19,7 @@ from sklearn_cvb.display.arcs import (
 
 _PIXELS = 16
 # Paper and ink change together, with the reader's light or dark scheme.
-_SCHEME = "<style>svg{color-scheme:light dark;color:CanvasText;background:Canvas}</style>"
+SCHEME = "<style>svg{color-scheme:light dark;color:CanvasText;background:Canvas}</style>"
 # XML has no way to write these.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -47,7 +47,7 @@ def svg_of(drawing: Drawing, description: str, standalone: bool) -> str:
         f"<title>{quoted(description)}</title>",
     ]
     if standalone:
-        lines.append(_SCHEME)
+        lines.append(SCHEME)
     lines += [_stroke(stroke, drawing.top) for stroke in drawing.strokes]
     for text in drawing.texts:
         x, y = _place((text.x, text.y), drawing.top)

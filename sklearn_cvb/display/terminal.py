@@ -42,12 +42,12 @@ def text_of(
     4 └─┴─► cat
     """
     numbers = [str(number) for number in range(1, len(words) + 1)]
-    columns = [_right(numbers), _arcs(heads), _left(words)]
+    columns = [_right(numbers), _arcs(heads), padded(words)]
     if tags is not None:
-        columns.append(_left(tags))
+        columns.append(padded(tags))
     separators = [" ", " ", "  ", "  "]
     notes = [{0: "root", None: "head not known"}.get(head, "") for head in heads]
-    columns.append(_left(notes))
+    columns.append(padded(notes))
     if gold is not None:
         wrong = set(wrong_of(heads, gold))
         marks = [
@@ -95,7 +95,8 @@ def _right(cells: Sequence[str]) -> list[str]:
     return [cell.rjust(width) for cell in cells]
 
 
-def _left(cells: Sequence[str]) -> list[str]:
+def padded(cells: Sequence[str]) -> list[str]:
+    """Texts with blanks after them, all as wide as the widest."""
     width = max(map(n_columns, cells))
     return [cell + " " * (width - n_columns(cell)) for cell in cells]
 

@@ -22,6 +22,7 @@ from sklearn_cvb.hmm.parameters import (
     posterior_mean,
     public_counts,
     symmetric_prior,
+    unequal_transitions,
 )
 from sklearn_cvb.hmm.prediction import PredictionMixin, smoothed_entries
 from sklearn_cvb.hmm.restricted import restricted_problem
@@ -57,11 +58,15 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         *BaseModel._read_names,
         *("classes_", "coverage_", "dropped_tags_", "open_tags_"),
         *("_cells", "_n_states", "_legal", "_labels", "_labelled"),
-        *("_is_clean", "_is_told", "_shares", "_formed", "_told"),
+        *("_is_clean", "_is_told", "_shares", "_formed", "_formed_outside"),
     )
 
     # Models that learn no concentration have no such parameters.
     alpha_prior = beta_prior = (1.0, 1.0)
+    # Nor have EM and taggers these.
+    transition_prior: str = "dirichlet"
+    gamma: float = 1.0
+    sticky: float = 0.0
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -71,6 +76,9 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         ],
         "topology": [StrOptions(set(NAMES)), "array-like"],
         "supervision": [StrOptions({"none", "y"})],
+        "transition_prior": [StrOptions({"dirichlet", "hdp"})],
+        "gamma": [Interval(Real, SMALLEST, LARGEST, closed="both")],
+        "sticky": [Interval(Real, 0, LARGEST, closed="both")],
         "end_state": ["boolean"],
         "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
         "beta": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
@@ -158,17 +166,36 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """Checks that the declared constraints cannot express."""
         for name in ("alpha_prior", "beta_prior"):
             check_gamma_prior(name, getattr(self, name))
+        if self.transition_prior == "hdp" and (
+            self.end_state or not isinstance(self.topology, str) or self.topology != "full"
+        ):
+            raise InvalidParameterError(
+                "transition_prior='hdp' gives every state a weight wherever it is entered from: it "
+                "needs topology='full' and end_state=False"
+            )
+
+    @property
+    def _learns_concentrations(self) -> bool:
+        return super()._learns_concentrations or self.transition_prior == "hdp"
 
     def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
         """The Dirichlet prior of a sweep; override it for unequal cells."""
         alpha = concentrations.alpha
         start_alpha = alpha if self.start_alpha is None else self.start_alpha
-        return symmetric_prior(cells, alpha, concentrations.beta, start_alpha)
+        prior = symmetric_prior(cells, alpha, concentrations.beta, start_alpha)
+        if concentrations.shared is None and not concentrations.sticky:
+            return prior
+        return unequal_transitions(
+            prior, concentrations.shared, concentrations.sticky, alpha, start_alpha
+        )
 
     def _first_concentrations(self) -> Concentrations:
-        return first_concentrations(
+        first = first_concentrations(
             self.alpha, self.beta, self.alpha_prior, self.beta_prior, self.start_alpha
         )
+        if self.transition_prior == "hdp":
+            first = first._replace(shared=(1.0 / self.n_components,) * self.n_components)
+        return first._replace(gamma=float(self.gamma), sticky=float(self.sticky))
 
     def _learned(
         self, state: Any, problem: Problem, step: Callable
@@ -246,6 +273,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             **record,
             "alpha_": state.concentrations.alpha,
             "beta_": state.concentrations.beta,
+            **self._shared_weights(state.concentrations),
             "unexplained_": self._unexplained(state, problem),
             "_prior": state.prior,
             "_kept": state.weights,
@@ -254,6 +282,11 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             "_resume": (problem, best) if self.warm_start else None,
             **self._fitted_by_algorithm(best, problem),
         }
+
+    def _shared_weights(self, concentrations: Concentrations) -> dict[str, Any]:
+        """`state_weights_`, where the prior has them."""
+        shared = concentrations.shared
+        return {} if shared is None else {"state_weights_": np.array(shared)}
 
     def _given_path(self, state: Any, problem: Problem) -> np.ndarray:
         """States of all given tokens, also of sequences left out."""
@@ -305,6 +338,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         concentrations = first._replace(
             alpha=state.concentrations.alpha if first.learn_alpha else first.alpha,
             beta=state.concentrations.beta if first.learn_beta else first.beta,
+            shared=first.shared and state.concentrations.shared,
         )
         prior = self._priors(problem.cells, concentrations)
         return state._replace(concentrations=concentrations, prior=prior)

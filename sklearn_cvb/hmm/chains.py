@@ -66,6 +66,7 @@ class Draw(NamedTuple):
     beta: float
     n_occupied: int
     is_kept: bool
+    shared: tuple[float, ...] | None = None
 
 
 def chains_of(traces: list[list[Draw]], n_burn_in: int) -> Chains | None:
@@ -73,8 +74,11 @@ def chains_of(traces: list[list[Draw]], n_burn_in: int) -> Chains | None:
     n_draws = min(len(trace) for trace in traces) - n_burn_in
     if n_draws < 1:
         return None
-    tables = np.array([trace[n_burn_in : n_burn_in + n_draws] for trace in traces], dtype=float)
-    return Chains(*(tables[:, :, column] for column in range(len(Chains._fields))))
+    tables = (
+        [[draw[column] for draw in trace[n_burn_in : n_burn_in + n_draws]] for trace in traces]
+        for column in range(len(Chains._fields))
+    )
+    return Chains(*(np.array(table, dtype=float) for table in tables))
 
 
 def log_joint(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
@@ -298,10 +302,12 @@ class ChainsMixin(_Model):
 
     def _sample_prior(self, row: int) -> Prior:
         """Prior of one kept sample: its own where concentrations are learned."""
-        if self.alpha != "auto" and self.beta != "auto":
+        if not self._learns_concentrations:
             return self._prior
-        alpha, beta = self._sample_concentrations[row].tolist()
-        concentrations = self._first_concentrations()._replace(alpha=alpha, beta=beta)
+        alpha, beta, shared = self._sample_concentrations[row]
+        concentrations = self._first_concentrations()._replace(
+            alpha=alpha, beta=beta, shared=shared
+        )
         return self._priors(self._cells, concentrations)
 
     def _with_rare(self, counts: HMMCounts, problem: Problem) -> HMMCounts:

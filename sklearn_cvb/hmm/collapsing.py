@@ -46,7 +46,7 @@ class CollapsedHMM(BaseHMM):
     @property
     def _left_out(self) -> LeftOut:
         """What is left out at a time."""
-        learns = self.batch_size > 1 and "auto" in (self.alpha, self.beta)
+        learns = self.batch_size > 1 and self._learns_concentrations
         return LeftOut(self.update, self.block_length, self.batch_size, learns)
 
     @property

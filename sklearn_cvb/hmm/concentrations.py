@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb import dirichlet
 from sklearn_cvb.concentrations import Rows, first_value, log_density, present, rests
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain.absence import Absence
@@ -13,7 +14,11 @@ from sklearn_cvb.topology import Topology
 
 
 class Concentrations(NamedTuple):
-    """alpha and beta of a sweep, which of them are learned, and their Gamma priors."""
+    """alpha and beta of a sweep, which of them are learned, and their Gamma priors.
+
+    `shared` are the weights of the states under the prior "hdp", `gamma` their concentration, and
+    `sticky` what is added for staying in a state (see `sklearn_cvb.hmm.shared_weights`).
+    """
 
     alpha: float
     beta: float
@@ -22,16 +27,24 @@ class Concentrations(NamedTuple):
     alpha_prior: tuple[float, float]
     beta_prior: tuple[float, float]
     with_start: bool
+    shared: tuple[float, ...] | None = None
+    gamma: float = 1.0
+    sticky: float = 0.0
 
     @property
     def learned(self) -> bool:
-        """Whether any of the two is learned."""
-        return self.learn_alpha or self.learn_beta
+        """Whether any of them is learned."""
+        return self.learn_alpha or self.learn_beta or self.shared is not None
 
     def log_density(self) -> float:
         """Log density of the learned concentrations under their priors (nats)."""
-        of_alpha = log_density(self.alpha, self.learn_alpha, self.alpha_prior)
-        return of_alpha + log_density(self.beta, self.learn_beta, self.beta_prior)
+        value = log_density(self.alpha, self.learn_alpha, self.alpha_prior)
+        value += log_density(self.beta, self.learn_beta, self.beta_prior)
+        if self.shared is not None:
+            from sklearn_cvb.hmm.shared_weights import log_density_of_weights
+
+            value += log_density_of_weights(self)
+        return value
 
 
 class Presence(NamedTuple):
@@ -112,8 +125,16 @@ def learn(
         own, seen, sums, sums_seen = (getattr(table, name) for table in tables)
         return Rows(own, seen, sums, sums_seen, width)
 
-    alpha, beta = concentrations.alpha, concentrations.beta
-    if concentrations.learn_alpha:
+    if concentrations.shared is not None:
+        from sklearn_cvb.hmm.shared_weights import learned_weights
+
+        never_falls = step is dirichlet.ascend
+        after = learned_weights(concentrations, counts, surely, never_falls)
+        alpha, beta = after.alpha, concentrations.beta
+        concentrations = after
+    else:
+        alpha, beta = concentrations.alpha, concentrations.beta
+    if concentrations.learn_alpha and concentrations.shared is None:
         tables = _by_width(rows("transition", cells.n_states), cells.topology)
         if concentrations.with_start:
             allowed = None if cells.topology is None else cells.topology.start

@@ -106,9 +106,12 @@ class EmissionMixin(MeasurementsMixin):
             return super()._with_parameters_of_now(state, problem)
         concentrations, prior = self._chain_prior(problem.cells)
         concentrations = concentrations._replace(
-            alpha=state.concentrations.alpha if concentrations.learn_alpha else concentrations.alpha
+            alpha=state.concentrations.alpha
+            if concentrations.learn_alpha
+            else concentrations.alpha,
+            shared=concentrations.shared and state.concentrations.shared,
         )
-        if concentrations.learn_alpha:
+        if concentrations.learned:
             prior = self._prior_of_chain(problem.cells, concentrations)
         return self._algorithm.resumed(state, problem, concentrations, prior)
 
@@ -164,6 +167,7 @@ class EmissionMixin(MeasurementsMixin):
             **record,
             "unexplained_": problem.of_given(state.unexplained),
             "alpha_": state.concentrations.alpha,
+            **self._shared_weights(state.concentrations),
             "n_columns_": problem.family.n_columns,
             "_prior": state.prior,
             "_kept": state.weights,

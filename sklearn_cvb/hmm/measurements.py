@@ -232,8 +232,9 @@ class MeasurementsMixin(_Model):
     ) -> Forecast:
         """Forecast the next observations after each sequence, where they are numbers.
 
-        States go on from their probabilities after the last step. Parameters are the fitted ones:
-        that they are uncertain is left out of the intervals.
+        States go on from their probabilities after the last step; with `end_state`, given that no
+        sequence ends before the last step asked for. Parameters are the fitted ones: that they are
+        uncertain is left out of the intervals.
 
         Parameters
         ----------
@@ -251,6 +252,11 @@ class MeasurementsMixin(_Model):
         Forecast
             `mean`, `lower`, `upper`, `proba` and `samples`.
 
+        Raises
+        ------
+        ValueError
+            If a sequence surely ends before that.
+
         Examples
         --------
         >>> import numpy as np
@@ -267,13 +273,20 @@ class MeasurementsMixin(_Model):
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
         corpus, table = self._posterior_table(X, decoding.filtered, means=True)
-        transition = self.transmat_ / self.transmat_.sum(axis=1, keepdims=True)
+        first, *moves = moves_ahead(self.transmat_, n_steps)
+        ahead = [table[corpus.starts[1:] - 1] @ first]
+        goes_on = ahead[0].sum(axis=1, keepdims=True)
+        if not goes_on.all():
+            raise ValueError(
+                f"sequence {int(goes_on.argmin())} cannot go on for {n_steps} steps: by this model "
+                "it surely ends before"
+            )
+        ahead[0] /= goes_on
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         family, point = self._numeric.family, self._numeric.point
-        ahead = [table[corpus.starts[1:] - 1] @ transition]
         states = _drawn(np.repeat(ahead[0][:, None], n_draws, axis=1), rng)
         paths = [states]
-        for _ in range(n_steps - 1):
+        for transition in moves:
             ahead.append(ahead[-1] @ transition)
             paths.append(_drawn(transition[paths[-1]], rng))
         proba, drawn = np.stack(ahead, axis=1), np.stack(paths, axis=2)
@@ -360,6 +373,22 @@ class MeasurementsMixin(_Model):
             tags.input_tags.categorical = False
             tags.input_tags.three_d_array = True
         return tags
+
+
+def moves_ahead(transition: np.ndarray, n_steps: int) -> list[np.ndarray]:
+    """Transitions (K, K) of each step ahead, given that no sequence ends before the last.
+
+    Rows sum to 1 (to 0 where nothing goes on), but for those of the first step: these are in
+    proportion to how probable it is to go on from each state.
+    """
+    goes_on, tables = np.ones(len(transition)), []
+    for _ in range(n_steps):
+        table = transition * goes_on
+        goes_on = table.sum(axis=1)
+        tables.append(table / np.where(goes_on > 0, goes_on, 1.0)[:, None])
+        # A common factor of no matter, so that long forecasts stay in the range of float64.
+        goes_on = goes_on / max(goes_on.max(), 1e-300)
+    return [tables[-1] * goes_on[:, None], *tables[-2::-1]]
 
 
 def _drawn(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -85,6 +85,33 @@ def symmetric_prior(cells: Cells, alpha: float, beta: float, start_alpha: float)
     )
 
 
+def unequal_transitions(
+    prior: Prior,
+    shared: tuple[float, ...] | None,
+    sticky: float,
+    alpha: float,
+    start_alpha: float,
+) -> Prior:
+    """The prior with weights of the states that all rows share, and more for staying in a state.
+
+    `shared` None leaves cells equal. With weights `alpha` and `start_alpha` are totals of a row.
+    """
+    n = len(prior.start)
+    if shared is not None:
+        weights = np.array(shared)
+        prior = prior._replace(
+            start=start_alpha * weights,
+            start_total=start_alpha,
+            transition=np.tile(alpha * weights, (n, 1)),
+            transition_total=np.full(n, alpha),
+        )
+    stays = np.where(np.diag(prior.transition) > 0, sticky, 0.0)
+    return prior._replace(
+        transition=prior.transition + np.diag(stays),
+        transition_total=prior.transition_total + stays,
+    )
+
+
 def with_dictionary(prior: Prior, cells: Cells, weight: float) -> Prior:
     """The prior with the counts that dictionary and forms expect, times `weight`.
 

@@ -415,8 +415,9 @@ def _without_impossible(
     if not corpus.unknown or unknown.all():
         return lattice
     cell = lattice.cell.copy()
-    for first in np.unique(lattice.first[corpus.tokens >= cells.n_words]):
-        count = lattice.count[np.flatnonzero(lattice.first == first)[0]]
+    tokens = np.flatnonzero(corpus.tokens >= cells.n_words)
+    firsts, places = np.unique(lattice.first[tokens], return_index=True)
+    for first, count in zip(firsts.tolist(), lattice.count[tokens[places]].tolist(), strict=True):
         slots = slice(first, first + count)
         if not weights.emission[cell[slots]].any():
             cell[slots] = -1

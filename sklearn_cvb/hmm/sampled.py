@@ -12,6 +12,7 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of, log_joint
+from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.gibbs_sweeps import (
     SWEEPS,
     GibbsState,
@@ -75,6 +76,8 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
         """Concentrations, then all states; the value is log p(x, z | alpha, beta)."""
         cells = problem.cells
         concentrations, prior = self._learned(state, problem, dirichlet.fixed_point)
+        if concentrations.shared is not None:
+            concentrations, prior = self._with_drawn_weights(state, concentrations, cells, rng)
         temperature = self._temperature(state.n_sweeps, state.n_planned)
         slots, counts, proposals = SWEEPS[self.update](state, problem, prior, temperature, rng)
         value = log_joint(counts, prior, cells)
@@ -87,6 +90,16 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
             proposals=state.proposals + proposals,
         )
         return state._replace(samples=self._remembered(state, problem, value)), value
+
+    def _with_drawn_weights(
+        self, state: Any, learned: Concentrations, cells: Cells, rng: np.random.Generator
+    ) -> tuple[Concentrations, Prior]:
+        """Weights of the states drawn given those of the last sweep, and alpha as learned."""
+        from sklearn_cvb.hmm.shared_weights import drawn_weights
+
+        drawn = drawn_weights(state.concentrations, state.counts, rng)
+        concentrations = learned._replace(shared=drawn.shared)
+        return concentrations, self._priors(cells, concentrations)
 
     def _with_parameters_of_now(self, state: GibbsState, problem: Problem) -> GibbsState | None:
         """The state, or None under another prior: samples of two posteriors are not averaged."""
@@ -113,7 +126,8 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
             _add_frequencies(problem.lattice, state.slots, frequency)
         is_kept = self._is_kept(done, state.n_planned)
         alpha, beta = state.concentrations.alpha, state.concentrations.beta
-        trace.append(Draw(value, alpha, beta, _n_occupied(state.counts, problem.cells), is_kept))
+        n_occupied = _n_occupied(state.counts, problem.cells)
+        trace.append(Draw(value, alpha, beta, n_occupied, is_kept, state.concentrations.shared))
         if is_kept:
             averages = averages.plus(state.counts, self._sample_means(state, problem))
             if self.temperatures is None:
@@ -152,14 +166,14 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
             means = Weights(*averages.mean_means())
         else:
             means = self._sample_means(state, problem)
-        kept = [(draw.alpha, draw.beta) for draw in trace if draw.is_kept]
+        kept = [(draw.alpha, draw.beta, draw.shared) for draw in trace if draw.is_kept]
         accepted, proposed = state.proposals.tolist()
         return {
             "samples_": np.array(paths)[:, problem.is_given] if paths else None,
             "acceptance_rate_": accepted / proposed if proposed else 1.0,
             "_means": means,
             "_training": problem if paths else None,
-            "_sample_concentrations": np.array(kept) if paths else None,
+            "_sample_concentrations": kept if paths else None,
         }
 
     def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:

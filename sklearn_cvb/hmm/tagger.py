@@ -22,9 +22,12 @@ from sklearn_cvb.dictionary import (
     tags_of,
 )
 from sklearn_cvb.hmm.by_form import (
+    apart,
     by_form,
     centred,
     label_tallies,
+    only_beginning,
+    unknown_rows,
     uses_of,
     with_unknown_words,
 )
@@ -280,7 +283,7 @@ class TaggerMixin(_Model):
         """Set the tag shares of forms, and the words of the vocabulary that have nothing else."""
         self._shares: TagShares | None = None
         self._formed: dict[int, Row] = {}
-        self._told: dict = {}
+        self._formed_outside: dict[int, Row] = {}
         self.open_tags_ = self.classes_[self._legal.missing]
         if self.handle_unknown != "form":
             return
@@ -293,8 +296,13 @@ class TaggerMixin(_Model):
         self._shares = tag_shares(told, self._n_states, only)
         if self._shares is not None:
             self.open_tags_ = self.classes_[self._shares.states]
-            self._told = told.tallies
-            self._formed = by_form(self._shares, words, self._told)
+            every = [*words, *corpus.unknown]
+            begins = only_beginning(corpus, every).tolist()
+            formed = by_form(self._shares, every, told.tallies, begins)
+            self._formed = {i: row for i, row in formed.items() if i < len(words)}
+            self._formed_outside = {
+                i - len(words): row for i, row in formed.items() if i >= len(words)
+            }
 
     def _cleaned(self, dictionary: dict, words: list, corpus: Corpus) -> dict:
         """The dictionary without the tags that `denoise` drops, which this sets."""
@@ -361,9 +369,12 @@ class TaggerMixin(_Model):
         return read_labels(y, corpus, numeric=self.vocabulary_.dtype.kind in "iuf")
 
     def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
-        lattice = self._lattice_of(corpus, by_form(self._shares, corpus.unknown, self._told))
+        rows = self._legal.rows(corpus.unknown)
+        for i, (row, _) in self._formed_outside.items():
+            rows[i] = row
+        lattice = lattice_for(corpus, self._cells, rows)
         labels = self._labels
-        del self._labels, self._formed, self._told
+        del self._labels, self._formed, self._formed_outside
         self._labelled = np.empty(0, dtype=np.int32)
         if not labels:
             return lattice
@@ -378,29 +389,26 @@ class TaggerMixin(_Model):
         warnings.warn(str(overruled), UserWarning, stacklevel=6)
         return overrule(lattice, forbidden, corpus, states, self._cells)
 
-    def _lattice_of(self, corpus: Corpus, formed: dict[int, Row] | None = None) -> Lattice:
-        """Allowed states of a corpus; `formed` has the unknown words known by form alone."""
-        if not corpus.unknown:
-            return lattice_for(corpus, self._cells)
-        rows = self._legal.rows(corpus.unknown)
-        formed = self._formed_among(corpus.unknown) if formed is None else formed
-        for i, (states, _) in formed.items():
-            rows[i] = states
-        return lattice_for(corpus, self._cells, rows)
+    def _lattice_of(self, corpus: Corpus) -> Lattice:
+        return self._lattice_and_unknown(corpus)[0]
 
-    def _formed_among(self, unknown: list) -> dict[int, Row]:
-        """States and shares of the unknown words that no entry tells of."""
-        return by_form(self._shares, unknown, self._legal.tag_dictionary)
+    def _lattice_and_unknown(
+        self, corpus: Corpus
+    ) -> tuple[Lattice, list[tuple[np.ndarray, np.ndarray | None]]]:
+        """Allowed states of a corpus; states and shares of its unknown words."""
+        rows: list = []
+        if self._shares is None:
+            rows = [(states, None) for states in self._legal.rows(corpus.unknown)]
+        elif corpus.unknown:
+            corpus, begins = apart(corpus, list(self._index))
+            rows = unknown_rows(self._shares, corpus.unknown, self._legal, begins)
+        return lattice_for(corpus, self._cells, [states for states, _ in rows]), rows
 
     def _with_unknown(
         self, corpus: Corpus, weights: Weights, logs: Weights
     ) -> tuple[Lattice, Weights, Weights]:
-        formed = self._formed_among(corpus.unknown)
-        lattice = self._lattice_of(corpus, formed)
-        if self._shares is None or not corpus.unknown:
-            return lattice, weights, logs
-        shares = self._unknown_shares(corpus.unknown, formed)
-        if all(some is None for some in shares):
+        lattice, rows = self._lattice_and_unknown(corpus)
+        if all(shares is None for _, shares in rows):
             return lattice, weights, logs
         counts, cells = self._complete_counts(), self._cells
         totals = cells.row_totals(counts.emission) + self._prior.emission_total
@@ -408,32 +416,7 @@ class TaggerMixin(_Model):
         # As many uses as an unknown word is taken to have; any number where that is none.
         uses = here.sum() or 1.0
         scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
-        unknown = np.flatnonzero(corpus.tokens >= cells.n_words)
-        _, first = np.unique(corpus.tokens[unknown], return_index=True)
-        lengths = lattice.count[unknown[first]]
-        return with_unknown_words(lattice, (weights, logs), shares, lengths, scale)
-
-    def _unknown_shares(self, words: list, formed: dict[int, Row]) -> list[np.ndarray | None]:
-        """Shares of the states of unknown words; None where neither entry nor form says any."""
-        listed = self._legal.tag_dictionary
-        shares = [self._listed_shares(word) if word in listed else None for word in words]
-        for i, (_, some) in formed.items():
-            shares[i] = some
-        return shares
-
-    def _listed_shares(self, word: Hashable) -> np.ndarray | None:
-        """Shares by the dictionary; without counts half by form, half equal."""
-        (shares,) = self._legal.shares([word])
-        if not np.isnan(shares).any():
-            return shares
-        if self._shares is None or not isinstance(word, str):
-            return None
-        ((states, by_its_form),) = self._shares.rows([word])
-        dense = np.zeros(self._n_states)
-        dense[states] = by_its_form
-        some = dense[self._legal.row(word)]
-        equal = np.full(len(shares), 1 / len(shares))
-        return 0.5 * (equal + some / some.sum()) if some.any() else equal
+        return with_unknown_words(lattice, (weights, logs), rows, scale)
 
     def _encode_labels(self, labels: list) -> np.ndarray:
         """States of labels: -1 where unknown, -2 for tags that are no class."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.dirichlet import exp_digamma, kl_divergence
@@ -128,6 +129,14 @@ class VBHMM(EmissionMixin, BatchHMM):
         Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
         one more cell, p(end | last state), with the same prior, and likelihoods include the end.
         Taggers gain or lose a point or two by it, depending on the corpus.
+    transition_prior : {"dirichlet", "hdp"}, default="dirichlet"
+        "hdp": the rows of transitions share weights of the states, which are learned, and states
+        that are not needed get next to none (a truncated hierarchical Dirichlet process);
+        `n_components` is then the largest number of states, `alpha` a row's total concentration.
+    gamma : float, default=1.0
+        With "hdp": concentration of the weights. More makes more states likely.
+    sticky : float, default=0.0
+        Added to the concentration of staying in each state (Fox et al. 2011).
     alpha : float or "auto", default=0.1
         Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
         "auto" learns it while fitting (one step of eq. 29 a sweep, from sweep 20 on).
@@ -214,6 +223,8 @@ class VBHMM(EmissionMixin, BatchHMM):
         Whether it stopped by `tol`.
     alpha_, beta_ : float
         Concentrations of the last sweep.
+    state_weights_ : ndarray of shape (n_components,)
+        With `transition_prior="hdp"`: the learned weights of the states, which sum to 1.
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
     lower_bound_ : float
@@ -243,6 +254,9 @@ class VBHMM(EmissionMixin, BatchHMM):
         topology: str | ArrayLike = "full",
         supervision: str = "none",
         end_state: bool = False,
+        transition_prior: str = "dirichlet",
+        gamma: float = 1.0,
+        sticky: float = 0.0,
         alpha: float | str = 0.1,
         beta: float | str = 0.1,
         start_alpha: float | None = None,
@@ -264,6 +278,9 @@ class VBHMM(EmissionMixin, BatchHMM):
         self.topology = topology
         self.supervision = supervision
         self.end_state = end_state
+        self.transition_prior = transition_prior
+        self.gamma = gamma
+        self.sticky = sticky
         self.alpha = alpha
         self.beta = beta
         self.start_alpha = start_alpha
@@ -292,6 +309,10 @@ class VBHMM(EmissionMixin, BatchHMM):
         ndarray of shape (n_samples,)
             Nats per sequence; never above the log-likelihood averaged over the posterior.
         """
+        if self._is_numeric:
+            check_is_fitted(self)
+            weights, logs = self._predicting_weights()
+            return self._log_z_of_numbers(X, weights, logs, self._numeric.predicting)[0]
         corpus, lattice, weights, logs = self._read(X)
         return self._log_z(weights, logs, corpus, lattice)
 

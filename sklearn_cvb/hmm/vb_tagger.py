@@ -22,10 +22,10 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). Words missing from it may take
         the tags that `unknown_tags` and `handle_unknown` leave them. Looked up by the word itself,
         also outside the vocabulary.
-    dictionary_weight : float, default=1.0
+    dictionary_weight : float, default=2.0
         How much a dictionary that says how often tags were seen counts as evidence: as if so many
-        times the corpus had been tagged in its proportions (added to `beta` cell by cell). So do
-        the shares of tags that the forms of words give.
+        times the corpus had been tagged in its proportions (added to `beta` cell by cell). The
+        shares of tags that the forms of words give count half as much.
     denoise : {"auto", "none"}, default="auto"
         What to do about slips in a plain dictionary of text. "auto": drop the tags that the forms
         of a word in other case lack (`dropped_tags_`), and weight the rest by how well they go with
@@ -171,7 +171,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         self,
         tag_dictionary: dict | None = None,
         *,
-        dictionary_weight: float = 1.0,
+        dictionary_weight: float = 2.0,
         denoise: str = "auto",
         unknown_tags: Collection | None = None,
         supervision: str = "y",

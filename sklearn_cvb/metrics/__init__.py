@@ -1,5 +1,6 @@
-"""Accuracy of tags, brackets, segments and heads, perplexity, scorers, convergence of chains."""
+"""Accuracy of tags, brackets, segments, heads and links, perplexity, scorers, convergence."""
 
+from sklearn_cvb.metrics.alignment import alignment_error_rate, alignment_f1, alignment_scores
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
 from sklearn_cvb.metrics.dependencies import (
     directed_accuracy,
@@ -18,6 +19,7 @@ from sklearn_cvb.metrics.parsing import (
 )
 from sklearn_cvb.metrics.scorers import (
     TaggingScorer,
+    alignment_f1_scorer,
     bracket_f1_scorer,
     directed_accuracy_scorer,
     many_to_one_scorer,
@@ -39,6 +41,10 @@ from sklearn_cvb.metrics.tagging import (
 
 __all__ = [
     "TaggingScorer",
+    "alignment_error_rate",
+    "alignment_f1",
+    "alignment_f1_scorer",
+    "alignment_scores",
     "bits_per_token",
     "boundary_scores",
     "bracket_f1",

@@ -7,6 +7,7 @@ to a metric. All are functions of ``(estimator, X, y)``, greater is better.
 from collections.abc import Callable
 from typing import Any
 
+from sklearn_cvb.metrics.alignment import alignment_f1
 from sklearn_cvb.metrics.dependencies import (
     directed_accuracy,
     neutral_accuracy,
@@ -83,6 +84,7 @@ segmentation_f1_scorer = TaggingScorer(segmentation_f1, "segmentation_f1_scorer"
 directed_accuracy_scorer = TaggingScorer(directed_accuracy, "directed_accuracy_scorer")
 undirected_accuracy_scorer = TaggingScorer(undirected_accuracy, "undirected_accuracy_scorer")
 neutral_accuracy_scorer = TaggingScorer(neutral_accuracy, "neutral_accuracy_scorer")
+alignment_f1_scorer = TaggingScorer(alignment_f1, "alignment_f1_scorer")
 
 
 def perplexity_scorer(estimator: Any, X: Any, y: Any = None) -> float:

@@ -1,5 +1,6 @@
 """Pictures of what a fit did. Needs matplotlib, which is imported when a function is called."""
 
+from sklearn_cvb.plotting.alignments import plot_alignment
 from sklearn_cvb.plotting.curves import (
     plot_accuracy,
     plot_components,
@@ -14,6 +15,7 @@ from sklearn_cvb.plotting.series import plot_ellipses, plot_forecast, plot_state
 __all__ = [
     "hinton",
     "plot_accuracy",
+    "plot_alignment",
     "plot_components",
     "plot_confusion",
     "plot_dependency_tree",

@@ -22,7 +22,9 @@ from sklearn_cvb import (
     VBHMMTagger,
     tag_dictionary_from,
 )
+from sklearn_cvb.corpus import encode, read_ragged
 from sklearn_cvb.datasets import make_pocket_english
+from sklearn_cvb.hmm.by_form import only_beginning
 from sklearn_cvb.metrics import relabel
 from sklearn_cvb.tag_shares import told_by
 
@@ -33,8 +35,8 @@ SWEEPS = {
     CVBHMMTagger: restatement.cvb_sequence_sweeps,
 }
 ALPHA, BETA, WEIGHT = 0.7, 0.2, 1.5
-# What a form counts for beside the uses of its word.
-FORM_USES = 5.0
+# What a form counts for beside the uses of its word, and how much less than counts of tags.
+FORM_USES, FORM_WEIGHT = 5.0, 0.5
 
 LISTED = {
     "the": {"D": 40},
@@ -50,9 +52,9 @@ STATES = {tag: state for state, tag in enumerate(TAGS)}
 UNLISTED = [word for word in WORDS if word not in LISTED]
 
 
-def shares_of(word, only=None):
+def shares_of(word, only=None, begins=False):
     """Shares of a word's states, as a plain statement has them."""
-    return plain_shares(word, told_by(LISTED, STATES, {}, {}), 3, only)
+    return plain_shares(word, told_by(LISTED, STATES, {}, {}), 3, only, begins)
 
 
 def plain_problem(weight=WEIGHT, only=None):
@@ -62,9 +64,9 @@ def plain_problem(weight=WEIGHT, only=None):
     for symbol, word in enumerate(WORDS):
         entry = LISTED.get(word)
         if entry is None:
-            shares = shares_of(word, only)
+            shares = shares_of(word, only, begins=word == "The")
             for state, share in shares.items():
-                total = BETA * len(shares) + weight * (uses[word] + FORM_USES)
+                total = BETA * len(shares) + weight * FORM_WEIGHT * (uses[word] + FORM_USES)
                 beta[state, symbol] = total * share
             legal[symbol] = sorted(shares)
         else:
@@ -137,10 +139,36 @@ def test_unknown_words_are_predicted_by_their_form(kind):
     words = ["chalked", "Dog", "bog", "A", "x"]
     for word, table in zip(words, tagger.predict_proba([[word] for word in words]), strict=True):
         weights = np.zeros(3)
-        for state, share in shares_of(word).items():
+        for state, share in shares_of(word, begins=True).items():
             weights[state] = tagger._predicting_weights()[0].start[state] * share
         weights /= emitted + rare
         np.testing.assert_allclose(table[0], weights / weights.sum(), atol=1e-10)
+
+
+def test_which_words_only_begin_sentences():
+    rows = [["``", "(", "So", "So"], ["Now", "Then"], ["--", ",", "!", "Thus"], [None, "Yes"]]
+    rows += [["Then"], ["4"], ["Yes"], [7, "No"]]
+    words = sorted({word for row in rows for word in row if word is not None}, key=str)
+    corpus = encode(read_ragged(rows), {word: i for i, word in enumerate(words)})
+    begin = {word for word, only in zip(words, only_beginning(corpus, words), strict=True) if only}
+    # Behind three marks nothing begins; a missing observation and a number are words.
+    assert begin == {"Now", "!", "4", 7}
+
+
+@pytest.mark.parametrize("kind", TAGGERS)
+def test_a_prediction_depends_on_its_own_sentence_alone(kind):
+    tagger = kind(LISTED, alpha=ALPHA, beta=BETA, max_iter=20, random_state=0).fit(X)
+    rows = [["``", "Chalked"], ["the", "Chalked"], ["Chalked", "Chalked"], ["Frogs", "A", "Dog"]]
+    together = tagger.predict_proba(rows)
+    for row, table in zip(rows, together, strict=True):
+        np.testing.assert_allclose(tagger.predict_proba([row])[0], table, atol=1e-14)
+    # Inside a sentence its capital says more: "the" is of one tag.
+    emitted = tagger.counts_.emission.toarray().sum(axis=0) + tagger._prior.emission_total
+    emitted = emitted + (0 if tagger._rare is None else tagger._rare)
+    shares = np.array([shares_of("Chalked").get(state, 0) for state in range(3)])
+    expected = tagger._predicting_weights()[0].transition[0] * shares / emitted
+    np.testing.assert_allclose(together[1][1], expected / expected.sum(), atol=1e-10)
+    assert shares_of("Chalked") != pytest.approx(shares_of("Chalked", begins=True), abs=0.05)
 
 
 @pytest.mark.parametrize("kind", TAGGERS)

@@ -102,9 +102,9 @@ def scores_of(family, scores, x):
     return out
 
 
-def statistics_of(family, x, posterior):
-    """Statistics (S, K) of some steps."""
-    return family.statistics(family.read(x), posterior, np.array([0, len(x)]))[0]
+def statistics_of(family, x, posterior, scores=None):
+    """Statistics (S, K) of some steps; `scores` say what to expect of missing values."""
+    return family.statistics(family.read(x), posterior, np.array([0, len(x)]), scores)[0]
 
 
 # What posteriors count
@@ -125,7 +125,7 @@ def first_pairs(setting, posteriors):
     return [(q[:-1, :, None] * q[1:, None, :]) * setting.transition for q in posteriors]
 
 
-def counts_of(setting, posteriors, pairs):
+def counts_of(setting, posteriors, pairs, scores=None):
     """Counts of all series."""
     n = setting.n_states
     start, transition, statistics = np.zeros(n), np.zeros((n, n + 1)), 0.0
@@ -137,7 +137,7 @@ def counts_of(setting, posteriors, pairs):
             transition[:, :n] += joint.sum(axis=0)
             if setting.has_end:
                 transition[:, n] += q[-1]
-        statistics = statistics + statistics_of(setting.family, x, q)
+        statistics = statistics + statistics_of(setting.family, x, q, scores)
     return Counts(start, transition, statistics)
 
 
@@ -179,9 +179,10 @@ def em_sweeps(setting, init, n_sweeps):
         logs = normalised_log(counts.transition, setting.alpha, allowed, transition)
         start, transition = np.exp(log_start), np.exp(logs)
         point = setting.family.most_likely(counts.statistics, point)
-        log_z, posteriors, pairs = e_step(setting, log_start, logs, setting.family.at(point))
+        scores = setting.family.at(point)
+        log_z, posteriors, pairs = e_step(setting, log_start, logs, scores)
         history.append(sum(log_z) + setting.family.log_prior(point))
-        counts = counts_of(setting, posteriors, pairs)
+        counts = counts_of(setting, posteriors, pairs, scores)
     return history, counts
 
 
@@ -212,7 +213,7 @@ def vb_sweeps(setting, init, n_sweeps):
         scores = setting.family.expected(counts.statistics)
         log_z, posteriors, pairs = e_step(setting, log_start, logs, scores)
         history.append(sum(log_z) - penalty)
-        counts = counts_of(setting, posteriors, pairs)
+        counts = counts_of(setting, posteriors, pairs, scores)
     return history, counts
 
 
@@ -255,7 +256,7 @@ def groups_of(setting):
     return groups
 
 
-def unit_counts(setting, unit, posteriors, pairs):
+def unit_counts(setting, unit, posteriors, pairs, statistics):
     """Counts of one unit: the steps into it are its own, and the end if it holds the last step."""
     n = setting.n_states
     start, transition = np.zeros(n), np.zeros((n, n + 1))
@@ -269,8 +270,7 @@ def unit_counts(setting, unit, posteriors, pairs):
             transition[:, :n] += pairs[unit.series][t - 1]
         if setting.has_end and unit.end == len(x):
             transition[:, n] += q[-1]
-    own = slice(unit.begin, unit.end)
-    return Counts(start, transition, statistics_of(setting.family, x[own], q[own]))
+    return Counts(start, transition, statistics[unit])
 
 
 def added(one, other, sign=1.0):
@@ -282,27 +282,38 @@ def cvb_sweeps(setting, init, n_sweeps, block_length=None):
     posteriors = first_posteriors(setting, init)
     pairs = first_pairs(setting, posteriors)
     units = units_of(setting, block_length)
+    statistics = {}
+    for unit in units:
+        own = slice(unit.begin, unit.end)
+        x, q = setting.series[unit.series][own], posteriors[unit.series][own]
+        statistics[unit] = statistics_of(setting.family, x, q)
     history = []
     for _ in range(n_sweeps):
         total = 0.0
         for group in groups_of(setting):
-            whole = counts_of(setting, posteriors, pairs)
+            state = posteriors, pairs, dict(statistics)
+            whole = summed(setting, *state)
             found = {}
             for i in group:
+                own = [unit for unit in units if unit.series == i]
                 if setting.is_tied:
-                    unit = units[i]
-                    found[i] = step_alone(setting, unit, whole, posteriors, pairs)
-                else:
-                    own = [unit for unit in units if unit.series == i]
-                    found[i] = series_by_units(setting, own, whole, posteriors, pairs)
-            for i, (log_z, q, joint) in found.items():
+                    own = [units[i]]
+                found[i] = series_by_units(setting, own, whole, state)
+            for i, (log_z, q, joint, own) in found.items():
                 total += log_z
+                statistics.update(own)
                 if setting.is_tied:
                     posteriors[units[i].series][units[i].begin] = q[0]
                 else:
                     posteriors[i], pairs[i] = q, joint
         history.append(total / setting.n_observed)
-    return history, posteriors, counts_of(setting, posteriors, pairs)
+    return history, posteriors, summed(setting, posteriors, pairs, statistics)
+
+
+def summed(setting, posteriors, pairs, statistics):
+    """Counts of all units."""
+    whole = counts_of(setting, posteriors, pairs)
+    return whole._replace(statistics=sum(statistics.values()))
 
 
 def means_without(setting, own, whole):
@@ -316,33 +327,35 @@ def means_without(setting, own, whole):
         return np.log(start / start.sum()), np.log(moves), others.statistics
 
 
-def step_alone(setting, unit, whole, posteriors, pairs):
-    """A step that depends on no other."""
-    own = unit_counts(setting, unit, posteriors, pairs)
-    log_start, _, statistics = means_without(setting, own, whole)
-    x = setting.series[unit.series][unit.begin : unit.end]
-    scores = scores_of(setting.family, setting.family.predictive(statistics), x)
-    n = setting.n_states
-    return infer(log_start, np.zeros((0, n, n)), np.zeros(n), scores)
+def series_by_units(setting, units, whole, state):
+    """A series each of whose units has weights of its own, or a step that depends on no other.
 
-
-def series_by_units(setting, units, whole, posteriors, pairs):
-    """A series each of whose units has weights of its own."""
-    n, x = setting.n_states, setting.series[units[0].series]
-    scores, steps = np.empty((len(x), n)), np.empty((len(x), n, n))
+    Also the new statistics of each unit.
+    """
+    n, first = setting.n_states, units[0]
+    x = setting.series[first.series]
+    if setting.is_tied:
+        x = x[first.begin : first.end]
+    offset = first.begin if setting.is_tied else 0
+    scores, steps, predictives = np.empty((len(x), n)), np.empty((len(x), n, n)), {}
     log_start, log_end = None, np.zeros(n)
     for unit in units:
-        own = unit_counts(setting, unit, posteriors, pairs)
+        own = unit_counts(setting, unit, *state)
         start, moves, statistics = means_without(setting, own, whole)
-        inside = slice(unit.begin, unit.end)
-        predictive = setting.family.predictive(statistics)
-        scores[inside] = scores_of(setting.family, predictive, x[inside])
+        inside = slice(unit.begin - offset, unit.end - offset)
+        predictives[unit] = setting.family.predictive(statistics)
+        scores[inside] = scores_of(setting.family, predictives[unit], x[inside])
         steps[inside] = moves[:, :n]
-        if unit.begin == 0:
+        if inside.start == 0:
             log_start = start
-        if setting.has_end and unit.end == len(x):
+        if setting.has_end and inside.stop == len(x):
             log_end = moves[:, n]
-    return infer(log_start, steps[1:], log_end, scores)
+    log_z, q, joint = infer(log_start, steps[1:], log_end, scores)
+    new = {}
+    for unit, predictive in predictives.items():
+        inside = slice(unit.begin - offset, unit.end - offset)
+        new[unit] = statistics_of(setting.family, x[inside], q[inside], predictive)
+    return log_z, q, joint, new
 
 
 # Exact answers

@@ -17,6 +17,7 @@ SETTINGS = [
     else (name, "full", False, "values" if name in ("bernoulli", "columns", "poisson") else "")
     for index, name in enumerate(EMISSIONS)
 ] + [("diag", topology, False, "") for topology in ("left-right", "independent", "constant")]
+SETTINGS += [("full", "full", False, "values"), ("tied", "full", True, "values")]
 every_setting = pytest.mark.parametrize(
     ("name", "topology", "has_end", "missing"), SETTINGS, ids=str
 )

@@ -189,16 +189,10 @@ class CollapsedAlgorithm:
         layout = layout_for(problem, self.model.block_length)
         if not np.array_equal(layout.units, state.layout.units):
             return None
-        posterior = state.posterior.copy()
-        # What was expected of missing values is that of the last sweep.
-        scores = problem.family.at(problem.family.mean(state.counts.emission))
-        statistics = problem.family.statistics(
-            problem.observations, posterior, layout.units, scores
-        )
         state = state._replace(
-            posterior=posterior,
+            posterior=state.posterior.copy(),
             pairs=state.pairs.copy(),
-            statistics=statistics,
+            statistics=state.statistics.copy(),
             concentrations=concentrations,
             prior=prior,
         )

@@ -165,10 +165,8 @@ def filtered(chain: Chain, scores: Any, starts: np.ndarray) -> tuple[np.ndarray,
         if chain.end is not None:
             _add_ends(chain.end, logs, starts[i : i + 2], starts[i : i + 2])
         unit = np.array([0, steps.stop - steps.start])
-        forward = _forward_logs(chain, logs[steps], unit)
-        log_z[i] = logsumexp(forward[-1])
-        total = logsumexp(forward, axis=1, keepdims=True)
-        message[steps] = np.exp(forward - np.where(np.isneginf(total), 0.0, total))
+        forward, _, log_z[i] = _forward_logs(chain, logs[steps], unit)
+        message[steps] = np.exp(forward)
     return message, log_z
 
 
@@ -262,16 +260,35 @@ def _add_lost(
             found.pairs[:] += part.pairs.sum(axis=0)
 
 
-def _forward_logs(chain: Chain, logs: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Forward messages of one sequence in log space, not scaled."""
+def _forward_logs(
+    chain: Chain, logs: np.ndarray, units: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Forward messages of one sequence in log space, each to sum 1.
+
+    Also log weights without what is common to all states in reach, where huge ones would leave no
+    digits for the rest; and log Z.
+    """
     own = _unit_of(chain, units)
     with np.errstate(divide="ignore"):
-        steps, start = np.log(chain.transition), np.log(chain.start[0])
-    forward = np.empty_like(logs)
-    forward[0] = start + logs[0]
-    for t in range(1, len(logs)):
-        forward[t] = logsumexp(forward[t - 1][:, None] + steps[own[t]], axis=0) + logs[t]
-    return forward
+        steps, ahead = np.log(chain.transition), np.log(chain.start[0])
+    forward, rest, log_z = np.full_like(logs, -np.inf), np.empty_like(logs), 0.0
+    for t in range(len(logs)):
+        if t:
+            ahead = logsumexp(forward[t - 1][:, None] + steps[own[t]], axis=0)
+        in_reach = logs[t][np.isfinite(ahead)].max(initial=-np.inf)
+        if np.isneginf(in_reach):
+            return forward, rest, -np.inf
+        rest[t] = logs[t] - in_reach
+        total = logsumexp(ahead + rest[t])
+        forward[t] = ahead + rest[t] - total
+        log_z += in_reach + total
+    return forward, rest, log_z
+
+
+def _shares(logs: np.ndarray) -> np.ndarray:
+    """Numbers that sum to 1, from logs of what they are in proportion to."""
+    shares = np.exp(logs - logs.max())
+    return shares / shares.sum()
 
 
 def _unit_of(chain: Chain, units: np.ndarray) -> np.ndarray:
@@ -285,18 +302,20 @@ def _infer_logs(chain: Chain, logs: np.ndarray, units: np.ndarray) -> Found:
     n_states = logs.shape[1]
     own, unit = _unit_of(chain, units), np.repeat(np.arange(len(units) - 1), np.diff(units))
     pairs = np.zeros((len(units) - 1, n_states, n_states))
-    forward, backward = _forward_logs(chain, logs, units), np.zeros_like(logs)
-    log_z = logsumexp(forward[-1])
+    forward, rest, log_z = _forward_logs(chain, logs, units)
     if np.isneginf(log_z):
         return Found(np.zeros_like(logs), pairs, np.array([log_z]))
     with np.errstate(divide="ignore"):
         steps = np.log(chain.transition)
-    for t in range(len(logs) - 1, 0, -1):
-        ahead = logs[t] + backward[t]
-        joint = forward[t - 1][:, None] + steps[own[t]] + ahead
-        pairs[unit[t]] += np.exp(joint - log_z)
-        backward[t - 1] = logsumexp(steps[own[t]] + ahead, axis=1)
-    return Found(np.exp(forward + backward - log_z), pairs, np.array([log_z]))
+    posterior, backward = np.empty_like(logs), np.zeros(n_states)
+    for t in range(len(logs) - 1, -1, -1):
+        posterior[t] = _shares(forward[t] + backward)
+        if t:
+            ahead = steps[own[t]] + rest[t] + backward
+            pairs[unit[t]] += _shares(forward[t - 1][:, None] + ahead)
+            backward = logsumexp(ahead, axis=1)
+            backward -= backward[np.isfinite(forward[t - 1])].max()
+    return Found(posterior, pairs, np.array([log_z]))
 
 
 class Expectation(NamedTuple):

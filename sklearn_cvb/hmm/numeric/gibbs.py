@@ -15,6 +15,7 @@ from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.numeric.expectation import Scored, chain_of, filtered
 from sklearn_cvb.hmm.numeric.problem import NumericProblem, lattice_of_steps, without_emission
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean, tied
+from sklearn_cvb.hmm.shared_weights import drawn_weights
 from sklearn_cvb.kernels.chain.decoding import draw_paths
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
@@ -111,6 +112,10 @@ class GibbsAlgorithm:
         """Parameters, then all paths; the value is log p(x, z | alpha)."""
         cells = problem.cells
         concentrations, prior = self.model._chain_learned(state, cells, dirichlet.fixed_point)
+        if concentrations.shared is not None:
+            drawn = drawn_weights(state.concentrations, state.counts, rng)
+            concentrations = concentrations._replace(shared=drawn.shared)
+            prior = self.model._prior_of_chain(cells, concentrations)
         weights = _drawn_chain(state.counts, prior, cells, rng)
         scores = problem.family.at(problem.family.draw(state.counts.emission, rng))
         path = _drawn_path(weights, scores, problem, rng)

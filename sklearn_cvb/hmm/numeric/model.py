@@ -154,7 +154,8 @@ def posteriors_of(
     if smooth:
         posterior, _, log_z = infer(chain, GivenLogs(logs), starts, starts, by_unit=False)
     else:
-        posterior, log_z = filtered(chain, GivenLogs(logs), starts)
+        # What came so far does not tell that the sequence ends.
+        posterior, log_z = filtered(chain._replace(end=None), GivenLogs(logs), starts)
     lost = np.repeat(np.isneginf(log_z), np.diff(starts))
     if lost.any():
         shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))

@@ -1,0 +1,1 @@
+"""Word alignment of sentence pairs, one file an algorithm."""

@@ -1,0 +1,300 @@
+"""Collapsed Hastings sampling for word alignment by a hidden Markov model."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.alignment.base import BaseAlignmentHMM
+from sklearn_cvb.alignment.inference import (
+    Alignments,
+    Problem,
+    drawn,
+    hastings_sweep,
+    log_sharing,
+    tally_of,
+    used_cells,
+)
+from sklearn_cvb.alignment.layout import positions_to_places
+from sklearn_cvb.alignment.parameters import (
+    LEARNED,
+    Prior,
+    Weights,
+    learned_rows,
+    posterior_mean,
+)
+from sklearn_cvb.alignment.start import first_shares
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.dirichlet import log_evidence
+from sklearn_cvb.fitting import Fit
+from sklearn_cvb.sampling import Averages, SamplerMixin, no_averages
+
+
+class SamplerState(NamedTuple):
+    """What the sampler carries: the current alignments, and sums over the samples kept so far.
+
+    `n_planned` is `max_iter` of the fit that began the chain. `link` holds how often the kept
+    samples have each link; `proposals` are proposed and accepted alignments of all sweeps.
+    """
+
+    sample: Alignments
+    counts: np.ndarray
+    prior: Prior
+    unexplained: np.ndarray
+    n_sweeps: int
+    n_planned: int
+    averages: Averages
+    link: np.ndarray
+    proposals: np.ndarray
+
+
+class GibbsAlignmentHMM(SamplerMixin, BaseAlignmentHMM):
+    """Word alignment by a hidden Markov model learned by a collapsed sampler over whole pairs.
+
+    Probabilities are integrated out. The alignment of each pair is proposed from the posterior
+    means given all other pairs, and accepted or rejected (Hastings) so that the samples follow the
+    exact posterior.
+
+    Parameters
+    ----------
+    alpha : float, default=0.5
+        Concentration of the Dirichlet prior of jumps, 1e-10 to 1e10.
+    beta : float, default=0.001
+        Concentration of the Dirichlet priors of translations, a row for each source word and one
+        for target words without a source, 1e-10 to 1e10.
+    p_null : float or tuple (without, with), default=0.2
+        The probability that a target word has no source, 0 to below 1; or, to have it learned, the
+        two parameters of its Beta prior, for words without a source and with one (EM:
+        pseudo-counts).
+    longest_jump : int, default=10
+        Jumps so far and farther, forwards or backwards, share a probability, and the positions that
+        such a jump can reach are equally likely.
+    dictionary : dict or None, default=None
+        Translations that are known: source word -> list of target words, or -> target word ->
+        weight. A weight (1 in a list) is prior mass beside `beta`, a number of times that the words
+        were seen linked.
+    n_burn_in : int or None, default=None
+        Sweeps before samples are kept; None for half of `max_iter`. A fit that goes on with a chain
+        (`warm_start`) keeps to the burn-in of the fit that began it.
+    thin : int, default=10
+        Keep every `thin`-th sample.
+    n_init : int, default=1
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int, default=200
+        Number of sweeps.
+    tol : float, default=1e-4
+        Ignored: a sampler runs all its sweeps.
+    init : {"ibm1", "even", "random"}, list of arrays, or model, default="ibm1"
+        Where to start: the links that first counts come from. "ibm1": those of IBM model 1, by
+        collapsed variational Bayes. "even": all equally likely. "random": those of each target word
+        from Dirichlet(1). A table for each pair, of the form that `predict_proba` gives. A fitted
+        model: what it predicts for the pairs. Only "random" differs between restarts, but for
+        samplers.
+    init_sweeps : int, default=5
+        Sweeps of IBM model 1 with init="ibm1".
+    handle_unknown : {"error", "smooth"}, default="smooth"
+        Words that are new in `predict` or `score`, of either side: refuse them, or let one more
+        word stand for them, with prior mass.
+    supervision : {"y", "none"}, default="y"
+        Whether `fit` learns from the links in `y` where they are known. With "none" `y` is ignored:
+        choosing `beta` by F1 must not train on the gold links.
+    warm_start : bool, default=False
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
+    random_state : int, RandomState or None, default=None
+        Seed of all that is random: the starts, and what is drawn later.
+    n_jobs : int or None, default=None
+        Threads that run restarts; the result does not depend on it.
+    verbose : int, default=0
+        1 prints a line per restart, 2 a line per sweep.
+
+    Attributes
+    ----------
+    counts_ : AlignmentCounts
+        Mean counts of the kept samples.
+    lexicon_ : Lexicon
+        p(target word | source word), to be read: ``lexicon_.translations("house")``.
+    jumpprob_ : ndarray of shape (2 * longest_jump + 1,)
+        p(jump), from -longest_jump to longest_jump positions; the ends stand for all farther ones.
+    p_null_ : float
+        The probability that a target word has no source.
+    labels_ : ndarray
+        The source of each target word of the training pairs, in the form that `predict` gives: the
+        most probable one by `link_proba_`.
+    link_proba_ : ndarray
+        Link posteriors of the training pairs, in the form that `predict_proba` gives, float32: how
+        often the kept samples have each link.
+    source_vocabulary_, vocabulary_ : ndarray of shape (n_known,)
+        The known source words, and the known target words.
+    objective_ : float
+        Mean of log p(x, a | alpha, beta) over the last tenth of the sweeps (nats).
+    history_ : ndarray of shape (n_iter_,)
+        log p(x, a | alpha, beta) of the sample after every sweep (nats).
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    converged_ : bool
+        Whether it stopped by `tol` (never).
+    alpha_, beta_ : float
+        The concentrations.
+    unexplained_ : ndarray
+        Indices of training pairs without an alignment of any weight; they are left out of the
+        counts.
+    acceptance_rate_ : float
+        Share of proposed alignments that were accepted, over all sweeps.
+
+    References
+    ----------
+    Vogel, Ney and Tillmann (1996), "HMM-based word alignment in statistical translation", COLING.
+    Och and Ney (2003), "A systematic comparison of various statistical alignment models",
+    Computational Linguistics 29.
+    Johnson, Griffiths and Goldwater (2007), "Bayesian inference for PCFGs via Markov chain Monte
+    Carlo", NAACL-HLT, for the Hastings step.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import GibbsAlignmentHMM
+    >>> pairs = [("the house", "la casa"), ("a house", "una casa"), ("the book", "el libro")]
+    >>> X = [(source.split(), target.split()) for source, target in pairs]
+    >>> model = GibbsAlignmentHMM(max_iter=50, thin=1, random_state=0).fit(X)
+    >>> model.lexicon_.translations("house", 1)[0][0]
+    'casa'
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **BaseAlignmentHMM._parameter_constraints,
+        **SamplerMixin._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.5,
+        beta: float = 0.001,
+        p_null: float | tuple[float, float] = 0.2,
+        longest_jump: int = 10,
+        dictionary: dict | None = None,
+        n_burn_in: int | None = None,
+        thin: int = 10,
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        init: Any = "ibm1",
+        init_sweeps: int = 5,
+        handle_unknown: str = "smooth",
+        supervision: str = "y",
+        warm_start: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.p_null = p_null
+        self.longest_jump = longest_jump
+        self.dictionary = dictionary
+        self.n_burn_in = n_burn_in
+        self.thin = thin
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.init_sweeps = init_sweeps
+        self.handle_unknown = handle_unknown
+        self.supervision = supervision
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _fixed_start(self) -> str:
+        """Nothing: chains differ wherever they begin."""
+        return ""
+
+    def _with_parameters_of_now(self, state: SamplerState, problem: Problem) -> SamplerState | None:
+        """The state, or None under another prior: samples of two posteriors are not averaged."""
+        return state if state.prior.same(problem.prior) else None
+
+    def _start(self, problem: Problem, rng: np.random.Generator) -> SamplerState:
+        """Alignments drawn under the posterior means that the start gives."""
+        _, cells = first_shares(self.init, int(self.init_sweeps), problem, rng)
+        sample = drawn(posterior_mean(cells, problem.prior, problem.layout), problem, rng)
+        counts = used_cells(problem, sample)
+        means = tuple(posterior_mean(counts, problem.prior, problem.layout))
+        return SamplerState(
+            sample,
+            counts,
+            problem.prior,
+            np.array([], np.int64),
+            0,
+            self.max_iter,
+            no_averages((counts,), means),
+            np.zeros(problem.pairs.first[-1], np.float32),
+            np.zeros(2),
+        )
+
+    def _sweep(
+        self, state: SamplerState, problem: Problem, rng: np.random.Generator
+    ) -> tuple[SamplerState, float]:
+        tally = tally_of(state.counts, problem.prior, problem.layout)
+        sample, proposals = hastings_sweep(tally, problem, state.sample, rng)
+        counts = used_cells(problem, sample)
+        averages, link = state.averages, state.link
+        if self._is_kept(state.n_sweeps, state.n_planned):
+            means = tuple(posterior_mean(counts, problem.prior, problem.layout))
+            averages, link = averages.plus((counts,), means), link.copy()
+            link[positions_to_places(problem.pairs, sample.position)] += 1.0
+        following = state._replace(
+            sample=sample,
+            counts=counts,
+            n_sweeps=state.n_sweeps + 1,
+            averages=averages,
+            link=link,
+            proposals=state.proposals + proposals,
+        )
+        return following, log_joint(counts, sample, problem)
+
+    def _final_links(self, state: SamplerState, problem: Problem) -> np.ndarray:
+        """How often the kept samples have each link."""
+        if state.averages.n_kept:
+            return state.link / state.averages.n_kept
+        link = np.zeros_like(state.link)
+        link[positions_to_places(problem.pairs, state.sample.position)] = 1.0
+        return link
+
+    def _final_counts(self, state: SamplerState) -> np.ndarray:
+        """Mean counts of the kept samples."""
+        averages = state.averages
+        return averages.mean_counts()[0] if averages.n_kept else state.counts
+
+    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
+        state = best.state
+        if state.averages.n_kept:
+            means = Weights(*state.averages.mean_means())
+        else:
+            means = posterior_mean(state.counts, problem.prior, problem.layout)
+        proposed, accepted = state.proposals
+        return {"_means": means, "acceptance_rate_": float(accepted / max(1, proposed))}
+
+    def _mean_weights(self) -> Weights:
+        """Averages over samples of the posterior means given the sample."""
+        super()._mean_weights()
+        return self._means
+
+    def _predicting_weights(self) -> Weights:
+        return self._mean_weights()
+
+
+def log_joint(counts: np.ndarray, sample: Alignments, problem: Problem) -> float:
+    """log p(target words, alignments, lost jumps | source words, alpha, beta), nats."""
+    cells, prior, totals, prior_totals = learned_rows(counts, problem.prior, problem.layout)
+    value = log_evidence(cells, prior, totals, prior_totals)
+    p_null = problem.prior.p_null
+    if p_null != LEARNED:
+        for n, chance in zip(counts[-2:].tolist(), (1.0 - p_null, p_null), strict=True):
+            value += n * math.log(chance) if n else 0.0
+    return value + log_sharing(problem.pairs, sample.position)

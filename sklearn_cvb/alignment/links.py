@@ -1,0 +1,126 @@
+"""Links between the words of two sentences, as users have them: read and checked."""
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.containers import as_list, shown
+from sklearn_cvb.corpus import is_missing
+
+# What stands for the source of a target word that has none.
+NO_SOURCE = -1
+
+Link = tuple[int, int]
+
+_FORM = "links are pairs (source position, target position), from 0"
+
+
+def links_in(given: Any, name: str, sizes: tuple[int, int] | None = None) -> list[Link]:
+    """Links of one sentence pair.
+
+    Parameters
+    ----------
+    given : collection of pairs of int
+        A set is taken, too. None or -1 as source position stands for no source.
+    name : str
+        What a message calls it.
+    sizes : tuple (n_source, n_target) or None, default=None
+        Lengths of the sentences, where they are known.
+
+    Returns
+    -------
+    list of tuple (source, target)
+
+    Raises
+    ------
+    TypeError
+        If it is no collection of pairs of whole numbers.
+    ValueError
+        If a link lies outside the sentences.
+    """
+    items = sorted(given, key=repr) if isinstance(given, set | frozenset) else as_list(given)
+    if items is None:
+        raise TypeError(f"{name} is {shown(given)} of type {type(given).__name__}: {_FORM}")
+    found = []
+    for item in items:
+        ends = None if isinstance(item, str | bytes) else as_list(item)
+        if ends is None or len(ends) != 2:
+            raise TypeError(f"{name} holds {shown(item)}: {_FORM}")
+        source = NO_SOURCE if is_missing(ends[0]) else ends[0]
+        found.append((_position(source, item, name), _position(ends[1], item, name)))
+        _check_range(found[-1], name, sizes)
+    return found
+
+
+def _position(value: Any, item: Any, name: str) -> int:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole and not (isinstance(value, float | np.floating) and value == int(value)):
+        raise TypeError(f"{name} holds {shown(item)}: {_FORM}")
+    return int(value)
+
+
+def _check_range(link: Link, name: str, sizes: tuple[int, int] | None) -> None:
+    """Raise if an end of a link lies outside its sentence."""
+    sides = zip(("source", "target"), link, (NO_SOURCE, 0), sizes or (None, None), strict=True)
+    for side, position, lowest, size in sides:
+        if position < lowest or (size is not None and position >= size):
+            words = "" if size is None else f", and the {side} sentence has {size} words"
+            raise ValueError(
+                f"{name} holds the link {link}: its {side} position {position} is out of range"
+                f"{words}; positions count from 0"
+            )
+
+
+def links_of_positions(positions: Iterable) -> list[Link]:
+    """Links of one pair from the source position of each target word, as `predict` gives them.
+
+    Parameters
+    ----------
+    positions : sequence of int
+        -1 where a target word has no source.
+
+    Returns
+    -------
+    list of tuple (source, target)
+    """
+    return [(int(i), j) for j, i in enumerate(positions) if i != NO_SOURCE]
+
+
+def links_of(given: Any, name: str) -> list[Link]:
+    """Links of one pair: a collection of links, positions, or a table of link posteriors.
+
+    Parameters
+    ----------
+    given : collection of pairs, sequence of int, or ndarray of shape (n_target, n_source + 1)
+    name : str
+        What a message calls it.
+
+    Returns
+    -------
+    list of tuple (source, target)
+        Without target words that have no source.
+    """
+    if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind == "f":
+        return links_of_positions(best_positions(given))
+    items = None if isinstance(given, set | frozenset) else as_list(given)
+    if items and all(isinstance(item, Integral) for item in items):
+        return links_of_positions(items)
+    return [link for link in links_in(given, name) if link[0] != NO_SOURCE]
+
+
+def best_positions(table: np.ndarray) -> np.ndarray:
+    """The most probable source of each target word, -1 for none.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_target, n_source + 1)
+        Link posteriors; the last column is that of no source.
+
+    Returns
+    -------
+    ndarray of shape (n_target,), int64
+    """
+    best = table.argmax(axis=1)
+    return np.where(best == table.shape[1] - 1, NO_SOURCE, best)

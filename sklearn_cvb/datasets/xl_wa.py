@@ -1,0 +1,173 @@
+"""English sentences aligned word by word with four other languages: XL-WA."""
+
+import hashlib
+from typing import Any
+
+from sklearn.utils import Bunch
+
+from sklearn_cvb.alignment.pharaoh import read_pharaoh
+from sklearn_cvb.annotations import Folder
+from sklearn_cvb.datasets.corpora import WHERE, corpus_folder
+from sklearn_cvb.datasets.readers import text_lines
+
+DESCRIPTION = """XL-WA: English sentences and their translations, with links between words.
+
+For Danish, Spanish, Hungarian and Dutch 1,002 sentence pairs to learn from, whose links are silver,
+105 of development and 245 to test on, aligned by hand (Martelli et al. 2023, CLiC-it). CC BY-NC-SA
+4.0."""
+
+# Of the training, development and test part.
+_SHA256 = {
+    "da": (
+        "437eaf6de138736eea444cd1967dd196273a0965712c3a1004823a78031e32c3",
+        "3ef8fb6c614ae804f99711b8505acbedf9971a4819aa2c7bf30dc3dcda1dfc8f",
+        "6630407b53ade43e16f1adba833057d78537e13734387b05351cd787aacb48cc",
+    ),
+    "es": (
+        "fa45c84995be20e4e892c2367c550d1cb00eb353ab4b60ef5ad559a4f7cd88bc",
+        "3002d91e64d9e51e757316270c57bfcb5466f0a168988f6b500232e24c94529f",
+        "ed58830737e510299abc69df81fc922c4ae321a327f9eacd166f63bf995dba5e",
+    ),
+    "hu": (
+        "f6e1e24ec3f79f7dd5e24cc8dd1075d2aa4827deb355c9618817c9cc96328f9d",
+        "80366746f190a5b079067e3a7364a69da2f702aa9833403d583e35acb177f990",
+        "10f7f018bd94423e1bd15b9cb1d672d5de1289ae5f447d2d08617aed526faf63",
+    ),
+    "nl": (
+        "13ffca616382c5f98f1ea2acdb3f151c1207d5093cf3732aaf43193f2b62e2a0",
+        "6a82bd84165aad3df96d36159098486f337fce0554db26c13d4c1fef27dc985f",
+        "f0a9a51cff03ee0885a6687cd33859749d71b906a12cc7816111ee883ae2be39",
+    ),
+}
+_SUBSETS = "train", "dev", "test"
+
+
+def fetch_xl_wa(
+    *,
+    language: str,
+    subset: str = "all",
+    lowercase: bool = False,
+    data_home: Folder | None = None,
+    return_X_y: bool = False,
+) -> Any:
+    """Load English sentences, their translations, and links between their words.
+
+    Parameters
+    ----------
+    language : {"da", "es", "hu", "nl"}
+        Of the translations: Danish, Spanish, Hungarian or Dutch.
+    subset : {"all", "train", "dev", "test"}, default="all"
+        Which pairs; "all" has them in this order.
+    lowercase : bool, default=False
+        Whether words are put in small letters.
+    data_home : str or path-like, default=None
+        Folder that holds ``xl-wa/<language>/<subset>.tsv``. If None: the environment variable
+        ``SKLEARN_CVB_DATA``, else ``sklearn_cvb`` inside scikit-learn's data home. The files are
+        never downloaded.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` in place of a Bunch.
+
+    Returns
+    -------
+    bunch : sklearn.utils.Bunch
+        With ``data`` (pairs of lists of words, English first), ``target`` (lists of links (source,
+        target), from 0), ``subset`` (of each pair) and ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        If the language or the subset is another one.
+    OSError
+        If a file is missing, or is another one.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.datasets import fetch_xl_wa
+    >>> X, y = fetch_xl_wa(language="es", return_X_y=True)  # doctest: +SKIP
+    >>> X[0][0][:4], y[0][:4]  # doctest: +SKIP
+    (['According', 'to', 'the', 'Spanish'], [(0, 0), (1, 0), (2, 1), (3, 3)])
+    """
+    for name, value, known in (
+        ("language", language, tuple(_SHA256)),
+        ("subset", subset, ("all", *_SUBSETS)),
+    ):
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+    found = Bunch(data=[], target=[], subset=[], DESCR=DESCRIPTION)
+    for part, sha256 in zip(_SUBSETS, _SHA256[language], strict=True):
+        if subset not in ("all", part):
+            continue
+        path = corpus_folder(data_home) / "xl-wa" / language / f"{part}.tsv"
+        if not path.is_file():
+            raise OSError(
+                f"{path.name} not found in {path.parent}, and it cannot be downloaded: {WHERE}"
+            )
+        if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+            raise OSError(f"{path} is not the published file: its SHA-256 differs")
+        pairs = read_aligned(path, lowercase=lowercase)
+        found.data += pairs.data
+        found.target += pairs.target
+        found.subset += [part] * len(pairs.data)
+    return (found.data, found.target) if return_X_y else found
+
+
+def read_aligned(path: Folder, *, lowercase: bool = False) -> Bunch:
+    """Read sentence pairs: a tab-separated file with two or three columns.
+
+    Parameters
+    ----------
+    path : path-like
+        Compressed if its name ends in .gz, .bz2 or .xz. Columns: the source sentence and the target
+        sentence, words parted by blanks, and, if there are links, these as ``0-0 2-1``
+        (source-target, from 0).
+    lowercase : bool, default=False
+        Whether words are put in small letters.
+
+    Returns
+    -------
+    bunch : sklearn.utils.Bunch
+        With ``data`` (pairs of lists of words) and ``target`` (lists of links (source, target);
+        None in lines without them).
+
+    Raises
+    ------
+    ValueError
+        If a line has other columns, an empty sentence or links outside of the sentences; or the
+        file is no text in UTF-8.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_cvb.datasets import read_aligned
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pairs.tsv")
+    ...     _ = path.write_text("the house\\tla casa\\t0-0 1-1\\n")
+    ...     pairs = read_aligned(path)
+    >>> pairs.data, pairs.target
+    ([(['the', 'house'], ['la', 'casa'])], [[(0, 0), (1, 1)]])
+    """
+    bunch = Bunch(data=[], target=[])
+    for number, line in text_lines(path):
+        columns = line.rstrip("\r\n").split("\t")
+        if not 2 <= len(columns) <= 3:
+            raise ValueError(f"{path}, line {number}: {len(columns)} columns in place of 2 or 3")
+        text = [column.lower() for column in columns[:2]] if lowercase else columns[:2]
+        source, target = (sentence.split() for sentence in text)
+        if not source or not target:
+            raise ValueError(f"{path}, line {number}: a sentence is empty")
+        links = None
+        if len(columns) == 3:
+            try:
+                (links,) = read_pharaoh(columns[2:])
+            except ValueError as error:
+                message = str(error).replace("line 1 holds", f"line {number}:")
+                raise ValueError(f"{path}, {message}") from None
+            for a, b in links:
+                if a >= len(source) or b >= len(target):
+                    raise ValueError(
+                        f"{path}, line {number}: the link {a}-{b} is outside of sentences of "
+                        f"{len(source)} and {len(target)} words"
+                    )
+        bunch.data.append((source, target))
+        bunch.target.append(links)
+    return bunch

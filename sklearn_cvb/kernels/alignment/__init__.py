@@ -1,0 +1,1 @@
+"""Kernels of word alignment: a hidden Markov model over the positions of a source sentence."""

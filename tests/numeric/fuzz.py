@@ -1,0 +1,211 @@
+"""Random fits on numbers: any setting on any data is finite and right, or is refused in words."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+
+
+class Draw(NamedTuple):
+    model: Any
+    series: list
+
+
+def draw(index):
+    """The draw of this number: an unfitted model and its series."""
+    rng = np.random.default_rng([20, index])
+    kind = rng.choice(
+        ["full", "tied", "diag", "spherical", "bernoulli", "poisson", "categorical", "mixed"]
+    )
+    n_columns = int(rng.choice([1, 1, 2, 3, 7]))
+    if kind == "mixed":
+        n_columns = 4
+    lengths = _lengths(rng)
+    series = [_series(kind, length, n_columns, rng) for length in lengths]
+    _strain(kind, series, rng)
+    _lose(kind, series, rng)
+    n_states = int(rng.choice([1, 2, 2, 3, 6]))
+    topology = _topology(n_states, rng)
+    model_kind = [EMHMM, VBHMM, CVBHMM, GibbsHMM][rng.integers(4)]
+    settings = {
+        "emission": _emission(kind, rng),
+        "topology": topology,
+        "end_state": bool(rng.integers(2))
+        and not (isinstance(topology, str) and topology == "independent"),
+        "max_iter": int(rng.choice([1, 2, 8])),
+        "random_state": int(rng.integers(100)),
+        "init": rng.choice(["kmeans", "token"]),
+    }
+    if model_kind is CVBHMM:
+        settings["block_length"] = [None, None, 1, 3, 50][rng.integers(5)]
+    if model_kind is not EMHMM:
+        settings["alpha"] = [0.1, 1.0, 1e-6, "auto"][rng.integers(4)]
+    return Draw(model_kind(n_states, **settings), series)
+
+
+def _lengths(rng):
+    way = rng.integers(5)
+    if way == 0:
+        return [1]
+    if way == 1:
+        return [int(rng.integers(2, 120))]
+    if way == 2:
+        return [1] * int(rng.integers(2, 9))
+    return rng.integers(1, 25, rng.integers(2, 12)).tolist()
+
+
+def _series(kind, length, n_columns, rng):
+    state = rng.integers(0, 2, (length, 1))
+    shape = (length, n_columns)
+    if kind == "bernoulli":
+        return (rng.random(shape) < 0.2 + 0.6 * state).astype(float)
+    if kind == "poisson":
+        return rng.poisson(1 + 9 * state + np.zeros(n_columns)).astype(float)
+    if kind == "categorical":
+        return rng.integers(0, 3, shape).astype(float)
+    x = rng.normal(3 * state, 1.0, shape)
+    if kind == "mixed":
+        x[:, 1] = rng.random(length) < 0.5
+        x[:, 2] = rng.poisson(4, length)
+    return x
+
+
+def _strain(kind, series, rng):
+    """Constant and doubled columns, scales, offsets, outliers, rows that come again, in place."""
+    way = rng.integers(10)
+    is_real = kind in ("full", "tied", "diag", "spherical")
+    offset, factor = rng.choice([0.0, 1e6]), rng.choice([1e-8, 1.0, 1e8])
+    for x in series:
+        if way == 0:
+            x[:] = x[0, 0] if kind != "mixed" else x[0]
+        elif way == 1 and kind != "mixed":
+            x[:, -1] = x[:, 0]
+        elif way == 2 and is_real:
+            x[:, 0] = 7.7
+        elif way == 3 and is_real:
+            x *= factor
+        elif way == 4 and is_real:
+            x += offset
+        elif way == 5:
+            x[:] = x[rng.integers(0, min(2, len(x)), len(x))]
+    if way == 6 and is_real:
+        series[0][0, 0] = rng.choice([1e150, -1e150, 1e30])
+    if way == 7 and kind == "poisson":
+        series[0][0, 0] = rng.choice([1e15, 1e6])
+    if way == 8 and is_real:
+        for i, x in enumerate(series):
+            x += 1e4 * i
+
+
+def _lose(kind, series, rng):
+    """Missing values, in place; at least one is left."""
+    way, shown = rng.integers(6), series[0][0].copy()
+    for x in series:
+        if way == 0:
+            x[rng.random(len(x)) < 0.4] = np.nan
+        if way == 1:
+            x[rng.random(x.shape) < 0.4] = np.nan
+        elif way == 2 and x.shape[1] > 1:
+            x[:, -1] = np.nan
+    if way == 3 and len(series) > 1:
+        series[1][:] = np.nan
+    if np.isnan(series[0][0]).all():
+        series[0][0] = shown
+
+
+def _topology(n_states, rng):
+    way = rng.integers(6)
+    if way < 4:
+        return ["full", "left-right", "constant", "independent"][way]
+    if way == 4:
+        return "full"
+    table = rng.random((n_states, n_states)) < 0.5
+    table[np.arange(n_states), rng.integers(0, n_states, n_states)] = True
+    return table
+
+
+def _emission(kind, rng):
+    is_given = bool(rng.integers(2))
+    if kind == "bernoulli":
+        return Bernoulli(ones_prior=0.3 if is_given else None)
+    if kind == "poisson":
+        return Poisson(shape_prior=0.3 if is_given else None)
+    if kind == "categorical":
+        return Categorical(n_categories=3, concentration_prior=0.5 if is_given else None)
+    if kind == "mixed":
+        parts = [(Gaussian("diag"), [0]), (Bernoulli(), [1]), (Poisson(), [2])]
+        return Columns([*parts, (Gaussian(rng.choice(["spherical", "diag"])), [3])])
+    return Gaussian(str(kind), mean_precision_prior=0.5 if is_given else None)
+
+
+def problems(index):
+    """What is wrong with a draw, in words; empty where all is right. No warning is raised."""
+    model, series = draw(index)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Series that no path explains are left out, and said to be.
+        warnings.filterwarnings("ignore", message=".*have no path|.*no path")
+        model.fit(series)
+        return [*_unfinished(model), *_unread(model, series), *_fallen(model)]
+
+
+def _numbers_in(value):
+    if isinstance(value, dict):
+        return [array for part in value.values() for array in _numbers_in(part)]
+    if isinstance(value, list | tuple):
+        return [array for part in value for array in _numbers_in(part)]
+    array = np.asarray(value)
+    return [array] if array.dtype.kind in "fiu" else []
+
+
+def _unfinished(model):
+    for name, value in vars(model).items():
+        if name.endswith("_") and not name.startswith("_") and value is not None:
+            for array in _numbers_in(value):
+                if not np.isfinite(array).all():
+                    yield f"{name} is not finite"
+    for name in ("startprob_", "transmat_"):
+        table = getattr(model, name)
+        totals = table.sum(axis=-1)
+        if model.end_state and name == "transmat_":
+            totals = totals + model.endprob_
+        if not np.allclose(totals, 1.0):
+            yield f"{name} does not sum to 1"
+
+
+def _unread(model, series):
+    lengths = [len(x) for x in series]
+    explained = np.setdiff1d(np.arange(len(series)), model.unexplained_)
+    if not np.isfinite(model.score_samples(series)[explained]).all():
+        yield "score_samples is not finite"
+    for table in (model.predict_proba(series), model.filter_proba(series)):
+        for i in explained:
+            if not np.allclose(np.sum(table[i], axis=1), 1.0):
+                yield f"posteriors of {i} do not sum to 1"
+    if [len(path) for path in model.predict(series)] != lengths:
+        yield "paths have other lengths"
+    # With ends not every length may be possible; one that was seen is.
+    drawn, _ = model.sample(2, lengths[explained[0]], random_state=0)
+    if not np.isfinite(np.asarray(drawn, float)).all():
+        yield "samples are not finite"
+    kept = [series[i] for i in explained]
+    try:
+        ahead = model.predict_next(kept, 2, n_draws=5, random_state=0)
+    except ValueError as error:
+        if "cannot go on" not in str(error) or not model.end_state:
+            yield str(error)
+        return
+    if not all(np.isfinite(table).all() for table in ahead):
+        yield "forecasts are not finite"
+
+
+def _fallen(model):
+    """Objectives that must not fall."""
+    if type(model) not in (EMHMM, VBHMM) or model.get_params().get("alpha") == "auto":
+        return
+    falls = np.diff(model.history_) < -1e-7 * np.maximum(1.0, np.abs(model.history_[1:]))
+    if falls.any() and not len(model.unexplained_):
+        yield f"objective falls: {model.history_.tolist()}"
