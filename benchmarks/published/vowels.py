@@ -197,6 +197,6 @@ def draw(results, folder):
             axis.errorbar(list(kept), means, spreads, marker="o", ms=3, capsize=2, label=learner)
         axis.set(title=covariance, xlabel="states", xticks=sorted({c[2] for c in test}))
     np.atleast_1d(axes)[0].set_ylabel("speakers found (%)")
-    np.atleast_1d(axes)[-1].legend(fontsize=8)
+    np.atleast_1d(axes)[-1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     figure.savefig(folder / "vowels_accuracy.png", dpi=150, bbox_inches="tight")
     plt.close(figure)
