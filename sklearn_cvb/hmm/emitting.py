@@ -160,6 +160,7 @@ class EmissionMixin(MeasurementsMixin):
             path = self._path_of_training(state, counts, problem, numeric)
         else:
             path = posterior.argmax(axis=1)
+        chains = {"chains_": algorithm.chains(fits)} if hasattr(algorithm, "chains") else {}
         return {
             "counts_": HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T),
             "end_counts_": counts.transition[:n, n] if self.end_state else None,
@@ -176,6 +177,7 @@ class EmissionMixin(MeasurementsMixin):
             "_resume": (problem, best) if self.warm_start else None,
             **problem.family.attributes(point),
             **algorithm.fitted(state, problem, record["objective_"]),
+            **chains,
         }
 
     def _keep(self, fitted: dict[str, Any], why: str) -> None:

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior, with_end
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights, posterior_mean, with_end
 from sklearn_cvb.hmm.summaries import CredibleIntervals, mixture_intervals
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.validation import check_counts
@@ -87,8 +88,19 @@ class MeasurementsMixin(_Model):
         if not self._is_numeric:
             return super()._log_likelihoods(X)
         check_is_fitted(self)
-        weights, logs = self._mean_and_log()
-        return self._log_z_of_numbers(X, weights, logs, self._numeric.scoring)
+        samples = getattr(self, "_kept_samples", None)
+        if not samples:
+            weights, logs = self._mean_and_log()
+            return self._log_z_of_numbers(X, weights, logs, self._numeric.scoring)
+        # A sampler averages over its samples, each with its own statistics (paper eq. 28).
+        each = []
+        for counts, prior in samples:
+            chain = counts._replace(emission=np.empty(0))
+            weights = posterior_mean(chain, prior, self._cells)
+            scores = self._numeric.family.predictive(counts.emission)
+            log_z, n = self._log_z_of_numbers(X, weights, log_weights(weights), scores)
+            each.append(log_z)
+        return logsumexp(each, axis=0) - np.log(len(each)), n
 
     def _log_z_of_numbers(
         self, X: Any, weights: "Weights", logs: "Weights", scores: "Scores"

@@ -10,7 +10,8 @@ import numpy as np
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.emissions.emission import Scores
-from sklearn_cvb.hmm.chains import log_joint
+from sklearn_cvb.fitting import Fit
+from sklearn_cvb.hmm.chains import Chains, Draw, chains_of, log_joint
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.numeric.expectation import Scored, chain_of, filtered
 from sklearn_cvb.hmm.numeric.problem import NumericProblem, lattice_of_steps, without_emission
@@ -42,7 +43,7 @@ class GibbsState(NamedTuple):
     n_planned: int
     sums: Sums
     paths: list[np.ndarray]
-    trace: list[float]
+    trace: list[Draw]
     kept: list[tuple[HMMCounts, Prior]]
 
 
@@ -125,7 +126,8 @@ class GibbsAlgorithm:
         value = log_joint(chain, prior, cells) + problem.family.log_evidence(counts.emission)
         done = state.n_sweeps
         sums, paths, kept = state.sums, state.paths, state.kept
-        if self.model._is_kept(done, state.n_planned):
+        is_kept = self.model._is_kept(done, state.n_planned)
+        if is_kept:
             paths = [*paths, path.astype(np.min_scalar_type(-cells.n_states))]
             kept = [*kept, (counts, prior)]
         if done >= self.model._n_burn_in(state.n_planned):
@@ -133,6 +135,8 @@ class GibbsAlgorithm:
             frequency[np.arange(len(path)), path] += 1.0
             added = HMMCounts(*(a + b for a, b in zip(sums.counts, counts, strict=True)))
             sums = Sums(frequency, added, sums.n_kept + 1)
+        n_occupied = np.count_nonzero(np.bincount(path))
+        draw = Draw(value, concentrations.alpha, concentrations.beta, int(n_occupied), is_kept)
         state = state._replace(
             path=path,
             counts=counts,
@@ -141,7 +145,7 @@ class GibbsAlgorithm:
             n_sweeps=done + 1,
             sums=sums,
             paths=paths,
-            trace=[*state.trace, value],
+            trace=[*state.trace, draw],
             kept=kept,
         )
         return state, float(value)
@@ -161,7 +165,13 @@ class GibbsAlgorithm:
 
     def objective(self, state: GibbsState, problem: NumericProblem, last: float) -> float:
         """Mean log joint probability of the last tenth of the sweeps."""
-        return float(np.mean(state.trace[-max(1, len(state.trace) // 10) :]))
+        last_ones = state.trace[-max(1, len(state.trace) // 10) :]
+        return float(np.mean([draw.log_joint for draw in last_ones]))
+
+    def chains(self, fits: list[Fit]) -> Chains | None:
+        """Traces of all restarts after burn-in."""
+        n_burn_in = self.model._n_burn_in(fits[0].state.n_planned)
+        return chains_of([fit.state.trace for fit in fits], n_burn_in)
 
     def final_counts(self, state: GibbsState) -> HMMCounts:
         """Mean counts of the samples after burn-in."""
@@ -193,7 +203,6 @@ class GibbsAlgorithm:
         return {
             "samples_": np.array(state.paths) if state.paths else None,
             "acceptance_rate_": 1.0,
-            "chains_": None,
             "_kept_samples": state.kept,
             "_means": posterior_mean(
                 without_emission(self.final_counts(state)), state.prior, problem.cells
