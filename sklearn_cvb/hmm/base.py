@@ -47,6 +47,10 @@ from sklearn_cvb.validation import (
 )
 
 
+# A state that holds so large a share of the tokens counts as one that the data ask for.
+_LEAST_SHARE = 0.01
+
+
 class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     """Template of a fit; an algorithm fills in the hooks `_start`, `_sweep` and `_weights`.
 
@@ -265,15 +269,16 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         best, record = self._fit_record(fits)
         state = best.state
         counts, n_states = self._final_counts(state), problem.cells.n_emitting
+        path = self._given_path(state, problem)
         ends = counts.transition[:n_states, n_states] if self.end_state else None
         return {
             "counts_": public_counts(counts, problem.cells),
             "end_counts_": ends,
-            "labels_": self._arranged_states(problem.given, self._given_path(state, problem)),
+            "labels_": self._arranged_states(problem.given, path),
             **record,
             "alpha_": state.concentrations.alpha,
             "beta_": state.concentrations.beta,
-            **self._shared_weights(state.concentrations),
+            **self._shared_weights(state.concentrations, path),
             "unexplained_": self._unexplained(state, problem),
             "_prior": state.prior,
             "_kept": state.weights,
@@ -283,10 +288,15 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             **self._fitted_by_algorithm(best, problem),
         }
 
-    def _shared_weights(self, concentrations: Concentrations) -> dict[str, Any]:
-        """`state_weights_`, where the prior has them."""
-        shared = concentrations.shared
-        return {} if shared is None else {"state_weights_": np.array(shared)}
+    def _shared_weights(self, concentrations: Concentrations, path: np.ndarray) -> dict[str, Any]:
+        """The weights of the states, where the prior has them, and how many hold many tokens."""
+        if concentrations.shared is None:
+            return {}
+        held = np.bincount(path, minlength=self.n_components)
+        return {
+            "state_weights_": np.array(concentrations.shared),
+            "n_effective_components_": int(np.count_nonzero(held >= _LEAST_SHARE * len(path))),
+        }
 
     def _given_path(self, state: Any, problem: Problem) -> np.ndarray:
         """States of all given tokens, also of sequences left out."""

@@ -168,7 +168,7 @@ class EmissionMixin(MeasurementsMixin):
             **record,
             "unexplained_": problem.of_given(state.unexplained),
             "alpha_": state.concentrations.alpha,
-            **self._shared_weights(state.concentrations),
+            **self._shared_weights(state.concentrations, path),
             "n_columns_": problem.family.n_columns,
             "_prior": state.prior,
             "_kept": state.weights,

@@ -164,6 +164,9 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         Concentrations of the last sweep.
     state_weights_ : ndarray of shape (n_components,)
         With `transition_prior="hdp"`: the learned weights of the states, which sum to 1.
+    n_effective_components_ : int
+        With "hdp": the number of states that hold at least one in a hundred training tokens, by
+        `labels_`.
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
     acceptance_rate_ : float
