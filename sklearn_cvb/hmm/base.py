@@ -46,7 +46,6 @@ from sklearn_cvb.validation import (
     check_gamma_prior,
 )
 
-
 # A state that holds so large a share of the tokens counts as one that the data ask for.
 _LEAST_SHARE = 0.01
 
