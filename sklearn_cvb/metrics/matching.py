@@ -179,13 +179,10 @@ def _named(model: Any, names: list) -> Any:
     import sklearn_cvb
 
     taggers = (getattr(sklearn_cvb, f"{base.__name__}Tagger", None) for base in type(model).__mro__)
-    tagger = next(filter(None, taggers))(
-        **{
-            name: value
-            for name, value in model.get_params(deep=False).items()
-            if name != "emission"
-        }
-    )
+    kind = next(filter(None, taggers))
+    settings = model.get_params(deep=False)
+    # A tagger has not all parameters of a model without tags.
+    tagger = kind(**{name: settings[name] for name in settings if name in kind._get_param_names()})
     vars(tagger).update(vars(_copied(model, dict(enumerate(names)))))
     states = {name: state for state, name in enumerate(names)}
     tagger.classes_ = as_array(names)
