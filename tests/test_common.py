@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import sklearn_cvb
 from sklearn_cvb import metrics
+from sklearn_cvb.emissions import Categorical, Columns, Gaussian
 
 ALL_CLASSES = [
     value
@@ -557,8 +558,20 @@ def test_parameters_are_documented_in_order(kind):
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_fitted_attributes_are_documented(kind):
-    model = quick(kind).fit(SENTENCES)
-    found = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    models = [quick(kind).fit(SENTENCES)]
+    if hasattr(kind, "_numeric_algorithm") and kind not in TAGGERS:
+        numbers = np.random.default_rng(0).integers(2, size=(6, 8, 2)).astype(float)
+        mixed = Columns([(Gaussian("diag"), [0]), (Categorical(), [1])])
+        for emission in ("gaussian", "poisson", "bernoulli", Categorical(), mixed):
+            models.append(quick(kind, emission=emission).fit(numbers))
+    if "transition_prior" in inspect.signature(kind).parameters:
+        models.append(quick(kind, transition_prior="hdp").fit(SENTENCES))
+    found = {
+        name
+        for model in models
+        for name in vars(model)
+        if name.endswith("_") and not name.startswith("_")
+    }
     found |= {
         name
         for name, _ in inspect.getmembers(kind, lambda value: isinstance(value, property))

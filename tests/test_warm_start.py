@@ -50,6 +50,8 @@ def parameters(model):
         return [model.lexicon_.table.data, model.jumpprob_]
     if hasattr(model, "rootprob_"):
         return [model.rootprob_, model.attachprob_, model.stopprob_]
+    if getattr(model, "_is_numeric", False):
+        return [model.startprob_, model.transmat_, model.counts_.emission]
     return [model.startprob_, model.transmat_, model.emissionprob_]
 
 
@@ -86,6 +88,8 @@ def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annea
     if name not in ("GibbsPCFG", "GibbsAlignmentHMM"):
         settings["temperatures"] = (1.0, 0.1) if annealed else None
     elif annealed:
+        return
+    if annealed and "emission" in situation.settings:
         return
     whole = fitted(model_of(situation, **settings), situation)
     stopped = model_of(situation, warm_start=True, **settings).set_callbacks(Interrupt(at=FIRST))

@@ -304,9 +304,9 @@ class ChainsMixin(_Model):
         """Prior of one kept sample: its own where concentrations are learned."""
         if not self._learns_concentrations:
             return self._prior
-        alpha, beta, shared = self._sample_concentrations[row]
+        alpha, beta = self._sample_concentrations[row].tolist()
         concentrations = self._first_concentrations()._replace(
-            alpha=alpha, beta=beta, shared=shared
+            alpha=alpha, beta=beta, shared=self._sample_shared[row]
         )
         return self._priors(self._cells, concentrations)
 

@@ -114,6 +114,8 @@ class EMHMM(EmissionMixin, BatchHMM):
         n_columns), the others by `covariance_type`. In a posterior, expected means and precisions.
     rates_, probabilities_ : ndarray of shape (n_components, n_columns)
         Of Poisson and Bernoulli emissions.
+    category_probabilities_ : list of ndarray of shape (n_components, n_categories)
+        Of `Categorical` emissions, for each column.
     parts_ : list of dict
         What each part of `Columns` leaves, by the names above; of categories
         `category_probabilities_`, an array of shape (n_components, n_categories) for each column.

@@ -166,14 +166,17 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
             means = Weights(*averages.mean_means())
         else:
             means = self._sample_means(state, problem)
-        kept = [(draw.alpha, draw.beta, draw.shared) for draw in trace if draw.is_kept]
+        kept = [draw for draw in trace if draw.is_kept]
         accepted, proposed = state.proposals.tolist()
         return {
             "samples_": np.array(paths)[:, problem.is_given] if paths else None,
             "acceptance_rate_": accepted / proposed if proposed else 1.0,
             "_means": means,
             "_training": problem if paths else None,
-            "_sample_concentrations": kept if paths else None,
+            "_sample_concentrations": np.array([(draw.alpha, draw.beta) for draw in kept])
+            if paths
+            else None,
+            "_sample_shared": [draw.shared for draw in kept],
         }
 
     def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
