@@ -190,6 +190,23 @@ class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         best = self._log_joint(X).argmax(axis=1)
         return self.classes_[best]
 
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the sequences whose class is predicted.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        y : array-like of shape (n_samples,)
+            Their classes.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the sequences.
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, y, sample_weight))
+
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probability of each class given each sequence.
 
