@@ -15,7 +15,13 @@ from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_ze
 from sklearn_cvb.emissions.gaussian import NormalPrior, Units
 from sklearn_cvb.kernels.emission.features import feature_sums, linear_scores
 from sklearn_cvb.kernels.emission.gaussian import squared_distances_by_column
-from sklearn_cvb.kernels.emission.predictive import room_for, student_by_column
+from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
+from sklearn_cvb.kernels.emission.predictive import (
+    add_logs,
+    multiply_ratios,
+    room_for,
+    student_by_column,
+)
 
 # States with fewer steps keep their parameters in EM.
 _FEWEST = 1e-10
@@ -79,15 +85,35 @@ class StudentScores(NamedTuple):
         if self.is_spherical:
             self._fill_together(observations, units, out)
             return
-        constants, observed = self.constants, observations.observed
-        if observed is None and (self.degrees != self.degrees[:, :1]).any():
+        observed, exponents = observations.observed, -0.5 * (self.degrees + 1.0)
+        if observed is None and (exponents == exponents[:, :1]).all():
+            self._fill_from_products(observations.values, units, exponents[:, 0], out)
+            return
+        if observed is None:
             # Columns that were learned from other numbers of steps have each their exponent.
             observed = np.ones(observations.values.shape, bool)
-        if observed is None:
-            constants = constants.sum(axis=-2, keepdims=True)
-        tables = constants, self.means, 1.0 / self.squares, -0.5 * (self.degrees + 1.0)
+        tables = self.constants, self.means, 1.0 / self.squares, exponents
         room = room_for(*self.means.shape[1:])
         student_by_column(observations.values, observed, units, tables, room, out)
+
+    def _fill_from_products(
+        self, values: np.ndarray, units: np.ndarray, exponents: np.ndarray, out: np.ndarray
+    ) -> None:
+        """A log of four columns' product in place of four logs."""
+        inverses, products, n = 1.0 / self.squares, np.empty_like(out), values.shape[1]
+        exponents = np.ascontiguousarray(exponents)
+        out[:] = spread(self.constants.sum(axis=-2), units)
+        for first in range(0, n, 4):
+            last = min(first + 4, n)
+            multiply_ratios(values, (first, last), units, self.means, inverses, products)
+            groups = [(first, last)]
+            if not np.isfinite(products).all():
+                groups = [(d, d + 1) for d in range(first, last)]
+            for group in groups:
+                if len(groups) > 1:
+                    multiply_ratios(values, group, units, self.means, inverses, products)
+                log_of(products.reshape(-1), room_for_bits())
+                add_logs(products, units, exponents, out)
 
     def _fill_together(
         self, observations: Observations, units: np.ndarray, out: np.ndarray

@@ -27,29 +27,59 @@ def _add_logs(logs, exponents, row):
 
 
 @jit_token_reduction
-def _multiply_in_fours(ratios):
-    """Products of four rows each, in the first rows, for fewer logs; returns their number.
+def _multiply_ratios(value, means, inverse, row):
+    """row *= 1 + inverse (value - means)^2, state by state."""
+    for k in range(row.size):
+        off = value - means[k]
+        row[k] *= 1.0 + inverse[k] * off * off
 
-    Rows are left as they are where a product might leave float64.
+
+@jit_token_reduction
+def _four_ratios(x, means, inverse, row):
+    """The product of four columns' ratios, which are read once, state by state."""
+    x0, x1, x2, x3 = x[0], x[1], x[2], x[3]
+    m0, m1, m2, m3 = means[0], means[1], means[2], means[3]
+    i0, i1, i2, i3 = inverse[0], inverse[1], inverse[2], inverse[3]
+    for k in range(row.size):
+        d0, d1, d2, d3 = x0 - m0[k], x1 - m1[k], x2 - m2[k], x3 - m3[k]
+        near = (1.0 + i0[k] * d0 * d0) * (1.0 + i1[k] * d1 * d1)
+        row[k] = near * ((1.0 + i2[k] * d2 * d2) * (1.0 + i3[k] * d3 * d3))
+
+
+@jit
+def multiply_ratios(x, columns, units, means, inverses, products):
+    """Fill `products` (n_steps, K) with the product of 1 + inverse (x - mean)^2 over some columns.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_steps, D)
+    columns : tuple (first, last)
+    units : ndarray of shape (n_units + 1,), int64
+    means, inverses : ndarray of shape (n_units or 1, D, K)
+    products : ndarray of shape (n_steps, K)
+        A log of it is worth several. May leave float64 where values are far off.
     """
-    n, n_states = ratios.shape
-    most = 0.0
-    for d in range(n):
-        for k in range(n_states):
-            most = max(most, ratios[d, k])
-    if most > 1e75:
-        return n
-    n_products = 0
-    for first in range(0, n, 4):
-        target = ratios[n_products]
-        if n_products < first:
-            for k in range(n_states):
-                target[k] = ratios[first, k]
-        for d in range(first + 1, min(first + 4, n)):
-            for k in range(n_states):
-                target[k] *= ratios[d, k]
-        n_products += 1
-    return n_products
+    first, last = columns
+    for u in range(units.size - 1):
+        own = u if means.shape[0] > 1 else 0
+        mean, inverse = means[own], inverses[own]
+        for t in range(units[u], units[u + 1]):
+            row = products[t]
+            if last - first == 4:
+                _four_ratios(x[t, first:last], mean[first:last], inverse[first:last], row)
+            else:
+                _fill_ratios(x[t, first], mean[first], inverse[first], row)
+                for d in range(first + 1, last):
+                    _multiply_ratios(x[t, d], mean[d], inverse[d], row)
+
+
+@jit
+def add_logs(logs, units, exponents, scores):
+    """scores += exponents logs, for tables of steps and exponents (n_units or 1, K) of units."""
+    for u in range(units.size - 1):
+        factors = exponents[u if exponents.shape[0] > 1 else 0]
+        for t in range(units[u], units[u + 1]):
+            _add_logs(logs[t], factors, scores[t])
 
 
 @jit
@@ -59,12 +89,10 @@ def student_by_column(x, observed, units, tables, room, scores):
     Parameters
     ----------
     x : ndarray of shape (n_steps, D)
-    observed : ndarray of shape (n_steps, D), bool, or None
-        None where nothing is missing.
+    observed : ndarray of shape (n_steps, D), bool
     units : ndarray of shape (n_units + 1,), int64
     tables : tuple (constants, means, inverses, exponents)
-        Arrays of shape (n_units or 1, D, K). Where nothing is missing the constants are summed over
-        columns, (n_units or 1, 1, K), and the exponents are those of the first column.
+        Arrays of shape (n_units or 1, D, K).
     room : tuple (ratios, bits)
         Buffers: (D, K) numbers, and their bits.
     scores : ndarray of shape (n_steps, K)
@@ -80,22 +108,14 @@ def student_by_column(x, observed, units, tables, room, scores):
             row = scores[t]
             for d in range(n_columns):
                 _fill_ratios(x[t, d], means[own, d], inverses[own, d], ratios[d])
-            if observed is None:
-                n_logs = _multiply_in_fours(ratios)
-                log_of_block(flat[: n_logs * n_states], bits)
-                for k in range(n_states):
-                    row[k] = constants[own, 0, k]
-                for d in range(n_logs):
-                    _add_logs(ratios[d], exponents[own, 0], row)
-            else:
-                log_of_block(flat, bits)
-                for k in range(n_states):
-                    row[k] = 0.0
-                for d in range(n_columns):
-                    if observed[t, d]:
-                        for k in range(n_states):
-                            row[k] += constants[own, d, k]
-                        _add_logs(ratios[d], exponents[own, d], row)
+            log_of_block(flat, bits)
+            for k in range(n_states):
+                row[k] = 0.0
+            for d in range(n_columns):
+                if observed[t, d]:
+                    for k in range(n_states):
+                        row[k] += constants[own, d, k]
+                    _add_logs(ratios[d], exponents[own, d], row)
 
 
 @jit_token_reduction
