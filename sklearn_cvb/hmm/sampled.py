@@ -1,6 +1,4 @@
-"""Sampling for hidden Markov models: token by token (Wang and Blunsom 2013, figure 1), by sequence,
-or with the parameters (Gao and Johnson 2008).
-"""
+"""Sampling on symbols: how `sklearn_cvb.hmm.gibbs.GibbsHMM` sweeps, and what its chain tells."""
 
 import math
 import warnings

@@ -20,11 +20,6 @@ from sklearn_cvb.hmm.parameters import HMMCounts
 _SMALLEST = 1e-9
 
 
-def uniform_shared(n_states: int) -> tuple[float, ...]:
-    """Equal weights of all states."""
-    return (1.0 / n_states,) * n_states
-
-
 def log_density_of_weights(concentrations: Concentrations) -> float:
     """Log density of the weights over their logs (nats)."""
     shared = np.array(concentrations.shared)
