@@ -15,6 +15,9 @@ from sklearn_cvb.emissions.emission import (
     with_zeros,
 )
 
+# More categories than this are codes of something else, and would take all memory.
+_MOST_CATEGORIES = 2**16
+
 
 class Categorical(Emission):
     """Columns of category codes 0, 1, 2, ..., independent given the state.
@@ -67,7 +70,14 @@ class Categorical(Emission):
             prior = positive("concentration_prior", self.concentration_prior)
         if self.n_categories is None:
             largest = np.nan_to_num(table).max(axis=0)
-            sizes = (np.clip(largest, 0, 2**31) + 1).astype(np.int64)
+            if (largest >= _MOST_CATEGORIES).any():
+                column = int(largest.argmax())
+                raise ValueError(
+                    f"column {column} has a category code of {largest[column]:g}, and there are "
+                    "as many categories as the largest code says: encode them as 0, 1, 2, ..., as "
+                    "sklearn.preprocessing.OrdinalEncoder does, or give n_categories"
+                )
+            sizes = (np.maximum(largest, 0) + 1).astype(np.int64)
         else:
             sizes = np.full(table.shape[1], int(positive("n_categories", self.n_categories)))
         is_given = self.concentration_prior is not None

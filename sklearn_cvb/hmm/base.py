@@ -13,7 +13,7 @@ from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm import start as starting
-from sklearn_cvb.hmm.concentrations import Concentrations, first_concentrations, learn
+from sklearn_cvb.hmm.concentrations import Concentrations, first_concentrations, going_on, learn
 from sklearn_cvb.hmm.ending import cells_with_end, problem_with_end
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
@@ -343,12 +343,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
 
     def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
         """A state under the prior that is asked for now; what is learned goes on from its value."""
-        first = self._first_concentrations()
-        concentrations = first._replace(
-            alpha=state.concentrations.alpha if first.learn_alpha else first.alpha,
-            beta=state.concentrations.beta if first.learn_beta else first.beta,
-            shared=first.shared and state.concentrations.shared,
-        )
+        concentrations = going_on(self._first_concentrations(), state.concentrations)
         prior = self._priors(problem.cells, concentrations)
         return state._replace(concentrations=concentrations, prior=prior)
 

@@ -88,6 +88,16 @@ def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
     )
 
 
+def going_on(first: Concentrations, before: Concentrations) -> Concentrations:
+    """The concentrations asked for now, where learned ones go on from their values `before`."""
+    learns_weights = first.shared is not None and before.shared is not None
+    return first._replace(
+        alpha=before.alpha if first.learn_alpha else first.alpha,
+        beta=before.beta if first.learn_beta else first.beta,
+        shared=before.shared if learns_weights else first.shared,
+    )
+
+
 def learn(
     concentrations: Concentrations,
     counts: HMMCounts,
@@ -125,16 +135,14 @@ def learn(
         own, seen, sums, sums_seen = (getattr(table, name) for table in tables)
         return Rows(own, seen, sums, sums_seen, width)
 
-    if concentrations.shared is not None:
+    alpha, beta, shared = concentrations.alpha, concentrations.beta, concentrations.shared
+    if shared is not None:
         from sklearn_cvb.hmm.shared_weights import learned_weights
 
         never_falls = step is dirichlet.ascend
         after = learned_weights(concentrations, counts, surely, never_falls)
-        alpha, beta = after.alpha, concentrations.beta
-        concentrations = after
-    else:
-        alpha, beta = concentrations.alpha, concentrations.beta
-    if concentrations.learn_alpha and concentrations.shared is None:
+        alpha, shared = after.alpha, after.shared
+    elif concentrations.learn_alpha:
         tables = _by_width(rows("transition", cells.n_states), cells.topology)
         if concentrations.with_start:
             allowed = None if cells.topology is None else cells.topology.start
@@ -142,7 +150,7 @@ def learn(
         alpha = step(alpha, tables, *concentrations.alpha_prior)
     if concentrations.learn_beta:
         beta = step(beta, [rows("emission", cells.n_rows)], *concentrations.beta_prior)
-    return concentrations._replace(alpha=alpha, beta=beta)
+    return concentrations._replace(alpha=alpha, beta=beta, shared=shared)
 
 
 def _by_width(rows: Rows, topology: Topology | None) -> list[Rows]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sklearn_cvb.fitting import Fit
-from sklearn_cvb.hmm.concentrations import Concentrations, learn
+from sklearn_cvb.hmm.concentrations import Concentrations, going_on, learn
 from sklearn_cvb.hmm.measurements import MeasurementsMixin
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 
@@ -36,6 +36,7 @@ class EmissionMixin(MeasurementsMixin):
     def _numeric_problem(self, X: Any, y: Any) -> Any:
         """Read numbers; `BaseHMM._problem` calls it, so that warnings name the caller's line."""
         from sklearn_cvb.hmm.ending import cells_with_end
+        from sklearn_cvb.hmm.known_states import refuse_impossible
         from sklearn_cvb.hmm.numeric.model import emission_of, refuse_settings_of_symbols
         from sklearn_cvb.hmm.numeric.problem import NumericProblem, cells_of_chain
         from sklearn_cvb.hmm.numeric.reading import observations_of, read_to_fit
@@ -53,6 +54,9 @@ class EmissionMixin(MeasurementsMixin):
         start = None
         if hasattr(self.init, "predict_proba"):
             start = model_posterior(self.init, X, corpus, n_states)
+        known = self._known_states(y, series.corpus)
+        if known is not None and topology is not None:
+            refuse_impossible(known, corpus, topology)
         if topology is not None and topology.tied:
             corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
         return NumericProblem(
@@ -65,7 +69,7 @@ class EmissionMixin(MeasurementsMixin):
             series.is_table,
             start,
             pickle.dumps(emission),
-            self._known_states(y, series.corpus),
+            known,
         )
 
     def _start(self, problem: Any, rng: np.random.Generator) -> Any:
@@ -104,15 +108,9 @@ class EmissionMixin(MeasurementsMixin):
     def _with_parameters_of_now(self, state: Any, problem: Any) -> Any:
         if not self._is_numeric:
             return super()._with_parameters_of_now(state, problem)
-        concentrations, prior = self._chain_prior(problem.cells)
-        concentrations = concentrations._replace(
-            alpha=state.concentrations.alpha
-            if concentrations.learn_alpha
-            else concentrations.alpha,
-            shared=concentrations.shared and state.concentrations.shared,
-        )
-        if concentrations.learned:
-            prior = self._prior_of_chain(problem.cells, concentrations)
+        first, _ = self._chain_prior(problem.cells)
+        concentrations = going_on(first, state.concentrations)
+        prior = self._prior_of_chain(problem.cells, concentrations)
         return self._algorithm.resumed(state, problem, concentrations, prior)
 
     # Priors of the chain

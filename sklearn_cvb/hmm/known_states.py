@@ -1,5 +1,6 @@
 """States that are known of some tokens: what `y` tells a model with ``supervision="y"``."""
 
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from sklearn_cvb.containers import shown
 from sklearn_cvb.corpus import Corpus, place
+from sklearn_cvb.topology import Topology
 
 
 def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
@@ -45,3 +47,28 @@ def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
             )
         found[t] = int(label)
     return found
+
+
+def refuse_impossible(known: np.ndarray, corpus: Corpus, topology: Topology) -> None:
+    """Raise ValueError where a topology leaves the known states of a sequence no path.
+
+    Parameters
+    ----------
+    known : ndarray of shape (n_tokens,), int32
+    corpus : Corpus
+    topology : Topology
+    """
+    for begin, end in pairwise(corpus.starts):
+        if (known[begin:end] < 0).all():
+            continue
+        reached = topology.start
+        for t in range(begin, end):
+            if t > begin:
+                reached = topology.transition[reached].any(axis=0)
+            if known[t] >= 0:
+                reached = reached & (np.arange(len(reached)) == known[t])
+            if not reached.any():
+                raise ValueError(
+                    f"no path that topology allows has the states y tells up to "
+                    f"{place(t, corpus.starts)} (state {known[t]} there)"
+                )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from emissions.plain import CASES, scores_of, soft
 
+from sklearn_cvb import EMHMM
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
 
 KINDS = ("full", "tied", "diag", "spherical")
@@ -192,3 +193,8 @@ def test_odd_columns_leave_everything_finite(name, kind):
             for value in family.attributes(point).values():
                 assert np.isfinite(value).all()
             assert np.isfinite(family.sample(point, np.arange(3), rng)).all()
+
+
+def test_codes_that_are_no_categories_are_refused():
+    with pytest.raises(ValueError, match=r"column 1 has a category code of 1e\+08"):
+        EMHMM(2, emission=Categorical()).fit([[[0, 1], [1, 10**8], [0, 2]]])

@@ -201,3 +201,17 @@ def test_warm_starts_go_on_with_the_weights(kind):
     part = kind(5, warm_start=True, **settings | {"max_iter": 30}).fit(X)
     part.set_params(max_iter=20).fit(X)
     np.testing.assert_allclose(part.state_weights_, whole.state_weights_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("emission", ["categorical", "gaussian"])
+@pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
+def test_a_fit_may_go_on_with_shared_weights(kind, emission):
+    """After sweeps under the plain prior the weights are learned, too."""
+    X = chain(2, n_sequences=6).astype(float)
+    settings = {"emission": emission, "warm_start": True, "tol": 0.0, "random_state": 0}
+    model = kind(5, max_iter=25, **settings).fit(X)
+    assert not hasattr(model, "state_weights_")
+    model.set_params(transition_prior="hdp", alpha=1.0).fit(X)
+    assert np.ptp(model.state_weights_) > 0.01
+    model.set_params(transition_prior="dirichlet", alpha=0.1).fit(X)
+    assert not hasattr(model, "state_weights_")
