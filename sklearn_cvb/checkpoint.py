@@ -63,7 +63,7 @@ def save(
         If the disk is full or the folder cannot be written; what was saved before is whole.
     """
     path = path_of(folder, name)
-    with _named(path):
+    with errors_named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(path.name + ".part")
         try:
@@ -185,7 +185,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def errors_named(path: Path) -> Iterator[None]:
     """Errors of the disk that name the file and say what stays."""
     try:
         yield
