@@ -141,7 +141,7 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
     ) -> tuple[list[Fit], bool]:
         """The fits of all restarts, and whether Ctrl-C ended them (kept with `warm_start`)."""
         try:
-            return run_restarts(restart, rngs, self.n_jobs), False
+            return run_restarts(restart, rngs, self._restart_jobs), False
         except Interrupted as interrupted:
             if not (self.warm_start and interrupted.fits):
                 raise KeyboardInterrupt from None
@@ -173,6 +173,11 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             `labels_`.
         """
         return self.fit(X, y).labels_
+
+    @property
+    def _restart_jobs(self) -> int | None:
+        """Threads that run restarts."""
+        return self.n_jobs
 
     def _schedule(self, problem: Any, n_before: int) -> Schedule:
         """When to stop, after `n_before` sweeps of earlier fits."""

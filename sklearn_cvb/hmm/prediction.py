@@ -253,7 +253,7 @@ class PredictionMixin(TransformerMixin):
         cells, corpus = problem.cells, problem.corpus
         if self.handle_unknown not in ("rare", "form") or corpus.unknown:
             return None
-        seen = np.bincount(corpus.tokens[corpus.tokens >= 0], minlength=cells.n_words)
+        seen = corpus.uses(cells.n_words)
         once = np.repeat(seen == 1, np.diff(cells.indptr[: cells.n_words + 1]))
         if not once.any():
             return None
