@@ -103,6 +103,8 @@ class CorpusStore:
         Memory map of where sequences begin among all tokens of the files.
     """
 
+    is_on_disk = True
+
     def __init__(
         self,
         folder: Path,
@@ -180,6 +182,19 @@ class CorpusStore:
     def __setstate__(self, state: Mapping) -> None:
         self.__dict__.update(state)
         self._map()
+
+    def is_same(self, other: "CorpusStore") -> bool:
+        """Whether two stores hold the same sequences, by sizes and checksums."""
+        return (self._header, self._span) == (other._header, other._span)
+
+    def longest(self) -> tuple[int, int]:
+        """The longest sequence, and its length."""
+        found = 0, 0
+        for begin, end in self.pieces():
+            lengths = np.diff(self.starts[begin : end + 1])
+            if lengths.max() > found[1]:
+                found = begin + int(lengths.argmax()), int(lengths.max())
+        return found
 
     def pieces(self) -> list[tuple[int, int]]:
         """Ranges of sequences of about `batch_size` tokens each, in order."""

@@ -79,15 +79,6 @@ def batches_of(source: Any, reading: Reading) -> Iterator[Batch]:
         yield from _read(item, f"batch {i}", reading)
 
 
-def is_in_bulk(X: Any) -> bool:
-    """Whether X is read in batches when it is given to `fit`: paths, a function, Arrow columns."""
-    if isinstance(X, os.PathLike) or _is_arrow(X):
-        return True
-    if isinstance(X, list | tuple):
-        return len(X) > 0 and all(isinstance(item, os.PathLike) for item in X)
-    return callable(X) and not hasattr(X, "__len__")
-
-
 def _read(item: Any, name: str, reading: Reading) -> Iterator[Batch]:
     """The batches of one item: a file, an Arrow column, a pair, or some sequences."""
     if isinstance(item, str | os.PathLike):
