@@ -69,7 +69,8 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             Each sample is a sequence of hashable tokens. None or NaN marks a missing observation;
             missing values at the end of a 2-D array's row are padding. Models of word alignment
             take pairs (source tokens, target tokens), or arrays with the source in the first half
-            of each row.
+            of each row. Hidden Markov models by EM, VB and CVB take corpora larger than memory,
+            too: a `CorpusStore`, paths of files, or a function that returns batches of sequences.
         y : list of sequences, default=None
             What is known of states, tags (taggers), trees (grammars), heads (dependency models) or
             links (word alignment: pairs of positions); see `supervision`.
