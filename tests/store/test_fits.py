@@ -4,6 +4,8 @@ import errno
 import gc
 import os
 import pickle
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -212,6 +214,30 @@ def test_pickled_stores_map_their_files_anew(store):
     assert list(part) == X[10:20]
 
 
+@pytest.mark.parametrize("kind", [EMHMMTagger, VBHMM, CVBHMMTagger])
+def test_results_do_not_depend_on_threads(kind, store):
+    settings = {} if kind is VBHMM else {"tag_dictionary": LEGAL}
+    one, two = (
+        kind(**settings, random_state=0, max_iter=5, n_jobs=n_jobs).fit(store) for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.history_, two.history_)
+    np.testing.assert_array_equal(one.transmat_, two.transmat_)
+
+
+@pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
+def test_the_vocabulary_of_a_store_is_that_of_the_fit(kind, tmp_path):
+    known = ["w3", "the", "The", "w9", "w12", "never"]
+    store = write_store([X], tmp_path / "store", vocabulary=known)
+    store = open_store(store.folder, batch_size=PIECE)
+    estimator = kind(LEGAL, random_state=0, max_iter=5, tol=0)
+    here, there = clone(estimator).set_params(vocabulary=known).fit(X), clone(estimator).fit(store)
+    _assert_same(here, there)
+    assert (there.vocabulary_.tolist(), there.vocabulary) == (known, None)
+    # A part has the words of the whole.
+    here = clone(estimator).set_params(vocabulary=known).fit(X[50:200])
+    _assert_same(here, clone(estimator).fit(store[50:200]))
+
+
 # What is read in batches
 
 
@@ -389,6 +415,53 @@ def test_a_folder_that_may_not_be_written_is_named(tmp_path):
         EMHMM(2).fit(store)
     elsewhere = open_store(store.folder, scratch=tmp_path)
     EMHMM(2, max_iter=1).fit(elsewhere)
+
+
+_FIT = """
+import sys
+from sklearn_cvb import CVBHMM, open_store
+model = CVBHMM(3, max_iter=10**6, tol=0, verbose=2)
+model.fit(open_store(sys.argv[1], batch_size=300))
+"""
+
+
+def test_a_killed_fit_leaves_nothing_beside_the_store(store):
+    before = _files(store)
+    child = subprocess.Popen(
+        [sys.executable, "-u", "-c", _FIT, str(store.folder)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline().startswith("restart 0, sweep 1")
+    child.kill()
+    child.communicate()
+    assert _files(store) == before
+    assert list(open_store(store.folder, verify=True)) == X
+
+
+def _mounted(folder):
+    """A disk of two megabytes, or a skip where the system gives none."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False).returncode
+    except OSError:
+        done = 1
+    if done:
+        pytest.skip("a small disk cannot be mounted here")
+    return folder
+
+
+def test_a_disk_that_is_really_full(store, tmp_path):
+    disk = _mounted(tmp_path)
+    try:
+        with pytest.raises(OSError, match=r"No space left.*4 bytes a token"):
+            write_store(lambda: iter(lambda: X * 100, None), disk / "store")
+        assert list(disk.iterdir()) == []
+        long = write_store((X for _ in range(30)), store.folder.parent / "long")
+        with pytest.raises(OSError, match=r"No space left.*scratch="):
+            CVBHMM(20, max_iter=1).fit(open_store(long.folder, scratch=disk, batch_size=3000))
+        assert list(disk.iterdir()) == []
+    finally:
+        gc.collect()
+        subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 def test_scratch_may_be_elsewhere(store, tmp_path):

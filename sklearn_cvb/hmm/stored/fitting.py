@@ -189,7 +189,7 @@ class StoredBatchFit(_OnStore, ShardedBatch):
     """EM and VB on a store."""
 
     def _shards_on(self, pieces: Pieces) -> StoredBatch:
-        return StoredBatch(pieces)
+        return StoredBatch(pieces, self.n_jobs)
 
 
 class StoredCollapsedFit(_OnStore, ShardedCollapsed):
