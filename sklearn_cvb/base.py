@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.compilation import announced_fit
 from sklearn_cvb.concentrations import WARM_UP_SWEEPS
-from sklearn_cvb.containers import as_list, is_table, refuse_lengths, shown
+from sklearn_cvb.containers import as_list, is_in_bulk, is_table, refuse_lengths, shown
 from sklearn_cvb.corpus import Sequences
 from sklearn_cvb.fitting import (
     Fit,
@@ -56,6 +56,9 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
     # What reading X and y sets, before there is a fit.
     _read_names: tuple[str, ...] = ("vocabulary_", "n_features_in_", "feature_names_in_", "_index")
 
+    # Whether X may be on the disk (`_fit_in_bulk`).
+    _takes_bulk = False
+
     _unexplained_words = "sequences cannot be explained by any path"
 
     @with_callbacks
@@ -69,7 +72,8 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
             Each sample is a sequence of hashable tokens. None or NaN marks a missing observation;
             missing values at the end of a 2-D array's row are padding. Models of word alignment
             take pairs (source tokens, target tokens), or arrays with the source in the first half
-            of each row.
+            of each row. Hidden Markov models by EM, VB and CVB take corpora larger than memory,
+            too: a `CorpusStore`, paths of files, or a function that returns batches of sequences.
         y : list of sequences, default=None
             What is known of states, tags (taggers), trees (grammars), heads (dependency models) or
             links (word alignment: pairs of positions); see `supervision`.
@@ -78,6 +82,8 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
         -------
         self
         """
+        if self._takes_bulk and is_in_bulk(X):
+            return self._fit_in_bulk(X, y)
         check_sizes(self.get_params(deep=False))
         with self._unchanged_on_error(), announced_fit(self, self.verbose):
             problem = self._problem(X, y)
@@ -116,6 +122,10 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
                 estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
             )
         return self
+
+    def _fit_in_bulk(self, X: Any, y: Any) -> Self:
+        """`fit` on a corpus that is read a batch at a time."""
+        raise NotImplementedError
 
     def _run(
         self,
@@ -319,6 +329,9 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
 
     def _encoded(self, X: Any) -> reading.Corpus:
         check_is_fitted(self)
+        if isinstance(X, reading.Corpus):
+            # A piece of a store, in codes of this vocabulary.
+            return X
         sequences = self._sequences(X, reset=False)
         corpus = reading.encode(sequences, self._index)
         self._check_unknown(corpus, sequences)

@@ -18,6 +18,15 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.containers import as_list, samples_of, shown, tokens_of
 
 
+def __getattr__(name: str) -> Any:
+    # Corpora on disk are loaded when asked for.
+    if name not in ("CorpusStore", "open_store", "write_store"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn_cvb import store
+
+    return getattr(store, name)
+
+
 class Corpus(NamedTuple):
     """Encoded sequences.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
@@ -48,7 +48,7 @@ from sklearn_cvb.validation import (
 )
 
 # A state that holds so large a share of the tokens counts as one that the data ask for.
-_LEAST_SHARE = 0.01
+LEAST_SHARE = 0.01
 
 
 class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
@@ -106,6 +106,13 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+
+    _takes_bulk = True
+
+    def _fit_in_bulk(self, X: Any, y: Any) -> Self:
+        from sklearn_cvb.hmm.stored.fitting import fit_in_bulk
+
+        return fit_in_bulk(self, X, y)
 
     @property
     def _is_numeric(self) -> bool:
@@ -316,7 +323,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         held = np.bincount(path, minlength=self.n_components)
         return {
             "state_weights_": np.array(concentrations.shared),
-            "n_effective_components_": int(np.count_nonzero(held >= _LEAST_SHARE * len(path))),
+            "n_effective_components_": int(np.count_nonzero(held >= LEAST_SHARE * len(path))),
         }
 
     def _given_path(self, state: Any, problem: Problem) -> np.ndarray:

@@ -31,6 +31,11 @@ from sklearn_cvb.validation import InvalidParameterError
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
+HALF_OF_ALL = (
+    "sequence {} holds more than half of all tokens: with update='sequence' its own counts are "
+    "left out and it is inferred from little more than the prior; use update='token', or "
+    "block_length=100 to leave out 100 tokens at a time"
+)
 
 
 class CollapsedHMM(BaseHMM):
@@ -94,14 +99,7 @@ class CollapsedHMM(BaseHMM):
         if self.update == "sequence" and self.block_length is None:
             longest = int(lengths.argmax())
             if 2 * lengths[longest] > lengths.sum():
-                warnings.warn(
-                    f"sequence {longest} holds more than half of all tokens: with "
-                    "update='sequence' its own counts are left out and it is inferred from little "
-                    "more than the prior; use update='token', or block_length=100 to leave out "
-                    "100 tokens at a time",
-                    UserWarning,
-                    stacklevel=5,
-                )
+                warnings.warn(HALF_OF_ALL.format(longest), UserWarning, stacklevel=5)
             elif self.batch_size > 1 and 2 * largest_share(problem, self.batch_size) > 1:
                 warnings.warn(
                     f"with batch_size={self.batch_size} a batch holds more than half of all tokens "

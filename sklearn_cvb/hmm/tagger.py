@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.containers import as_list, known_of, shown
+from sklearn_cvb.containers import as_list, is_store, known_of, shown
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dictionary import (
     Legal,
@@ -135,6 +135,10 @@ class TaggerMixin(_Model):
         """
         if y is None:
             return super().score(X)
+        if is_store(X):
+            from sklearn_cvb.hmm.stored.prediction import accuracy_on_store
+
+            return accuracy_on_store(self, X, y)
         corpus, _, _, logs = read = self._read(X)
         labels = self._encode_labels(self._read_labels(y, corpus))
         path, _ = self._best_path(corpus, read[1], logs)
