@@ -37,8 +37,9 @@ from sklearn_cvb.lattice import (
     problem_of,
     restrict,
 )
-from sklearn_cvb.topology import NAMES, Topology, same_topology, topology_of
+from sklearn_cvb.topology import NAMES, Topology, topology_of
 from sklearn_cvb.validation import (
+    CHECKPOINT_PARAMETERS,
     HasMethods,
     Interval,
     InvalidParameterError,
@@ -100,6 +101,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "handle_unknown": [StrOptions({"error", "smooth", "rare"})],
         "vocabulary": ["array-like", set, None],
         "warm_start": ["boolean"],
+        **CHECKPOINT_PARAMETERS,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -357,15 +359,12 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _learns_from_the_same(self, before: Problem, problem: Problem) -> bool:
-        """Whether sequences, cells and allowed states are the same."""
+    def _identity(self, problem: Problem) -> tuple[Any, ...]:
+        """Sequences, cells and allowed states."""
+        corpus, cells = problem.corpus, problem.cells
         return (
-            np.array_equal(before.corpus.tokens, problem.corpus.tokens)
-            and np.array_equal(before.corpus.starts, problem.corpus.starts)
-            and np.array_equal(before.cells.state, problem.cells.state)
-            and all(map(np.array_equal, before.lattice, problem.lattice))
-            and before.cells.n_states == problem.cells.n_states
-            and same_topology(before.cells.topology, problem.cells.topology)
+            *(corpus.tokens, corpus.starts, problem.lattice),
+            *(cells.state, cells.n_states, cells.topology),
         )
 
     def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:

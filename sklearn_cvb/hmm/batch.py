@@ -105,6 +105,15 @@ class BatchHMM(BaseHMM):
         fit = super()._ranked(fit, problem)
         return fit._replace(state=fit.state._replace(forms=None))
 
+    def _stripped(self, state: BatchState) -> BatchState:
+        """The forms by what they do not follow from the problem: which sequences were lost."""
+        forms = state.forms
+        return state._replace(forms=forms and Forms(None, None, None, forms.lost))
+
+    def _completed(self, state: BatchState, problem: Problem) -> BatchState:
+        forms = state.forms
+        return state._replace(forms=forms and forms_of(problem, forms.lost))
+
     def _n_threads(self) -> int:
         """Threads for one restart: those that the other restarts leave."""
         n_restarts = 1 if self._fixed_start() else self.n_init

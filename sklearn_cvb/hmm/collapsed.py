@@ -137,6 +137,17 @@ class CVBState(NamedTuple):
         return self.layout
 
 
+def units_of(problem: Problem, left_out: LeftOut) -> tuple[Layout | None, Batched | None]:
+    """The layout of a state, and its batches, where there are any."""
+    update, block_length, batch_size, learns = left_out
+    if update == "token":
+        return None, None
+    if batch_size == 1:
+        return layout_for(problem, block_length), None
+    batches = batched(problem, batch_size, may_go_side_by_side=not learns)
+    return layout_of(problem, batches), batches
+
+
 def first_state(
     problem: Problem,
     starting_point: Callable[[], starting.Start],
@@ -149,13 +160,7 @@ def first_state(
     Weights give the posteriors and pair marginals of one E-step; posteriors stand for independent
     tokens. `starting_point` is called for the start, whose memory is free before pairs are made.
     """
-    update, block_length, batch_size, learns = left_out
-    batches, layout = None, None
-    if update == "sequence" and batch_size > 1:
-        batches = batched(problem, batch_size, may_go_side_by_side=not learns)
-        layout = layout_of(problem, batches)
-    elif update == "sequence":
-        layout = layout_for(problem, block_length)
+    layout, batches = units_of(problem, left_out)
     floor = floor_of(prior)
     state = CVBState(
         tally=zero_tally(problem.cells),
@@ -178,7 +183,7 @@ def first_state(
         counts = starting.counts_from_marginals(problem, entries)
         return state._replace(posterior=entries, tally=tally_of(counts, None, problem.cells))
     expected = None
-    if start.weights is not None and block_length is None:
+    if start.weights is not None and left_out.block_length is None:
         expected = _expected(state, problem, start.weights)
     if expected is None:
         posterior = stored_entries(layout, starting.posterior_of(start, problem))

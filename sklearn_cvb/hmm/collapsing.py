@@ -21,6 +21,7 @@ from sklearn_cvb.hmm.collapsed import (
     sweep_by_sequence,
     sweep_by_token,
     under,
+    units_of,
 )
 from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.kernels.chain.decoding import best_states
@@ -113,6 +114,18 @@ class CollapsedHMM(BaseHMM):
         asked = super()._with_parameters_of_now(state, problem)
         state = resumed(state, problem)
         return under(asked.concentrations, asked.prior, state, problem.cells)
+
+    def _stripped(self, state: CVBState) -> CVBState:
+        """Without the layout, but for the messages that windows leave each other."""
+        layout: Any = state.layout
+        return state._replace(layout=layout and layout.borders, batches=None)
+
+    def _completed(self, state: CVBState, problem: Problem) -> CVBState:
+        layout, batches = units_of(problem, state.left_out)
+        borders: Any = state.layout
+        if layout is not None and borders is not None:
+            layout = layout._replace(borders=borders)
+        return state._replace(layout=layout, batches=batches)
 
     def _sweep(
         self, state: CVBState, problem: Problem, rng: np.random.Generator

@@ -146,6 +146,7 @@ class Shard:
     def __init__(self, problem: Problem, place: Place) -> None:
         self.problem = problem
         self.place = place
+        self.messages: tuple[str, ...] = ()
 
     def facts(self) -> Facts:
         """What the leader of the fit has to know."""
@@ -156,6 +157,7 @@ class Shard:
             n_entries(problem.lattice),
             problem.any_told,
             bool(len(problem.runs.begin)),
+            self.messages,
         )
 
     def steps(self, name: str) -> Found:

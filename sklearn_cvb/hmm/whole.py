@@ -45,7 +45,7 @@ from sklearn_cvb.hmm.survey import (
 )
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.lattice import Cells
 from sklearn_cvb.validation import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -113,6 +113,10 @@ class Whole:
         self.any_choice = any(one.any_choice for one in facts)
         self.n_runs = 0
 
+    def forget_shards(self) -> None:
+        """Let go of the shards; what tells whether a fit may go on stays."""
+        self.shards = Here([])
+
 
 class _Sharded(_Model):
     """What all algorithms do otherwise where the problem is a `Whole`."""
@@ -135,8 +139,17 @@ class _Sharded(_Model):
         found.pop("n_effective_components_", None)
         return found
 
-    def _learns_from_the_same(self, before: Any, problem: Any) -> bool:
-        return before is problem
+    def _identity(self, problem: Any) -> tuple[Any, ...]:
+        """What a digest tells of the sequences; the cut is free."""
+        cells, corpus = problem.cells, problem.corpus
+        steps = cells.state, cells.n_states, cells.topology
+        return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
+
+    def _completed(self, state: Any, problem: Any) -> Any:
+        return state
+
+    def _stripped(self, state: Any) -> Any:
+        return state
 
     def _seed(self, whole: Any, prior: Prior, rng: np.random.Generator) -> Seed:
         """Where the shards start."""
@@ -181,9 +194,7 @@ class ShardedBatch(_Sharded, _Batch):
             found = problem.shards.ask("infer", weights)
         except LogsNeeded:
             found = problem.shards.ask("infer", weights, None if logs is None else logs())
-        # Shards keep their own forms.
-        none = Forms(None, None, None)
-        return Expectation(found.counts, found.total, found.unexplained, none)
+        return Expectation(found.counts, found.total, found.unexplained, None)
 
 
 class CollapsedRound(NamedTuple):
@@ -271,6 +282,9 @@ class ShardedCollapsed(_Sharded, _Collapsed):
         prior = self._priors(cells, concentrations)
         return state._replace(concentrations=concentrations, prior=prior)
 
+    def _with_parameters_of_now(self, state: Any, problem: Any) -> Any:
+        return BaseHMM._with_parameters_of_now(self, state, problem)
+
     def _objective(self, fit: Fit, problem: Any) -> float:
         found = problem.shards.ask("score", fit.state.counts, fit.state.terms)
         return found.total / problem.corpus.n_observed
@@ -296,14 +310,25 @@ def refuse_in_shards(model: BaseHMM) -> None:
         )
 
 
-def shard_of(model: BaseHMM, problem: Problem, place: Place) -> BatchShard | CollapsedShard:
-    """The shard of a part, for the algorithm of a model."""
+def shard_of(model: BaseHMM, part: Part, place: Place) -> BatchShard | CollapsedShard:
+    """The shard of a part, for the algorithm of a model that was laid out."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        problem = problem_of_part(model, part)
+    shard: BatchShard | CollapsedShard = BatchShard(problem, place)
     if isinstance(model, CollapsedHMM):
         cells = problem.cells
-        return CollapsedShard(
+        shard = CollapsedShard(
             problem, place, model._left_out, lambda terms: model._priors(cells, terms)
         )
-    return BatchShard(problem, place)
+    shard.messages = tuple(f"part {place.index}: {one.message}" for one in caught)
+    return shard
+
+
+def places_of(sizes: Sequence[int]) -> list[Place]:
+    """Where shards of so many sequences stand."""
+    firsts = np.cumsum([0, *sizes]).tolist()
+    return [Place(index, first, len(sizes) == 1) for index, first in enumerate(firsts[:-1])]
 
 
 def fit_whole(model: BaseHMM, whole: Whole) -> None:
@@ -321,14 +346,11 @@ def fit_here(model: BaseHMM, parts: Sequence[tuple[Any, Any]]) -> Whole:
     refuse_in_shards(model)
     read: list[Part] = [read_part(X, y) for X, y in parts]
     laid_out = lay_out(model, summed([survey_of(model, part) for part in read], merged))
-    shards, facts, first = [], [], 0
-    for index, part in enumerate(read):
-        problem = problem_of_part(laid_out.model, part)
-        place = Place(index, first, len(read) == 1)
-        shards.append(shard_of(laid_out.model, problem, place))
-        facts.append(shards[-1].facts())
-        first += part.corpus.n_sequences
-    whole = whole_of(model, laid_out, facts, Here(shards))
+    shards = [
+        shard_of(laid_out.model, part, place)
+        for part, place in zip(read, places_of([p.corpus.n_sequences for p in read]), strict=True)
+    ]
+    whole = whole_of(model, laid_out, [shard.facts() for shard in shards], Here(shards))
     fit_whole(model, whole)
     return whole
 

@@ -183,9 +183,11 @@ class CorpusStore:
         self.__dict__.update(state)
         self._map()
 
-    def is_same(self, other: "CorpusStore") -> bool:
-        """Whether two stores hold the same sequences, by sizes and checksums."""
-        return (self._header, self._span) == (other._header, other._span)
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """What two stores with the same sequences have in common: checksums of all files."""
+        files = self._header.files
+        return (*self._span, *(files[name]["crc32"] for name in sorted(files)))
 
     def longest(self) -> tuple[int, int]:
         """The longest sequence, and its length."""
