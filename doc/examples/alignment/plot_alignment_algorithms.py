@@ -2,17 +2,29 @@
 Which algorithm aligns words best?
 ==================================
 
-Rare words are the trouble of word alignment: EM links a rare word to everything that stands beside it. Here sentences are
-"translated" word by word into an invented language, adjectives behind their nouns and some words dropped, so that the right links
-are known. The sentences are those of a generated English (:func:`~sklearn_cvb.datasets.make_pocket_english`).
+Rare words are the trouble of word alignment: EM links a rare word to everything that stands beside
+it. Here sentences are "translated" word by word into an invented language, adjectives behind their
+nouns and some words dropped, so that the right links are known. The sentences are those of a
+generated English (:func:`~sklearn_cvb.datasets.make_pocket_english`).
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_cvb import CVBAlignmentHMM, EMAlignmentHMM, GibbsAlignmentHMM, VBAlignmentHMM, symmetrize
+from sklearn_cvb import (
+    CVBAlignmentHMM,
+    EMAlignmentHMM,
+    GibbsAlignmentHMM,
+    VBAlignmentHMM,
+    symmetrize,
+)
 from sklearn_cvb.datasets import make_pocket_english
-from sklearn_cvb.metrics import alignment_error_rate, alignment_f1, alignment_f1_scorer, alignment_scores
+from sklearn_cvb.metrics import (
+    alignment_error_rate,
+    alignment_f1,
+    alignment_f1_scorer,
+    alignment_scores,
+)
 
 rng = np.random.default_rng(0)
 corpus = make_pocket_english(300, random_state=0)
@@ -30,8 +42,8 @@ print(" ".join(X[0][0]))
 print(" ".join(X[0][1]))
 
 # %%
-# All learn from the pairs alone. ``labels_`` holds the links of the training pairs. The error rate is one minus F1 where all gold
-# links are sure.
+# All learn from the pairs alone. ``labels_`` holds the links of the training pairs. The error rate
+# is one minus F1 where all gold links are sure.
 
 models = {
     "EM": EMAlignmentHMM(),
@@ -44,7 +56,9 @@ for name, model in models.items():
     found = model.fit(X).labels_
     precision, recall, _ = alignment_scores(gold, found)
     errors[name] = 100 * alignment_error_rate(gold, found)
-    print(f"{name:5} precision {precision:.3f}, recall {recall:.3f}, F1 {alignment_f1(gold, found):.3f}")
+    print(
+        f"{name:5} precision {precision:.3f}, recall {recall:.3f}, F1 {alignment_f1(gold, found):.3f}"
+    )
 
 # %%
 # A model of the other direction, and both joined:

@@ -2,8 +2,8 @@
 Which word translates which?
 ============================
 
-Word alignment is learned from pairs of sentences, with no dictionary. Ten short pairs of English and Spanish are enough to see how
-it works.
+Word alignment is learned from pairs of sentences, with no dictionary. Ten short pairs of English
+and Spanish are enough to see how it works.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,9 @@ pairs = [
 X = [(source.split(), target.split()) for source, target in pairs]
 
 # %%
-# A model of one direction gives each target word at most one source. Two models, of both directions, that agree with each other
-# are better than either; :func:`~sklearn_cvb.symmetrize` joins their links.
+# A model of one direction gives each target word at most one source. Two models, of both
+# directions, that agree with each other are better than either; :func:`~sklearn_cvb.symmetrize`
+# joins their links.
 
 forward, backward = fit_agreeing(CVBAlignmentHMM(max_iter=5), X)
 links = symmetrize(forward.link_proba_, backward.link_proba_, "product")

@@ -2,8 +2,9 @@
 Which concentration should the prior have?
 ==========================================
 
-``alpha`` says how even the transitions of a state are, ``beta`` how even its emissions. With "auto" both are learned while fitting.
-The data are generated (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
+``alpha`` says how even the transitions of a state are, ``beta`` how even its emissions. With "auto"
+both are learned while fitting. The data are generated
+(:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
 """
 
 import matplotlib.pyplot as plt

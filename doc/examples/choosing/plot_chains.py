@@ -2,8 +2,9 @@
 Have the chains converged?
 ==========================
 
-A sampler never stops by itself. Several chains from different starts tell whether they have come to the same posterior: R-hat
-compares the spread between them with that within them. The data are generated (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
+A sampler never stops by itself. Several chains from different starts tell whether they have come to
+the same posterior: R-hat compares the spread between them with that within them. The data are
+generated (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,8 @@ traces = model.chains_.log_joint
 print("traces:", traces.shape)
 
 # %%
-# Above 1.01 the chains do not agree yet. The effective sample size says how many independent draws they are worth.
+# Above 1.01 the chains do not agree yet. The effective sample size says how many independent draws
+# they are worth.
 
 checked = [50, 100, 200, 400, 1000]
 for n in checked:
@@ -26,7 +28,8 @@ for n in checked:
     print(f"{n:5} sweeps: R-hat {r_hat(part):.3f}, worth {effective_sample_size(part):.0f} draws")
 
 # %%
-# ``convergence()`` says the same of a fitted model, for all that does not depend on the names of states.
+# ``convergence()`` says the same of a fitted model, for all that does not depend on the names of
+# states.
 
 for name, found in model.convergence().items():
     print(name, found)

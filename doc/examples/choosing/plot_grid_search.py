@@ -2,13 +2,13 @@
 How do I choose parameters by accuracy?
 =======================================
 
-scikit-learn's ``GridSearchCV`` searches over the parameters of any model here. A tagger learns from raw sentences and is scored on
-tagged ones (:func:`~sklearn_cvb.datasets.make_pocket_english`).
+scikit-learn's ``GridSearchCV`` searches over the parameters of any model here. A tagger learns from
+raw sentences and is scored on tagged ones (:func:`~sklearn_cvb.datasets.make_pocket_english`).
 """
 
 # %%
-# ``supervision="none"`` matters: the search hands the tags to ``fit`` as well, and a tagger that has learned from them says nothing
-# about learning without.
+# ``supervision="none"`` matters: the search hands the tags to ``fit`` as well, and a tagger that
+# has learned from them says nothing about learning without.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,7 +32,8 @@ search = GridSearchCV(
 print(search.best_params_, f"{search.best_score_:.1%}")
 
 # %%
-# Accuracy and perplexity need not agree on what is best. (scikit-learn's scores are better when higher, so perplexity is negative.)
+# Accuracy and perplexity need not agree on what is best. (scikit-learn's scores are better when
+# higher, so perplexity is negative.)
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for ax, name in zip(axes, ["accuracy", "perplexity"], strict=True):
@@ -45,7 +46,8 @@ for ax, name in zip(axes, ["accuracy", "perplexity"], strict=True):
     ax.set_yticks(range(3), labels=grid["alpha"])
 
 # %%
-# :class:`~sklearn_cvb.metrics.TaggingScorer` makes a scorer of any function of two lists of tag sequences:
+# :class:`~sklearn_cvb.metrics.TaggingScorer` makes a scorer of any function of two lists of tag
+# sequences:
 
 
 def macro_f1(y_true, y_pred):
@@ -56,8 +58,11 @@ scorer = TaggingScorer(macro_f1, "macro_f1")
 print(cross_val_score(search.best_estimator_, corpus.data, corpus.target, cv=2, scoring=scorer))
 
 # %%
-# Other scorers: :data:`~sklearn_cvb.metrics.many_to_one_scorer`, :data:`~sklearn_cvb.metrics.one_to_one_scorer` and
-# :data:`~sklearn_cvb.metrics.v_measure_scorer` for states without names, :data:`~sklearn_cvb.metrics.bracket_f1_scorer` and
-# :data:`~sklearn_cvb.metrics.segmentation_f1_scorer` for grammars, :data:`~sklearn_cvb.metrics.directed_accuracy_scorer`,
-# :data:`~sklearn_cvb.metrics.undirected_accuracy_scorer` and :data:`~sklearn_cvb.metrics.neutral_accuracy_scorer` for
-# dependencies, :data:`~sklearn_cvb.metrics.alignment_f1_scorer` for word alignment.
+# Other scorers: :data:`~sklearn_cvb.metrics.many_to_one_scorer`,
+# :data:`~sklearn_cvb.metrics.one_to_one_scorer` and :data:`~sklearn_cvb.metrics.v_measure_scorer`
+# for states without names, :data:`~sklearn_cvb.metrics.bracket_f1_scorer` and
+# :data:`~sklearn_cvb.metrics.segmentation_f1_scorer` for grammars,
+# :data:`~sklearn_cvb.metrics.directed_accuracy_scorer`,
+# :data:`~sklearn_cvb.metrics.undirected_accuracy_scorer` and
+# :data:`~sklearn_cvb.metrics.neutral_accuracy_scorer` for dependencies,
+# :data:`~sklearn_cvb.metrics.alignment_f1_scorer` for word alignment.

@@ -2,19 +2,27 @@
 How far can I trust an interval?
 ================================
 
-``credible_intervals`` gives lower and upper ends for every probability. Those of VB and CVB are too narrow, those of a sampler are
-right. To see it, draw many data sets from known parameters and count how often the intervals hold the truth.
+``credible_intervals`` gives lower and upper ends for every probability. Those of VB and CVB are too
+narrow, those of a sampler are right. To see it, draw many data sets from known parameters and count
+how often the intervals hold the truth.
 """
 
 # %%
-# Twenty data sets of 30 sequences, two states, four symbols. Some states are known, so that states keep their names.
+# Twenty data sets of 30 sequences, two states, four symbols. Some states are known, so that states
+# keep their names.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM
 
-settings = {"alpha": 1.0, "beta": 1.0, "supervision": "y", "vocabulary": range(4), "random_state": 0}
+settings = {
+    "alpha": 1.0,
+    "beta": 1.0,
+    "supervision": "y",
+    "vocabulary": range(4),
+    "random_state": 0,
+}
 models = {
     "VB": VBHMM(2, **settings),
     "CVB": CVBHMM(2, **settings),
@@ -37,7 +45,8 @@ for replication in range(20):
             inside[name][replication, i] = ((lower < transitions) & (transitions < upper)).mean()
 
 # %%
-# A well-made interval lies on the dashed line. VB and CVB take states and parameters to be independent, which makes them too sure.
+# A well-made interval lies on the dashed line. VB and CVB take states and parameters to be
+# independent, which makes them too sure.
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot([45, 100], [45, 100], "k--", lw=0.8)

@@ -2,9 +2,10 @@
 Is the leave-one-out score of CVB a good guide?
 ===============================================
 
-CVB reports ``loo_score_``: the mean log-probability of each training token given what is counted on all the others. It costs
-nothing, and needs no sequences held out. It is optimistic, since the others have been read with the token in mind. How well does
-it rank models? The data come from five states (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
+CVB reports ``loo_score_``: the mean log-probability of each training token given what is counted on
+all the others. It costs nothing, and needs no sequences held out. It is optimistic, since the
+others have been read with the token in mind. How well does it rank models? The data come from five
+states (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,8 @@ for k in numbers:
     seen.append(model.score(train))
 
 # %%
-# The score of the training sequences themselves rises with every state. The leave-one-out score stops where the held-out score does.
+# The score of the training sequences themselves rises with every state. The leave-one-out score
+# stops where the held-out score does.
 
 fig, ax = plt.subplots(layout="constrained")
 for values, name, marker in (

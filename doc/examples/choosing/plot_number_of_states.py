@@ -2,8 +2,9 @@
 How many states do my data have?
 ================================
 
-:func:`~sklearn_cvb.selection.select_components` fits models with several numbers of states and puts three criteria side by side:
-the evidence that the algorithm reports, the perplexity of sequences held out, and BIC. The data come from four states
+:func:`~sklearn_cvb.selection.select_components` fits models with several numbers of states and puts
+three criteria side by side: the evidence that the algorithm reports, the perplexity of sequences
+held out, and BIC. The data come from four states
 (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
 """
 
@@ -17,8 +18,8 @@ model = VBHMM(n_init=5, random_state=0)
 selection = select_components(model, X, range(1, 8), random_state=0)
 
 # %%
-# Stars mark the best values. The evidence and BIC name four states. Perplexity is nearly flat from four on: it says which numbers
-# are too small.
+# Stars mark the best values. The evidence and BIC name four states. Perplexity is nearly flat from
+# four on: it says which numbers are too small.
 
 axes = plot_components(selection)
 

@@ -2,8 +2,9 @@
 How many restarts, and how many sweeps?
 =======================================
 
-All algorithms but sampling climb to a nearby optimum, and the start decides which one. ``n_init`` tries several starts and keeps the
-best. The data are generated (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
+All algorithms but sampling climb to a nearby optimum, and the start decides which one. ``n_init``
+tries several starts and keeps the best. The data are generated
+(:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
 """
 
 import matplotlib.pyplot as plt
@@ -19,13 +20,15 @@ print("sweeps of the best restart:", model.n_iter_, "converged:", model.converge
 print(f"in the right state: {one_to_one_accuracy(Z, model.labels_):.1%}")
 
 # %%
-# Each line is a restart, the dot its end. Several plateaus are optima that a restart may be caught in; some wait long before they
-# climb on, so that a few sweeps more may be worth more than another restart.
+# Each line is a restart, the dot its end. Several plateaus are optima that a restart may be caught
+# in; some wait long before they climb on, so that a few sweeps more may be worth more than another
+# restart.
 
 ax = plot_restarts(model)
 
 # %%
-# ``warm_start=True`` goes on where the last fit has ended, random numbers included. Two fits of 20 sweeps are one of 40.
+# ``warm_start=True`` goes on where the last fit has ended, random numbers included. Two fits of 20
+# sweeps are one of 40.
 
 settings = {"n_components": 6, "tol": 0, "random_state": 0}
 whole = VBHMM(max_iter=40, **settings).fit(X)

@@ -2,9 +2,9 @@
 How do I score states that have no names?
 =========================================
 
-Without a dictionary a model's states are numbers. To compare them with tags, map each state to its most frequent tag (many-to-one),
-pair states and tags (one-to-one), or measure what they say of each other (V-measure). The text is generated
-(:func:`~sklearn_cvb.datasets.make_pocket_english`).
+Without a dictionary a model's states are numbers. To compare them with tags, map each state to its
+most frequent tag (many-to-one), pair states and tags (one-to-one), or measure what they say of each
+other (V-measure). The text is generated (:func:`~sklearn_cvb.datasets.make_pocket_english`).
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,9 @@ numbers = [2, 5, 10, 20]
 models = [CVBHMM(k, max_iter=20, batch_size=16, random_state=0).fit(corpus.data) for k in numbers]
 
 # %%
-# Many-to-one accuracy rises with the number of states, whatever they are: with a state for each word it is nearly 100 %. So give
-# it with the number of states. One-to-one accuracy has its best number of states, near that of the tags.
+# Many-to-one accuracy rises with the number of states, whatever they are: with a state for each
+# word it is nearly 100 %. So give it with the number of states. One-to-one accuracy has its best
+# number of states, near that of the tags.
 
 metrics = {
     "many-to-one accuracy": many_to_one_accuracy,

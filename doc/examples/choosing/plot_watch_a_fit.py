@@ -2,8 +2,9 @@
 How do I watch and stop a fit?
 ==============================
 
-Models take scikit-learn's callbacks: every restart and every sweep is a task. ``ScoringMonitor`` scores the model after each sweep. The
-sentences come from a generated English (:func:`~sklearn_cvb.datasets.make_pocket_english`).
+Models take scikit-learn's callbacks: every restart and every sweep is a task. ``ScoringMonitor``
+scores the model after each sweep. The sentences come from a generated English
+(:func:`~sklearn_cvb.datasets.make_pocket_english`).
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +18,8 @@ corpus = make_pocket_english(300, random_state=0)
 dictionary = pocket_english_dictionary()
 
 # %%
-# ``max_iter`` and ``tol`` say when a fit stops: when a sweep brings less than ``tol``. The first tagger stops by itself, the second
-# does all its sweeps.
+# ``max_iter`` and ``tol`` say when a fit stops: when a sweep brings less than ``tol``. The first
+# tagger stops by itself, the second does all its sweeps.
 
 settings = {"supervision": "none", "denoise": "none", "random_state": 0}
 taggers = {
@@ -39,5 +40,6 @@ axes[1].set(xlabel="sweeps", ylabel="nats", title="what each algorithm reports: 
 legend = axes[0].legend()
 
 # %%
-# The objective rises with each sweep, the accuracy need not. Objectives of two algorithms cannot be compared.
-# ``sklearn.callback.ProgressBar`` shows a bar, ``verbose=2`` prints a line a sweep, and Ctrl-C keeps the last finished sweep.
+# The objective rises with each sweep, the accuracy need not. Objectives of two algorithms cannot be
+# compared. ``sklearn.callback.ProgressBar`` shows a bar, ``verbose=2`` prints a line a sweep, and
+# Ctrl-C keeps the last finished sweep.

@@ -2,8 +2,9 @@
 Which word depends on which?
 ============================
 
-A dependency model learns heads from tags alone: no tree is given. The tags are those of short sentences of a generated English
-(:func:`~sklearn_cvb.datasets.make_pocket_english`), whose true heads are known.
+A dependency model learns heads from tags alone: no tree is given. The tags are those of short
+sentences of a generated English (:func:`~sklearn_cvb.datasets.make_pocket_english`), whose true
+heads are known.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +20,9 @@ X, gold = [corpus.target[i][:-1] for i in short], [corpus.heads[i][:-1] for i in
 print(len(X), "sentences, such as", " ".join(corpus.data[short[0]]))
 
 # %%
-# Directed accuracy is the share of tokens with the right head. Undirected accuracy forgives an arc that points the other way. Neutral
-# accuracy forgives what is a matter of convention, such as whether the auxiliary or the verb is the head.
+# Directed accuracy is the share of tokens with the right head. Undirected accuracy forgives an arc
+# that points the other way. Neutral accuracy forgives what is a matter of convention, such as
+# whether the auxiliary or the verb is the head.
 
 models = {
     "EM": EMDMV(),
@@ -28,17 +30,28 @@ models = {
     "CVB": CVBDMV(),
     "Gibbs": GibbsDMV(max_iter=200, random_state=0),
 }
-metrics = {"directed": directed_accuracy, "undirected": undirected_accuracy, "neutral": neutral_accuracy}
+metrics = {
+    "directed": directed_accuracy,
+    "undirected": undirected_accuracy,
+    "neutral": neutral_accuracy,
+}
 fig, ax = plt.subplots(layout="constrained")
 for place, (name, model) in enumerate(models.items()):
     found = model.fit(X).labels_
     for shift, (kind, metric) in enumerate(metrics.items()):
         label = kind if place == 0 else None
-        ax.bar(place + 0.27 * (shift - 1), 100 * metric(gold, found), 0.25, color=f"C{shift}", label=label)
+        ax.bar(
+            place + 0.27 * (shift - 1),
+            100 * metric(gold, found),
+            0.25,
+            color=f"C{shift}",
+            label=label,
+        )
 ax.set_xticks(range(len(models)), labels=list(models))
 ax.set(ylabel="accuracy (%)", ylim=(0, 100))
 ax.grid(axis="y", alpha=0.3)
 legend = ax.legend(ncols=3, loc="upper center")
 
 # %%
-# Chance gets few arcs right, and no model has seen one. What they make of verbs and their subjects differs most.
+# Chance gets few arcs right, and no model has seen one. What they make of verbs and their subjects
+# differs most.

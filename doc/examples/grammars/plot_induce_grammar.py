@@ -2,8 +2,9 @@
 Can a grammar be learned without rules?
 =======================================
 
-Without ``grammar`` a model has all rules over ``n_components`` symbols, and finds out which of them are of use. The sentences are
-brackets that open and close, drawn from a grammar that the models do not see.
+Without ``grammar`` a model has all rules over ``n_components`` symbols, and finds out which of them
+are of use. The sentences are brackets that open and close, drawn from a grammar that the models do
+not see.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +19,9 @@ X_train, X_test = train_test_split(X, test_size=50, random_state=0)
 print("".join(X[4]), "".join(X[7]))
 
 # %%
-# Grammars with two to four symbols, each the best of several restarts; ``rules="independent"`` is the form that is fast enough for
-# hundreds of symbols. A chain of hidden states, which cannot count brackets, stands beside them.
+# Grammars with two to four symbols, each the best of several restarts; ``rules="independent"`` is
+# the form that is fast enough for hundreds of symbols. A chain of hidden states, which cannot count
+# brackets, stands beside them.
 
 numbers = [2, 3, 4]
 settings = {"n_init": 3, "random_state": 0}

@@ -2,8 +2,9 @@
 How likely is each rule of a grammar?
 =====================================
 
-You write the rules, the probabilities are learned from raw sentences. Here sentences are drawn from a small grammar with known
-probabilities (:func:`~sklearn_cvb.datasets.make_pcfg_corpus`); five algorithms see the rules and the sentences, never a tree.
+You write the rules, the probabilities are learned from raw sentences. Here sentences are drawn from
+a small grammar with known probabilities (:func:`~sklearn_cvb.datasets.make_pcfg_corpus`); five
+algorithms see the rules and the sentences, never a tree.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +29,8 @@ X, trees = make_pcfg_corpus(truth, 300, longest=15, random_state=0)
 rules = Grammar(truth.symbols, truth.start, truth.rules)  # without probabilities
 
 # %%
-# Is it the man or the seeing that is "with a telescope"? A sentence like this has several trees. The scores compare the trees that
-# each model finds with those that the sentences were drawn with.
+# Is it the man or the seeing that is "with a telescope"? A sentence like this has several trees.
+# The scores compare the trees that each model finds with those that the sentences were drawn with.
 
 settings = {"random_state": 0}
 models = {
@@ -46,8 +47,8 @@ for name, model in models.items():
     print(f"{name:9} F1 {scores.f1:.3f}, exact {scores.exact:.3f}, perplexity {fitted:.3f}")
 
 # %%
-# All agree, and come close to the truth, which is marked by bars: these sentences leave little doubt about the rules. Where there
-# is less text, the prior matters.
+# All agree, and come close to the truth, which is marked by bars: these sentences leave little
+# doubt about the rules. Where there is less text, the prior matters.
 
 shown = [i for i, p in enumerate(truth.probabilities) if p < 1]
 names = [str(production) for production in truth.to_nltk().productions()]

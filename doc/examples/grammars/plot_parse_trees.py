@@ -2,8 +2,9 @@
 What trees does a sentence have?
 ================================
 
-A fitted grammar gives the most probable tree of a sentence, the next best ones, and the probability of each constituent. The
-grammar knows nothing but rules; their probabilities come from a handful of raw sentences.
+A fitted grammar gives the most probable tree of a sentence, the next best ones, and the probability
+of each constituent. The grammar knows nothing but rules; their probabilities come from a handful of
+raw sentences.
 """
 
 import matplotlib.pyplot as plt
@@ -29,13 +30,13 @@ model = CVBPCFG(grammar, random_state=0).fit(X)
 # %%
 # The two trees of a sentence, the more probable one first:
 
-sentence = "they saw a man with a telescope".split()
+sentence = ["they", "saw", "a", "man", "with", "a", "telescope"]
 for tree in model.parse([sentence], n_best=2)[0]:
     print(tree)
 
 # %%
-# ``predict_proba`` has the posterior of each symbol over each span. The picture shows those of phrases: a cell is the span from
-# the word of its row to that of its column.
+# ``predict_proba`` has the posterior of each symbol over each span. The picture shows those of
+# phrases: a cell is the span from the word of its row to that of its column.
 
 proba = model.predict_proba([sentence])[0]
 symbols = list(model.symbols_)

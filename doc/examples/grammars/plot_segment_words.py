@@ -2,8 +2,9 @@
 Where do words end?
 ===================
 
-A grammar over characters cuts words into pieces that come back. Here verbs are made of a subject, a tense and a stem, and
-written without gaps, in an invented language. The grammar knows that there are three parts, and nothing of what they are.
+A grammar over characters cuts words into pieces that come back. Here verbs are made of a subject, a
+tense and a stem, and written without gaps, in an invented language. The grammar knows that there
+are three parts, and nothing of what they are.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 How do I get a parser from a treebank?
 ======================================
 
-The labels of a treebank are coarse: a noun phrase before the verb is not like one behind it. Models with latent annotations split
-each label into hidden subtypes while they learn. Trees come from a small generated English
-(:func:`~sklearn_cvb.datasets.make_pocket_english`).
+The labels of a treebank are coarse: a noun phrase before the verb is not like one behind it. Models
+with latent annotations split each label into hidden subtypes while they learn. Trees come from a
+small generated English (:func:`~sklearn_cvb.datasets.make_pocket_english`).
 """
 
 import warnings
@@ -32,15 +32,18 @@ numbers = [1, 2, 4]
 kinds = {"EM": EMLatentPCFG, "VB": VBLatentPCFG, "CVB": CVBLatentPCFG}
 curves = {
     name: [
-        100 * bracket_f1(test, kind(n_subtypes=n, max_iter=20, random_state=0).fit(train).predict(sentences))
+        100
+        * bracket_f1(
+            test, kind(n_subtypes=n, max_iter=20, random_state=0).fit(train).predict(sentences)
+        )
         for n in numbers
     ]
     for name, kind in kinds.items()
 }
 
 # %%
-# 300 trees are few. CVB gains from subtypes even so; EM and VB learn them by heart. :doc:`/published/latent` has the same on a
-# treebank of real text.
+# 300 trees are few. CVB gains from subtypes even so; EM and VB learn them by heart.
+# :doc:`/published/latent` has the same on a treebank of real text.
 
 fig, ax = plt.subplots(layout="constrained")
 for (name, values), marker in zip(curves.items(), "os^", strict=True):

@@ -2,9 +2,9 @@
 Which shape should normal states have?
 ======================================
 
-``covariance_type`` says what shapes states may have: any ellipse ("full"), one ellipse for all ("tied"), ellipses along the axes
-("diag"), or circles ("spherical"). The data are measurements of flowers, the iris data of scikit-learn, in a walk that stays with
-a species for ten flowers or so.
+``covariance_type`` says what shapes states may have: any ellipse ("full"), one ellipse for all
+("tied"), ellipses along the axes ("diag"), or circles ("spherical"). The data are measurements of
+flowers, the iris data of scikit-learn, in a walk that stays with a species for ten flowers or so.
 """
 
 import matplotlib.pyplot as plt
@@ -31,8 +31,9 @@ models = {
 }
 
 # %%
-# Ellipses are states at one and two standard deviations. ``lower_bound_`` is the evidence: the highest one is best supported by
-# the data. It agrees with the species here: two of them overlap, and what tells them apart is the order of the steps.
+# Ellipses are states at one and two standard deviations. ``lower_bound_`` is the evidence: the
+# highest one is best supported by the data. It agrees with the species here: two of them overlap,
+# and what tells them apart is the order of the steps.
 
 fig, axes = plt.subplots(2, 2, figsize=(8, 6.4), sharex=True, sharey=True, layout="constrained")
 for ax, (shape, model) in zip(axes.ravel(), models.items(), strict=True):

@@ -2,8 +2,9 @@
 Can it read digits?
 ===================
 
-:class:`~sklearn_cvb.HMMClassifier` learns one model for each class of sequences. A handwritten digit of scikit-learn is read here
-as a sequence of its eight rows, from top to bottom, with eight black or white pixels each.
+:class:`~sklearn_cvb.HMMClassifier` learns one model for each class of sequences. A handwritten
+digit of scikit-learn is read here as a sequence of its eight rows, from top to bottom, with eight
+black or white pixels each.
 """
 
 import matplotlib.pyplot as plt
@@ -12,7 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import ConfusionMatrixDisplay
 from sklearn.model_selection import train_test_split
 
-from sklearn_cvb import HMMClassifier, VBHMM
+from sklearn_cvb import VBHMM, HMMClassifier
 
 digits = load_digits()
 X_train, X_test, y_train, y_test = train_test_split(
@@ -29,8 +30,8 @@ classifier = HMMClassifier(model).fit(X_train, y_train)
 print(f"new digits read right: {classifier.score(X_test, y_test):.1%}")
 
 # %%
-# What the models have learned: the probability of ink in each state of each digit, states from top to bottom. Grey rows are states
-# that a digit had no need of.
+# What the models have learned: the probability of ink in each state of each digit, states from top
+# to bottom. Grey rows are states that a digit had no need of.
 
 fig, axes = plt.subplots(1, 10, figsize=(8, 1.2), layout="constrained")
 for ax, learned in zip(axes, classifier.estimators_, strict=True):

@@ -2,8 +2,9 @@
 How many values may be missing?
 ===============================
 
-NaN stands for a value that is missing, in one column of a step or in all. Nothing is filled in: what is missing is summed out,
-exactly. Two sensors watch a machine with three states; a growing share of their values is lost. The data are generated.
+NaN stands for a value that is missing, in one column of a step or in all. Nothing is filled in:
+what is missing is summed out, exactly. Two sensors watch a machine with three states; a growing
+share of their values is lost. The data are generated.
 """
 
 import matplotlib.pyplot as plt
@@ -31,8 +32,8 @@ for share in shares:
         accuracies[name].append(100 * one_to_one_accuracy(state, model.predict(X)))
 
 # %%
-# With two values of five missing the states are found nearly as well as with all. Means in their place look like a state of
-# their own.
+# With two values of five missing the states are found nearly as well as with all. Means in their
+# place look like a state of their own.
 
 fig, ax = plt.subplots(layout="constrained")
 for (name, values), marker in zip(accuracies.items(), "os", strict=True):

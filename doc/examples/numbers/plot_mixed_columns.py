@@ -2,8 +2,9 @@
 What if columns are of different kinds?
 =======================================
 
-A record of a night: heart rate (a number), movements in a minute (a count), lights on or off, and which side one lies on (a
-category). :class:`~sklearn_cvb.emissions.Columns` gives each column its own kind of emission. The night is generated.
+A record of a night: heart rate (a number), movements in a minute (a count), lights on or off, and
+which side one lies on (a category). :class:`~sklearn_cvb.emissions.Columns` gives each column its
+own kind of emission. The night is generated.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,10 @@ night = np.column_stack(
         rng.normal(np.array([72.0, 62.0, 54.0])[stage], 4.0),
         rng.poisson(np.array([6.0, 1.5, 0.2])[stage]),
         rng.random(len(stage)) < np.array([0.6, 0.05, 0.01])[stage],
-        [rng.choice(4, p=p) for p in np.array([[0.25] * 4, [0.1, 0.4, 0.4, 0.1], [0.7, 0.1, 0.1, 0.1]])[stage]],
+        [
+            rng.choice(4, p=p)
+            for p in np.array([[0.25] * 4, [0.1, 0.4, 0.4, 0.1], [0.7, 0.1, 0.1, 0.1]])[stage]
+        ],
     ]
 )
 emission = Columns([(Gaussian(), [0]), (Poisson(), [1]), (Bernoulli(), [2]), (Categorical(), [3])])

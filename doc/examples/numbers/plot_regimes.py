@@ -2,8 +2,9 @@
 When does a series change its regime?
 =====================================
 
-Returns of a share are calm for weeks, then wild. A hidden Markov model with normal emissions finds the two regimes and says when
-they change. The series is drawn here, so that the true regimes are known: both have the mean 0, and differ in variance alone.
+Returns of a share are calm for weeks, then wild. A hidden Markov model with normal emissions finds
+the two regimes and says when they change. The series is drawn here, so that the true regimes are
+known: both have the mean 0, and differ in variance alone.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +29,9 @@ print(f"steps in the right regime: {one_to_one_accuracy([regimes], states):.1%}"
 # %%
 # Bands show the regimes that the model found; the line below, how sure it is at each step.
 
-fig, axes = plt.subplots(2, figsize=(8, 4.4), height_ratios=[2, 1], sharex=True, layout="constrained")
+fig, axes = plt.subplots(
+    2, figsize=(8, 4.4), height_ratios=[2, 1], sharex=True, layout="constrained"
+)
 plot_states(returns, states[0], ax=axes[0])
 wild = int(model.covariances_.ravel().argmax())
 axes[1].plot(model.predict_proba([returns])[0][:, wild], color="C3", label="p(wild), estimated")

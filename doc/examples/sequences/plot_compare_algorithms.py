@@ -3,8 +3,9 @@ EM, VB, CVB or sampling: which predicts new sequences best?
 ===========================================================
 
 Four algorithms learn the same model of hidden states. Sequences are drawn from a known model
-(:func:`~sklearn_cvb.datasets.make_hmm_sequences`) with 5 states and 20 symbols. The score is the perplexity of sequences that
-were held out: how many symbols the model hesitates between, on average.
+(:func:`~sklearn_cvb.datasets.make_hmm_sequences`) with 5 states and 20 symbols. The score is the
+perplexity of sequences that were held out: how many symbols the model hesitates between, on
+average.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +25,8 @@ models = {
 }
 
 # %%
-# All learn from 5 to 80 sequences of 20 symbols each. ``score_samples`` gives the log-likelihood of each held-out sequence.
+# All learn from 5 to 80 sequences of 20 symbols each. ``score_samples`` gives the log-likelihood of
+# each held-out sequence.
 
 sizes = [5, 10, 20, 40, 80]
 lengths = [len(x) for x in X_test]
@@ -36,13 +38,19 @@ bits = bits_per_token(models["CVB"].score_samples(X_test), lengths)
 print(f"CVB after {sizes[-1]} sequences: {bits:.2f} bits a symbol")
 
 # %%
-# With little data EM is sure of what it has seen by chance, and pays for it: with five sequences it holds some new ones for
-# impossible, so that its first point is missing. The others average over parameters. With much data all are alike.
+# With little data EM is sure of what it has seen by chance, and pays for it: with five sequences it
+# holds some new ones for impossible, so that its first point is missing. The others average over
+# parameters. With much data all are alike.
 
 fig, ax = plt.subplots(layout="constrained")
 for (name, values), marker in zip(curves.items(), "os^D", strict=True):
     ax.plot(sizes, values, marker=marker, label=name)
-ax.set(xscale="log", yscale="log", xlabel="sequences to learn from", ylabel="perplexity of new sequences")
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="sequences to learn from",
+    ylabel="perplexity of new sequences",
+)
 ax.set_xticks(sizes, labels=[str(n) for n in sizes])
 ax.minorticks_off()
 ax.set_yticks([10, 20, 50, 100], labels=["10", "20", "50", "100"])

@@ -2,8 +2,9 @@
 How long will a sequence be?
 ============================
 
-A hidden Markov model says nothing about where a sequence ends, unless ``end_state=True`` makes the end an event with a
-probability after each state. The data are visits to a shop: short ones that end at once, long ones that end in a purchase.
+A hidden Markov model says nothing about where a sequence ends, unless ``end_state=True`` makes the
+end an event with a probability after each state. The data are visits to a shop: short ones that end
+at once, long ones that end in a purchase.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +23,9 @@ for state in np.argsort(-model.endprob_):
     print(f"state {state}, mostly {word!r}: ends with probability {model.endprob_[state]:.2f}")
 
 # %%
-# ``sample(length=None)`` draws sequences that end by themselves. The model has found both kinds of visits. The time that is spent
-# in one state falls off evenly, so that five states spread the long visits too far. With more states their lengths come out better.
+# ``sample(length=None)`` draws sequences that end by themselves. The model has found both kinds of
+# visits. The time that is spent in one state falls off evenly, so that five states spread the long
+# visits too far. With more states their lengths come out better.
 
 larger = EMHMM(14, **settings).fit(X)
 fig, ax = plt.subplots(layout="constrained")

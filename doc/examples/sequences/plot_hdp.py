@@ -2,8 +2,9 @@
 Can the number of states be learned?
 ====================================
 
-With ``transition_prior="hdp"`` a model gets more states than it needs, and leaves most of them empty: a hierarchical Dirichlet
-process. The data are 40 sequences that circle through four states; each state has two symbols of its own.
+With ``transition_prior="hdp"`` a model gets more states than it needs, and leaves most of them
+empty: a hierarchical Dirichlet process. The data are 40 sequences that circle through four states;
+each state has two symbols of its own.
 """
 
 import matplotlib.pyplot as plt
@@ -24,12 +25,11 @@ process = GibbsHMM(12, transition_prior="hdp", **settings).fit(X)
 print("states that hold tokens:", process.n_effective_components_)
 
 # %%
-# Each bar is the share of tokens in a state. The usual prior has no reason to empty a state; the process leaves four.
+# Each bar is the share of tokens in a state. The usual prior has no reason to empty a state; the
+# process leaves four.
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
-for ax, name, model in zip(
-    axes, ['"dirichlet" (default)', '"hdp"'], [usual, process], strict=True
-):
+for ax, name, model in zip(axes, ['"dirichlet" (default)', '"hdp"'], [usual, process], strict=True):
     shares = np.bincount(np.concatenate(list(model.labels_)), minlength=12) / X.size
     ax.bar(range(12), np.sort(shares)[::-1])
     ax.set(title=f"transition_prior={name}", xlabel="state, largest first")

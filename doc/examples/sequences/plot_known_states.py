@@ -2,8 +2,9 @@
 What if some states are known?
 ==============================
 
-Hidden states need not all be hidden. With ``supervision="y"`` a model without dictionary keeps to the states that ``y`` tells,
-and learns the others around them. The data are generated (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
+Hidden states need not all be hidden. With ``supervision="y"`` a model without dictionary keeps to
+the states that ``y`` tells, and learns the others around them. The data are generated
+(:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +29,8 @@ for share in shares:
     accuracies.append(100 * token_accuracy(Z, model.predict(X)))
 
 # %%
-# States that nothing tells have names by chance, so the first point says little. A few known steps give each state its
-# name; more of them help where symbols are shared.
+# States that nothing tells have names by chance, so the first point says little. A few known steps
+# give each state its name; more of them help where symbols are shared.
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot([100 * share for share in shares], accuracies, marker="o")
@@ -37,8 +38,9 @@ ax.set(xlabel="steps whose state is known (%)", ylabel="steps with the right sta
 ax.grid(alpha=0.3)
 
 # %%
-# A model that was learned without known states can be given names afterwards: :func:`~sklearn_cvb.metrics.match_states` finds
-# the pairs that agree most, :func:`~sklearn_cvb.metrics.relabel` gives a model with these names.
+# A model that was learned without known states can be given names afterwards:
+# :func:`~sklearn_cvb.metrics.match_states` finds the pairs that agree most,
+# :func:`~sklearn_cvb.metrics.relabel` gives a model with these names.
 
 model = CVBHMM(4, n_init=5, random_state=0).fit(X)
 names = match_states(Z, model.labels_)

@@ -2,8 +2,9 @@
 Do two states find the vowels?
 ==============================
 
-A famous first experiment: a hidden Markov model with two states reads letters, and knows nothing of language. The letters are
-those of words of a generated English (:func:`~sklearn_cvb.datasets.make_pocket_english`).
+A famous first experiment: a hidden Markov model with two states reads letters, and knows nothing of
+language. The letters are those of words of a generated English
+(:func:`~sklearn_cvb.datasets.make_pocket_english`).
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +20,8 @@ X = [list(word) for word in words]
 model = VBHMM(2, n_init=5, handle_unknown="error", random_state=0).fit(X)
 
 # %%
-# Each square is the probability of a letter in a state. The letters are sorted by the state that they are in more often.
+# Each square is the probability of a letter in a state. The letters are sorted by the state that
+# they are in more often.
 
 letters = model.vocabulary_
 order = np.argsort(model.emissionprob_[0] - model.emissionprob_[1])
@@ -35,5 +37,7 @@ ax = hinton(
 # One state has the vowels and "y", the other one the consonants. The steps between them alternate:
 
 print(model.transmat_.round(2))
-for word, states in zip(["strawberry", "syllable"], model.predict([list("strawberry"), list("syllable")]), strict=True):
+for word, states in zip(
+    ["strawberry", "syllable"], model.predict([list("strawberry"), list("syllable")]), strict=True
+):
     print(word, states)

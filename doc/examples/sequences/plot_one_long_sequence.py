@@ -2,9 +2,9 @@
 What if there is only one, long sequence?
 =========================================
 
-Collapsed inference leaves a sequence out and reads it by what all the others say. With one sequence there are no others.
-``block_length`` leaves out windows instead, ``update="token"`` a token at a time. The sequence is drawn from a known model
-(:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
+Collapsed inference leaves a sequence out and reads it by what all the others say. With one sequence
+there are no others. ``block_length`` leaves out windows instead, ``update="token"`` a token at a
+time. The sequence is drawn from a known model (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,8 @@ from sklearn_cvb.metrics import one_to_one_accuracy
 X, Z = make_hmm_sequences(1, n_components=3, n_symbols=12, length=5000, random_state=2)
 
 # %%
-# A third way is to cut the sequence. :func:`~sklearn_cvb.split_by_lengths` cuts by a list of lengths, as hmmlearn has them.
+# A third way is to cut the sequence. :func:`~sklearn_cvb.split_by_lengths` cuts by a list of
+# lengths, as hmmlearn has them.
 
 pieces = split_by_lengths(X[0], [50] * 100)
 gold = split_by_lengths(Z[0], [50] * 100)

@@ -2,9 +2,9 @@
 How do I rule out steps between states?
 =======================================
 
-``topology`` says which state may follow which: "left-right" for processes that never go back, "independent" for a mixture whose
-states follow nothing, or any table of True and False. The data are the clicks of visits to a shop: looking around, then choosing,
-then paying.
+``topology`` says which state may follow which: "left-right" for processes that never go back,
+"independent" for a mixture whose states follow nothing, or any table of True and False. The data
+are the clicks of visits to a shop: looking around, then choosing, then paying.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ X = [
 print(" ".join(X[0]))
 
 # %%
-# Four models of the same clicks. A table has True in row i and column j where state j may follow state i: here a state stays, or
-# moves to the next one.
+# Four models of the same clicks. A table has True in row i and column j where state j may follow
+# state i: here a state stays, or moves to the next one.
 
 table = np.eye(3, dtype=bool) | np.eye(3, k=1, dtype=bool)
 settings = {"n_init": 5, "handle_unknown": "error", "random_state": 1}
@@ -39,8 +39,9 @@ models = {
 }
 
 # %%
-# Squares are transition probabilities from a row's state to a column's. Only what is ruled out is exactly zero. The score says how
-# well each explains the clicks: the mixture, which knows no order, is worse than the others.
+# Squares are transition probabilities from a row's state to a column's. Only what is ruled out is
+# exactly zero. The score says how well each explains the clicks: the mixture, which knows no order,
+# is worse than the others.
 
 fig, axes = plt.subplots(1, 4, figsize=(10, 3), layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):

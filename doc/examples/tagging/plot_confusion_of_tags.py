@@ -2,8 +2,9 @@
 Which tags are mixed up?
 ========================
 
-One number says how good a tagger is, a table of confusions says what to repair. The tagger is learned from raw sentences of a
-generated English and their dictionary (:func:`~sklearn_cvb.datasets.make_pocket_english`).
+One number says how good a tagger is, a table of confusions says what to repair. The tagger is
+learned from raw sentences of a generated English and their dictionary
+(:func:`~sklearn_cvb.datasets.make_pocket_english`).
 """
 
 from sklearn_cvb import VBHMMTagger
@@ -16,7 +17,8 @@ tagger = VBHMMTagger(pocket_english_dictionary(), random_state=0).fit(corpus.dat
 print(f"{token_accuracy(corpus.target, tagger.labels_):.1%} of the tokens are right")
 
 # %%
-# Each row is a true tag, each column what the tagger made of it. Frequent confusions stand off the diagonal.
+# Each row is a true tag, each column what the tagger made of it. Frequent confusions stand off the
+# diagonal.
 
 ax = plot_confusion(corpus.target, tagger.labels_, max_labels=15)
 

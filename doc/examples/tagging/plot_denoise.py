@@ -2,14 +2,15 @@
 What do slips in a dictionary cost?
 ===================================
 
-A dictionary of all tags that a word ever had lists every slip of its annotators as a legal tag: "the" as an adjective. Generated
-English (:func:`~sklearn_cvb.datasets.make_pocket_english`) has such slips, too. How many words are tagged wrong because of
-them, and what helps?
+A dictionary of all tags that a word ever had lists every slip of its annotators as a legal tag:
+"the" as an adjective. Generated English (:func:`~sklearn_cvb.datasets.make_pocket_english`) has
+such slips, too. How many words are tagged wrong because of them, and what helps?
 """
 
 # %%
-# Five taggers learn from the same raw sentences. Some are told more than a plain list of tags: which tags are rare, how often
-# each was seen, or the tags of 30 sentences. Rare tags and weights come from other tagged text.
+# Five taggers learn from the same raw sentences. Some are told more than a plain list of tags:
+# which tags are rare, how often each was seen, or the tags of 30 sentences. Rare tags and weights
+# come from other tagged text.
 
 import matplotlib.pyplot as plt
 
@@ -36,8 +37,8 @@ for name, (tagger, y) in ways.items():
     accuracies[name] = 100 * token_accuracy(corpus.target[30:], tagger.labels_[30:])
 
 # %%
-# Weights help most: a frequent word does not move to a tag that was seen once in a thousand uses. On real text the
-# differences are larger still; :doc:`/published/noise` has them.
+# Weights help most: a frequent word does not move to a tag that was seen once in a thousand uses.
+# On real text the differences are larger still; :doc:`/published/noise` has them.
 
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 bars = ax.barh(list(accuracies), list(accuracies.values()), color="C0")

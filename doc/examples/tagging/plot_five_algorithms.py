@@ -2,14 +2,15 @@
 Which algorithm tags best from a dictionary?
 ============================================
 
-A tagger may learn from raw sentences and a dictionary that lists the tags of each word. Nobody tags a sentence by hand. Here
-five algorithms read the same 500 sentences of a small generated English (:func:`~sklearn_cvb.datasets.make_pocket_english`).
-44 % of its tokens have more than one tag in the dictionary. The gold tags are used to score, never to learn.
+A tagger may learn from raw sentences and a dictionary that lists the tags of each word. Nobody tags
+a sentence by hand. Here five algorithms read the same 500 sentences of a small generated English
+(:func:`~sklearn_cvb.datasets.make_pocket_english`). 44 % of its tokens have more than one tag in
+the dictionary. The gold tags are used to score, never to learn.
 """
 
 # %%
-# A callback of scikit-learn scores each model after every sweep. ``supervision="none"`` keeps the gold tags, which ``fit`` needs
-# for the score, out of the learning.
+# A callback of scikit-learn scores each model after every sweep. ``supervision="none"`` keeps the
+# gold tags, which ``fit`` needs for the score, out of the learning.
 
 from sklearn.callback import ScoringMonitor
 
@@ -37,7 +38,8 @@ for name, tagger in taggers.items():
     print(f"{name:14} {rows[-1]['accuracy']:.3f}")
 
 # %%
-# Both kinds of collapsed variational Bayes (CVB) are ahead of EM and VB after a few sweeps, and stay there. The sampler cools down
-# over its sweeps. Fifty are few for it; with some hundreds it comes close to CVB.
+# Both kinds of collapsed variational Bayes (CVB) are ahead of EM and VB after a few sweeps, and
+# stay there. The sampler cools down over its sweeps. Fifty are few for it; with some hundreds it
+# comes close to CVB.
 
 ax = plot_accuracy(curves)

@@ -2,8 +2,9 @@
 How much do a few tagged sentences help?
 ========================================
 
-Labels may be given for some sentences, or for some words of them: ``None`` stands where a tag is not known. Everything else is
-learned around them. The text is generated (:func:`~sklearn_cvb.datasets.make_pocket_english`).
+Labels may be given for some sentences, or for some words of them: ``None`` stands where a tag is
+not known. Everything else is learned around them. The text is generated
+(:func:`~sklearn_cvb.datasets.make_pocket_english`).
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +18,8 @@ X_test, y_test = corpus.data[300:], corpus.target[300:]
 dictionary = pocket_english_dictionary()
 
 # %%
-# Three taggers get the same labelled sentences. The first has nothing else. The second reads raw sentences as well. The third
-# has a dictionary besides.
+# Three taggers get the same labelled sentences. The first has nothing else. The second reads raw
+# sentences as well. The third has a dictionary besides.
 
 numbers = [5, 10, 20, 50, 100]
 curves = {"labels": [], "labels and raw text": [], "labels, raw text and a dictionary": []}
@@ -32,8 +33,9 @@ for n in numbers:
         curves[name].append(100 * tagger.score(X_test, y_test))
 
 # %%
-# With a dictionary, five labelled sentences reach more than a hundred do without one. Without a dictionary, raw text is no help
-# beside labels: states drift away from the tags. Then learn from the labels alone, or find a dictionary.
+# With a dictionary, five labelled sentences reach more than a hundred do without one. Without a
+# dictionary, raw text is no help beside labels: states drift away from the tags. Then learn from
+# the labels alone, or find a dictionary.
 
 fig, ax = plt.subplots(layout="constrained")
 for (name, values), marker in zip(curves.items(), "s^o", strict=True):

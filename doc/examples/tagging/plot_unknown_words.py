@@ -2,8 +2,9 @@
 What happens to words that the dictionary lacks?
 ================================================
 
-New words are judged by their form: capitals, digits, hyphens, and the last letters. Here the dictionary knows a part of the
-words of a generated English (:func:`~sklearn_cvb.datasets.make_pocket_english`), and the tagger reads text with all of them.
+New words are judged by their form: capitals, digits, hyphens, and the last letters. Here the
+dictionary knows a part of the words of a generated English
+(:func:`~sklearn_cvb.datasets.make_pocket_english`), and the tagger reads text with all of them.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +20,8 @@ gold = np.concatenate([np.array(tags) for tags in corpus.target[500:]])
 everything = pocket_english_dictionary()
 
 # %%
-# ``tag_sources`` says for each token what told its tag: the dictionary, or the form of the word. So the accuracy of guesses can
-# be told apart from that of known words.
+# ``tag_sources`` says for each token what told its tag: the dictionary, or the form of the word. So
+# the accuracy of guesses can be told apart from that of known words.
 
 rng = np.random.default_rng(0)
 order = rng.permutation(sorted(everything))
@@ -38,8 +39,8 @@ for share in shares:
             rows["in the dictionary"].append(100 * right[is_known].mean())
 
 # %%
-# Guesses by form (the default) are far better than guesses by context alone, and get better with the number of words from which
-# the endings are learned.
+# Guesses by form (the default) are far better than guesses by context alone, and get better with
+# the number of words from which the endings are learned.
 
 fig, ax = plt.subplots(layout="constrained")
 for (handle, name), style in {
@@ -62,5 +63,5 @@ legend = ax.legend()
 # A sentence to look at, with marks that say where each tag comes from:
 
 tagger = CVBHMMTagger(known, random_state=0).fit(train)
-words = "the blorking of Mr. Smith quickly unsettled the snarfness".split()
+words = ["the", "blorking", "of", "Mr.", "Smith", "quickly", "unsettled", "the", "snarfness"]
 TaggedSentence.from_estimator(tagger, words)

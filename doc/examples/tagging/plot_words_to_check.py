@@ -2,9 +2,10 @@
 Which words are worth a look?
 =============================
 
-Most of what a tagger gets wrong is due to some dozens of frequent words. ``words_to_check`` lists them: the words with the most
-uses and the most tags to choose from. You look at the list, say what tag is usual, and fit again. Here the gold tags of a
-generated corpus (:func:`~sklearn_cvb.datasets.make_pocket_english`) play the part of you.
+Most of what a tagger gets wrong is due to some dozens of frequent words. ``words_to_check`` lists
+them: the words with the most uses and the most tags to choose from. You look at the list, say what
+tag is usual, and fit again. Here the gold tags of a generated corpus
+(:func:`~sklearn_cvb.datasets.make_pocket_english`) play the part of you.
 """
 
 from collections import Counter
@@ -23,8 +24,8 @@ for row in list(tagger.words_to_check(corpus.data, 8)):
     print(f"{row.word:8} {row.uses:4} uses   {' '.join(row.tags)}")
 
 # %%
-# To work on the list in a spreadsheet: ``table.to_csv("words.csv")``, then ``WordTable.read_csv("words.csv")``. Below, the usual
-# tag of each word is filled in by code.
+# To work on the list in a spreadsheet: ``table.to_csv("words.csv")``, then
+# ``WordTable.read_csv("words.csv")``. Below, the usual tag of each word is filled in by code.
 
 uses = Counter(
     pair
@@ -49,7 +50,8 @@ for n in numbers:
     accuracies.append(100 * token_accuracy(corpus.target, found))
 
 # %%
-# The first words on the list bring most. The usual tag is a prior, not an order: a word may still take its other tags.
+# The first words on the list bring most. The usual tag is a prior, not an order: a word may still
+# take its other tags.
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot(numbers, accuracies, marker="o")
