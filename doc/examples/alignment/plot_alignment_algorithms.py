@@ -56,9 +56,8 @@ for name, model in models.items():
     found = model.fit(X).labels_
     precision, recall, _ = alignment_scores(gold, found)
     errors[name] = 100 * alignment_error_rate(gold, found)
-    print(
-        f"{name:5} precision {precision:.3f}, recall {recall:.3f}, F1 {alignment_f1(gold, found):.3f}"
-    )
+    f1 = alignment_f1(gold, found)
+    print(f"{name:5} precision {precision:.3f}, recall {recall:.3f}, F1 {f1:.3f}")
 
 # %%
 # A model of the other direction, and both joined:

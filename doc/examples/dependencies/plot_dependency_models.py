@@ -36,7 +36,7 @@ metrics = {
     "neutral": neutral_accuracy,
 }
 fig, ax = plt.subplots(layout="constrained")
-for place, (name, model) in enumerate(models.items()):
+for place, model in enumerate(models.values()):
     found = model.fit(X).labels_
     for shift, (kind, metric) in enumerate(metrics.items()):
         label = kind if place == 0 else None

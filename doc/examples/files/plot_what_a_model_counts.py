@@ -28,7 +28,14 @@ sentences = [
     text.split() for text in ("the cat sleeps", "the dog sleeps", "a dog sees the cat")
 ] * 5
 trees = ["(S (NP (D the) (N cat)) (V sleeps))", "(S (NP (D a) (N dog)) (V sleeps))"] * 5
-grammar = "S -> NP VP\nNP -> D N\nVP -> 'sleeps' | V NP\nD -> 'the' | 'a'\nN -> 'cat' | 'dog'\nV -> 'sees'"
+grammar = """
+S -> NP VP
+NP -> D N
+VP -> 'sleeps' | V NP
+D -> 'the' | 'a'
+N -> 'cat' | 'dog'
+V -> 'sees'
+"""
 pairs = [(["the", "cat"], ["el", "gato"]), (["the", "dog"], ["el", "perro"])]
 fitted = {
     HMMCounts: CVBHMM(3, random_state=0).fit(sentences),

@@ -22,8 +22,9 @@ N -> 'duck' | 'man' | 'telescope' | 'hat'
 V -> 'saw' | 'fed'
 P -> 'with'
 """
-text = """they saw the duck with a telescope . they fed a man with a hat . the man with the hat fed a duck .
-the duck saw a hat . they saw a man with a telescope . the man with a telescope saw the duck"""
+text = """they saw the duck with a telescope . they fed a man with a hat .
+the man with the hat fed a duck . the duck saw a hat .
+they saw a man with a telescope . the man with a telescope saw the duck"""
 X = [sentence.split() for sentence in text.split(".")]
 model = CVBPCFG(grammar, random_state=0).fit(X)
 
