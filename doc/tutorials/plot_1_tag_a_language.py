@@ -44,9 +44,8 @@ for word in ("the", "can", "her", "walking", "strongly"):
 from sklearn_cvb import CVBHMMTagger
 
 tagger = CVBHMMTagger(word_list, random_state=0).fit(X)
-print(
-    f"the list has {tagger.coverage_.types:.0%} of the words, {tagger.coverage_.tokens:.0%} of their uses"
-)
+share = tagger.coverage_
+print(f"the list has {share.types:.0%} of the words, {share.tokens:.0%} of their uses")
 
 # %%
 # ``labels_`` holds the tags of the text, ``predict`` tags new sentences. Words that are not in the
@@ -149,9 +148,8 @@ for source in ("dictionary", "ambiguous", "form"):
 # ``fit`` as labels, and check on others.
 
 labelled = CVBHMMTagger(corrected, random_state=0).fit(X + X_new[:30], [None] * len(X) + gold[:30])
-print(
-    f"{better.score(X_new[30:], gold[30:]):.1%} before, {labelled.score(X_new[30:], gold[30:]):.1%} after"
-)
+for name, model in {"before": better, "after": labelled}.items():
+    print(f"{name}: {model.score(X_new[30:], gold[30:]):.1%}")
 
 # %%
 # Save it

@@ -24,8 +24,9 @@ N -> 'duck' | 'man' | 'telescope' | 'hat' | 'bread'
 V -> 'saw' | 'fed'
 P -> 'with'
 """
-text = """they saw the duck with a telescope . they fed a man with a hat . the man with the hat fed a duck .
-the duck saw a hat . they saw a man with a telescope . the man with a telescope saw the duck .
+text = """they saw the duck with a telescope . they fed a man with a hat .
+the man with the hat fed a duck . the duck saw a hat .
+they saw a man with a telescope . the man with a telescope saw the duck .
 they fed the duck with the bread . a man fed the duck with bread"""
 X = [sentence.split() for sentence in text.split(".")]
 
@@ -111,10 +112,8 @@ truth = Grammar.from_text(
 sentences, trees = make_pcfg_corpus(truth, 300, longest=20, random_state=0)
 for n in (10, 50, 200):
     scores = [
-        bracket_f1(
-            trees[200:], kind(grammar, random_state=0).fit(sentences[:n]).predict(sentences[200:])
-        )
-        for kind in (EMPCFG, VBPCFG, CVBPCFG)
+        bracket_f1(trees[200:], model.fit(sentences[:n]).predict(sentences[200:]))
+        for model in (EMPCFG(grammar), VBPCFG(grammar), CVBPCFG(grammar))
     ]
     print(f"{n:3} sentences   EM {scores[0]:.3f}   VB {scores[1]:.3f}   CVB {scores[2]:.3f}")
 
@@ -130,13 +129,13 @@ model = CVBPCFG(grammar, random_state=0).fit(sentences)
 learned = {(str(r.lhs()), tuple(map(str, r.rhs()))): r.prob() for r in model.grammar_.productions()}
 true = {(str(r.lhs()), tuple(map(str, r.rhs()))): r.prob() for r in truth.to_nltk().productions()}
 rules = [rule for rule in true if true[rule] < 1]
-fig, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
+fig, ax = plt.subplots(figsize=(8, 4.6), layout="constrained")
 ax.barh(range(len(rules)), [true[rule] for rule in rules], color="0.85", label="truth")
 ax.plot([learned[rule] for rule in rules], range(len(rules)), "o", label="CVB, 300 raw sentences")
 ax.set_yticks(range(len(rules)), labels=[f"{left} → {' '.join(right)}" for left, right in rules])
 ax.invert_yaxis()
 ax.set_xlabel("probability of the rule")
-legend = ax.legend(loc="lower right")
+legend = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
 
 # %%
 # A fitted grammar draws new sentences, too:
