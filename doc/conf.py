@@ -106,6 +106,34 @@ toc_object_entries_show_parents = "hide"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
 
+# Examples and tutorials are Python files, which run when the site is built.
+extensions.append("sphinx_gallery.gen_gallery")
+exclude_patterns += ["examples", "tutorials"]
+GROUPS = [
+    "tagging",
+    "sequences",
+    "numbers",
+    "grammars",
+    "dependencies",
+    "alignment",
+    "choosing",
+    "files",
+]
+sphinx_gallery_conf = {
+    "examples_dirs": ["examples", "tutorials"],
+    "gallery_dirs": ["auto_examples", "auto_tutorials"],
+    "subsection_order": [f"examples/{group}" for group in GROUPS],
+    "within_subsection_order": "FileNameSortKey",
+    # `.. minigallery:: sklearn_cvb.CVBHMM` lists the examples that use it.
+    "backreferences_dir": "api/backreferences",
+    "doc_module": ("sklearn_cvb",),
+    "reference_url": {"sklearn_cvb": None},
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
+
 # Inherited from scikit-learn, whose documentation explains them.
 FROM_SCIKIT_LEARN = {
     "fit_transform",

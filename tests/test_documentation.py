@@ -10,7 +10,7 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[1] / "doc"
 # Others are made while the site is built.
-MADE = {"_build", "_templates", "generated"}
+MADE = {"_build", "_templates", "generated", "auto_examples", "auto_tutorials"}
 PAGES = sorted(path for path in FOLDER.rglob("*.rst") if not MADE & set(path.parts))
 REFERENCE = [FOLDER / "api.rst", *sorted((FOLDER / "api").glob("*.rst"))]
 MODULES = [
