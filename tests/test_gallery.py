@@ -1,4 +1,4 @@
-"""Examples and tutorials: every public name is used by one, and what they say of stored figures holds.
+"""Examples and tutorials: every public name is used by one, and stored figures are those shown.
 
 The examples themselves run when the site is built.
 """

@@ -55,7 +55,8 @@ leave_one_out = [model.loo_score_ for model in models]
 
 # %%
 # The error bars are standard errors over the four parts. New sequences gain nothing from more than
-# five states. The leave-one-out score is optimistic, and goes on rising a little: look for its bend.
+# five states. The leave-one-out score is optimistic, and goes on rising a little: look for its
+# bend.
 
 import matplotlib.pyplot as plt
 

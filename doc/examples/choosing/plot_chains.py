@@ -35,7 +35,8 @@ for name, found in model.convergence().items():
     print(name, found)
 
 # %%
-# The chains come from far below, and then mix.
+# The chains come from far below, and then mix. A chain may leave the others for a while, as one
+# does here: only long traces show it.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 for trace in traces:

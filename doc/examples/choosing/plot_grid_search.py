@@ -39,8 +39,10 @@ fig, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for ax, name in zip(axes, ["accuracy", "perplexity"], strict=True):
     scores = search.cv_results_[f"mean_test_{name}"].reshape(3, 3)
     ax.imshow(scores, cmap="Blues")
+    middle = (scores.min() + scores.max()) / 2
     for (i, j), value in np.ndenumerate(scores):
-        ax.text(j, i, f"{value:.3g}", ha="center", va="center", color="C3", fontsize=9)
+        colour = "white" if value > middle else "black"
+        ax.text(j, i, f"{value:.3g}", ha="center", va="center", color=colour)
     ax.set(title=name, xlabel="beta", ylabel="alpha")
     ax.set_xticks(range(3), labels=grid["beta"])
     ax.set_yticks(range(3), labels=grid["alpha"])

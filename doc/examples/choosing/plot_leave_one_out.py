@@ -24,8 +24,10 @@ for k in numbers:
     seen.append(model.score(train))
 
 # %%
-# The score of the training sequences themselves rises with every state. The leave-one-out score
-# stops where the held-out score does.
+# The score of the training sequences rises with every state. The leave-one-out score lies below it,
+# and nearer to that of new sequences, but it rises on as well, where that of new sequences falls.
+# So it says which numbers are too small: look for its bend. It does not say which are too large;
+# for that hold sequences out.
 
 fig, ax = plt.subplots(layout="constrained")
 for values, name, marker in (

@@ -21,8 +21,8 @@ models = [CVBHMM(k, max_iter=20, batch_size=16, random_state=0).fit(corpus.data)
 
 # %%
 # Many-to-one accuracy rises with the number of states, whatever they are: with a state for each
-# word it is nearly 100 %. So give it with the number of states. One-to-one accuracy has its best
-# number of states, near that of the tags.
+# word it is nearly 100 %. So give it with the number of states. One-to-one accuracy leaves all
+# states beyond the number of tags without one, so that more states do not help for ever.
 
 metrics = {
     "many-to-one accuracy": many_to_one_accuracy,

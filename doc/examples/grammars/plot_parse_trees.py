@@ -31,11 +31,11 @@ X = [sentence.split() for sentence in text.split(".")]
 model = CVBPCFG(grammar, random_state=0).fit(X)
 
 # %%
-# The two trees of a sentence, the more probable one first:
+# The two trees of a sentence, the more probable one first, with their log-probabilities:
 
 sentence = ["they", "saw", "a", "man", "with", "a", "telescope"]
-for tree in model.parse([sentence], n_best=2)[0]:
-    print(tree)
+for tree, log_probability in model.parse([sentence], n_best=2)[0]:
+    print(round(log_probability, 2), tree)
 
 # %%
 # The first as a picture. In a notebook :class:`~sklearn_cvb.display.PhraseTree` shows the same.
@@ -60,7 +60,8 @@ for ax, symbol in zip(axes, ["NP", "VP", "PP"], strict=True):
     table = np.asarray(proba[:, 1:, symbols.index(symbol)])
     ax.imshow(table, cmap="Blues", vmin=0, vmax=1)
     for i, j in np.argwhere(table > 0.005):
-        ax.text(j, i, f"{table[i, j]:.2f}", ha="center", va="center", fontsize=7, color="C3")
+        colour = "white" if table[i, j] > 0.5 else "black"
+        ax.text(j, i, f"{table[i, j]:.2f}", ha="center", va="center", fontsize=7, color=colour)
     ax.set_title(symbol)
     ax.set_xticks(range(len(sentence)), labels=sentence, rotation=90)
     ax.set_yticks(range(len(sentence)), labels=sentence)
