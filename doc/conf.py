@@ -42,6 +42,8 @@ exclude_patterns = ["_build", "performance", "published/*_table.rst"]
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_cvb"
 html_show_sourcelink = False
+# A browser refuses to read other pages of a folder, from which the results would be summarised.
+html_show_search_summary = False
 html_static_path = ["_static"]
 html_extra_path = ["_extra"]
 html_css_files = ["tables.css"]
