@@ -20,10 +20,10 @@ from sklearn_cvb.hmm.stored.reading import survey_of_store
 from sklearn_cvb.hmm.survey import finish, lay_out
 from sklearn_cvb.hmm.tagger import TaggerMixin
 from sklearn_cvb.hmm.whole import ShardedBatch, ShardedCollapsed, Whole
+from sklearn_cvb.identity import are_same
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.store import CorpusStore, StoredTags, write_store
 from sklearn_cvb.store.stored_states import StoredStates
-from sklearn_cvb.topology import same_topology
 from sklearn_cvb.validation import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class StoredWhole(Whole):
             and self.cells.n_states == other.cells.n_states
             and np.array_equal(self.cells.indptr, other.cells.indptr)
             and np.array_equal(self.cells.state, other.cells.state)
-            and same_topology(self.cells.topology, other.cells.topology)
+            and are_same(self.cells.topology, other.cells.topology)
         )
 
 
