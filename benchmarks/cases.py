@@ -4,6 +4,7 @@ import numpy as np
 
 from benchmarks import (
     alignment,
+    bulk,
     cold,
     dependencies,
     independent,
@@ -188,6 +189,9 @@ ROWS = {
         120,
         60,
         " bytes a token",
+    ),
+    "store": Row(
+        "Writing a store from parquet", bulk.writing, True, 1, 3, " M tokens/s", needs="pyarrow"
     ),
     "import": Row("Import, against sklearn.base and numba", cold.imports, False, 1.2, 1.05),
     "pomegranate": Row(

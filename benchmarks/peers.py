@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 REQUIRED = ("hmmlearn",)
-OPTIONAL = ("pomegranate", "dynamax", "torch_struct")
+OPTIONAL = ("pomegranate", "dynamax", "torch_struct", "pyarrow")
 
 
 def versions():

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from sklearn_cvb.pcfg.hastings import HastingsPCFG
     from sklearn_cvb.pcfg.parameters import PCFGCounts
     from sklearn_cvb.pcfg.vb import VBPCFG
+    from sklearn_cvb.store import CorpusStore, open_store, write_store
 
 __version__ = "0.1.0"
 
@@ -67,6 +68,7 @@ __all__ = [
     "CVBAlignmentHMM",
     "CVBHMMTagger",
     "CVBLatentPCFG",
+    "CorpusStore",
     "DMVCounts",
     "EMAlignmentHMM",
     "EMHMMTagger",
@@ -86,11 +88,13 @@ __all__ = [
     "VBHMMTagger",
     "VBLatentPCFG",
     "fit_agreeing",
+    "open_store",
     "read_pharaoh",
     "split_by_lengths",
     "symmetrize",
     "tag_dictionary_from",
     "to_pharaoh",
+    "write_store",
 ]
 
 # Loaded when asked for: who learns taggers need not wait for the kernels of trees.
@@ -100,6 +104,7 @@ _LATER = {
     "CVBDMV": "dmv.cvb",
     "CVBLatentPCFG": "latent.cvb",
     "CVBPCFG": "pcfg.cvb",
+    "CorpusStore": "store",
     "DMVCounts": "dmv.parameters",
     "EMAlignmentHMM": "alignment.em",
     "EMDMV": "dmv.em",
@@ -118,9 +123,11 @@ _LATER = {
     "VBLatentPCFG": "latent.vb",
     "VBPCFG": "pcfg.vb",
     "fit_agreeing": "alignment.joint",
+    "open_store": "store",
     "read_pharaoh": "alignment.pharaoh",
     "symmetrize": "alignment.symmetrization",
     "to_pharaoh": "alignment.pharaoh",
+    "write_store": "store",
 }
 
 

@@ -3,28 +3,28 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.compilation import announced_fit
 from sklearn_cvb.concentrations import WARM_UP_SWEEPS
-from sklearn_cvb.containers import as_list, is_table, refuse_lengths, shown
+from sklearn_cvb.containers import as_list, is_in_bulk, is_table, refuse_lengths, shown
 from sklearn_cvb.corpus import Sequences
 from sklearn_cvb.fitting import (
     Fit,
     Interrupted,
+    Record,
     Schedule,
     best_fit,
-    generator_at,
+    n_sweeps_before,
     run_restarts,
-    spawn_generators,
     sweep_until,
 )
+from sklearn_cvb.going_on import GoingOnMixin
 from sklearn_cvb.validation import (
     CallbackSupportMixin,
     check_choice,
@@ -36,13 +36,16 @@ from sklearn_cvb.validation import (
     without_lengths,
 )
 
+if TYPE_CHECKING:
+    from sklearn_cvb.fit_checkpoint import FitCheckpoint
 
-class BaseModel(CallbackSupportMixin, BaseEstimator):
+
+class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
     Hooks: `_problem` reads X and y, `_start` and `_sweep` are the algorithm, `_fitted` gives all
-    fitted attributes, `_log_likelihoods` scores. `_learns_from_the_same` says whether an earlier
-    fit can be gone on with, `_with_parameters_of_now` gives its state. `_start` and `_sweep` write
+    fitted attributes, `_log_likelihoods` scores. `_identity` is what must be the same if an earlier
+    fit is to go on, `_with_parameters_of_now` gives its state. `_start` and `_sweep` write
     nothing on ``self``, so restarts run on threads.
     """
 
@@ -52,6 +55,9 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
 
     # What reading X and y sets, before there is a fit.
     _read_names: tuple[str, ...] = ("vocabulary_", "n_features_in_", "feature_names_in_", "_index")
+
+    # Whether X may be on the disk (`_fit_in_bulk`).
+    _takes_bulk = False
 
     _unexplained_words = "sequences cannot be explained by any path"
 
@@ -66,7 +72,8 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             Each sample is a sequence of hashable tokens. None or NaN marks a missing observation;
             missing values at the end of a 2-D array's row are padding. Models of word alignment
             take pairs (source tokens, target tokens), or arrays with the source in the first half
-            of each row.
+            of each row. Hidden Markov models by EM, VB and CVB take corpora larger than memory,
+            too: a `CorpusStore`, paths of files, or a function that returns batches of sequences.
         y : list of sequences, default=None
             What is known of states, tags (taggers), trees (grammars), heads (dependency models) or
             links (word alignment: pairs of positions); see `supervision`.
@@ -75,29 +82,36 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         -------
         self
         """
+        if self._takes_bulk and is_in_bulk(X):
+            return self._fit_in_bulk(X, y)
         check_sizes(self.get_params(deep=False))
         with self._unchanged_on_error(), announced_fit(self, self.verbose):
             problem = self._problem(X, y)
             self._warn_of_data(problem)
-            resumed = self._resumable(problem)
-            rngs = self._generators(problem, resumed)
-            context = root_context(self, len(rngs))
-            if context is not None:
-                context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+            with self._opened_checkpoint(problem) as saved:
+                rngs, before = self._beginnings(problem, saved)
+                context = root_context(self, len(rngs))
+                if context is not None:
+                    context.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
-            def restart(index: int, rng: np.random.Generator, record: Callable[[Fit], bool]) -> Fit:
-                report = self._reporter(index, record, context, problem, X, y)
-                # No name here for the first state: its memory is free after the first sweep.
-                fit = sweep_until(
-                    self._start(problem, rng) if resumed is None else resumed.state,
-                    lambda state: self._sweep(state, problem, rng),
-                    self._schedule(problem, 0 if resumed is None else resumed.state.n_sweeps),
-                    report,
-                    rng,
-                )
-                return self._ranked(fit, problem)
+                def restart(index: int, rng: np.random.Generator, record: Record) -> Fit:
+                    begun = before[index]
+                    if saved is not None:
+                        record = saved.recording(index, record)
+                    # No name here for the first state: its memory is free after the first sweep.
+                    fit = sweep_until(
+                        self._start(problem, rng) if begun is None else begun.state,
+                        lambda state: self._sweep(state, problem, rng),
+                        self._schedule(problem, n_sweeps_before(begun)),
+                        self._reporter(index, record, context, problem, X, y),
+                        rng,
+                        () if begun is None else begun.history,
+                    )
+                    if saved is not None:
+                        saved.save_restart(index)
+                    return self._ranked(fit, problem)
 
-            fits, interrupted = self._run(restart, rngs, problem)
+                fits, interrupted = self._run(restart, rngs, problem, saved)
             fitted = self._fitted(fits, problem)
             why = self._check_explained(fitted["unexplained_"], problem)
         self._keep(fitted, why)
@@ -109,40 +123,26 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             )
         return self
 
-    def _generators(self, problem: Any, resumed: Fit | None) -> list[np.random.Generator]:
-        """A random generator for each restart; a fit that goes on has a single one, its own."""
-        if resumed is not None:
-            assert resumed.randomness is not None, "sweeps leave it"
-            if self.verbose and self.n_init > 1:
-                print(f"n_init={self.n_init} is ignored: the fit before goes on")
-            return [generator_at(resumed.randomness)]
-        why = self._why_one_restart(problem) if self.n_init > 1 else ""
-        if why:
-            warnings.warn(
-                f"n_init={self.n_init} is ignored: {why}, so that only one restart is run",
-                UserWarning,
-                stacklevel=5,
-            )
-        return spawn_generators(check_random_state(self.random_state), 1 if why else self.n_init)
-
-    def _resumable(self, problem: Any) -> Fit | None:
-        """The fit to go on from, with `warm_start` and the same sequences."""
-        resume = getattr(self, "_resume", None) if self.warm_start else None
-        if resume is None:
-            return None
-        before, best = resume
-        if not self._learns_from_the_same(before, problem):
-            return None
-        state = self._with_parameters_of_now(best.state, problem)
-        return None if state is None else best._replace(state=state)
+    def _fit_in_bulk(self, X: Any, y: Any) -> Self:
+        """`fit` on a corpus that is read a batch at a time."""
+        raise NotImplementedError
 
     def _run(
-        self, restart: Callable, rngs: list[np.random.Generator], problem: Any
+        self,
+        restart: Callable,
+        rngs: list[np.random.Generator],
+        problem: Any,
+        saved: "FitCheckpoint | None",
     ) -> tuple[list[Fit], bool]:
         """The fits of all restarts, and whether Ctrl-C ended them (kept with `warm_start`)."""
         try:
-            return run_restarts(restart, rngs, self.n_jobs), False
+            fits = run_restarts(restart, rngs, self._restart_jobs)
+            if saved is not None:
+                saved.finish()
+            return fits, False
         except Interrupted as interrupted:
+            if saved is not None:
+                saved.save_latest()
             if not (self.warm_start and interrupted.fits):
                 raise KeyboardInterrupt from None
             return [self._ranked(fit, problem) for fit in interrupted.fits], True
@@ -174,6 +174,11 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         """
         return self.fit(X, y).labels_
 
+    @property
+    def _restart_jobs(self) -> int | None:
+        """Threads that run restarts."""
+        return self.n_jobs
+
     def _schedule(self, problem: Any, n_before: int) -> Schedule:
         """When to stop, after `n_before` sweeps of earlier fits."""
         scale = problem.corpus.n_observed if self._history_is_total else 1.0
@@ -193,8 +198,8 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         return fit
 
     def _reporter(
-        self, index: int, record: Callable[[Fit], bool], context: Any, problem: Any, X: Any, y: Any
-    ) -> Callable[[Fit], bool]:
+        self, index: int, record: Record, context: Any, problem: Any, X: Any, y: Any
+    ) -> Record:
         """What is called after every sweep of a restart: progress, callbacks, stop or go on."""
         task = None
         if context is not None:
@@ -225,14 +230,6 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
 
     def _warn_of_data(self, problem: Any) -> None:
         """Warn of sequences that an algorithm can do little with."""
-
-    def _why_one_restart(self, problem: Any) -> str:
-        """Why all restarts would be the same; empty where they differ."""
-        return self._fixed_start()
-
-    def _fixed_start(self) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
-        return ""
 
     def _objective(self, fit: Fit, problem: Any) -> float:
         """What restarts are ranked by."""
@@ -341,6 +338,9 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
 
     def _encoded(self, X: Any) -> reading.Corpus:
         check_is_fitted(self)
+        if isinstance(X, reading.Corpus):
+            # A piece of a store, in codes of this vocabulary.
+            return X
         sequences = self._sequences(X, reset=False)
         corpus = reading.encode(sequences, self._index)
         self._check_unknown(corpus, sequences)

@@ -4,6 +4,7 @@ Lengths are those of what was read: ``len`` of a frame counts rows, but reading 
 columns. Other libraries are known by their methods, and none is imported.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Set
 from numbers import Integral
 from typing import Any
@@ -20,6 +21,9 @@ _COLUMN = 'or a column of a frame, such as frame["event"]'
 
 # Text, and what has no order or can be read but once.
 _NO_SEQUENCE = (str, bytes, bytearray, Mapping, Set, Iterator)
+
+# Arrow data of more bytes are never made Python's own objects.
+_LONG_COLUMN = 10_000_000
 
 # Methods that give values as Python's own, of Arrow and others.
 _TO_LIST = ("to_pylist", "to_list", "tolist")
@@ -71,6 +75,22 @@ def samples_of(X: Any) -> list:
         )
     items = as_list(X)
     return list(X) if items is None else items
+
+
+def is_store(X: Any) -> bool:
+    """Whether X is a corpus on disk (`sklearn_cvb.store.CorpusStore`)."""
+    return getattr(type(X), "is_on_disk", False)
+
+
+def is_in_bulk(X: Any) -> bool:
+    """Whether `fit` takes X a batch at a time: a store, paths, a function, a long Arrow column."""
+    if is_store(X) or isinstance(X, os.PathLike):
+        return True
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(isinstance(item, os.PathLike) for item in X)
+    if type(X).__module__.split(".")[0] == "pyarrow":
+        return getattr(X, "nbytes", 0) > _LONG_COLUMN
+    return callable(X) and not hasattr(X, "__len__")
 
 
 def tokens_of(sample: Any, name: str) -> list:

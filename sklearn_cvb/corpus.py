@@ -18,6 +18,15 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.containers import as_list, samples_of, shown, tokens_of
 
 
+def __getattr__(name: str) -> Any:
+    # Corpora on disk are loaded when asked for.
+    if name not in ("CorpusStore", "open_store", "write_store"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn_cvb import store
+
+    return getattr(store, name)
+
+
 class Corpus(NamedTuple):
     """Encoded sequences.
 
@@ -32,12 +41,15 @@ class Corpus(NamedTuple):
         Number of columns of a 2-D input, None for ragged input.
     unknown : list
         The types of this corpus that are not in the vocabulary.
+    times : ndarray of shape (n_tokens,), int64, or None
+        How many tokens each stands for, in a digest (`sklearn_cvb.hmm.survey`); None for one.
     """
 
     tokens: np.ndarray
     starts: np.ndarray
     width: int | None
     unknown: list
+    times: np.ndarray | None = None
 
     @property
     def n_sequences(self) -> int:
@@ -47,15 +59,29 @@ class Corpus(NamedTuple):
     @property
     def n_observed(self) -> int:
         """Number of tokens that are not missing, at least 1 (a divisor for averages)."""
+        if self.times is not None:
+            return max(1, int(self.times[self.tokens >= 0].sum()))
         return max(1, int(np.count_nonzero(self.tokens >= 0)))
+
+    def uses(self, n_types: int = 0) -> np.ndarray:
+        """How often each type is observed, ndarray of shape (n_types,) or longer."""
+        is_observed = self.tokens >= 0
+        if self.times is None:
+            return np.bincount(self.tokens[is_observed], minlength=n_types)
+        times = self.times[is_observed]
+        return np.bincount(self.tokens[is_observed], times, n_types).astype(np.int64)
 
 
 class Sequences(NamedTuple):
-    """Sequences as read: all tokens in one list, the offsets, and the width of a 2-D input."""
+    """Sequences as read: all tokens in one list, the offsets, and the width of a 2-D input.
+
+    `times` says how many tokens each stands for; None for one.
+    """
 
     tokens: list
     starts: np.ndarray
     width: int | None
+    times: np.ndarray | None = None
 
 
 def is_missing(token: object) -> bool:
@@ -275,7 +301,7 @@ def encode(sequences: Sequences, index: Mapping) -> Corpus:
     -------
     Corpus
     """
-    tokens, starts, width = sequences
+    tokens, starts, width, times = sequences
     try:
         codes = np.fromiter(map(index.get, tokens, repeat(-2)), np.int32, len(tokens))
     except TypeError:
@@ -296,7 +322,7 @@ def encode(sequences: Sequences, index: Mapping) -> Corpus:
                 )
         found.append(len(index) + unknown.setdefault(token, len(unknown)))
     codes[positions] = found
-    return Corpus(codes, starts, width, list(unknown))
+    return Corpus(codes, starts, width, list(unknown), times)
 
 
 def arrange(corpus: Corpus, values: np.ndarray, fill: Any) -> np.ndarray:

@@ -238,9 +238,8 @@ class Lookup(NamedTuple):
 
 def look_up(tag_dictionary: Mapping, words: Sequence, corpus: Corpus) -> Lookup:
     """Look up the words that occur in a corpus; `words` is its vocabulary."""
-    observed = corpus.tokens[corpus.tokens >= 0]
     known = [*words, *corpus.unknown]
-    uses = np.bincount(observed, minlength=len(known))
+    uses = corpus.uses(len(known))
     some = [known[i] for i in np.flatnonzero(uses).tolist()]
     found = np.fromiter((word in tag_dictionary for word in some), bool, len(some))
     return Lookup(tag_dictionary, some, uses[uses > 0], found)

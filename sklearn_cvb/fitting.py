@@ -1,7 +1,7 @@
 """The fit loop, once for all models: sweeps until they stop changing, restarts on threads."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from operator import attrgetter
@@ -68,6 +68,7 @@ def sweep_until(
     schedule: Schedule,
     record: Record,
     rng: np.random.Generator | None = None,
+    history: Sequence[float] = (),
 ) -> Fit:
     """Sweep until the schedule says stop.
 
@@ -81,25 +82,37 @@ def sweep_until(
         ``record(fit) -> bool`` is called after every sweep; True ends the restart.
     rng : numpy.random.Generator or None, default=None
         What the sweeps draw from.
+    history : sequence of float
+        What the sweeps before `state` reported, if the schedule counts these, too.
 
     Returns
     -------
     Fit
     """
-    history: list[float] = []
-    calm = 0
-    fit = Fit(state, history, False)
-    for _ in range(schedule.max_iter):
+    history, calm = list(history), 0
+    for done in range(1, len(history) + 1):
+        calm = _calm(history[:done], calm, schedule)
+    fit = Fit(state, history, calm >= schedule.patience, randomness=_state_of(rng))
+    while len(history) < schedule.max_iter and not fit.converged:
         state, value = sweep(state)
         history.append(value)
-        if len(history) > max(1, schedule.n_resting):
-            change = abs(history[-1] - history[-2]) / schedule.scale
-            calm = calm + 1 if change < schedule.tol else 0
-        randomness = None if rng is None else rng.bit_generator.state
-        fit = Fit(state, history, calm >= schedule.patience, randomness=randomness)
-        if record(fit) or fit.converged:
+        calm = _calm(history, calm, schedule)
+        fit = Fit(state, history, calm >= schedule.patience, randomness=_state_of(rng))
+        if record(fit):
             break
     return fit
+
+
+def _calm(history: list[float], before: int, schedule: Schedule) -> int:
+    """Small changes in a row after the last sweep, of which there were so many before it."""
+    if len(history) <= max(1, schedule.n_resting):
+        return before
+    change = abs(history[-1] - history[-2]) / schedule.scale
+    return before + 1 if change < schedule.tol else 0
+
+
+def _state_of(rng: np.random.Generator | None) -> Any:
+    return None if rng is None else rng.bit_generator.state
 
 
 def spawn_generators(random_state: np.random.RandomState, n: int) -> list[np.random.Generator]:
@@ -210,6 +223,11 @@ def on_threads(work: Callable, pieces: list[tuple], n_jobs: int | None) -> list:
     # Joblib looks for results every 10 ms: too seldom for what is called in every sweep.
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(lambda piece: work(*piece), pieces))
+
+
+def n_sweeps_before(begun: Fit | None) -> int:
+    """Sweeps of earlier fits, which the schedule of the one that goes on does not count."""
+    return 0 if begun is None else begun.state.n_sweeps - len(begun.history)
 
 
 def best_fit(fits: list[Fit]) -> Fit:

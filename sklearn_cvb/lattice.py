@@ -197,13 +197,8 @@ class Problem(NamedTuple):
 
 def problem_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     """A problem, with its ambiguous runs."""
-    return Problem(
-        corpus,
-        lattice,
-        cells,
-        runs_of(lattice, corpus.starts, cells.n_states, len(cells.state)),
-        corpus,
-    )
+    runs = runs_of(lattice, corpus.starts, cells.n_states, len(cells.state))
+    return Problem(corpus, lattice, cells, runs, corpus)
 
 
 def cells_for(
@@ -229,7 +224,9 @@ def cells_for(
     return Cells(indptr, np.concatenate(rows).astype(np.int32), n_states, n_words)
 
 
-def expect(cells: Cells, shares: list[np.ndarray], tokens: np.ndarray) -> Cells:
+def expect(
+    cells: Cells, shares: list[np.ndarray], tokens: np.ndarray, times: np.ndarray | None = None
+) -> Cells:
     """Cells that know how often a dictionary's weights expect each of them in a corpus.
 
     Parameters
@@ -239,11 +236,12 @@ def expect(cells: Cells, shares: list[np.ndarray], tokens: np.ndarray) -> Cells:
         For each word of the vocabulary, the shares of its states; NaN without weights.
     tokens : ndarray of shape (n_tokens,), int32
         Codes of the corpus.
+    times : ndarray of shape (n_tokens,) or None
+        How many tokens each stands for; None for one.
     """
-    words = tokens[(tokens >= 0) & (tokens < cells.n_words)]
-    uses = np.repeat(
-        np.bincount(words, minlength=cells.n_words), np.diff(cells.indptr)[: cells.n_words]
-    )
+    known = (tokens >= 0) & (tokens < cells.n_words)
+    seen = np.bincount(tokens[known], None if times is None else times[known], cells.n_words)
+    uses = np.repeat(seen, np.diff(cells.indptr)[: cells.n_words])
     without = np.full(len(cells.state) - len(uses), np.nan)
     return cells._replace(expected=np.concatenate([*shares, without]) * np.append(uses, without))
 

@@ -81,14 +81,3 @@ def _checked(value: ArrayLike, n_states: int) -> np.ndarray:
     if len(dead):
         raise ValueError(f"topology lets no state follow states {dead.tolist()[:5]}")
     return table.copy()
-
-
-def same_topology(first: Topology | None, second: Topology | None) -> bool:
-    """Whether two topologies allow the same."""
-    if first is None or second is None:
-        return first is second
-    return (
-        np.array_equal(first.start, second.start)
-        and np.array_equal(first.transition, second.transition)
-        and first.tied == second.tied
-    )

@@ -1,6 +1,7 @@
 """The only file that imports scikit-learn's private modules: parameter checks and callbacks."""
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -30,6 +31,12 @@ except ImportError:  # an older or later scikit-learn without callbacks: fit wit
 
 # What is said to those who come from hmmlearn.
 LENGTHS = "cut X into a list of sequences with sklearn_cvb.split_by_lengths(X, lengths)"
+
+# What the parameters of checkpoints may be, in every estimator.
+CHECKPOINT_PARAMETERS: dict[str, list] = {
+    "checkpoint": [str, os.PathLike, None],
+    "checkpoint_every": [Interval(Integral, 1, None, closed="left"), str],
+}
 
 
 def with_callbacks(method: Callable) -> Callable:

@@ -64,9 +64,9 @@ TaggedSentence.from_estimator(tagger, X_new[0])
 # ``words_to_check`` finds them.
 
 table = tagger.words_to_check(X, 20)
-print(f"{'word':8} uses  tags, the most probable one first")
+print(f"{'word':8} uses  its most probable tags")
 for row in list(table)[:8]:
-    print(f"{row.word:8} {row.uses:4}  {' '.join(row.tags)}")
+    print(f"{row.word:8} {row.uses:4}  {' '.join(row.tags[:6])}")
 
 # %%
 # Save the table, open it in a spreadsheet, delete tags that are wrong, and name the usual one where

@@ -16,7 +16,6 @@ from sklearn_cvb.alignment.parameters import (
     counts_from,
     posterior_mean,
     prior_of,
-    same_arrays,
 )
 from sklearn_cvb.alignment.prediction import PredictionMixin, arranged_tables
 from sklearn_cvb.alignment.reading import known_links
@@ -24,7 +23,13 @@ from sklearn_cvb.base import BaseModel
 from sklearn_cvb.containers import refuse_lengths
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
-from sklearn_cvb.validation import HasMethods, Interval, InvalidParameterError, StrOptions
+from sklearn_cvb.validation import (
+    CHECKPOINT_PARAMETERS,
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+)
 
 
 class BaseAlignmentHMM(PredictionMixin, BaseModel):
@@ -63,6 +68,7 @@ class BaseAlignmentHMM(PredictionMixin, BaseModel):
         "handle_unknown": [StrOptions({"error", "smooth"})],
         "supervision": [StrOptions({"y", "none"})],
         "warm_start": ["boolean"],
+        **CHECKPOINT_PARAMETERS,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -155,14 +161,10 @@ class BaseAlignmentHMM(PredictionMixin, BaseModel):
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _learns_from_the_same(self, before: Problem, problem: Problem) -> bool:
-        """Whether sentences, words and known links are the same."""
-        return (
-            before.types == problem.types
-            and before.layout.same_cells(problem.layout)
-            and np.array_equal(before.corpus.tokens, problem.corpus.tokens)
-            and same_arrays(before.pairs, problem.pairs)
-        )
+    def _identity(self, problem: Problem) -> tuple[Any, ...]:
+        """Sentences, words and known links."""
+        layout = problem.layout
+        return problem.types, layout[:3], layout.keys, problem.corpus.tokens, problem.pairs
 
     def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
         """The state: it holds no parameter."""

@@ -24,7 +24,7 @@ from sklearn_cvb.alignment.parameters import (
     posterior_mean,
 )
 from sklearn_cvb.alignment.start import first_shares
-from sklearn_cvb.annotations import Seed
+from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.dirichlet import log_evidence
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.sampling import Averages, SamplerMixin, no_averages
@@ -102,6 +102,12 @@ class GibbsAlignmentHMM(SamplerMixin, BaseAlignmentHMM):
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
         prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
+    checkpoint : path or None, default=None
+        Folder in which the fit is saved while it runs. With ``warm_start=True`` the next `fit` on
+        the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
+        nothing had stopped it. One folder for each fit.
+    checkpoint_every : int or str, default="60s"
+        How often each restart is saved: after so many sweeps (10), or seconds ("60s").
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -188,6 +194,8 @@ class GibbsAlignmentHMM(SamplerMixin, BaseAlignmentHMM):
         handle_unknown: str = "smooth",
         supervision: str = "y",
         warm_start: bool = False,
+        checkpoint: Folder | None = None,
+        checkpoint_every: int | str = "60s",
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -207,6 +215,8 @@ class GibbsAlignmentHMM(SamplerMixin, BaseAlignmentHMM):
         self.handle_unknown = handle_unknown
         self.supervision = supervision
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -56,7 +56,9 @@ def fit_agreeing(estimator: Any, X: Any, *, n_rounds: int = 5) -> Fitted:
         for side, part in zip(sides, words, strict=True)
     )
     pairs = list(zip(source, target, strict=True)), list(zip(target, source, strict=True))
-    models: list[Any] = [clone(estimator).set_params(max_iter=1, warm_start=False) for _ in pairs]
+    models: list[Any] = [
+        clone(estimator).set_params(max_iter=1, warm_start=False, checkpoint=None) for _ in pairs
+    ]
     for done in range(n_rounds + 1):
         if done == n_rounds:
             for model in models:

@@ -54,10 +54,6 @@ class Layout(NamedTuple):
         """Sums of the listed cells of each row."""
         return np.bincount(self.rows, cells, self.n_rows)
 
-    def same_cells(self, other: "Layout") -> bool:
-        """Whether both have the same cells."""
-        return self[:3] == other[:3] and np.array_equal(self.keys, other.keys)
-
 
 class Encoded(NamedTuple):
     """Sentence pairs as rows of the lexicon and types of target words, and their offsets."""

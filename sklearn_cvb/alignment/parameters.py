@@ -1,13 +1,14 @@
 """From counts to weights: priors, posterior means, exp E[log]."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import digamma
 
 from sklearn_cvb.alignment.layout import Layout
+from sklearn_cvb.identity import are_same
 
 # exp E[log] of what was hardly seen is below float64; where nothing else explains a word, even
 # chances are left.
@@ -59,12 +60,7 @@ class Prior(NamedTuple):
 
     def same(self, other: "Prior") -> bool:
         """Whether both say the same."""
-        return same_arrays(self, other)
-
-
-def same_arrays(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Whether arrays and numbers in two tuples are the same."""
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+        return are_same(self, other)
 
 
 class Weights(NamedTuple):

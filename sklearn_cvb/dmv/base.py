@@ -25,6 +25,7 @@ from sklearn_cvb.dmv.trees import heads_from
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD, Sentences
 from sklearn_cvb.validation import (
+    CHECKPOINT_PARAMETERS,
     HasMethods,
     Interval,
     InvalidParameterError,
@@ -77,6 +78,7 @@ class BaseDMV(PredictionMixin, BaseModel):
         "vocabulary": ["array-like", set, None],
         "supervision": [StrOptions({"y", "none"})],
         "warm_start": ["boolean"],
+        **CHECKPOINT_PARAMETERS,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -198,16 +200,10 @@ class BaseDMV(PredictionMixin, BaseModel):
                 to[unknown] = of[once].mean(axis=0)
         return rare
 
-    def _learns_from_the_same(self, before: Problem, problem: Problem) -> bool:
-        """Whether sentences, tags and known heads are the same."""
-        ours, theirs = problem.sentences, before.sentences
-        return (
-            before.types == problem.types
-            and before.layout == problem.layout
-            and np.array_equal(ours.token, theirs.token)
-            and np.array_equal(ours.starts, theirs.starts)
-            and np.array_equal(ours.head, theirs.head)
-        )
+    def _identity(self, problem: Problem) -> tuple[Any, ...]:
+        """Sentences, tags and known heads."""
+        sentences = problem.sentences
+        return problem.types, problem.layout, sentences.token, sentences.starts, sentences.head
 
     def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
         """A state under the prior that is asked for now; what is learned goes on from its value."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
@@ -37,8 +37,9 @@ from sklearn_cvb.lattice import (
     problem_of,
     restrict,
 )
-from sklearn_cvb.topology import NAMES, Topology, same_topology, topology_of
+from sklearn_cvb.topology import NAMES, Topology, topology_of
 from sklearn_cvb.validation import (
+    CHECKPOINT_PARAMETERS,
     HasMethods,
     Interval,
     InvalidParameterError,
@@ -47,7 +48,7 @@ from sklearn_cvb.validation import (
 )
 
 # A state that holds so large a share of the tokens counts as one that the data ask for.
-_LEAST_SHARE = 0.01
+LEAST_SHARE = 0.01
 
 
 class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
@@ -100,10 +101,18 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "handle_unknown": [StrOptions({"error", "smooth", "rare"})],
         "vocabulary": ["array-like", set, None],
         "warm_start": ["boolean"],
+        **CHECKPOINT_PARAMETERS,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+
+    _takes_bulk = True
+
+    def _fit_in_bulk(self, X: Any, y: Any) -> Self:
+        from sklearn_cvb.hmm.stored.fitting import fit_in_bulk
+
+        return fit_in_bulk(self, X, y)
 
     @property
     def _is_numeric(self) -> bool:
@@ -120,6 +129,10 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             return self._numeric_problem(X, y)
         self._check_parameters()
         sequences = self._sequences_to_fit(X, y)
+        return self._laid_out_problem(self._lay_out(sequences, y), sequences, y)
+
+    def _lay_out(self, sequences: Sequences, y: Any) -> Corpus:
+        """Set the vocabulary, the states and the layout of parameters; returns the corpus."""
         types = self._vocabulary_types(sequences)
         self.vocabulary_ = reading.as_array(types)
         self._index = {token: i for i, token in enumerate(types)}
@@ -132,13 +145,17 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         cells = cells._replace(topology=topology_of(self.topology, self._n_states))
         self._check_topology(cells.topology)
         self._cells = self._laid_out(cells, corpus)
+        return corpus
+
+    def _laid_out_problem(self, corpus: Corpus, sequences: Sequences, y: Any) -> Problem:
+        """A problem of these sequences under the layout of parameters."""
         lattice = self._training_lattice(corpus, sequences, y)
         if self.end_state:
             self._cells = cells_with_end(self._cells)
             return problem_with_end(corpus, lattice, self._cells)
-        if cells.topology is None:
+        if self._cells.topology is None:
             return problem_of(corpus, lattice, self._cells)
-        return restricted_problem(corpus, lattice, self._cells, cells.topology)
+        return restricted_problem(corpus, lattice, self._cells, self._cells.topology)
 
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the number of states; return the states of each word (None: all of them)."""
@@ -214,7 +231,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         self, problem: Problem, prior: Prior, rng: np.random.Generator
     ) -> starting.Start:
         """Posteriors or weights to start from, as `init` says."""
-        init = self._usual_start(problem) if self.init is None else self.init
+        init = self._init(problem)
         if isinstance(init, str) and init == "kmeans":
             raise InvalidParameterError(
                 f"The 'init' parameter of {type(self).__name__} must be a str among 'context', "
@@ -229,6 +246,10 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             start = starting.array_start(problem, init)
         return starting.kept_to_start(start, problem)
 
+    def _init(self, problem: Problem) -> Any:
+        """`init`, or where to start if it does not say."""
+        return self._usual_start(problem) if self.init is None else self.init
+
     def _usual_start(self, problem: Problem) -> str:
         """Where to start if `init` does not say."""
         free = problem.cells.is_full and not problem.any_told
@@ -241,9 +262,13 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
 
     def _why_one_restart(self, problem: Problem) -> str:
         # With one state there is nothing to tell: searches for the number of states begin there.
-        if len(problem.runs.begin) or problem.cells.n_states == 1:
+        if self._any_choice(problem) or problem.cells.n_states == 1:
             return self._fixed_start()
         return "no token has a choice of states"
+
+    def _any_choice(self, problem: Problem) -> bool:
+        """Whether any token may take several states."""
+        return bool(len(problem.runs.begin))
 
     def _fixed_start(self) -> str:
         if isinstance(self.init, str):
@@ -268,16 +293,14 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         best, record = self._fit_record(fits)
         state = best.state
         counts, n_states = self._final_counts(state), problem.cells.n_emitting
-        path = self._given_path(state, problem)
         ends = counts.transition[:n_states, n_states] if self.end_state else None
         return {
             "counts_": public_counts(counts, problem.cells),
             "end_counts_": ends,
-            "labels_": self._arranged_states(problem.given, path),
             **record,
             "alpha_": state.concentrations.alpha,
             "beta_": state.concentrations.beta,
-            **self._shared_weights(state.concentrations, path),
+            **self._fitted_paths(state, problem),
             "unexplained_": self._unexplained(state, problem),
             "_prior": state.prior,
             "_kept": state.weights,
@@ -287,6 +310,12 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             **self._fitted_by_algorithm(best, problem),
         }
 
+    def _fitted_paths(self, state: Any, problem: Problem) -> dict[str, Any]:
+        """The states of the training tokens, and what follows from them."""
+        path = self._given_path(state, problem)
+        labels = self._arranged_states(problem.given, path)
+        return {"labels_": labels, **self._shared_weights(state.concentrations, path)}
+
     def _shared_weights(self, concentrations: Concentrations, path: np.ndarray) -> dict[str, Any]:
         """The weights of the states, where the prior has them, and how many hold many tokens."""
         if concentrations.shared is None:
@@ -294,7 +323,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         held = np.bincount(path, minlength=self.n_components)
         return {
             "state_weights_": np.array(concentrations.shared),
-            "n_effective_components_": int(np.count_nonzero(held >= _LEAST_SHARE * len(path))),
+            "n_effective_components_": int(np.count_nonzero(held >= LEAST_SHARE * len(path))),
         }
 
     def _given_path(self, state: Any, problem: Problem) -> np.ndarray:
@@ -330,15 +359,12 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _learns_from_the_same(self, before: Problem, problem: Problem) -> bool:
-        """Whether sequences, cells and allowed states are the same."""
+    def _identity(self, problem: Problem) -> tuple[Any, ...]:
+        """Sequences, cells and allowed states."""
+        corpus, cells = problem.corpus, problem.cells
         return (
-            np.array_equal(before.corpus.tokens, problem.corpus.tokens)
-            and np.array_equal(before.corpus.starts, problem.corpus.starts)
-            and np.array_equal(before.cells.state, problem.cells.state)
-            and all(map(np.array_equal, before.lattice, problem.lattice))
-            and before.cells.n_states == problem.cells.n_states
-            and same_topology(before.cells.topology, problem.cells.topology)
+            *(corpus.tokens, corpus.starts, problem.lattice),
+            *(cells.state, cells.n_states, cells.topology),
         )
 
     def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:

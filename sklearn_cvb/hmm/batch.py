@@ -1,5 +1,6 @@
 """Batch algorithms: all expected counts under the current weights, then new weights (EM, VB)."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn_cvb.fitting import Fit, even_pieces, on_threads, threads_for_each
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.concentrations import Concentrations
-from sklearn_cvb.hmm.expectation import expectation
+from sklearn_cvb.hmm.expectation import Expectation, expectation
 from sklearn_cvb.hmm.forms import Forms, forms_of
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, uniform_weights
 from sklearn_cvb.kernels.chain.decoding import smoothed, viterbi
@@ -47,17 +48,32 @@ class BatchHMM(BaseHMM):
         if hasattr(self.init, "predict_proba"):
             counts = starting.model_counts(problem, self.init, self.vocabulary_)
         else:
-            start = self._starting_point(problem, prior, rng)
-            weights = start.weights
-            if weights is None:
-                assert start.posterior is not None, "a start has weights or posteriors"
-                counts = starting.counts_from_marginals(problem, start.posterior)
-            else:
-                found = expectation(weights, problem, forms_of(problem), self._n_threads())
-                counts, forms = found.counts, found.forms
+            counts, weights, forms = self._first_counts(problem, prior, rng)
         if weights is None:
             weights = uniform_weights(problem.cells)
         return BatchState(counts, prior, concentrations, weights, np.empty(0, np.intp), 0, forms)
+
+    def _first_counts(
+        self, problem: Problem, prior: Prior, rng: np.random.Generator
+    ) -> tuple[HMMCounts, Weights | None, Forms | None]:
+        """Counts of the starting point, its weights if it has some, and the forms used."""
+        start = self._starting_point(problem, prior, rng)
+        if start.weights is None:
+            assert start.posterior is not None, "a start has weights or posteriors"
+            return starting.counts_from_marginals(problem, start.posterior), None, None
+        found = self._expectation(start.weights, problem, None)
+        return found.counts, start.weights, found.forms
+
+    def _expectation(
+        self,
+        weights: Weights,
+        problem: Problem,
+        forms: Forms | None,
+        logs: Callable[[], Weights] | None = None,
+    ) -> Expectation:
+        """E-step over all sequences."""
+        forms = forms_of(problem) if forms is None else forms
+        return expectation(weights, problem, forms, self._n_threads(), logs)
 
     def _sweep(
         self, state: BatchState, problem: Problem, rng: np.random.Generator
@@ -66,11 +82,10 @@ class BatchHMM(BaseHMM):
         cells = problem.cells
         concentrations, prior = self._learned(state, problem, dirichlet.ascend)
         weights, penalty = self._maximise(state.counts, prior, cells, state.weights)
-        found = expectation(
+        found = self._expectation(
             weights,
             problem,
-            forms_of(problem) if state.forms is None else state.forms,
-            self._n_threads(),
+            state.forms,
             lambda: self._log_weights(weights, state.counts, prior, cells),
         )
         value = found.total - penalty + concentrations.log_density()
@@ -89,6 +104,15 @@ class BatchHMM(BaseHMM):
         """The fit without the buffers of its sweeps."""
         fit = super()._ranked(fit, problem)
         return fit._replace(state=fit.state._replace(forms=None))
+
+    def _stripped(self, state: BatchState) -> BatchState:
+        """The forms by what they do not follow from the problem: which sequences were lost."""
+        forms = state.forms
+        return state._replace(forms=forms and Forms(None, None, None, forms.lost))
+
+    def _completed(self, state: BatchState, problem: Problem) -> BatchState:
+        forms = state.forms
+        return state._replace(forms=forms and forms_of(problem, forms.lost))
 
     def _n_threads(self) -> int:
         """Threads for one restart: those that the other restarts leave."""

@@ -143,8 +143,7 @@ def _half_equal(states: np.ndarray, row: Row) -> np.ndarray:
 
 def uses_of(corpus: Corpus, words: Sequence) -> dict:
     """How often each word of the vocabulary occurs."""
-    seen = np.bincount(corpus.tokens[corpus.tokens >= 0], minlength=len(words))
-    return dict(zip(words, seen.tolist(), strict=False))
+    return dict(zip(words, corpus.uses(len(words)).tolist(), strict=False))
 
 
 def label_tallies(corpus: Corpus, words: Sequence, labels: np.ndarray) -> dict:
@@ -153,7 +152,9 @@ def label_tallies(corpus: Corpus, words: Sequence, labels: np.ndarray) -> dict:
     pairs = np.stack([corpus.tokens[known], labels[known]], axis=1)
     tallies: dict = {}
     every = [*words, *corpus.unknown]
-    for (word, state), seen in zip(*np.unique(pairs, axis=0, return_counts=True), strict=True):
+    pairs, places = np.unique(pairs, axis=0, return_inverse=True)
+    times = None if corpus.times is None else corpus.times[known]
+    for (word, state), seen in zip(pairs, np.bincount(places.ravel(), times), strict=True):
         tallies.setdefault(every[word], Counter())[int(state)] = int(seen)
     return tallies
 

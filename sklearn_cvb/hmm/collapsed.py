@@ -69,7 +69,7 @@ from sklearn_cvb.kernels.chain.tally import Floor, Tally
 from sklearn_cvb.lattice import Cells, Problem
 
 # Every so many sweeps counts are rebuilt from the posteriors, so that rounding does not build up.
-_REBUILT = 20
+REBUILT = 20
 # Share of all tokens by which counts may differ from those of the posteriors.
 _ROUNDING = 1e-9
 
@@ -137,6 +137,17 @@ class CVBState(NamedTuple):
         return self.layout
 
 
+def units_of(problem: Problem, left_out: LeftOut) -> tuple[Layout | None, Batched | None]:
+    """The layout of a state, and its batches, where there are any."""
+    update, block_length, batch_size, learns = left_out
+    if update == "token":
+        return None, None
+    if batch_size == 1:
+        return layout_for(problem, block_length), None
+    batches = batched(problem, batch_size, may_go_side_by_side=not learns)
+    return layout_of(problem, batches), batches
+
+
 def first_state(
     problem: Problem,
     starting_point: Callable[[], starting.Start],
@@ -149,13 +160,7 @@ def first_state(
     Weights give the posteriors and pair marginals of one E-step; posteriors stand for independent
     tokens. `starting_point` is called for the start, whose memory is free before pairs are made.
     """
-    update, block_length, batch_size, learns = left_out
-    batches, layout = None, None
-    if update == "sequence" and batch_size > 1:
-        batches = batched(problem, batch_size, may_go_side_by_side=not learns)
-        layout = layout_of(problem, batches)
-    elif update == "sequence":
-        layout = layout_for(problem, block_length)
+    layout, batches = units_of(problem, left_out)
     floor = floor_of(prior)
     state = CVBState(
         tally=zero_tally(problem.cells),
@@ -178,7 +183,7 @@ def first_state(
         counts = starting.counts_from_marginals(problem, entries)
         return state._replace(posterior=entries, tally=tally_of(counts, None, problem.cells))
     expected = None
-    if start.weights is not None and block_length is None:
+    if start.weights is not None and left_out.block_length is None:
         expected = _expected(state, problem, start.weights)
     if expected is None:
         posterior = stored_entries(layout, starting.posterior_of(start, problem))
@@ -224,6 +229,12 @@ def _passed(steps: int, work: Pass, batches: Batched | None) -> np.ndarray:
 
 def _counted(state: CVBState, problem: Problem) -> CVBState:
     """The state with the counts that its posteriors and pairs add up to, made anew."""
+    counts = counts_of(state, problem)
+    return state._replace(tally=tally_of(counts, state.prior, problem.cells))
+
+
+def counts_of(state: CVBState, problem: Problem) -> HMMCounts:
+    """The counts that the posteriors and pairs of a state add up to."""
     zeros = zero_tally(problem.cells)
     shared = shared_by(zeros, Floor(*zeros, 0.0, 0.0))
     layout = state.units
@@ -231,8 +242,7 @@ def _counted(state: CVBState, problem: Problem) -> CVBState:
         shared.emission[:-1] = layout.settled.count
     stored = Stored(state.posterior, state.pairs, np.empty(layout.n_units))
     _passed(PUT_BACK, Pass(layout, shared, stored), state.batches)
-    counts = HMMCounts(shared.start, shared.transition, shared.emission[:-1])
-    return state._replace(tally=tally_of(counts, state.prior, problem.cells))
+    return HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
 
 def resumed(state: CVBState, problem: Problem) -> CVBState:
@@ -265,7 +275,7 @@ def under(concentrations: Concentrations, prior: Prior, state: CVBState, cells: 
 
 def learned(state: CVBState, problem: Problem) -> Concentrations:
     """The concentrations after one step from the state's counts and posteriors (eq. 29)."""
-    if state.n_sweeps < WARM_UP_SWEEPS or not _knows_absence(state):
+    if state.n_sweeps < WARM_UP_SWEEPS or not knows_absence(state):
         return state.concentrations
     counts = state.counts
     return learn(
@@ -274,11 +284,11 @@ def learned(state: CVBState, problem: Problem) -> Concentrations:
         problem.cells,
         state.n_sweeps,
         dirichlet.fixed_point,
-        lambda: presence(counts, _absence(state, problem), problem.cells),
+        lambda: presence(counts, absence_of(state, problem), problem.cells),
     )
 
 
-def _knows_absence(state: CVBState) -> bool:
+def knows_absence(state: CVBState) -> bool:
     """Whether sums of pairs, if there are any, were watched in the last sweep."""
     return (
         state.layout is None
@@ -287,7 +297,7 @@ def _knows_absence(state: CVBState) -> bool:
     )
 
 
-def _absence(state: CVBState, problem: Problem) -> Absence:
+def absence_of(state: CVBState, problem: Problem) -> Absence:
     """P(C = 0) of all counts under the state's posteriors and pairs."""
     absence = full_absence(problem.cells.n_states, len(problem.cells.state))
     if state.layout is None:
@@ -302,7 +312,7 @@ def _absence(state: CVBState, problem: Problem) -> Absence:
     return absence
 
 
-def _all_left_out(state: CVBState) -> bool:
+def all_left_out(state: CVBState) -> bool:
     """Whether one unit, or one batch, is the whole corpus."""
     return (state.units.n_units if state.batches is None else state.batches.n_batches) == 1
 
@@ -320,30 +330,50 @@ def sweep_by_sequence(state: CVBState, problem: Problem) -> tuple[CVBState, floa
 
     The value is the mean log normaliser per observed token (nats).
     """
+    state, total = sweep_units(state, problem)
+    if all_left_out(state) or state.n_sweeps % REBUILT == 0:
+        state = _counted(state, problem)
+    return state, total / problem.corpus.n_observed
+
+
+def sweep_units(
+    state: CVBState, problem: Problem, others: np.ndarray | float = 0.0, is_alone: bool = True
+) -> tuple[CVBState, float]:
+    """One sweep over all units; the sum of their log normalisers (nats).
+
+    A single unit is inferred from the prior, and the caller counts it.
+
+    Parameters
+    ----------
+    state : CVBState
+    problem : Problem
+    others : ndarray of shape (n_cells,)
+        Emission counts of other shards, which are in the tally, too.
+    is_alone : bool
+        Whether there are none.
+    """
     layout, n_states = state.units, problem.cells.n_states
     # A sum of pairs does not say how surely each was there: that is noted on the way.
     absent = None
     if state.concentrations.learned and layout.sequences.summed.any():
         absent = np.ones((n_states, n_states))
     stored = Stored(state.posterior, state.pairs, np.empty(layout.n_units))
-    if _all_left_out(state):
+    if is_alone and all_left_out(state):
         log_z = _passed(EXPECT, Pass(layout, _prior_alone(state), stored, absent), state.batches)
-        state = _counted(state._replace(absent=absent), problem)
+        state = state._replace(absent=absent)
     else:
         shared = shared_by(state.tally, state.floor)
         log_z = _passed(SWEEP, Pass(layout, shared, stored, absent), state.batches)
         state = state._replace(tally=tally_in(shared), absent=absent)
-        if state.n_sweeps % _REBUILT == 0:
-            state = _counted(state, problem)
-    return state, _per_token(log_z, state, problem)
+    return state, _with_settled(log_z, state, others)
 
 
-def _per_token(log_z: np.ndarray, state: CVBState, problem: Problem) -> float:
-    """Mean log normaliser per observed token, with the settled emissions (nats)."""
+def _with_settled(log_z: np.ndarray, state: CVBState, others: np.ndarray | float) -> float:
+    """The sum of log normalisers with the settled emissions (nats)."""
     total, settled = log_z.sum(), state.units.settled
     if settled is not None:
-        total += settled.log_weight(state.prior.emission)
-    return float(total / problem.corpus.n_observed)
+        total += settled.log_weight(state.prior.emission + others)
+    return float(total)
 
 
 def leave_out_score(state: CVBState, problem: Problem) -> float:
@@ -353,13 +383,19 @@ def leave_out_score(state: CVBState, problem: Problem) -> float:
     optimistic, no bound, and may fall from sweep to sweep. Later windows of a sequence are
     conditioned on the forward message of the earlier ones; a batch is left out as a whole.
     """
+    tally = tally_of(state.counts, state.prior, problem.cells)
+    return score_units(state._replace(tally=tally)) / problem.corpus.n_observed
+
+
+def score_units(state: CVBState, others: np.ndarray | float = 0.0, is_alone: bool = True) -> float:
+    """`leave_out_score` summed over all units; `others` and `is_alone` as for `sweep_units`."""
     stored = Stored(state.posterior, state.pairs, np.empty(state.units.n_units))
-    if _all_left_out(state):
+    if is_alone and all_left_out(state):
         log_z = _passed(INFER, Pass(state.units, _prior_alone(state), stored), state.batches)
     else:
-        shared = shared_by(tally_of(state.counts, state.prior, problem.cells), state.floor)
+        shared = shared_by(state.tally, state.floor)
         log_z = _passed(SCORE, Pass(state.units, shared, stored), state.batches)
-    return _per_token(log_z, state, problem)
+    return _with_settled(log_z, state, others)
 
 
 def as_sequences(state: CVBState, problem: Problem, block_length: int | None) -> CVBState:

@@ -21,6 +21,7 @@ from sklearn_cvb.hmm.collapsed import (
     sweep_by_sequence,
     sweep_by_token,
     under,
+    units_of,
 )
 from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.kernels.chain.decoding import best_states
@@ -30,6 +31,11 @@ from sklearn_cvb.validation import InvalidParameterError
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
+HALF_OF_ALL = (
+    "sequence {} holds more than half of all tokens: with update='sequence' its own counts are "
+    "left out and it is inferred from little more than the prior; use update='token', or "
+    "block_length=100 to leave out 100 tokens at a time"
+)
 
 
 class CollapsedHMM(BaseHMM):
@@ -93,14 +99,7 @@ class CollapsedHMM(BaseHMM):
         if self.update == "sequence" and self.block_length is None:
             longest = int(lengths.argmax())
             if 2 * lengths[longest] > lengths.sum():
-                warnings.warn(
-                    f"sequence {longest} holds more than half of all tokens: with "
-                    "update='sequence' its own counts are left out and it is inferred from little "
-                    "more than the prior; use update='token', or block_length=100 to leave out "
-                    "100 tokens at a time",
-                    UserWarning,
-                    stacklevel=5,
-                )
+                warnings.warn(HALF_OF_ALL.format(longest), UserWarning, stacklevel=5)
             elif self.batch_size > 1 and 2 * largest_share(problem, self.batch_size) > 1:
                 warnings.warn(
                     f"with batch_size={self.batch_size} a batch holds more than half of all tokens "
@@ -115,6 +114,18 @@ class CollapsedHMM(BaseHMM):
         asked = super()._with_parameters_of_now(state, problem)
         state = resumed(state, problem)
         return under(asked.concentrations, asked.prior, state, problem.cells)
+
+    def _stripped(self, state: CVBState) -> CVBState:
+        """Without the layout, but for the messages that windows leave each other."""
+        layout: Any = state.layout
+        return state._replace(layout=layout and layout.borders, batches=None)
+
+    def _completed(self, state: CVBState, problem: Problem) -> CVBState:
+        layout, batches = units_of(problem, state.left_out)
+        borders: Any = state.layout
+        if layout is not None and borders is not None:
+            layout = layout._replace(borders=borders)
+        return state._replace(layout=layout, batches=batches)
 
     def _sweep(
         self, state: CVBState, problem: Problem, rng: np.random.Generator

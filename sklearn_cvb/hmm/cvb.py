@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.annotations import Seed
+from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.collapsing import CollapsedHMM
 from sklearn_cvb.hmm.emitting import EmissionMixin
@@ -109,6 +109,12 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
         prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
+    checkpoint : path or None, default=None
+        Folder in which the fit is saved while it runs. With ``warm_start=True`` the next `fit` on
+        the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
+        nothing had stopped it. One folder for each fit.
+    checkpoint_every : int or str, default="60s"
+        How often each restart is saved: after so many sweeps (10), or seconds ("60s").
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -223,6 +229,8 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         handle_unknown: str = "smooth",
         vocabulary: Collection | None = None,
         warm_start: bool = False,
+        checkpoint: Folder | None = None,
+        checkpoint_every: int | str = "60s",
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -251,6 +259,8 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         self.handle_unknown = handle_unknown
         self.vocabulary = vocabulary
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

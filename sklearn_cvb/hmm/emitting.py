@@ -98,12 +98,19 @@ class EmissionMixin(MeasurementsMixin):
             return super()._why_one_restart(problem)
         return self._fixed_start()
 
+    def _identity(self, problem: Any) -> tuple[Any, ...]:
+        return problem.identity() if self._is_numeric else super()._identity(problem)
+
     def _learns_from_the_same(self, before: Any, problem: Any) -> bool:
-        if type(before) is not type(problem):
-            return False
-        if not self._is_numeric:
-            return super()._learns_from_the_same(before, problem)
-        return before.learns_from_the_same(problem)
+        return type(before) is type(problem) and super()._learns_from_the_same(before, problem)
+
+    # Checkpoints
+
+    def _stripped(self, state: Any) -> Any:
+        return state if self._is_numeric else super()._stripped(state)
+
+    def _completed(self, state: Any, problem: Any) -> Any:
+        return state if self._is_numeric else super()._completed(state, problem)
 
     def _with_parameters_of_now(self, state: Any, problem: Any) -> Any:
         if not self._is_numeric:

@@ -38,14 +38,14 @@ class Expectation(NamedTuple):
         Sum of their log Z (nats).
     unexplained : ndarray
         Indices of the others.
-    forms : Forms
-        What the next E-step begins with.
+    forms : Forms or None
+        What the next E-step begins with; None where shards know it.
     """
 
     counts: HMMCounts
     total: float
     unexplained: np.ndarray
-    forms: Forms
+    forms: Forms | None
 
 
 class Share(NamedTuple):

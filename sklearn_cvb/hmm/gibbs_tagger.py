@@ -5,7 +5,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.annotations import Seed
+from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.hmm.gibbs import GibbsHMM
 from sklearn_cvb.hmm.tagger import TaggerMixin
 
@@ -112,6 +112,12 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
         prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
+    checkpoint : path or None, default=None
+        Folder in which the fit is saved while it runs. With ``warm_start=True`` the next `fit` on
+        the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
+        nothing had stopped it. One folder for each fit.
+    checkpoint_every : int or str, default="60s"
+        How often each restart is saved: after so many sweeps (10), or seconds ("60s").
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -227,6 +233,8 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         handle_unknown: str = "form",
         vocabulary: Collection | None = None,
         warm_start: bool = False,
+        checkpoint: Folder | None = None,
+        checkpoint_every: int | str = "60s",
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -250,6 +258,8 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
             handle_unknown=handle_unknown,
             vocabulary=vocabulary,
             warm_start=warm_start,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,

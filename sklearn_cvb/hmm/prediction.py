@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
+from sklearn_cvb.containers import is_store
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.drawing import (
     lengths_to_draw,
@@ -92,13 +93,13 @@ class PredictionMixin(TransformerMixin):
             where a row is padded), else an object array of one array per sequence.
         """
         check_choice("decoding", decoding, ("viterbi", "marginal"))
-        corpus, lattice, weights, logs = self._read(X)
-        if decoding == "viterbi":
-            path, log_p = self._best_path(corpus, lattice, logs)
-        else:
-            posterior, log_p = self._entries(corpus, lattice, weights, logs)
-            path = self._most_probable(corpus, lattice, posterior)
-        _warn_unexplained(log_p, stacklevel=4)
+        if is_store(X):
+            from sklearn_cvb.hmm.stored.prediction import states_of_store
+
+            found: Any = states_of_store(self, X, decoding)
+            return found
+        corpus, path, log_p = self._paths(X, decoding)
+        warn_unexplained(log_p, stacklevel=4)
         return self._arranged_states(corpus, path)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -214,7 +215,7 @@ class PredictionMixin(TransformerMixin):
         lattice, starts, inside = self._with_ends(lattice, corpus.starts)
         path = np.empty(len(lattice.count), np.int32)
         decoding.sample_paths(weights, logs, lattice, starts, rng, path, log_z)
-        _warn_unexplained(log_z)
+        warn_unexplained(log_z)
         return self._arranged_states(corpus, path[inside])
 
     # Reading X
@@ -253,7 +254,7 @@ class PredictionMixin(TransformerMixin):
         cells, corpus = problem.cells, problem.corpus
         if self.handle_unknown not in ("rare", "form") or corpus.unknown:
             return None
-        seen = np.bincount(corpus.tokens[corpus.tokens >= 0], minlength=cells.n_words)
+        seen = corpus.uses(cells.n_words)
         once = np.repeat(seen == 1, np.diff(cells.indptr[: cells.n_words + 1]))
         if not once.any():
             return None
@@ -278,6 +279,14 @@ class PredictionMixin(TransformerMixin):
         return weights, self._log_weights(weights, counts, self._prior, self._cells)
 
     # Running the kernels
+
+    def _paths(self, X: Any, decoding: str) -> tuple[Corpus, np.ndarray, np.ndarray]:
+        """The corpus of X, the states of its tokens, and log p of each sequence."""
+        corpus, lattice, weights, logs = self._read(X)
+        if decoding == "viterbi":
+            return corpus, *self._best_path(corpus, lattice, logs)
+        posterior, log_p = self._entries(corpus, lattice, weights, logs)
+        return corpus, self._most_probable(corpus, lattice, posterior), log_p
 
     def _entries(
         self,
@@ -308,6 +317,10 @@ class PredictionMixin(TransformerMixin):
         return path
 
     def _log_likelihoods(self, X: Any) -> tuple[np.ndarray, int]:
+        if is_store(X):
+            from sklearn_cvb.hmm.stored.prediction import log_likelihoods_of_store
+
+            return log_likelihoods_of_store(self, X)
         corpus = self._encoded(X)
         weights, logs = self._mean_and_log()
         return self._log_z(weights, logs, corpus, self._lattice_of(corpus)), corpus.n_observed
@@ -336,7 +349,7 @@ class PredictionMixin(TransformerMixin):
         """Posteriors over all states, token by token; warns of what no path explains."""
         corpus, lattice, weights, logs = self._read(X, means)
         posterior, log_z = self._entries(corpus, lattice, weights, logs, kernel)
-        _warn_unexplained(log_z, stacklevel=4)
+        warn_unexplained(log_z, stacklevel=4)
         return corpus, dense_posterior(lattice, posterior, self._cells.n_emitting)
 
     def _arranged_states(self, corpus: Corpus, path: np.ndarray) -> np.ndarray:
@@ -424,7 +437,8 @@ def _without_impossible(
     return lattice._replace(cell=cell)
 
 
-def _warn_unexplained(log_p: np.ndarray, stacklevel: int = 3) -> None:
+def warn_unexplained(log_p: np.ndarray, stacklevel: int = 3) -> None:
+    """Warn of sequences that no path explains."""
     unexplained = np.flatnonzero(np.isneginf(log_p))
     if len(unexplained):
         warnings.warn(

@@ -116,6 +116,9 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
             return state._replace(scan=scan_for(problem.lattice, problem.corpus.starts))
         return state
 
+    def _stripped(self, state: GibbsState) -> GibbsState:
+        return state._replace(scan=None)
+
     def _remembered(self, state: GibbsState, problem: Problem, value: float) -> Samples:
         """What is remembered of the chain, with its last path of log joint probability `value`."""
         frequency, averages, paths, trace = state.samples

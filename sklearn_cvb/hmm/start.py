@@ -10,7 +10,6 @@ from sklearn_cvb.containers import as_list, shown
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
-    empty_counts,
     flat_cells,
     kept_to_topology,
     log_weights,
@@ -20,7 +19,7 @@ from sklearn_cvb.hmm.parameters import (
 )
 from sklearn_cvb.kernels.chain.decoding import smoothed
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Problem, entry_cells, entry_states, n_entries
+from sklearn_cvb.lattice import Cells, Problem, entry_cells, entry_states, n_entries
 from sklearn_cvb.validation import as_numbers
 
 # Smooths the transitions counted between unambiguous neighbours (Kupiec 1992).
@@ -178,50 +177,54 @@ def word_start(problem: Problem, rng: np.random.Generator) -> Start:
     Words gathered in few states show which state follows which; independent token posteriors that
     start near uniform do not, and a token-wise update then has nothing to go by.
     """
-    lattice = problem.lattice
-    weights = rng.standard_gamma(_WORD_CONCENTRATION, len(problem.cells.state))
+    return words_start(problem, word_weights(problem.cells, rng))
+
+
+def word_weights(cells: Cells, rng: np.random.Generator) -> np.ndarray:
+    """What `word_start` draws: a weight for each cell, and one for missing observations."""
+    weights = rng.standard_gamma(_WORD_CONCENTRATION, len(cells.state))
     # The missing word takes the last weight, 1: uniform. No word loses all weight to underflow.
-    weights = np.append(weights + 1e-200, 1.0)
-    entries = weights[entry_cells(lattice)]
-    normalise_entries(lattice, entries)
+    return np.append(weights + 1e-200, 1.0)
+
+
+def words_start(problem: Problem, weights: np.ndarray) -> Start:
+    """Posteriors in proportion to the weights of cells (`word_weights`)."""
+    entries = weights[entry_cells(problem.lattice)]
+    normalise_entries(problem.lattice, entries)
     return Start(entries, None)
 
 
 def parameter_start(problem: Problem, rng: np.random.Generator) -> Start:
     """Transitions and emissions drawn from Dirichlet(1)."""
-    cells, n = problem.cells, problem.cells.n_states
+    return Start(None, parameter_weights(problem.cells, rng))
+
+
+def parameter_weights(cells: Cells, rng: np.random.Generator) -> Weights:
+    """What `parameter_start` draws."""
+    n = cells.n_states
     emission = rng.standard_exponential(len(cells.state))
     totals = cells.row_totals(emission)
     totals[totals == 0] = 1.0
-    weights = Weights(
+    return Weights(
         rng.dirichlet(np.ones(n)),
         rng.dirichlet(np.ones(n), size=n),
         cells.divided(emission, totals),
     )
-    return Start(None, weights)
 
 
 def unambiguous_start(problem: Problem, rng: np.random.Generator) -> Start:
     """Transitions between neighbouring tokens that have one allowed state each; flat emissions."""
-    lattice, starts = problem.lattice, problem.corpus.starts
-    cells = problem.cells
-    single = lattice.count == 1
-    state = lattice.state[lattice.first]
-    first = np.zeros(len(single), bool)
-    first[starts[:-1]] = True
-    counts = empty_counts(cells)
-    np.add.at(counts.start, state[first & single], 1.0)
-    pair = single[1:] & single[:-1] & ~first[1:]
-    np.add.at(counts.transition, (state[:-1][pair], state[1:][pair]), 1.0)
-    start = counts.start + _UNAMBIGUOUS_COUNT
-    transition = counts.transition + _UNAMBIGUOUS_COUNT
-    return Start(
-        None,
-        Weights(
-            start / start.sum(),
-            transition / transition.sum(axis=1, keepdims=True),
-            np.ones(len(cells.state)),
-        ),
+    runs = problem.runs
+    flat = np.ones(len(problem.cells.state))
+    return Start(None, smooth_weights(runs.start, runs.transition, flat))
+
+
+def smooth_weights(start: np.ndarray, transition: np.ndarray, emission: np.ndarray) -> Weights:
+    """Weights of counted steps, a little added to each; emissions as they are given."""
+    start = start + _UNAMBIGUOUS_COUNT
+    transition = transition + _UNAMBIGUOUS_COUNT
+    return Weights(
+        start / start.sum(), transition / transition.sum(axis=1, keepdims=True), emission
     )
 
 
@@ -233,20 +236,26 @@ def context_start(problem: Problem, rng: np.random.Generator) -> Start:
     speaks keeps a frequent word from a state that few other words take: nearly all of it
     would be that word's.
     """
-    lattice, cells = problem.lattice, problem.cells
+    return neighbours_start(problem, context_tables(*context_counts(problem), problem.cells))
+
+
+def context_counts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and transitions that `context_start` counts."""
     entries = _expected_entries(problem)
-    normalise_entries(lattice, entries)
+    normalise_entries(problem.lattice, entries)
     counts = counts_from_marginals(problem, entries)
-    start = counts.start + problem.runs.start + _UNAMBIGUOUS_COUNT
-    transition = counts.transition + problem.runs.transition + _UNAMBIGUOUS_COUNT
-    tables = kept_to_topology(
-        Weights(
-            start / start.sum(),
-            transition / transition.sum(axis=1, keepdims=True),
-            np.empty(0),
-        ),
-        cells,
-    )
+    return counts.start + problem.runs.start, counts.transition + problem.runs.transition
+
+
+def context_tables(start: np.ndarray, transition: np.ndarray, cells: Cells) -> Weights:
+    """Weights of steps from `context_counts`; no emissions."""
+    return kept_to_topology(smooth_weights(start, transition, np.empty(0)), cells)
+
+
+def neighbours_start(problem: Problem, tables: Weights) -> Start:
+    """How well each token's states go with those of its neighbours, under `context_tables`."""
+    lattice, entries = problem.lattice, _expected_entries(problem)
+    normalise_entries(lattice, entries)
     entries = _from_neighbours(lattice, problem.corpus.starts, entries, tables)
     normalise_entries(lattice, entries)
     return Start(entries, None)

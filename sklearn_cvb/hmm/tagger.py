@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.containers import as_list, known_of, shown
+from sklearn_cvb.containers import as_list, is_store, known_of, shown
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dictionary import (
     Legal,
@@ -135,6 +135,10 @@ class TaggerMixin(_Model):
         """
         if y is None:
             return super().score(X)
+        if is_store(X):
+            from sklearn_cvb.hmm.stored.prediction import accuracy_on_store
+
+            return accuracy_on_store(self, X, y)
         corpus, _, _, logs = read = self._read(X)
         labels = self._encode_labels(self._read_labels(y, corpus))
         path, _ = self._best_path(corpus, read[1], logs)
@@ -247,7 +251,7 @@ class TaggerMixin(_Model):
         lookup = look_up(dictionary, self.vocabulary_.tolist(), corpus)
         self.coverage_ = lookup.coverage
         if mismatch := lookup.mismatch():
-            warnings.warn(mismatch, UserWarning, stacklevel=6)
+            warnings.warn(mismatch, UserWarning, stacklevel=7)
         labels = []
         if y is not None and self.supervision == "y":
             labels = self._read_labels(y, corpus)
@@ -261,7 +265,7 @@ class TaggerMixin(_Model):
                 f"n_components={self.n_components} is ignored: the dictionary and y have "
                 f"{len(tags)} tags",
                 UserWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
         self.classes_ = reading.as_array(tags)
         self._n_states = len(tags)
@@ -283,7 +287,7 @@ class TaggerMixin(_Model):
         """Set the tag shares of forms, and the words of the vocabulary that have nothing else."""
         self._shares: TagShares | None = None
         self._formed: dict[int, Row] = {}
-        self._formed_outside: dict[int, Row] = {}
+        self._formed_outside: dict[Hashable, Row] = {}
         self.open_tags_ = self.classes_[self._legal.missing]
         if self.handle_unknown != "form":
             return
@@ -300,9 +304,7 @@ class TaggerMixin(_Model):
             begins = only_beginning(corpus, every).tolist()
             formed = by_form(self._shares, every, told.tallies, begins)
             self._formed = {i: row for i, row in formed.items() if i < len(words)}
-            self._formed_outside = {
-                i - len(words): row for i, row in formed.items() if i >= len(words)
-            }
+            self._formed_outside = {every[i]: row for i, row in formed.items() if i >= len(words)}
 
     def _cleaned(self, dictionary: dict, words: list, corpus: Corpus) -> dict:
         """The dictionary without the tags that `denoise` drops, which this sets."""
@@ -327,16 +329,17 @@ class TaggerMixin(_Model):
                 "with weights makes unequal: give beta a number, or the dictionary no weights"
             )
         if self._is_clean or self._legal.any_weights or formed:
-            words, tokens = self.vocabulary_.tolist(), corpus.tokens
+            words, tokens, times = self.vocabulary_.tolist(), corpus.tokens, corpus.times
             shares = self._legal.shares(words)
             if self._is_clean:
                 shares = ShapeShares(self._legal.tag_dictionary).rows(words, self._legal)
                 if self._labels:
                     # Labels say themselves how often their tokens have a tag.
-                    tokens = tokens[[tag is None for tag in self._labels]]
+                    untold = np.array([tag is None for tag in self._labels], bool)
+                    tokens, times = tokens[untold], None if times is None else times[untold]
             for i, (_, some) in formed.items():
                 shares[i] = some
-            cells = expect(cells, shares, tokens)
+            cells = expect(cells, shares, tokens, times)
         if formed:
             cells = centred(cells, formed)
         if not self._labels or cells.is_full:
@@ -370,8 +373,9 @@ class TaggerMixin(_Model):
 
     def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
         rows = self._legal.rows(corpus.unknown)
-        for i, (row, _) in self._formed_outside.items():
-            rows[i] = row
+        for i, word in enumerate(corpus.unknown):
+            if word in self._formed_outside:
+                rows[i] = self._formed_outside[word][0]
         lattice = lattice_for(corpus, self._cells, rows)
         labels = self._labels
         del self._labels, self._formed, self._formed_outside
@@ -386,7 +390,7 @@ class TaggerMixin(_Model):
         overruled = Overruled(forbidden, corpus, sequences.tokens, labels)
         unknown_tags = () if self.unknown_tags is None else self.unknown_tags
         overruled.check(set(tags_in(self.tag_dictionary or {}, (), unknown_tags)))
-        warnings.warn(str(overruled), UserWarning, stacklevel=6)
+        warnings.warn(str(overruled), UserWarning, stacklevel=7)
         return overrule(lattice, forbidden, corpus, states, self._cells)
 
     def _lattice_of(self, corpus: Corpus) -> Lattice:

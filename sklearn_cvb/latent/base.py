@@ -34,7 +34,7 @@ from sklearn_cvb.latent.treebank import (
     trees_in,
     without_top,
 )
-from sklearn_cvb.validation import Interval, StrOptions
+from sklearn_cvb.validation import CHECKPOINT_PARAMETERS, Interval, StrOptions
 
 # For so many sweeps after subtypes were split no change is too small to go on.
 _ALIKE = 20
@@ -66,6 +66,7 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
         "horizontal_markovisation": [Interval(Integral, 0, None, closed="left"), None],
         "decoding": [StrOptions({"max-rule", "viterbi"})],
         "warm_start": ["boolean"],
+        **CHECKPOINT_PARAMETERS,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -196,14 +197,10 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _learns_from_the_same(self, before: Problem, problem: Problem) -> bool:
-        """Whether sentences and trees are the same."""
-        ours, theirs = problem.treebank, before.treebank
-        return (
-            ours.symbols == theirs.symbols
-            and ours[1:5] == theirs[1:5]
-            and all(map(np.array_equal, ours.trees, theirs.trees))
-        )
+    def _identity(self, problem: Problem) -> tuple[Any, ...]:
+        """Sentences and trees."""
+        treebank = problem.treebank
+        return treebank.symbols, treebank[1:5], treebank.trees
 
     def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
         """The state; None where other subtypes are asked for."""

@@ -18,7 +18,13 @@ from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean,
 from sklearn_cvb.pcfg.prediction import PredictionMixin, words_without_rule
 from sklearn_cvb.pcfg.rules import UNKNOWN
 from sklearn_cvb.pcfg.trees import brackets_from
-from sklearn_cvb.validation import HasMethods, Interval, StrOptions, as_numbers
+from sklearn_cvb.validation import (
+    CHECKPOINT_PARAMETERS,
+    HasMethods,
+    Interval,
+    StrOptions,
+    as_numbers,
+)
 
 # How far a near-uniform start is from uniform.
 _NOISE = 0.01
@@ -64,6 +70,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         "vocabulary": ["array-like", set, None],
         "supervision": [StrOptions({"y", "none"})],
         "warm_start": ["boolean"],
+        **CHECKPOINT_PARAMETERS,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -222,14 +229,10 @@ class BasePCFG(PredictionMixin, BaseModel):
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _learns_from_the_same(self, before: Problem, problem: Problem) -> bool:
-        """Whether sentences, brackets and rules are the same."""
-        return (
-            before.words == problem.words
-            and np.array_equal(before.corpus.starts, problem.corpus.starts)
-            and before.layout.grammar.rules == problem.layout.grammar.rules
-            and all(map(np.array_equal, before.brackets, problem.brackets))
-        )
+    def _identity(self, problem: Problem) -> tuple[Any, ...]:
+        """Sentences, brackets and rules."""
+        rules = problem.layout.grammar.rules
+        return problem.words, problem.corpus.starts, rules, tuple(problem.brackets)
 
     def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
         """A state under the prior that is asked for now; what is learned goes on from its value."""

@@ -44,6 +44,12 @@ for ax, i, right in zip(axes, (4, 9), gold, strict=True):
     plot_alignment(*X[i], forward.link_proba_[i], gold=right, ax=ax)
 
 # %%
+# What the model has learned of single words is in its lexicon
+# (:class:`~sklearn_cvb.alignment.lexicon.Lexicon`):
+
+print(forward.lexicon_.translations("green", 2))
+
+# %%
 # Links in the format that other programs read, and the share of errors in these two sentences:
 
 print(to_pharaoh(links)[9])

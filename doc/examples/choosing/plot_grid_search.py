@@ -60,11 +60,11 @@ scorer = TaggingScorer(macro_f1, "macro_f1")
 print(cross_val_score(search.best_estimator_, corpus.data, corpus.target, cv=2, scoring=scorer))
 
 # %%
-# Other scorers: :data:`~sklearn_cvb.metrics.many_to_one_scorer`,
-# :data:`~sklearn_cvb.metrics.one_to_one_scorer` and :data:`~sklearn_cvb.metrics.v_measure_scorer`
-# for states without names, :data:`~sklearn_cvb.metrics.bracket_f1_scorer` and
-# :data:`~sklearn_cvb.metrics.segmentation_f1_scorer` for grammars,
-# :data:`~sklearn_cvb.metrics.directed_accuracy_scorer`,
-# :data:`~sklearn_cvb.metrics.undirected_accuracy_scorer` and
-# :data:`~sklearn_cvb.metrics.neutral_accuracy_scorer` for dependencies,
-# :data:`~sklearn_cvb.metrics.alignment_f1_scorer` for word alignment.
+# Other scorers: :obj:`~sklearn_cvb.metrics.many_to_one_scorer`,
+# :obj:`~sklearn_cvb.metrics.one_to_one_scorer` and :obj:`~sklearn_cvb.metrics.v_measure_scorer`
+# for states without names, :obj:`~sklearn_cvb.metrics.bracket_f1_scorer` and
+# :obj:`~sklearn_cvb.metrics.segmentation_f1_scorer` for grammars,
+# :obj:`~sklearn_cvb.metrics.directed_accuracy_scorer`,
+# :obj:`~sklearn_cvb.metrics.undirected_accuracy_scorer` and
+# :obj:`~sklearn_cvb.metrics.neutral_accuracy_scorer` for dependencies,
+# :obj:`~sklearn_cvb.metrics.alignment_f1_scorer` for word alignment.

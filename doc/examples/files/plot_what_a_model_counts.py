@@ -22,6 +22,7 @@ from sklearn_cvb import (
     LatentPCFGCounts,
     PCFGCounts,
 )
+from sklearn_cvb.display import ModelSummary
 from sklearn_cvb.plotting import hinton
 
 sentences = [
@@ -62,3 +63,9 @@ emission = np.asarray(counts.emission).T[:, : len(words)]
 hinton(emission, row_labels=range(3), column_labels=words, ax=axes[1])
 axes[1].set_title("words in states")
 axes[1].tick_params(axis="x", rotation=45)
+
+# %%
+# What follows from the counts, in words. A notebook shows the same below a fitted model.
+
+print(ModelSummary(model))
+print(ModelSummary(fitted[PCFGCounts]))

@@ -11,6 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_cvb import CVBPCFG
+from sklearn_cvb.display import PhraseTree
+from sklearn_cvb.plotting import plot_phrase_tree
 from sklearn_cvb.display import ModelSummary, PhraseTree
 from sklearn_cvb.plotting import plot_phrase_tree
 
@@ -47,6 +49,16 @@ PhraseTree(model.predict([sentence])[0])
 # What the model has learned, as a notebook shows it below the model, here as text:
 
 print(ModelSummary(model))
+
+# %%
+# As a picture, and in a notebook:
+
+tree = model.predict([sentence])[0]
+ax = plot_phrase_tree(tree)
+
+# %%
+
+PhraseTree(tree)
 
 # %%
 # ``predict_proba`` has the posterior of each symbol over each span. The picture shows those of

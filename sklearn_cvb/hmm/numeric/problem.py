@@ -9,7 +9,7 @@ from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.lattice import Cells
-from sklearn_cvb.topology import Topology, same_topology
+from sklearn_cvb.topology import Topology
 
 
 class NumericProblem(NamedTuple):
@@ -50,15 +50,11 @@ class NumericProblem(NamedTuple):
     settings: bytes
     known: np.ndarray | None = None
 
-    def learns_from_the_same(self, other: "NumericProblem") -> bool:
-        """Whether observations, emission and allowed states are the same."""
+    def identity(self) -> tuple[Any, ...]:
+        """Observations, emission and allowed states."""
         return (
-            np.array_equal(self.corpus.starts, other.corpus.starts)
-            and self.cells.n_states == other.cells.n_states
-            and same_topology(self.cells.topology, other.cells.topology)
-            and self.settings == other.settings
-            and _are_same(self.known, other.known)
-            and _are_same(self.observations, other.observations)
+            *(self.corpus.starts, self.observations, self.known, self.settings),
+            *(self.cells.n_states, self.cells.topology),
         )
 
     def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
@@ -67,16 +63,6 @@ class NumericProblem(NamedTuple):
             return by_sequence
         own = np.searchsorted(self.given.starts, self.corpus.starts[by_sequence], side="right") - 1
         return np.unique(own)
-
-
-def _are_same(one: Any, other: Any) -> bool:
-    """Whether two observations hold the same arrays."""
-    if isinstance(one, tuple):
-        pairs = zip(one, other, strict=True)
-        return type(one) is type(other) and all(_are_same(a, b) for a, b in pairs)
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
 
 
 def cells_of_chain(n_states: int, topology: Topology | None) -> Cells:

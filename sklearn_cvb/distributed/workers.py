@@ -1,0 +1,143 @@
+"""What runs on the workers: parts are read there, and shards answer there.
+
+A shard is kept by the process that it was asked in first, under the name of its fit. It is no
+result of a task: Dask may copy results and drop them, and a shard of collapsed variational Bayes
+changes. Where a shard is asked and not found, it is made from its part, which Dask reads again if
+it was lost as well; without posteriors it then infers them once (see `sklearn_cvb.hmm.shards`).
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.hmm.base import BaseHMM
+from sklearn_cvb.hmm.shards import Place, added
+from sklearn_cvb.hmm.survey import Part, Survey, merged, read_part, survey_of
+from sklearn_cvb.hmm.whole import shard_of
+
+_shards: dict[tuple[str, int], Any] = {}
+_locks: dict[tuple[str, int], threading.Lock] = {}
+_changing = threading.Lock()
+
+
+class Answer(NamedTuple):
+    """What shards found, and how long each process took.
+
+    Attributes
+    ----------
+    found : object
+    seconds : dict
+        By the name of a worker: the seconds that its shards took, summed.
+    tokens : dict
+        By the name of a worker: their tokens.
+    """
+
+    found: Any
+    seconds: dict[str, float]
+    tokens: dict[str, int]
+
+
+def read(X: Any, y: Any, reader: Callable[[Any], Any] | None) -> Part | None:
+    """Read a partition; None if it is empty.
+
+    Parameters
+    ----------
+    X : sequences, or a path
+    y : object
+        What is known of the sequences.
+    reader : callable or None
+        Gives the sequences of a path.
+    """
+    if reader is not None:
+        X = reader(X)
+    if not hasattr(X, "__len__"):
+        X = list(X)
+    return read_part(X, y) if len(X) else None
+
+
+def sentences_of(path: Any) -> list[list[str]]:
+    """The sequences of a text file: one a line, tokens between spaces; empty lines are skipped."""
+    with open(path, encoding="utf-8") as lines:
+        return [tokens for line in lines if (tokens := line.split())]
+
+
+def survey(model: BaseHMM, part: Part | None) -> Survey:
+    """What a partition tells of its words."""
+    return Survey({}, {}, set(), False, 0) if part is None else survey_of(model, part)
+
+
+def merge(one: Survey, other: Survey) -> Survey:
+    """What two partitions tell together."""
+    return merged(one, other)
+
+
+def size(part: Part | None) -> int:
+    """Number of sequences."""
+    return 0 if part is None else part.corpus.n_sequences
+
+
+def ask(model: BaseHMM, part: Part, place: Place, fit: str, question: tuple) -> Answer:
+    """Call a method of the shard of a part.
+
+    Parameters
+    ----------
+    model : BaseHMM
+        Laid out.
+    part : Part
+    place : Place
+    fit : str
+        Name of the fit.
+    question : tuple
+        Name of the method, and its arguments.
+    """
+    key = fit, place.index
+    with _changing:
+        lock = _locks.setdefault(key, threading.Lock())
+    with lock:
+        begin = time.perf_counter()
+        if key not in _shards:
+            _shards[key] = shard_of(model, part, place)
+        shard = _shards[key]
+        name, *arguments = question
+        found = getattr(shard, name)(*arguments)
+        seconds = time.perf_counter() - begin
+    worker = _worker_name()
+    return Answer(found, {worker: seconds}, {worker: len(shard.problem.corpus.tokens)})
+
+
+def add(one: Answer, other: Answer) -> Answer:
+    """Two answers as one."""
+    seconds, tokens = dict(one.seconds), dict(one.tokens)
+    for worker, value in other.seconds.items():
+        seconds[worker] = seconds.get(worker, 0.0) + value
+    for worker, number in other.tokens.items():
+        tokens[worker] = tokens.get(worker, 0) + number
+    return Answer(added(one.found, other.found), seconds, tokens)
+
+
+def forget(fit: str) -> None:
+    """Drop the shards of a fit in this process."""
+    with _changing:
+        for key in [key for key in _shards if key[0] == fit]:
+            del _shards[key]
+            _locks.pop(key, None)
+
+
+def predicted(model: BaseHMM, method: str, X: Any, reader: Callable | None) -> np.ndarray:
+    """What a fitted model predicts of a partition."""
+    if reader is not None:
+        X = reader(X)
+    if not hasattr(X, "__len__"):
+        X = list(X)
+    if not len(X):
+        return np.empty(0, object)
+    return getattr(model, method)(X)
+
+
+def _worker_name() -> str:
+    from distributed import get_worker
+
+    return str(get_worker().name)

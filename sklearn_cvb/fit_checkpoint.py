@@ -1,0 +1,303 @@
+"""The checkpoint of a running fit: what all restarts share, and each restart after its last sweep.
+
+A folder belongs to one fit. ``checkpoint.npz`` says which fit, of which estimator, parameters and
+sequences; it is written once a restart is saved, and again when the fit is done. Beside it each
+restart has a file of its own, whose name begins with the fit's: restarts are independent, so that
+each may be saved after another sweep.
+"""
+
+import os
+import re
+import secrets
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from numbers import Integral
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sklearn_cvb import checkpoint
+from sklearn_cvb.fitting import Fit, Record
+from sklearn_cvb.identity import digest_of, shown
+from sklearn_cvb.packing import Packed, pack, unpack
+from sklearn_cvb.validation import InvalidParameterError
+
+# What a fit that goes on may have otherwise.
+_FREE = (
+    *("max_iter", "tol", "n_jobs", "verbose"),
+    *("checkpoint", "checkpoint_every", "warm_start"),
+)
+
+
+class Every(NamedTuple):
+    """How often a restart is saved: after so many sweeps, or seconds; the other is None."""
+
+    sweeps: int | None
+    seconds: float | None
+
+
+def every_of(value: int | str) -> Every:
+    """Read the parameter `checkpoint_every`."""
+    if isinstance(value, Integral):
+        return Every(int(value), None)
+    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*s", str(value))
+    if found is None:
+        raise InvalidParameterError(
+            f"checkpoint_every must be a number of sweeps, such as 10, or of seconds, such as "
+            f"'60s', got {value!r}"
+        )
+    return Every(None, float(found[1]))
+
+
+class Found(NamedTuple):
+    """A checkpoint to go on from.
+
+    Attributes
+    ----------
+    generators : list of mapping
+        Where the random generators of all restarts began.
+    fits : list of (Fit or None)
+        Every restart as it was saved; None where it was not.
+    """
+
+    generators: list[Mapping[str, Any]]
+    fits: list[Fit | None]
+
+
+class FitCheckpoint:
+    """Saves a fit while it runs, and finds what an earlier one saved.
+
+    Parameters
+    ----------
+    model : estimator
+    problem : object
+        What the model reads from X and y.
+    """
+
+    def __init__(self, model: Any, problem: Any) -> None:
+        self.folder = Path(model.checkpoint)
+        self._every = every_of(model.checkpoint_every)
+        self._strip: Callable[[Any], Any] = model._stripped
+        self._fit_name = secrets.token_hex(4)
+        self._about = about(model, problem)
+        self._generators: list[Mapping[str, Any]] = []
+        self._is_listed = False
+        self._listing = threading.Lock()
+        # By restart: the last sweep with its number, when it was saved, and after which sweep.
+        self._latest: dict[int, tuple[Fit, int]] = {}
+        self._saved_at: dict[int, tuple[float, int]] = {}
+
+    def begin(self, generators: list[Mapping[str, Any]]) -> None:
+        """A fit begins, with random generators in these states."""
+        self._generators = generators
+        now = time.monotonic()
+        self._saved_at = dict.fromkeys(range(len(generators)), (now, 0))
+
+    def found(self, *, goes_on: bool, has_fit: bool) -> Found | None:
+        """What an earlier fit left in the folder, to go on from.
+
+        Parameters
+        ----------
+        goes_on : bool
+            Whether the estimator is asked to go on (`warm_start`).
+        has_fit : bool
+            Whether it holds an earlier fit itself: then only one that was broken off is of use.
+
+        Raises
+        ------
+        ValueError
+            If what is there belongs to another fit, or is broken off and would be written over.
+        """
+        try:
+            facts = checkpoint.load(self.folder).facts
+        except FileNotFoundError:
+            return None
+        path = checkpoint.path_of(self.folder)
+        if not goes_on:
+            if facts["finished"]:
+                return None
+            raise ValueError(
+                f"checkpoint {path} is of a fit that was broken off: go on from it with "
+                "warm_start=True, or delete the folder to fit from the beginning"
+            )
+        _refuse_other(path, facts["about"], self._about)
+        if facts["finished"] and has_fit:
+            return None
+        fits = [self._restart(facts["fit"], index) for index in range(len(facts["generators"]))]
+        self._fit_name, self._is_listed = facts["fit"], True
+        self.begin(facts["generators"])
+        return Found(facts["generators"], fits)
+
+    def recording(self, index: int, record: Record) -> Record:
+        """`record` of a restart, which saves the restart as well where it is time to."""
+
+        def recorded(fit: Fit) -> bool:
+            stop, n_sweeps = record(fit), len(fit.history)
+            self._latest[index] = fit, n_sweeps
+            when, n_saved = self._saved_at[index]
+            if self._every.sweeps is not None:
+                is_time = n_sweeps - n_saved >= self._every.sweeps
+            else:
+                is_time = time.monotonic() - when >= (self._every.seconds or 0.0)
+            if is_time:
+                self._save(index)
+            return stop
+
+        return recorded
+
+    def save_restart(self, index: int) -> None:
+        """Save the last sweep of a restart that is over."""
+        self._save(index)
+        self._latest.pop(index, None)
+
+    def save_latest(self) -> None:
+        """Save the last sweep of every restart that is not over."""
+        for index in list(self._latest):
+            self._save(index)
+
+    def finish(self) -> None:
+        """All restarts are over."""
+        if self._is_listed:
+            self._tried(lambda: self._list(finished=True))
+
+    def _save(self, index: int) -> None:
+        if index not in self._latest:
+            return
+        fit, n_sweeps = self._latest[index]
+        if self._saved_at[index][1] != n_sweeps:
+            fit = fit._replace(history=fit.history[:n_sweeps], state=self._strip(fit.state))
+            self._tried(lambda: self._write(index, fit))
+            # After an error, too, so that a full disk is not tried at every sweep.
+            self._saved_at[index] = time.monotonic(), n_sweeps
+
+    def _write(self, index: int, fit: Fit) -> None:
+        arrays, tree = pack(fit)
+        checkpoint.save(self.folder, arrays, {"fit": tree}, _name(self._fit_name, index))
+        with self._listing:
+            if not self._is_listed:
+                self._list(finished=False)
+                self._is_listed = True
+
+    def _list(self, *, finished: bool) -> None:
+        """Say whose restarts count; those of other fits go."""
+        facts = {
+            "fit": self._fit_name,
+            "about": self._about,
+            "generators": self._generators,
+            "finished": finished,
+        }
+        checkpoint.save(self.folder, {}, facts)
+        for path in self.folder.glob("*-restart-*.npz*"):
+            if not path.name.startswith(f"{self._fit_name}-"):
+                with suppress(OSError):
+                    path.unlink()
+
+    def _tried(self, write: Callable[[], None]) -> None:
+        """Write; what a disk refuses is told, and the fit goes on."""
+        try:
+            write()
+        except OSError as error:
+            warnings.warn(
+                f"{error.strerror or error}; the fit goes on, and the next checkpoint is tried in "
+                "its turn",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _restart(self, fit_name: str, index: int) -> Fit | None:
+        """A restart as it was saved; None where it was not."""
+        name = _name(fit_name, index)
+        try:
+            arrays, facts = checkpoint.load(self.folder, name)
+        except FileNotFoundError:
+            return None
+        try:
+            return unpack(Packed(arrays, facts["fit"]))
+        except ValueError as error:
+            path = checkpoint.path_of(self.folder, name)
+            raise ValueError(
+                f"checkpoint {path} cannot be read ({error}): delete the folder to fit from the "
+                "beginning"
+            ) from None
+
+
+@contextmanager
+def opened(model: Any, problem: Any) -> Iterator[FitCheckpoint]:
+    """The checkpoint of a model that is being fitted; no other fit may use its folder meanwhile."""
+    saved = FitCheckpoint(model, problem)
+    with _alone_in(saved.folder):
+        yield saved
+
+
+def about(model: Any, problem: Any) -> dict[str, Any]:
+    """What a fit that goes on must have in common with the one before."""
+    parameters = model.get_params(deep=False).items()
+    words = getattr(model, "vocabulary_", None)
+    return {
+        "estimator": type(model).__name__,
+        "sequences": digest_of((model._identity(problem), words)),
+        "parameters": {name: shown(value) for name, value in parameters if name not in _FREE},
+    }
+
+
+def _refuse_other(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Raise ValueError where a checkpoint is of another estimator, parameters or sequences."""
+    advice = "give each fit a folder of its own, or delete this one to fit from the beginning"
+    if before["estimator"] != now["estimator"]:
+        raise ValueError(
+            f"checkpoint {path} is of another estimator, {before['estimator']}, this is "
+            f"{now['estimator']}: {advice}"
+        )
+    for name, value in now["parameters"].items():
+        if before["parameters"].get(name) != value:
+            raise ValueError(
+                f"checkpoint {path} is of other parameters: {name} was "
+                f"{before['parameters'].get(name)}, and is {value}: {advice}"
+            )
+    if before["sequences"] != now["sequences"]:
+        raise ValueError(f"checkpoint {path} is of other sequences than these: {advice}")
+
+
+def _name(fit_name: str, index: int) -> str:
+    return f"{fit_name}-restart-{index}"
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold a folder against other fits; the lock goes with the process, however it ends."""
+    with checkpoint.errors_named(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
+    try:
+        if not _lock(descriptor):
+            raise RuntimeError(
+                f"checkpoint folder {folder} is in use by another fit: give each fit a folder of "
+                "its own (in a search with n_jobs, leave checkpoint=None)"
+            )
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """False where another fit holds the lock; some file systems have none to give."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,292 @@
+"""Collapsed variational Bayes on a store: posteriors and pairs lie in a memory-mapped file.
+
+A sweep goes through the pieces in their order and leaves out one sequence after the other from the
+counts of now, as a sweep in memory does: the numbers are the same.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.hmm import start as starting
+from sklearn_cvb.hmm.collapsed import (
+    REBUILT,
+    CVBState,
+    LeftOut,
+    absence_of,
+    first_state,
+)
+from sklearn_cvb.hmm.concentrations import Concentrations
+from sklearn_cvb.hmm.leave_out import (
+    Layout,
+    Pass,
+    make_pass,
+    shared_by,
+    tally_in,
+    zero_tally,
+)
+from sklearn_cvb.hmm.parameters import (
+    HMMCounts,
+    Prior,
+    floor_of,
+    tally_of,
+    without_prior,
+)
+from sklearn_cvb.hmm.seeds import Seed, counts_for, start_of
+from sklearn_cvb.hmm.shards import Found, Terms
+from sklearn_cvb.hmm.stored.pieces import Pieces
+from sklearn_cvb.kernels.chain.absence import Absence
+from sklearn_cvb.kernels.chain.leave_out import (
+    EXPECT,
+    INFER,
+    PUT_BACK,
+    SCORE,
+    SWEEP,
+    Shared,
+    Stored,
+)
+from sklearn_cvb.kernels.chain.tally import Floor, Tally
+from sklearn_cvb.lattice import Problem
+from sklearn_cvb.store.scratch import Kept, Scratch
+
+
+class _Units(NamedTuple):
+    """What a piece keeps between sweeps: its units, their posteriors and pairs."""
+
+    layout: Layout
+    posterior: np.ndarray
+    pairs: np.ndarray
+
+
+class _Now(NamedTuple):
+    """The counts of now, with their prior: what a sweep begins from if nothing else is said."""
+
+    counts: HMMCounts
+    prior: Prior
+    tally: Tally
+
+
+class StoredCollapsed:
+    """The shards of collapsed variational Bayes on a store.
+
+    Parameters
+    ----------
+    pieces : Pieces
+    left_out : LeftOut
+    priors : callable
+        ``priors(concentrations) -> Prior``.
+    """
+
+    def __init__(
+        self, pieces: Pieces, left_out: LeftOut, priors: Callable[[Concentrations], Prior]
+    ) -> None:
+        self.pieces, self.left_out = pieces, left_out
+        self._priors = priors
+        # The units of each restart.
+        self.runs: dict[int, list[Kept]] = {}
+        self._now: _Now | None = None
+        self._n_units = 0
+
+    def ask(self, name: str, *arguments: Any) -> Found:
+        """Answer as shards do, all of which are here."""
+        return getattr(self, name)(*arguments)
+
+    def steps(self, name: str) -> Found:
+        """What a start counts beforehand (see `sklearn_cvb.hmm.seeds`)."""
+        n_states = self._cells.n_states
+        found = HMMCounts(np.zeros(n_states), np.zeros((n_states, n_states)), np.empty(0))
+        for problem in self.pieces:
+            start, transition = counts_for(name, problem)
+            found.start[:] += start
+            found.transition[:] += transition
+        return Found(found, 0.0)
+
+    def start(self, seed: Seed, terms: Terms) -> Found:
+        """First posteriors of all pieces, and their counts."""
+        prior = self._priors(terms.concentrations)
+        scratch = Scratch(self.pieces.store.scratch)
+        units: list[Kept] = []
+        self._n_units = 0
+        for index, problem in enumerate(self.pieces):
+
+            def starting_point(problem: Problem = problem, index: int = index) -> starting.Start:
+                return start_of(seed, problem, index)
+
+            state = first_state(problem, starting_point, prior, terms.concentrations, self.left_out)
+            self._n_units += state.units.n_units
+            layout = _with_lattice(state.units, None)
+            units.append(scratch.keep(_Units(layout, state.posterior, state.pairs)))
+        self.runs[terms.run] = units
+        return self._found(terms, self._counted(terms, prior), 0.0, None)
+
+    def sweep(self, counts: HMMCounts, terms: Terms) -> Found:
+        """One sweep from these counts."""
+        prior = self._priors(terms.concentrations)
+        tally = self._tally(counts, prior)
+        # What is begun and not finished is not worth keeping: posteriors change in place.
+        self._now = None
+        absent = self._absent(terms)
+        if self._n_units == 1:
+            total, _ = self._pass(EXPECT, _prior_alone(prior), terms.run, absent)
+            tally = self._counted(terms, prior)
+        else:
+            total, shared = self._pass(SWEEP, shared_by(tally, floor_of(prior)), terms.run, absent)
+            tally = tally_in(shared)
+            if (terms.n_sweeps + 1) % REBUILT == 0:
+                tally = self._counted(terms, prior)
+        terms = terms._replace(n_sweeps=terms.n_sweeps + 1)
+        return self._found(terms, tally, total, absent)
+
+    def score(self, counts: HMMCounts, terms: Terms) -> Found:
+        """The leave-one-out score with all counts frozen."""
+        prior = self._priors(terms.concentrations)
+        if self._n_units == 1:
+            steps, shared = INFER, _prior_alone(prior)
+        else:
+            tally = tally_of(counts, prior, self._cells)
+            steps, shared = SCORE, shared_by(tally, floor_of(prior))
+        return Found(counts, self._pass(steps, shared, terms.run, None)[0])
+
+    def adopt(self, before: "StoredCollapsed", state: Any) -> HMMCounts:
+        """Go on with the posteriors of another fit on the same pieces; returns their counts."""
+        self.runs = {state.run: before.runs[state.run]}
+        self._n_units = before._n_units
+        return without_prior(self._counted(state.terms, state.prior), state.prior)
+
+    def state_of(self, state: Any, index: int) -> CVBState:
+        """The state of a piece as if it were a corpus of its own, with the counts of all."""
+        units, tally = (
+            self._units(state.run, index),
+            tally_of(state.counts, state.prior, self._cells),
+        )
+        return CVBState(
+            tally=tally,
+            prior=state.prior,
+            floor=floor_of(state.prior),
+            concentrations=state.concentrations,
+            weights=None,
+            unexplained=np.empty(0, np.intp),
+            n_sweeps=state.n_sweeps,
+            layout=units.layout,
+            posterior=units.posterior,
+            pairs=units.pairs,
+            absent=None,
+            batches=None,
+            left_out=self.left_out,
+        )
+
+    @property
+    def _cells(self) -> Any:
+        return self.pieces.cells
+
+    def _units(self, run: int, index: int) -> _Units:
+        units: _Units = self.runs[run][index].load()
+        problem, _ = self.pieces.load(index)
+        return units._replace(layout=_with_lattice(units.layout, problem.lattice))
+
+    def _tally(self, counts: HMMCounts, prior: Prior) -> Tally:
+        """Counts with a prior; those of the last sweep to the last digit."""
+        now = self._now
+        if now is not None and now.counts is counts and now.prior.equals(prior):
+            return now.tally
+        return tally_of(counts, prior, self._cells)
+
+    def _pass(
+        self, steps: int, shared: Shared, run: int, absent: np.ndarray | None
+    ) -> tuple[float, Shared]:
+        """A pass over all units; the sum of their log normalisers (nats)."""
+        total = 0.0
+        for index in range(len(self.pieces.pieces)):
+            units = self._units(run, index)
+            stored = Stored(units.posterior, units.pairs, np.empty(units.layout.n_units))
+            make_pass(steps, Pass(units.layout, shared, stored, absent))
+            total += float(stored.log_z.sum())
+            settled = units.layout.settled
+            if settled is not None:
+                # Counts of settled cells never change: all but those of this piece are others'.
+                total += settled.log_weight(shared.emission[:-1] - settled.count)
+        return total, shared
+
+    def _counted(self, terms: Terms, prior: Prior) -> Tally:
+        """The counts that the posteriors and pairs of all pieces add up to, and the prior."""
+        zeros = zero_tally(self._cells)
+        shared = shared_by(zeros, Floor(*zeros, 0.0, 0.0))
+        indices = range(len(self.pieces.pieces))
+        for index in indices:
+            settled = self._units(terms.run, index).layout.settled
+            if settled is not None:
+                shared.emission[:-1] += settled.count
+        for index in indices:
+            units = self._units(terms.run, index)
+            stored = Stored(units.posterior, units.pairs, np.empty(units.layout.n_units))
+            make_pass(PUT_BACK, Pass(units.layout, shared, stored))
+        counts = HMMCounts(shared.start, shared.transition, shared.emission[:-1])
+        return tally_of(counts, prior, self._cells)
+
+    def _absent(self, terms: Terms) -> np.ndarray | None:
+        """Where a sweep notes how surely sums of pairs were there; None where nobody asks."""
+        if not terms.concentrations.learned:
+            return None
+        indices = range(len(self.pieces.pieces))
+        if not any(self._units(terms.run, i).layout.sequences.summed.any() for i in indices):
+            return None
+        return np.ones((self._cells.n_states, self._cells.n_states))
+
+    def _found(self, terms: Terms, tally: Tally, total: float, absent: np.ndarray | None) -> Found:
+        prior = self._priors(terms.concentrations)
+        counts = without_prior(tally, prior)
+        self._now = _Now(counts, prior, tally)
+        absence = self._absence(counts, terms, absent)
+        return Found(counts, total, self.pieces.unexplained, absence)
+
+    def _absence(
+        self, counts: HMMCounts, terms: Terms, absent: np.ndarray | None
+    ) -> Absence | None:
+        """P(C = 0) of all counts, where concentrations are learned from it."""
+        if not terms.concentrations.learned or terms.n_sweeps < WARM_UP_SWEEPS:
+            return None
+        whole: Absence | None = None
+        state = _Progress(counts, self._priors(terms.concentrations), terms)
+        for index, problem in enumerate(self.pieces):
+            own = absence_of(self.state_of(state, index), problem)
+            whole = (
+                own if whole is None else Absence(*(a * b for a, b in zip(whole, own, strict=True)))
+            )
+        assert whole is not None, "a store has a sequence"
+        if absent is not None:
+            whole.transition[:] *= absent
+        return whole
+
+
+def _with_lattice(layout: Layout, lattice: Any) -> Layout:
+    """A layout with another lattice: that of the problem is kept once, with the problem."""
+    return layout._replace(sequences=layout.sequences._replace(lattice=lattice))
+
+
+class _Progress(NamedTuple):
+    """What `StoredCollapsed.state_of` wants to know of a fit."""
+
+    counts: HMMCounts
+    prior: Prior
+    terms: Terms
+
+    @property
+    def run(self) -> int:
+        return self.terms.run
+
+    @property
+    def concentrations(self) -> Concentrations:
+        return self.terms.concentrations
+
+    @property
+    def n_sweeps(self) -> int:
+        return self.terms.n_sweeps
+
+
+def _prior_alone(prior: Prior) -> Shared:
+    """What is left of the counts without the only unit."""
+    floor = floor_of(prior)
+    tally = Tally(floor.start, floor.transition, floor.out, floor.emission, floor.emit)
+    return shared_by(tally, floor)._replace(log_start=float(np.log(prior.start_total)))

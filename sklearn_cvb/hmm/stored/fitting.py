@@ -1,0 +1,217 @@
+"""Fitting a model on a store: the plain fit, whose sweeps go over pieces on the disk."""
+
+import shutil
+import tempfile
+import warnings
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sklearn_cvb.containers import shown
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.hmm.base import LEAST_SHARE, BaseHMM
+from sklearn_cvb.hmm.batch import BatchHMM
+from sklearn_cvb.hmm.collapsing import HALF_OF_ALL, CollapsedHMM
+from sklearn_cvb.hmm.stored.collapsed import StoredCollapsed
+from sklearn_cvb.hmm.stored.pieces import Pieces, StoredBatch
+from sklearn_cvb.hmm.stored.reading import survey_of_store
+from sklearn_cvb.hmm.survey import finish, lay_out
+from sklearn_cvb.hmm.tagger import TaggerMixin
+from sklearn_cvb.hmm.whole import ShardedBatch, ShardedCollapsed, Whole
+from sklearn_cvb.identity import are_same
+from sklearn_cvb.lattice import Cells
+from sklearn_cvb.store import CorpusStore, StoredTags, write_store
+from sklearn_cvb.store.stored_states import StoredStates
+from sklearn_cvb.validation import InvalidParameterError
+
+if TYPE_CHECKING:
+    from sklearn_cvb.hmm.base import BaseHMM as _Model
+else:
+    _Model = object
+
+
+def fit_in_bulk(model: BaseHMM, X: Any, y: Any) -> Any:
+    """Fit a model on a store, or on what is first encoded into a temporary one."""
+    _refuse(model, y)
+    store = X if isinstance(X, CorpusStore) else temporary_store(X)
+    if y is not None and not isinstance(y, StoredTags):
+        raise TypeError(
+            f"y is {shown(y)}: the tags of a store lie beside it; write them with "
+            "write_store(..., tagged=True), and pass store.tags"
+        )
+    if y is not None and (len(y) != len(store) or y.store.n_tokens != store.n_tokens):
+        raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
+    whole = StoredWhole(model, store, y)
+    kind = StoredCollapsedFit if isinstance(model, CollapsedHMM) else StoredBatchFit
+    one = type(model)
+    on_store: Any = object.__new__(type(one.__name__, (kind, one), {"__module__": one.__module__}))
+    # The same attributes: what the fit sets is set on the model.
+    on_store.__dict__ = model.__dict__
+    on_store.fit(whole)
+    return model
+
+
+def temporary_store(X: Any) -> CorpusStore:
+    """A store in the folder for temporary files, which goes with the object that is returned."""
+    folder = Path(tempfile.mkdtemp(prefix="sklearn_cvb-"))
+    try:
+        store = write_store(X, folder / "store")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(store, shutil.rmtree, folder, ignore_errors=True)
+    return store
+
+
+def _refuse(model: BaseHMM, y: Any) -> None:
+    """Raise on what a fit in pieces cannot do."""
+    name = type(model).__name__
+    if not isinstance(model, BatchHMM | CollapsedHMM):
+        raise InvalidParameterError(
+            f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
+        )
+    if model._is_numeric:
+        raise InvalidParameterError(
+            f"a store holds symbols, and {name} has emission={model.emission!r}: pass numbers as a "
+            "list of arrays"
+        )
+    if isinstance(model, CollapsedHMM) and (model.update == "token" or model.batch_size > 1):
+        raise InvalidParameterError(
+            f"on a store {name} leaves out a sequence or a window at a time: use "
+            f"update='sequence' and batch_size=1, got update={model.update!r} and "
+            f"batch_size={model.batch_size}; or pass list(store)"
+        )
+    if y is not None and not isinstance(model, TaggerMixin) and model.supervision == "y":
+        raise InvalidParameterError(
+            f"on a store {name} does not learn from states in y: use a tagger, or pass list(store)"
+        )
+
+
+class StoredWhole(Whole):
+    """A problem in pieces on the disk.
+
+    Parameters
+    ----------
+    model : BaseHMM
+        Gets its vocabulary and states.
+    store : CorpusStore
+    y : StoredTags or None
+    """
+
+    def __init__(self, model: BaseHMM, store: CorpusStore, y: StoredTags | None) -> None:
+        self.store = store
+        learns = y is not None and isinstance(model, TaggerMixin) and model.supervision == "y"
+        self.tags = y if learns else None
+
+    def lay_out(self, cells: Cells, digest: Corpus, pieces: Pieces, shards: Any) -> None:
+        """What the fit learns from, once parameters and pieces are laid out."""
+        super().__init__(cells, digest, pieces.facts, shards)
+
+    def learns_from_the_same(self, other: "StoredWhole") -> bool:
+        """Whether sequences, cells and tags are the same."""
+        return (
+            self.store.is_same(other.store)
+            and (self.tags is None) == (other.tags is None)
+            and self.store.pieces() == other.store.pieces()
+            and self.cells.n_states == other.cells.n_states
+            and np.array_equal(self.cells.indptr, other.cells.indptr)
+            and np.array_equal(self.cells.state, other.cells.state)
+            and are_same(self.cells.topology, other.cells.topology)
+        )
+
+
+class _OnStore(_Model):
+    """What fits on a store do otherwise than those on other shards."""
+
+    vocabulary: Any
+
+    def _problem(self, X: Any, y: Any) -> Any:
+        """Lay out the parameters from a survey of the words, then all pieces."""
+        store, tags = X.store, X.tags
+        given = self.vocabulary
+        survey = survey_of_store(store, tags, self.handle_unknown == "form")
+        if given is None:
+            self.vocabulary = store.vocabulary.tolist()
+        try:
+            laid_out = lay_out(self, survey)
+        finally:
+            self.vocabulary = given
+        pieces = Pieces(laid_out.model, store, tags, not isinstance(self, CollapsedHMM))
+        for message, first in pieces.warnings.items():
+            warnings.warn(f"from sequence {first} on: {message}", UserWarning, stacklevel=6)
+        finish(self, laid_out)
+        X.lay_out(self._cells, laid_out.corpus, pieces, self._shards_on(pieces))
+        return X
+
+    def _shards_on(self, pieces: Pieces) -> Any:
+        raise NotImplementedError
+
+    def _state_of(self, state: Any, problem: Any, index: int) -> Any:
+        """The state of a piece as if it were a corpus of its own."""
+        return state
+
+    def _fitted_paths(self, state: Any, problem: Any) -> dict[str, Any]:
+        """The states of all tokens, on the disk."""
+        pieces, classes = problem.shards.pieces, classes_of(self)
+        held = np.zeros(len(classes), np.int64)
+        index = {begin: i for i, (begin, _) in enumerate(pieces.store.pieces())}
+
+        def path_of(begin: int, end: int) -> np.ndarray:
+            one, _ = pieces.load(index[begin])
+            path = self._given_path(self._state_of(state, problem, index[begin]), one)
+            held[:] += np.bincount(path, minlength=len(held))
+            return path
+
+        found = {"labels_": StoredStates(pieces.store, classes, path_of)}
+        found |= self._shared_weights(state.concentrations, np.zeros(1, np.intp))
+        if "n_effective_components_" in found:
+            many = held >= LEAST_SHARE * held.sum()
+            found["n_effective_components_"] = int(np.count_nonzero(many))
+        return found
+
+    def _learns_from_the_same(self, before: Any, problem: Any) -> bool:
+        return isinstance(before, StoredWhole) and before.learns_from_the_same(problem)
+
+    def training_posteriors(self) -> np.ndarray:
+        raise AttributeError("a fit on a store keeps no posteriors: predict_proba of some of it")
+
+
+def classes_of(model: Any) -> np.ndarray:
+    """The states of a model, or its tags."""
+    if isinstance(model, TaggerMixin):
+        return model.classes_
+    return np.arange(model._cells.n_emitting)
+
+
+class StoredBatchFit(_OnStore, ShardedBatch):
+    """EM and VB on a store."""
+
+    def _shards_on(self, pieces: Pieces) -> StoredBatch:
+        return StoredBatch(pieces, self.n_jobs)
+
+
+class StoredCollapsedFit(_OnStore, ShardedCollapsed):
+    """Collapsed variational Bayes on a store."""
+
+    def _shards_on(self, pieces: Pieces) -> StoredCollapsed:
+        return StoredCollapsed(
+            pieces, self._left_out, lambda terms: self._priors(pieces.cells, terms)
+        )
+
+    def _state_of(self, state: Any, problem: Any, index: int) -> Any:
+        return problem.shards.state_of(state, index)
+
+    def _warn_of_data(self, problem: Any) -> None:
+        longest, length = problem.store.longest()
+        if self.block_length is None and 2 * length > problem.store.n_tokens:
+            warnings.warn(HALF_OF_ALL.format(longest), UserWarning, stacklevel=6)
+
+    def _with_parameters_of_now(self, state: Any, problem: Any) -> Any:
+        before = self._resume[0].shards
+        if before.left_out != self._left_out:
+            return None
+        asked = BaseHMM._with_parameters_of_now(self, state, problem)
+        problem.n_runs = state.run
+        return asked._replace(counts=problem.shards.adopt(before, state))

@@ -1,0 +1,221 @@
+"""A first pass over a corpus in parts: what its words tell, so that the whole can be laid out.
+
+Every part is read and encoded once, by its own types. What it tells of words is small; merged over
+all parts it becomes a *digest*, a little corpus whose tokens each stand for many. A digest has the
+vocabulary, the uses, the labels and the beginnings of sentences of the whole, so that a model lays
+out its parameters from it as it would from all sequences. It has no sequences to learn from.
+"""
+
+import copy
+import warnings
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb import corpus as reading
+from sklearn_cvb.corpus import Corpus, Sequences
+from sklearn_cvb.hmm.base import BaseHMM
+from sklearn_cvb.hmm.by_form import only_beginning
+from sklearn_cvb.hmm.ending import cells_with_end
+from sklearn_cvb.hmm.tagger import TaggerMixin, read_labels
+from sklearn_cvb.lattice import Problem
+
+
+class Part(NamedTuple):
+    """Some sequences, encoded by their own types, and what is known of them.
+
+    Attributes
+    ----------
+    types : list
+    corpus : Corpus
+    y : object
+    """
+
+    types: list
+    corpus: Corpus
+    y: Any
+
+
+class Survey(NamedTuple):
+    """What some sequences tell of their words.
+
+    Attributes
+    ----------
+    uses : dict
+        How often each type is seen without a label.
+    labelled : dict
+        How often each pair of a type and a label is seen.
+    inside : set
+        Types seen elsewhere than where a sentence begins.
+    any_missing : bool
+        Whether an observation is missing.
+    n_sequences : int
+    """
+
+    uses: dict[Hashable, int]
+    labelled: dict[tuple[Hashable, Hashable], int]
+    inside: set
+    any_missing: bool
+    n_sequences: int
+
+
+class Words(list):
+    """The words of a part, one for each token; made when asked for, as messages do."""
+
+    def __init__(self, types: list, tokens: np.ndarray) -> None:
+        super().__init__()
+        self._types, self._tokens = types, tokens
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def __getitem__(self, place: Any) -> Any:
+        code = int(self._tokens[place])
+        return None if code < 0 else self._types[code]
+
+
+def read_part(X: Any, y: Any = None) -> Part:
+    """Read a part; messages name sequences by their place in it."""
+    sequences = reading.read_ragged(X)
+    types = reading.types_of(sequences.tokens, sequences.starts)
+    index = {token: i for i, token in enumerate(types)}
+    return Part(types, reading.encode(sequences, index), y)
+
+
+def _labels_of(model: BaseHMM, part: Part) -> list:
+    """The labels that a tagger learns from, one for each token; empty for none."""
+    if part.y is None or not isinstance(model, TaggerMixin) or model.supervision != "y":
+        return []
+    return read_labels(part.y, part.corpus)
+
+
+def survey_of(model: BaseHMM, part: Part) -> Survey:
+    """What a part tells of its words."""
+    types, corpus = part.types, part.corpus
+    tokens, labels = corpus.tokens, _labels_of(model, part)
+    labelled: dict[tuple[Hashable, Hashable], int] = {}
+    is_told = np.zeros(len(tokens), bool)
+    for place, label in enumerate(labels):
+        if label is not None and tokens[place] >= 0:
+            key = types[tokens[place]], label
+            labelled[key] = labelled.get(key, 0) + 1
+            is_told[place] = True
+    seen = np.bincount(tokens[~is_told & (tokens >= 0)], minlength=len(types))
+    inside = set()
+    if model.handle_unknown == "form":
+        first = only_beginning(corpus, types)
+        inside = {types[i] for i in np.flatnonzero(~first).tolist()}
+    return Survey(
+        dict(zip(types, seen.tolist(), strict=True)),
+        labelled,
+        inside,
+        bool((tokens < 0).any()),
+        corpus.n_sequences,
+    )
+
+
+def merged(one: Survey, other: Survey) -> Survey:
+    """What two parts tell together."""
+    uses, labelled = dict(one.uses), dict(one.labelled)
+    for word, times in other.uses.items():
+        uses[word] = uses.get(word, 0) + times
+    for key, times in other.labelled.items():
+        labelled[key] = labelled.get(key, 0) + times
+    return Survey(
+        uses,
+        labelled,
+        one.inside | other.inside,
+        one.any_missing or other.any_missing,
+        one.n_sequences + other.n_sequences,
+    )
+
+
+def digest_of(survey: Survey) -> tuple[Sequences, list | None]:
+    """A corpus whose tokens stand for those of all parts, and its labels."""
+    tokens: list = []
+    labels: list = []
+    times: list[int] = []
+
+    def add(word: Hashable, label: Hashable | None, seen: int) -> None:
+        tokens.append(word)
+        labels.append(label)
+        times.append(seen)
+
+    found: list[tuple[Hashable, Hashable | None, int]] = []
+    found += [(word, None, seen) for word, seen in survey.uses.items() if seen]
+    found += [(word, label, seen) for (word, label), seen in survey.labelled.items()]
+    begin = [row for row in found if row[0] not in survey.inside]
+    inside = [row for row in found if row[0] in survey.inside]
+    # The only token of a sequence begins it; the last sequence begins with what stands for none.
+    for row in begin:
+        add(*row)
+    n_alone = len(tokens)
+    if survey.any_missing or not found:
+        add(None, None, 0)
+        n_alone += 1
+    if inside:
+        add(None, None, 0)
+    for row in inside:
+        add(*row)
+    starts = np.arange(n_alone + 1)
+    if inside:
+        starts = np.append(starts, len(tokens))
+    y = [labels[i : i + 1] for i in range(n_alone)] + ([labels[n_alone:]] if inside else [])
+    sequences = Sequences(tokens, starts, None, np.array(times, np.int64))
+    return sequences, y if survey.labelled else None
+
+
+class LaidOut(NamedTuple):
+    """A model that has laid out its parameters from a digest, before any sequence is read.
+
+    Attributes
+    ----------
+    model : BaseHMM
+        A copy: what it holds is sent to where the parts are.
+    corpus : Corpus
+        The digest.
+    sequences, y
+        The digest, as it was read.
+    """
+
+    model: BaseHMM
+    corpus: Corpus
+    sequences: Sequences
+    y: list | None
+
+
+def lay_out(model: BaseHMM, survey: Survey) -> LaidOut:
+    """Lay out the parameters of a model, which gets its vocabulary and states."""
+    model._check_parameters()
+    sequences, y = digest_of(survey)
+    corpus = model._lay_out(sequences, y)
+    model._check_unknown(corpus, sequences)
+    return LaidOut(copy.copy(model), corpus, sequences, y)
+
+
+def finish(model: BaseHMM, laid_out: LaidOut) -> None:
+    """Set what a model keeps of what it has read; parts have warned of their labels before."""
+    _, corpus, sequences, y = laid_out
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model._training_lattice(corpus, sequences, y)
+    if model.end_state:
+        model._cells = cells_with_end(model._cells)
+
+
+def problem_of_part(model: BaseHMM, part: Part) -> Problem:
+    """The problem of a part under the layout of a model that was sent here."""
+    model = copy.copy(model)
+    tokens, index = part.corpus.tokens, model._index
+    unknown = [word for word in part.types if word not in index]
+    codes = index | {word: len(index) + i for i, word in enumerate(unknown)}
+    # A missing observation has code -1, and takes the last value.
+    table = np.array([*map(codes.__getitem__, part.types), -1], np.int32)
+    corpus = part.corpus._replace(tokens=table[tokens], unknown=unknown)
+    sequences = Sequences(Words(part.types, tokens), corpus.starts, None)
+    model._check_unknown(corpus, sequences)
+    if isinstance(model, TaggerMixin):
+        model._labels = _labels_of(model, part)
+        model._formed = {}
+    return model._laid_out_problem(corpus, sequences, part.y)

@@ -1,0 +1,364 @@
+"""A fit on a corpus in shards: the plain fit, whose sweeps ask the shards and add what they find.
+
+A model that is fitted on a `Whole` runs the template of `sklearn_cvb.base` as it stands: restarts,
+schedule, history, what is left. Only its start, its sweeps and its score go to the shards, here or
+on other machines.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from sklearn_cvb import dirichlet
+from sklearn_cvb.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.fitting import Fit
+from sklearn_cvb.hmm.base import BaseHMM
+from sklearn_cvb.hmm.batch import BatchHMM
+from sklearn_cvb.hmm.collapsing import CollapsedHMM
+from sklearn_cvb.hmm.concentrations import Concentrations, learn, presence
+from sklearn_cvb.hmm.expectation import Expectation
+from sklearn_cvb.hmm.forms import Forms
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, kept_to_topology
+from sklearn_cvb.hmm.seeds import Seed, seed_by_cells, seed_by_counts, seed_by_token
+from sklearn_cvb.hmm.shards import (
+    BatchShard,
+    CollapsedShard,
+    Facts,
+    Found,
+    LogsNeeded,
+    Place,
+    Terms,
+    summed,
+)
+from sklearn_cvb.hmm.survey import (
+    LaidOut,
+    Part,
+    finish,
+    lay_out,
+    merged,
+    problem_of_part,
+    read_part,
+    survey_of,
+)
+from sklearn_cvb.kernels.chain.absence import Absence
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.lattice import Cells
+from sklearn_cvb.validation import InvalidParameterError
+
+if TYPE_CHECKING:
+    from sklearn_cvb.hmm.base import BaseHMM as _Model
+    from sklearn_cvb.hmm.batch import BatchHMM as _Batch
+    from sklearn_cvb.hmm.collapsing import CollapsedHMM as _Collapsed
+else:
+    _Batch = _Collapsed = _Model = object
+
+
+class Shards(Protocol):
+    """Where the shards are: whoever asks need not know."""
+
+    def ask(self, name: str, *arguments: Any) -> Found:
+        """Call a method of every shard, and add up what they return in their order."""
+        ...
+
+
+class Here:
+    """Shards in this process, asked one after the other."""
+
+    def __init__(self, shards: Sequence[Any]) -> None:
+        self.shards = shards
+
+    def ask(self, name: str, *arguments: Any) -> Found:
+        """Call a method of every shard, and add up what they return in their order."""
+        return summed([getattr(shard, name)(*arguments) for shard in self.shards])
+
+
+class WholeCorpus:
+    """What a fit wants to know of a corpus whose sequences are elsewhere."""
+
+    def __init__(self, digest: Corpus, n_sequences: int) -> None:
+        self._digest = digest
+        self.unknown = digest.unknown
+        self.n_sequences = n_sequences
+        self.n_observed = digest.n_observed
+
+    def uses(self, n_types: int = 0) -> np.ndarray:
+        """How often each type is observed."""
+        return self._digest.uses(n_types)
+
+
+class Whole:
+    """A problem in shards.
+
+    Parameters
+    ----------
+    cells : Cells
+    digest : Corpus
+    facts : list of Facts
+        Of each shard.
+    shards : Shards
+    """
+
+    # Shards say themselves which of the given sequences they leave out.
+    sequences = places = left_out = None
+
+    def __init__(self, cells: Cells, digest: Corpus, facts: list[Facts], shards: Shards) -> None:
+        self.cells = cells
+        self.corpus = WholeCorpus(digest, sum(one.n_sequences for one in facts))
+        self.facts = facts
+        self.shards = shards
+        self.any_told = any(one.any_told for one in facts)
+        self.any_choice = any(one.any_choice for one in facts)
+        self.n_runs = 0
+
+    def forget_shards(self) -> None:
+        """Let go of the shards; what tells whether a fit may go on stays."""
+        self.shards = Here([])
+
+
+class _Sharded(_Model):
+    """What all algorithms do otherwise where the problem is a `Whole`."""
+
+    # Shards hold one restart at a time.
+    _restart_jobs = 1
+
+    def _problem(self, X: Any, y: Any) -> Any:
+        return X
+
+    def _warn_of_data(self, problem: Any) -> None:
+        """Nothing: no shard is left out as a whole."""
+
+    def _any_choice(self, problem: Any) -> bool:
+        return problem.any_choice
+
+    def _fitted_paths(self, state: Any, problem: Any) -> dict[str, Any]:
+        """The weights of the states alone: paths are for `predict`, where the sequences are."""
+        found = self._shared_weights(state.concentrations, np.zeros(1, np.intp))
+        found.pop("n_effective_components_", None)
+        return found
+
+    def _identity(self, problem: Any) -> tuple[Any, ...]:
+        """What a digest tells of the sequences; the cut is free."""
+        cells, corpus = problem.cells, problem.corpus
+        steps = cells.state, cells.n_states, cells.topology
+        return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
+
+    def _completed(self, state: Any, problem: Any) -> Any:
+        return state
+
+    def _stripped(self, state: Any) -> Any:
+        return state
+
+    def _seed(self, whole: Any, prior: Prior, rng: np.random.Generator) -> Seed:
+        """Where the shards start."""
+        init, cells = self._init(whole), whole.cells
+        if not isinstance(init, str) and not hasattr(init, "predict_proba"):
+            raise InvalidParameterError(
+                "arrays as `init` are for corpora in one piece: in shards give the name of a "
+                "start, or a fitted model"
+            )
+        if not isinstance(init, str) or init == "kmeans":
+            # Neither a model nor the message needs tokens.
+            start = super()._starting_point(whole, prior, rng)
+            return Seed(weights=start.weights)
+        seed = seed_by_cells(init, cells, rng)
+        if seed is None and init == "token":
+            seed = seed_by_token([one.n_entries for one in whole.facts], rng)
+        if seed is None:
+            found = whole.shards.ask("steps", init).counts
+            seed = seed_by_counts(init, found.start, found.transition, cells)
+        if seed.weights is not None:
+            seed = seed._replace(weights=kept_to_topology(seed.weights, cells))
+        return seed
+
+
+class ShardedBatch(_Sharded, _Batch):
+    """EM and VB on a `Whole`."""
+
+    def _first_counts(
+        self, problem: Any, prior: Prior, rng: np.random.Generator
+    ) -> tuple[HMMCounts, Weights | None, Forms | None]:
+        seed = self._seed(problem, prior, rng)
+        return problem.shards.ask("start", seed).counts, seed.weights, None
+
+    def _expectation(
+        self,
+        weights: Weights,
+        problem: Any,
+        forms: Forms | None,
+        logs: Callable[[], Weights] | None = None,
+    ) -> Expectation:
+        try:
+            found = problem.shards.ask("infer", weights)
+        except LogsNeeded:
+            found = problem.shards.ask("infer", weights, None if logs is None else logs())
+        return Expectation(found.counts, found.total, found.unexplained, None)
+
+
+class CollapsedRound(NamedTuple):
+    """What collapsed variational Bayes carries between rounds, the posteriors being elsewhere.
+
+    Attributes
+    ----------
+    counts : HMMCounts
+        The sum over all shards.
+    prior : Prior
+    concentrations : Concentrations
+    weights : None
+    unexplained : ndarray
+    n_sweeps : int
+    run : int
+        Number of the restart.
+    absence : Absence or None
+        P(C = 0) of all counts; None where it is not known.
+    """
+
+    counts: HMMCounts
+    prior: Prior
+    concentrations: Concentrations
+    weights: None
+    unexplained: np.ndarray
+    n_sweeps: int
+    run: int
+    absence: Absence | None
+
+    @property
+    def terms(self) -> Terms:
+        """Under what the shards sweep next."""
+        return Terms(self.run, self.n_sweeps, self.concentrations)
+
+
+class ShardedCollapsed(_Sharded, _Collapsed):
+    """Collapsed variational Bayes on a `Whole`: see `sklearn_cvb.hmm.shards`."""
+
+    def _start(self, problem: Any, rng: np.random.Generator) -> Any:
+        concentrations = self._first_concentrations()
+        prior = self._priors(problem.cells, concentrations)
+        problem.n_runs += 1
+        terms = Terms(problem.n_runs, 0, concentrations)
+        found = problem.shards.ask("start", self._seed(problem, prior, rng), terms)
+        return CollapsedRound(
+            found.counts,
+            prior,
+            concentrations,
+            None,
+            found.unexplained,
+            0,
+            terms.run,
+            found.absence,
+        )
+
+    def _sweep(self, state: Any, problem: Any, rng: np.random.Generator) -> tuple[Any, float]:
+        state = self._with_learned(state, problem.cells)
+        found = problem.shards.ask("sweep", state.counts, state.terms)
+        following = state._replace(
+            counts=found.counts,
+            unexplained=found.unexplained,
+            n_sweeps=state.n_sweeps + 1,
+            absence=found.absence,
+        )
+        return following, found.total / problem.corpus.n_observed
+
+    def _with_learned(self, state: CollapsedRound, cells: Cells) -> CollapsedRound:
+        """The state under the concentrations of the next round (eq. 29)."""
+        absence = state.absence
+        if state.n_sweeps < WARM_UP_SWEEPS or absence is None:
+            return state
+        concentrations = learn(
+            state.concentrations,
+            state.counts,
+            cells,
+            state.n_sweeps,
+            dirichlet.fixed_point,
+            lambda: presence(state.counts, absence, cells),
+        )
+        return self._under(state, concentrations, cells)
+
+    def _under(
+        self, state: CollapsedRound, concentrations: Concentrations, cells: Cells
+    ) -> CollapsedRound:
+        prior = self._priors(cells, concentrations)
+        return state._replace(concentrations=concentrations, prior=prior)
+
+    def _with_parameters_of_now(self, state: Any, problem: Any) -> Any:
+        return BaseHMM._with_parameters_of_now(self, state, problem)
+
+    def _objective(self, fit: Fit, problem: Any) -> float:
+        found = problem.shards.ask("score", fit.state.counts, fit.state.terms)
+        return found.total / problem.corpus.n_observed
+
+    def _ranked(self, fit: Fit, problem: Any) -> Fit:
+        return BaseHMM._ranked(self, fit, problem)
+
+
+def refuse_in_shards(model: BaseHMM) -> None:
+    """Raise on settings that a corpus in shards does not have."""
+    name = type(model).__name__
+    if not isinstance(model, BatchHMM | CollapsedHMM):
+        raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
+    if model._is_numeric:
+        raise InvalidParameterError(
+            f"{name} learns numbers from a corpus in one piece: in shards use "
+            "emission='categorical'"
+        )
+    if isinstance(model, CollapsedHMM) and (model.update == "token" or model.batch_size > 1):
+        raise InvalidParameterError(
+            f"in shards CVB leaves out a sequence or a window at a time: use update='sequence' and "
+            f"batch_size=1, got update={model.update!r} and batch_size={model.batch_size}"
+        )
+
+
+def shard_of(model: BaseHMM, part: Part, place: Place) -> BatchShard | CollapsedShard:
+    """The shard of a part, for the algorithm of a model that was laid out."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        problem = problem_of_part(model, part)
+    shard: BatchShard | CollapsedShard = BatchShard(problem, place)
+    if isinstance(model, CollapsedHMM):
+        cells = problem.cells
+        shard = CollapsedShard(
+            problem, place, model._left_out, lambda terms: model._priors(cells, terms)
+        )
+    shard.messages = tuple(f"part {place.index}: {one.message}" for one in caught)
+    return shard
+
+
+def places_of(sizes: Sequence[int]) -> list[Place]:
+    """Where shards of so many sequences stand."""
+    firsts = np.cumsum([0, *sizes]).tolist()
+    return [Place(index, first, len(sizes) == 1) for index, first in enumerate(firsts[:-1])]
+
+
+def fit_whole(model: BaseHMM, whole: Whole) -> None:
+    """Fit a model on a problem in shards; it is left as a plain fit leaves it, without labels."""
+    kind = ShardedCollapsed if isinstance(model, CollapsedHMM) else ShardedBatch
+    one = type(model)
+    sharded: Any = object.__new__(type(one.__name__, (kind, one), {"__module__": one.__module__}))
+    # The same attributes: what the fit sets is set on the model.
+    sharded.__dict__ = model.__dict__
+    sharded.fit(whole)
+
+
+def fit_here(model: BaseHMM, parts: Sequence[tuple[Any, Any]]) -> Whole:
+    """Fit a model on parts ``(X, y)`` of a corpus, each a shard of this process."""
+    refuse_in_shards(model)
+    read: list[Part] = [read_part(X, y) for X, y in parts]
+    laid_out = lay_out(model, summed([survey_of(model, part) for part in read], merged))
+    shards = [
+        shard_of(laid_out.model, part, place)
+        for part, place in zip(read, places_of([p.corpus.n_sequences for p in read]), strict=True)
+    ]
+    whole = whole_of(model, laid_out, [shard.facts() for shard in shards], Here(shards))
+    fit_whole(model, whole)
+    return whole
+
+
+def whole_of(model: BaseHMM, laid_out: LaidOut, facts: list[Facts], shards: Shards) -> Whole:
+    """The problem in shards that a model learns from, once all parts are laid out."""
+    for one in facts:
+        for message in one.warnings:
+            warnings.warn(message, UserWarning, stacklevel=4)
+    finish(model, laid_out)
+    return Whole(model._cells, laid_out.corpus, facts, shards)

@@ -1,0 +1,75 @@
+"""Whether two things are the same: compared in memory, or by digests where one is on disk."""
+
+import hashlib
+from collections.abc import Mapping, Set
+from typing import Any
+
+import numpy as np
+
+# What a message can show of a value.
+_SHORT = 60
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def are_same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, arrays and tuples of them included."""
+    if isinstance(one, tuple):
+        return (
+            type(one) is type(other)
+            and len(one) == len(other)
+            and all(are_same(a, b) for a, b in zip(one, other, strict=True))
+        )
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return one is not None and other is not None and np.array_equal(one, other)
+    return bool(one == other)
+
+
+def digest_of(value: Any) -> str:
+    """A digest of a value, the same in every process.
+
+    Of objects that are no plain data it knows the class, and what their attributes hold.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    _add(value, digest)
+    return digest.hexdigest()
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: in full where that is short, else by its digest."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    text = repr(value) if is_plain(value) else ""
+    return text if 0 < len(text) <= _SHORT else f"{type(value).__name__} {digest_of(value)}"
+
+
+def is_plain(value: Any) -> bool:
+    """Whether the text of a value tells all of it."""
+    if isinstance(value, tuple | list):
+        return all(map(is_plain, value))
+    return isinstance(value, _PLAIN)
+
+
+def _add(value: Any, digest: Any) -> None:
+    """Add a value to a digest, after the name of its class."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    digest.update(type(value).__name__.encode() + b"(")
+    if isinstance(value, _PLAIN):
+        digest.update(repr(value).encode())
+    elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        digest.update(f"{value.dtype.str}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).data.cast("B") if value.size else b"")
+    elif isinstance(value, tuple | list | np.ndarray):
+        for part in value.tolist() if isinstance(value, np.ndarray) else value:
+            _add(part, digest)
+    elif isinstance(value, Mapping):
+        for pair in value.items():
+            _add(pair, digest)
+    elif isinstance(value, Set):
+        for text in sorted(map(digest_of, value)):
+            digest.update(text.encode())
+    elif hasattr(value, "__dict__") and not callable(value):
+        for name, part in sorted(vars(value).items()):
+            digest.update(name.encode())
+            _add(part, digest)
+    digest.update(b")")

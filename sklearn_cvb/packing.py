@@ -1,0 +1,221 @@
+"""Trees of named tuples as arrays and JSON, and back: what a fit carries, on its way to the disk.
+
+Nothing is pickled, and only named tuples of this package are made again. Arrays that overlap in
+memory do so again afterwards.
+"""
+
+import base64
+from collections import defaultdict
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_PACKAGE = "sklearn_cvb"
+# Smaller arrays are put together, by type: a file with thousands of members takes long.
+_SMALL = 4096
+
+
+class Packed(NamedTuple):
+    """A tree as arrays by name, and as what JSON can hold."""
+
+    arrays: dict[str, np.ndarray]
+    tree: Any
+
+
+def pack(value: Any) -> Packed:
+    """A tree of named tuples, tuples, lists, dicts, arrays and plain values, in parts.
+
+    Raises
+    ------
+    TypeError
+        If it holds anything else.
+    """
+    found = _Arrays()
+    node = _node_of(value, found)
+    arrays, specs = found.stored()
+    return Packed(arrays, {"arrays": specs, "value": node})
+
+
+def unpack(packed: Packed) -> Any:
+    """The tree that `pack` took apart.
+
+    Raises
+    ------
+    ValueError
+        If the parts make no tree.
+    """
+    try:
+        arrays = _restored(packed.arrays, packed.tree["arrays"])
+        return _value_of(packed.tree["value"], arrays)
+    except (KeyError, TypeError, IndexError, AttributeError, ImportError) as error:
+        raise ValueError(f"no state of a fit ({type(error).__name__}: {error})") from None
+
+
+# Nodes: null, true, numbers, strings and lists stand for themselves, all else is {kind: content}.
+
+
+def _node_of(value: Any, found: "_Arrays") -> Any:
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, np.ndarray):
+        return {"array": found.index_of(value)}
+    if isinstance(value, np.generic):
+        return {"scalar": [value.dtype.str, value.item()]}
+    if type(value) is list:
+        return [_node_of(part, found) for part in value]
+    if type(value) is dict:
+        return {"dict": [[_node_of(part, found) for part in pair] for pair in value.items()]}
+    if isinstance(value, bytes):
+        return {"bytes": base64.b64encode(value).decode("ascii")}
+    if type(value) is tuple:
+        return {"tuple": [_node_of(part, found) for part in value]}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        kind = type(value)
+        if kind.__module__.split(".")[0] == _PACKAGE:
+            fields = {
+                name: _node_of(part, found) for name, part in zip(value._fields, value, strict=True)
+            }
+            return {"named": [kind.__module__, kind.__name__, fields]}
+    raise TypeError(f"{type(value).__name__} cannot be saved")
+
+
+def _value_of(node: Any, arrays: list[np.ndarray]) -> Any:
+    if isinstance(node, list):
+        return [_value_of(part, arrays) for part in node]
+    if not isinstance(node, dict):
+        return node
+    ((kind, content),) = node.items()
+    if kind == "array":
+        return arrays[content]
+    if kind == "scalar":
+        return np.dtype(content[0]).type(content[1])
+    if kind == "dict":
+        return dict(_value_of(pair, arrays) for pair in content)
+    if kind == "bytes":
+        return base64.b64decode(content)
+    if kind == "tuple":
+        return tuple(_value_of(part, arrays) for part in content)
+    module, name, fields = content
+    values = {field: _value_of(part, arrays) for field, part in fields.items()}
+    return _named_tuple(module, name)(**values)
+
+
+def _named_tuple(module: str, name: str) -> type:
+    """A class of this package; nothing else is looked up."""
+    if module.split(".")[0] != _PACKAGE:
+        raise ValueError(f"{module}.{name} is none of this package")
+    kind = getattr(import_module(module), name)
+    if not (isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        raise ValueError(f"{module}.{name} is no named tuple")
+    return kind
+
+
+# Arrays: large ones apart, small ones together, those that share memory as views of it
+
+
+class _Arrays:
+    """The arrays of a tree, each once."""
+
+    def __init__(self) -> None:
+        self._arrays: list[np.ndarray] = []
+        self._indices: dict[tuple, int] = {}
+
+    def index_of(self, array: np.ndarray) -> int:
+        """Number of an array; the same array has the same."""
+        if array.dtype.hasobject:
+            raise TypeError("an array of objects cannot be saved")
+        key = (_address(array), array.shape, array.strides, array.dtype.str)
+        if key not in self._indices:
+            self._indices[key] = len(self._arrays)
+            self._arrays.append(array)
+        return self._indices[key]
+
+    def stored(self) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+        """Members of a file by name, and where each array is in them."""
+        members: dict[str, np.ndarray] = {}
+        small: dict[str, list[np.ndarray]] = defaultdict(list)
+        roots = _shared_memory(self._arrays)
+        specs = []
+        for number, array in enumerate(self._arrays):
+            spec: dict[str, Any] = {"shape": array.shape, "writeable": array.flags.writeable}
+            root = roots.get(number)
+            if root is not None:
+                name = f"shared-{_address(root):x}"
+                members[name] = root.ravel(order="K").view(np.uint8)
+                offset = _address(array) - _address(root)
+                spec |= {"dtype": array.dtype.str, "at": offset, "strides": array.strides}
+            elif array.nbytes < _SMALL:
+                dtype = array.dtype.str
+                name, begin = f"small-{dtype}", sum(map(len, small[dtype]))
+                is_by_column = array.flags.fnc
+                small[dtype].append((array.T if is_by_column else array).ravel())
+                spec |= {"from": begin, "order": "F" if is_by_column else "C"}
+            else:
+                name = f"large-{number}"
+                members[name] = array
+            specs.append(spec | {"in": name})
+        for dtype, parts in small.items():
+            members[f"small-{dtype}"] = np.concatenate(parts)
+        return members, specs
+
+
+def _restored(members: Mapping[str, np.ndarray], specs: list[dict[str, Any]]) -> list[np.ndarray]:
+    arrays = []
+    for spec in specs:
+        array, shape = members[spec["in"]], tuple(spec["shape"])
+        if "strides" in spec:
+            strides = tuple(spec["strides"])
+            array = np.ndarray(shape, spec["dtype"], array.data, spec["at"], strides)
+        elif "from" in spec:
+            size = int(np.prod(shape, dtype=np.int64))
+            array = array[spec["from"] : spec["from"] + size].copy()
+            array = array.reshape(shape, order=spec["order"])
+        if array.shape != shape:
+            raise ValueError(f"an array has shape {array.shape}, not {shape}")
+        array.flags.writeable = spec["writeable"]
+        arrays.append(array)
+    return arrays
+
+
+def _shared_memory(arrays: list[np.ndarray]) -> dict[int, np.ndarray]:
+    """By number, the memory of the arrays that overlap others, or have gaps."""
+    roots, groups = {}, defaultdict(list)
+    for number, array in enumerate(arrays):
+        if array.size:
+            root = _root_of(array)
+            roots[number] = root
+            groups[id(root)].append(number)
+    shared = {}
+    for group in groups.values():
+        group.sort(key=lambda number: _address(arrays[number]))
+        ends = [_bounds(arrays[number])[1] for number in group]
+        begins = [_bounds(arrays[number])[0] for number in group]
+        overlap = any(end > begin for end, begin in zip(ends, begins[1:], strict=False))
+        for number in group:
+            if overlap or not arrays[number].flags.forc:
+                shared[number] = roots[number]
+    return shared
+
+
+def _root_of(array: np.ndarray) -> np.ndarray:
+    """The array whose memory this one looks at."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def _bounds(array: np.ndarray) -> tuple[int, int]:
+    """First and last address of an array's memory, the last not included."""
+    begin = end = _address(array)
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        if stride < 0:
+            begin += (size - 1) * stride
+        else:
+            end += (size - 1) * stride
+    return begin, end + array.itemsize

@@ -1,0 +1,256 @@
+"""A corpus on disk: memory-mapped codes, read in pieces."""
+
+import os
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.corpus import Corpus, as_array
+from sklearn_cvb.fitting import even_pieces
+from sklearn_cvb.store.files import (
+    CLASSES,
+    CODE,
+    OFFSET,
+    STARTS,
+    TAGS,
+    TOKENS,
+    WORDS,
+    Header,
+    check_sum,
+    damaged,
+    read_header,
+    read_json,
+)
+from sklearn_cvb.validation import check_counts
+
+# Tokens that a fit holds in memory at a time: some hundred megabytes.
+BATCH_SIZE = 1_000_000
+
+
+def open_store(
+    folder: str | os.PathLike,
+    *,
+    batch_size: int = BATCH_SIZE,
+    scratch: str | os.PathLike | None = None,
+    verify: bool = False,
+) -> "CorpusStore":
+    """Open a store that `write_store` has written; what it holds stays on the disk.
+
+    Parameters
+    ----------
+    folder : path
+    batch_size : int, default=1_000_000
+        How many tokens a fit, or a prediction, lays out in memory at a time. Not the `batch_size`
+        of CVB, which says what is left out together.
+    scratch : path or None, default=None
+        Where a fit by collapsed variational Bayes keeps its posteriors, 16 to 40 bytes a token with
+        a dictionary; None for the folder of the store.
+    verify : bool, default=False
+        Read all files and compare their checksums. Without, sizes are compared, and the checksums
+        of all but tokens, offsets and tags.
+
+    Returns
+    -------
+    CorpusStore
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder.
+    StoreError
+        If it holds no store, a damaged one, or one of another version; the file is named.
+    """
+    check_counts(batch_size=batch_size)
+    path = Path(folder)
+    header = read_header(path)
+    if verify:
+        for name in header.files:
+            check_sum(path, name, header)
+    return CorpusStore(path, header, batch_size, None if scratch is None else Path(scratch))
+
+
+class CorpusStore:
+    """Sequences on disk, as `open_store` gives them.
+
+    ``len(store)`` is the number of sequences, ``store[i]`` an array of tokens, ``store[a:b]`` a
+    store of some sequences in the same files, and iterating gives a list of tokens at a time. `fit`
+    of hidden Markov models and taggers by EM, VB and CVB goes over it in pieces, and so do their
+    `predict`, `score` and `perplexity`.
+
+    Attributes
+    ----------
+    folder : Path
+    vocabulary : ndarray of shape (n_words,)
+        The known symbols.
+    unknown : list
+        The symbols that occur but are not among these.
+    tags : StoredTags or None
+        Tags of the tokens, to be passed as `y`.
+    classes : list
+        The tags that occur.
+    n_tokens : int
+    batch_size : int
+        How many tokens are laid out in memory at a time.
+    scratch : Path
+        Where fits keep posteriors.
+    tokens : ndarray of shape (n_tokens,), int32
+        Memory map of the codes: places in the vocabulary, -1 where missing, unknown symbols after
+        the known ones.
+    starts : ndarray of shape (n_sequences + 1,), int64
+        Memory map of where sequences begin among all tokens of the files.
+    """
+
+    is_on_disk = True
+
+    def __init__(
+        self,
+        folder: Path,
+        header: Header,
+        batch_size: int = BATCH_SIZE,
+        scratch: Path | None = None,
+        span: tuple[int, int] | None = None,
+    ) -> None:
+        self.folder, self._header, self.batch_size = folder, header, batch_size
+        self.scratch = folder if scratch is None else scratch
+        self._span = span or (0, header.n_sequences)
+        words = read_json(folder, WORDS, header)
+        self.vocabulary = as_array(words[: header.n_words])
+        self.unknown = words[header.n_words :]
+        self.classes = read_json(folder, CLASSES, header) if CLASSES in header.files else []
+        self._map()
+
+    def _map(self) -> None:
+        begin, end = self._span
+        starts = np.memmap(self.folder / STARTS, OFFSET, "r", shape=(self._header.n_sequences + 1,))
+        self._first = int(starts[begin])
+        self.starts, self._last = starts[begin : end + 1], int(starts[end])
+        if not 0 <= self._first < self._last <= self._header.n_tokens:
+            raise damaged(self.folder / STARTS, "its offsets are none of this store")
+        self.tokens = self._codes(TOKENS)
+
+    def _codes(self, name: str) -> np.ndarray:
+        return np.memmap(self.folder / name, CODE, "r")[self._first : self._last]
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return self._last - self._first
+
+    @property
+    def tags(self) -> "StoredTags | None":
+        """Tags of the tokens."""
+        return StoredTags(self) if TAGS in self._header.files else None
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __repr__(self) -> str:
+        return (
+            f"CorpusStore({str(self.folder)!r}: {len(self):,} sequences, {self.n_tokens:,} tokens, "
+            f"{len(self.vocabulary):,} words)"
+        )
+
+    def __iter__(self) -> Iterator[list]:
+        types = [*self.vocabulary.tolist(), *self.unknown, None]
+        for piece in self.pieces():
+            corpus = self.corpus(*piece)
+            tokens = [types[code] for code in corpus.tokens.tolist()]
+            for a, b in pairwise(corpus.starts.tolist()):
+                yield tokens[a:b]
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            begin, end, step = key.indices(len(self))
+            if step != 1:
+                raise ValueError(f"store[{key.start}:{key.stop}:{step}]: only steps of 1 are kept")
+            if begin >= end:
+                raise ValueError(f"store[{key.start}:{key.stop}] holds no sequence")
+            span = self._span[0] + begin, self._span[0] + end
+            return CorpusStore(self.folder, self._header, self.batch_size, self.scratch, span)
+        index = range(len(self))[key]
+        corpus = self.corpus(index, index + 1)
+        types = [*self.vocabulary.tolist(), *self.unknown, None]
+        return as_array([types[code] for code in corpus.tokens.tolist()])
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process maps the files itself.
+        return {k: v for k, v in vars(self).items() if k not in ("tokens", "starts")}
+
+    def __setstate__(self, state: Mapping) -> None:
+        self.__dict__.update(state)
+        self._map()
+
+    def is_same(self, other: "CorpusStore") -> bool:
+        """Whether two stores hold the same sequences, by sizes and checksums."""
+        return (self._header, self._span) == (other._header, other._span)
+
+    def longest(self) -> tuple[int, int]:
+        """The longest sequence, and its length."""
+        found = 0, 0
+        for begin, end in self.pieces():
+            lengths = np.diff(self.starts[begin : end + 1])
+            if lengths.max() > found[1]:
+                found = begin + int(lengths.argmax()), int(lengths.max())
+        return found
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """Ranges of sequences of about `batch_size` tokens each, in order."""
+        return even_pieces(self.starts - self._first, self.batch_size)
+
+    def corpus(self, begin: int, end: int) -> Corpus:
+        """The sequences [begin, end), read into memory.
+
+        Raises
+        ------
+        StoreError
+            If codes or offsets are impossible.
+        """
+        starts = np.array(self.starts[begin : end + 1], np.int64) - self._first
+        if (np.diff(starts) < 1).any() or starts[0] < 0 or starts[-1] > self.n_tokens:
+            raise damaged(
+                self.folder / STARTS, f"offsets of sequences {begin} to {end} do not grow"
+            )
+        tokens = self._checked(self.tokens, TOKENS, starts, len(self.vocabulary), len(self.unknown))
+        return Corpus(tokens, starts - starts[0], None, self.unknown)
+
+    def _checked(
+        self, codes: np.ndarray, name: str, starts: np.ndarray, n_known: int, n_others: int = 0
+    ) -> np.ndarray:
+        """A range of codes, none of which is out of range: kernels would read foreign memory."""
+        found = np.array(codes[starts[0] : starts[-1]], np.int32)
+        if found.min() < -1 or found.max() >= n_known + n_others:
+            raise damaged(
+                self.folder / name, f"it holds codes beyond the {n_known + n_others} types"
+            )
+        return found
+
+    def tag_codes(self, begin: int, end: int) -> np.ndarray:
+        """Codes of the tags of the sequences [begin, end): places in `classes`, -1 for none."""
+        starts = np.array(self.starts[begin : end + 1], np.int64) - self._first
+        return self._checked(self._codes(TAGS), TAGS, starts, len(self.classes))
+
+
+class StoredTags:
+    """The tags beside the tokens of a store: an iterable of lists, to be passed as `y`.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    """
+
+    def __init__(self, store: CorpusStore) -> None:
+        self.store = store
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    def __iter__(self) -> Iterator[list]:
+        classes = [*self.store.classes, None]
+        for begin, end in self.store.pieces():
+            tags = [classes[code] for code in self.store.tag_codes(begin, end).tolist()]
+            starts = np.array(self.store.starts[begin : end + 1]) - self.store.starts[begin]
+            for a, b in pairwise(starts.tolist()):
+                yield tags[a:b]

@@ -1,0 +1,164 @@
+"""The files of a store: what lies in its folder, and whether it is whole.
+
+A folder holds ``tokens.int32`` and ``starts.int64``, ``vocabulary.json`` and, where tokens have
+tags, ``tags.int32`` and ``classes.json``. ``store.json`` tells sizes and checksums of all of these
+and is written last. All numbers are little-endian.
+"""
+
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+FORMAT, VERSION = "sklearn_cvb store", 1
+HEADER, TOKENS, STARTS, WORDS = "store.json", "tokens.int32", "starts.int64", "vocabulary.json"
+TAGS, CLASSES = "tags.int32", "classes.json"
+CODE, OFFSET = np.dtype("<i4"), np.dtype("<i8")
+
+# Files are read for their checksum so many bytes at a time.
+_BLOCK = 1 << 24
+
+
+class StoreError(ValueError):
+    """A folder is no store, or not a whole one, or one of another version."""
+
+
+class Header(NamedTuple):
+    """What ``store.json`` tells.
+
+    Attributes
+    ----------
+    n_sequences, n_tokens : int
+    n_words : int
+        Size of the vocabulary; types beyond it are unknown words.
+    files : dict
+        Bytes and CRC-32 of each file.
+    """
+
+    n_sequences: int
+    n_tokens: int
+    n_words: int
+    files: dict[str, dict[str, int]]
+
+
+class Checked:
+    """A file that is written from start to end, with its checksum.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._handle = open(path, "wb", buffering=0)  # noqa: SIM115
+        self._bytes, self._sum = 0, 0
+
+    def write(self, data: bytes | np.ndarray) -> None:
+        """Append bytes, or an array in its own order."""
+        view = data.data if isinstance(data, np.ndarray) else memoryview(data)
+        view = view.cast("B") if len(data) else memoryview(b"")
+        self._sum = zlib.crc32(view, self._sum)
+        self._bytes += len(view)
+        while len(view):
+            view = view[self._handle.write(view) :]
+
+    def close(self) -> dict[str, int]:
+        """Size and checksum, once the file lies on the disk."""
+        os.fsync(self._handle.fileno())
+        self._handle.close()
+        return {"bytes": self._bytes, "crc32": self._sum}
+
+    def abandon(self) -> None:
+        """Close the file of a broken-off write."""
+        self._handle.close()
+
+
+def write_json(path: Path, value: Any) -> dict[str, int]:
+    """Write a value as JSON; returns size and checksum."""
+    file = Checked(path)
+    try:
+        file.write(json.dumps(value).encode("ascii"))
+        return file.close()
+    finally:
+        file.abandon()
+
+
+def write_header(folder: Path, header: Header) -> None:
+    """Write ``store.json``: from now on the folder is a store."""
+    told = {"format": FORMAT, "version": VERSION, **header._asdict()}
+    write_json(folder / HEADER, {**told, "crc32": _sum_of(told)})
+
+
+def read_header(folder: Path) -> Header:
+    """Read ``store.json`` and compare it with the sizes of the files.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder.
+    StoreError
+        If it holds no store, a broken one, or one of another version.
+    """
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no store {str(folder)!r}: write it with write_store")
+    try:
+        told = json.loads((folder / HEADER).read_bytes())
+    except FileNotFoundError:
+        raise StoreError(
+            f"{str(folder)!r} is no store: it has no {HEADER}, which write_store writes last"
+        ) from None
+    except ValueError:
+        raise damaged(folder / HEADER, "it is no JSON") from None
+    if not isinstance(told, dict) or told.get("format") != FORMAT:
+        raise StoreError(f"{str(folder / HEADER)!r} is not of a store: write it with write_store")
+    if told.get("version") != VERSION:
+        raise StoreError(
+            f"the store {str(folder)!r} has version {told.get('version')!r}, and this sklearn_cvb "
+            f"reads version {VERSION}: write the store again with write_store"
+        )
+    if told.pop("crc32", None) != _sum_of(told):
+        raise damaged(folder / HEADER, "it was changed after it had been written")
+    header = Header(**{name: told[name] for name in Header._fields})
+    for name, facts in header.files.items():
+        _check_size(folder / name, facts["bytes"])
+    return header
+
+
+def _sum_of(told: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(told, sort_keys=True).encode("ascii"))
+
+
+def _check_size(path: Path, expected: int) -> None:
+    try:
+        found = path.stat().st_size
+    except FileNotFoundError:
+        raise damaged(path, "it is missing") from None
+    if found != expected:
+        raise damaged(path, f"it has {found:,} bytes and should have {expected:,}")
+
+
+def damaged(path: Path, why: str) -> StoreError:
+    """The error that names a broken file, and says what to do."""
+    return StoreError(
+        f"{str(path)!r} is damaged: {why}; write the store again with write_store, or copy it anew"
+    )
+
+
+def read_json(folder: Path, name: str, header: Header) -> Any:
+    """The value of a JSON file, whose checksum is compared."""
+    check_sum(folder, name, header)
+    return json.loads((folder / name).read_bytes())
+
+
+def check_sum(folder: Path, name: str, header: Header) -> None:
+    """Raise StoreError where a file is not what was written."""
+    found = 0
+    with open(folder / name, "rb") as handle:
+        while block := handle.read(_BLOCK):
+            found = zlib.crc32(block, found)
+    if found != header.files[name]["crc32"]:
+        raise damaged(folder / name, "its checksum is not that of what was written")

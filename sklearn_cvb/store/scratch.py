@@ -1,0 +1,167 @@
+"""What a fit keeps on the disk while it runs: arrays of named tuples in one file that nobody sees.
+
+The file has no name once it is open, where the system allows that, so that it is gone with the
+process, however that ends.
+"""
+
+import errno
+import mmap
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Where arrays begin: on lines of the cache.
+_LINE = 64
+
+
+class _Slot(NamedTuple):
+    """Stands for an array that lies in the file, from the byte `offset` of its part on."""
+
+    kind: np.dtype
+    shape: tuple[int, ...]
+    offset: int
+
+
+class Kept:
+    """A value whose arrays lie in a scratch file.
+
+    Parameters
+    ----------
+    scratch : Scratch
+    template : object
+        The value, with a `_Slot` for each array.
+    span : tuple of int
+        First byte and number of bytes.
+    """
+
+    def __init__(self, scratch: "Scratch", template: Any, span: tuple[int, int]) -> None:
+        self._scratch, self._template, self._span = scratch, template, span
+
+    def load(self) -> Any:
+        """The value, its arrays memory-mapped: what is written to them is kept, too.
+
+        The pages leave the process with the last of the arrays.
+        """
+        begin, length = self._span
+        lead = begin % mmap.ALLOCATIONGRANULARITY
+        data = mmap.mmap(self._scratch.handle.fileno(), lead + length, offset=begin - lead)
+        return _filled(self._template, data, lead)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "the state of a fit on a store lies in a temporary file and cannot be pickled: fit "
+            "with warm_start=False"
+        )
+
+
+class Scratch:
+    """A temporary file for arrays.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the file goes; on the disk with the most room.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        try:
+            self.handle = tempfile.TemporaryFile(dir=folder, prefix="fit-", buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise self._named(error) from error
+        weakref.finalize(self, self.handle.close)
+        self._end = 0
+        self._lock = threading.Lock()
+
+    def keep(self, value: Any, whole: tuple[type, ...] = ()) -> Kept:
+        """Write the arrays of a value: of tuples, and of lists of these, also in one another.
+
+        Values of the types in `whole` stay in memory, and so does all else.
+
+        Raises
+        ------
+        OSError
+            If the disk is full.
+        """
+        arrays = _Arrays(whole)
+        # One line more, in which the last byte is written: the file is then as long as it says.
+        template = arrays.emptied(value)
+        length = arrays.end + _LINE
+        with self._lock:
+            begin, self._end = self._end, self._end + length
+        try:
+            # Pages that the disk has no room for would end the process when they are written.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(self.handle.fileno(), begin, length)
+            for slot, array in arrays.found.values():
+                self._write(array, begin + slot.offset)
+            self._write(np.zeros(1, np.uint8), begin + length - 1)
+        except OSError as error:
+            raise self._named(error) from error
+        return Kept(self, template, (begin, length))
+
+    def _write(self, array: np.ndarray, place: int) -> None:
+        view = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        with self._lock:
+            self.handle.seek(place)
+            while len(view):
+                view = view[self.handle.write(view) :]
+
+    def _named(self, error: OSError) -> OSError:
+        if error.errno is None or not self._folder.is_dir():
+            return error
+        free = shutil.disk_usage(self._folder).free
+        what = "make room" if error.errno == errno.ENOSPC else "make the folder writable"
+        return OSError(
+            error.errno,
+            f"{error.strerror} for what a fit keeps beside its store ({free:,} bytes are free): "
+            f"{what}, or name a folder on another disk with open_store(..., scratch=...)",
+            str(self._folder),
+        )
+
+
+class _Arrays:
+    """The arrays of a value, each once, and where they go."""
+
+    def __init__(self, whole: tuple[type, ...]) -> None:
+        self.found: dict[int, tuple[_Slot, np.ndarray]] = {}
+        self.end = _LINE
+        self._whole = whole
+
+    def emptied(self, value: Any) -> Any:
+        """A value with slots in the place of arrays."""
+        if isinstance(value, self._whole):
+            return value
+        if isinstance(value, np.ndarray):
+            if id(value) not in self.found:
+                self.found[id(value)] = _Slot(value.dtype, value.shape, self.end), value
+                self.end += -(-max(1, value.nbytes) // _LINE) * _LINE
+            return self.found[id(value)][0]
+        is_list = isinstance(value, list) and value and isinstance(value[0], tuple | np.ndarray)
+        if isinstance(value, tuple) or is_list:
+            return _like(value, [self.emptied(part) for part in value])
+        return value
+
+
+def _filled(template: Any, data: mmap.mmap, lead: int) -> Any:
+    """A template with arrays in the place of its slots."""
+    if isinstance(template, _Slot):
+        size = int(np.prod(template.shape, dtype=np.int64))
+        if not size:
+            return np.empty(template.shape, template.kind)
+        flat = np.frombuffer(data, template.kind, size, lead + template.offset)
+        return flat.reshape(template.shape)
+    is_list = isinstance(template, list) and template and isinstance(template[0], tuple)
+    if isinstance(template, tuple) or is_list:
+        return _like(template, [_filled(part, data, lead) for part in template])
+    return template
+
+
+def _like(value: Any, parts: list) -> Any:
+    return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)

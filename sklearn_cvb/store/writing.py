@@ -1,0 +1,306 @@
+"""Writing a store: tokens become codes a batch at a time, and lie on the disk at once."""
+
+import os
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.containers import as_list, shown
+from sklearn_cvb.corpus import is_missing, sorted_types, unhashable
+from sklearn_cvb.store.corpus_store import CorpusStore, open_store
+from sklearn_cvb.store.files import (
+    CLASSES,
+    CODE,
+    OFFSET,
+    STARTS,
+    TAGS,
+    TOKENS,
+    WORDS,
+    Checked,
+    Header,
+    write_header,
+    write_json,
+)
+from sklearn_cvb.store.sources import Batch, Reading, batches_of
+
+# Codes put in order at a time.
+_BLOCK = 1 << 22
+
+
+class _Unsupported(Exception):
+    """A token that no store holds."""
+
+
+class _Codes(dict):
+    """Types and their codes, in the order in which they are first met; -1 is a missing one."""
+
+    def __missing__(self, token: Any) -> int:
+        if isinstance(token, np.generic):
+            return self[token.item()]
+        if isinstance(token, str) or (isinstance(token, int) and not isinstance(token, bool)):
+            code = len(self)
+            self[token] = code
+            return code
+        if is_missing(token):
+            return -1
+        raise _Unsupported(token)
+
+
+def write_store(
+    batches: Any,
+    folder: str | os.PathLike,
+    *,
+    vocabulary: Collection | None = None,
+    column: str | None = None,
+    tag_column: str | None = None,
+    reader: Callable[[Path], Any] | None = None,
+    tagged: bool = False,
+    overwrite: bool = False,
+) -> CorpusStore:
+    """Encode a corpus a batch at a time into a folder of memory-mapped files.
+
+    Four bytes a token and eight a sequence on the disk; in memory one batch and the vocabulary. The
+    folder is written beside its place, as ``folder.unfinished``, and renamed at the end: what was
+    broken off is never taken for a store.
+
+    Parameters
+    ----------
+    batches : iterable, callable, path or Arrow object
+        Batches of sequences, each batch whatever `fit` takes: lists of lists, a Series of lists, an
+        Arrow array of lists, a table. Also a stream of single sequences; a function without
+        parameters that returns either; paths of files: parquet, or text with one sequence a line,
+        cut at blanks. Tokens are strings or integers, None or NaN where missing.
+    folder : path
+        Must not exist yet, see `overwrite`.
+    vocabulary : collection or None, default=None
+        The known symbols; None for those that occur, sorted.
+    column : str or None, default=None
+        The column of tables and parquet files that holds the sequences, a list a row; None for
+        their only column of lists.
+    tag_column : str or None, default=None
+        The column that holds lists of tags; None for none.
+    reader : callable or None, default=None
+        Called with the path of each file; returns a batch, or batches.
+    tagged : bool, default=False
+        Whether every batch is a pair: sequences, and the tags of their tokens.
+    overwrite : bool, default=False
+        Whether a store that is already there is replaced, once the new one is complete.
+
+    Returns
+    -------
+    CorpusStore
+
+    Raises
+    ------
+    FileExistsError
+        If the folder exists and is not to be replaced.
+    TypeError, ValueError
+        If something is no sequence, or a token is neither a string nor an integer.
+    OSError
+        If the disk is full, or another process writes the same store.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn_cvb import write_store
+    >>> folder = TemporaryDirectory()
+    >>> store = write_store([[["the", "duck"], ["a", "duck"]], [["the"]]], folder.name + "/ducks")
+    >>> len(store), store.n_tokens, store.vocabulary.tolist()
+    (3, 5, ['a', 'duck', 'the'])
+    >>> folder.cleanup()
+    """
+    place = Path(folder)
+    if place.exists() and not overwrite:
+        raise FileExistsError(
+            f"{str(place)!r} exists: open it with open_store, or write it anew with overwrite=True"
+        )
+    reading = Reading(column, tag_column, reader, tagged)
+    given = None if vocabulary is None else _given(vocabulary)
+    with _aside(place) as aside:
+        try:
+            with closing(_Writer(aside, given or [], tagged or tag_column is not None)) as writer:
+                for batch in batches_of(batches, reading):
+                    writer.append(batch)
+                writer.finish(None if given is None else len(given))
+        except OSError as error:
+            raise _named(error, aside) from error
+    return open_store(place)
+
+
+def _given(vocabulary: Collection) -> list:
+    """The symbols of a vocabulary, each once; sorted where it has no order."""
+    values = None if isinstance(vocabulary, Set | Mapping) else as_list(vocabulary)
+    if values is None and not isinstance(vocabulary, Set | Mapping):
+        raise TypeError(f"vocabulary is {shown(vocabulary)}: pass a list of symbols")
+    given = sorted_types(vocabulary) if values is None else list(dict.fromkeys(values))
+    for word in given:
+        if not isinstance(word, str | int) or isinstance(word, bool):
+            raise TypeError(f"vocabulary holds {word!r}: a store holds strings or integers")
+    return given
+
+
+class _Writer:
+    """The files of a store that is being written."""
+
+    def __init__(self, folder: Path, vocabulary: list, with_tags: bool) -> None:
+        self._folder, self._types, self._classes = folder, _Codes(), _Codes()
+        for code, word in enumerate(vocabulary):
+            self._types[word] = code
+        names = [TOKENS, STARTS, *([TAGS] if with_tags else [])]
+        self._files = {name: Checked(folder / name) for name in names}
+        self._files[STARTS].write(np.zeros(1, OFFSET))
+        self._n_sequences = self._n_tokens = 0
+
+    def append(self, batch: Batch) -> None:
+        """Encode a batch and write it."""
+        codes = self._encoded(batch.tokens, batch.lengths, self._types, "token")
+        if TAGS in self._files:
+            tags = self._encoded(batch.tags, batch.lengths, self._classes, "tag")
+            self._files[TAGS].write(tags)
+        self._files[TOKENS].write(codes)
+        self._files[STARTS].write(self._n_tokens + np.cumsum(batch.lengths).astype(OFFSET))
+        self._n_sequences += len(batch.lengths)
+        self._n_tokens += len(codes)
+
+    def _encoded(self, values: Any, lengths: np.ndarray, types: _Codes, kind: str) -> np.ndarray:
+        """Codes of tokens or tags; what is wrong is named by its place in the whole corpus."""
+        is_list = isinstance(values, list)
+        try:
+            if is_list:
+                return np.fromiter(map(types.__getitem__, values), CODE, len(values))
+            return _codes_of_arrow(values, types)
+        except _Unsupported as error:
+            (token,) = error.args
+            position = next((i for i, v in enumerate(values) if v is token), 0) if is_list else 0
+            where = self._place(position, lengths) if is_list else "a column"
+            raise TypeError(
+                f"{kind} {shown(token)} ({where}) is a {type(token).__name__}: a store holds "
+                "strings or integers; turn others into strings, as with str"
+            ) from None
+        except TypeError:
+            raise unhashable(values, np.append(0, np.cumsum(lengths)), kind) from None
+
+    def _place(self, position: int, lengths: np.ndarray) -> str:
+        starts = self._n_tokens + np.append(0, np.cumsum(lengths))
+        sequence = int(np.searchsorted(starts, self._n_tokens + position, side="right")) - 1
+        at = self._n_tokens + position - int(starts[sequence])
+        return f"sequence {self._n_sequences + sequence}, position {at}"
+
+    def finish(self, n_words: int | None) -> None:
+        """Put codes in the order of the vocabulary, and write what tells of the files."""
+        if not self._n_sequences:
+            raise ValueError("there is nothing to write: the batches hold no sequence")
+        files = {name: file.close() for name, file in self._files.items()}
+        words = list(self._types)
+        if n_words is None:
+            n_words = len(words)
+            words = self._sorted(TOKENS, words, files)
+        files[WORDS] = write_json(self._folder / WORDS, words)
+        if TAGS in self._files:
+            classes = self._sorted(TAGS, list(self._classes), files)
+            files[CLASSES] = write_json(self._folder / CLASSES, classes)
+        header = Header(self._n_sequences, self._n_tokens, n_words, files)
+        write_header(self._folder, header)
+
+    def _sorted(self, name: str, types: list, files: dict) -> list:
+        """Sort types, and give the codes in a file their new order."""
+        ordered = sorted_types(types)
+        if ordered == types:
+            return types
+        new = {word: code for code, word in enumerate(ordered)}
+        # The last entry is that of missing ones, whose code is -1.
+        table = np.array([*map(new.__getitem__, types), -1], CODE)
+        path = self._folder / name
+        old = path.with_suffix(".unsorted")
+        path.rename(old)
+        file = Checked(path)
+        try:
+            with open(old, "rb") as handle:
+                while len(codes := np.fromfile(handle, CODE, _BLOCK)):
+                    file.write(table[codes])
+            files[name] = file.close()
+        finally:
+            file.abandon()
+        old.unlink()
+        return ordered
+
+    def close(self) -> None:
+        """Close all files, also those of a broken-off write."""
+        for file in self._files.values():
+            file.abandon()
+
+
+def _codes_of_arrow(values: Any, types: _Codes) -> np.ndarray:
+    """Codes of the values of an Arrow array: only its distinct ones become Python objects."""
+    found = values if hasattr(values, "dictionary") else values.dictionary_encode()
+    table = np.fromiter(map(types.__getitem__, found.dictionary.to_pylist()), CODE)
+    codes = found.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
+    # Nulls take the last entry.
+    return np.append(table, np.array([-1], CODE))[codes]
+
+
+@contextmanager
+def _aside(place: Path) -> Iterator[Path]:
+    """A new folder beside the place of a store, which takes that place at the end."""
+    aside = place.with_name(place.name + ".unfinished")
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    aside.mkdir(exist_ok=True)
+    lock = _locked(aside)
+    try:
+        for left in aside.iterdir():
+            if left.name != _LOCK:
+                left.unlink()
+        yield aside
+        (aside / _LOCK).unlink(missing_ok=True)
+        if place.exists():
+            old = place.with_name(place.name + ".replaced")
+            shutil.rmtree(old, ignore_errors=True)
+            place.rename(old)
+            aside.rename(place)
+            shutil.rmtree(old)
+        else:
+            aside.rename(place)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+_LOCK = "writing.lock"
+
+
+def _locked(folder: Path) -> int | None:
+    """Hold a lock on a folder until the process ends; None where the system has none."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    handle = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise OSError(
+            f"another process is writing {str(folder)!r}: wait for it, or choose another folder"
+        ) from None
+    return handle
+
+
+def _named(error: OSError, folder: Path) -> OSError:
+    """The error of a broken-off write with what to do about it."""
+    if error.filename is not None or error.errno is None:
+        return error
+    free = shutil.disk_usage(folder).free
+    return OSError(
+        error.errno,
+        f"{error.strerror} while a store was written ({free:,} bytes are free): a store takes 4 "
+        "bytes a token and 8 a sequence, and twice that of tokens for a moment; make room, or "
+        "choose a folder on another disk",
+        str(folder),
+    )

@@ -1,0 +1,377 @@
+"""Fits that are saved while they run: what died goes on, to the last bit, as if it never had."""
+
+import errno
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from interruption import Interrupt
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from test_warm_start import assert_same
+
+import sklearn_cvb
+from sklearn_cvb import CVBHMM, EMHMM, GibbsHMM, HMMClassifier, checkpoint
+from sklearn_cvb.fit_checkpoint import every_of
+from sklearn_cvb.hmm.collapsed import CVBState
+from sklearn_cvb.packing import Packed, pack, unpack
+from sklearn_cvb.sampling import SamplerMixin
+from sklearn_cvb.situations import SITUATIONS
+
+WHOLE, STOP = 9, 5
+X = [list(letters) for letters in ("abab", "ba", "aab", "bbab", "ab")]
+# Every estimator in every way to sweep; titles that sweep as another does are left out.
+ALIKE = ("init", "near zero", "one state", "missing", "ambiguous", "weights", "links", "heads")
+ALL = [
+    (name, title)
+    for name, situations in SITUATIONS.items()
+    for title in situations
+    if not title.startswith(ALIKE)
+]
+
+
+def settings_of(name, title):
+    situation = SITUATIONS[name][title]
+    settings = situation.settings | {"tol": 0, "random_state": 0}
+    settings["max_iter"] = max(WHOLE, settings["max_iter"])
+    if issubclass(getattr(sklearn_cvb, name), SamplerMixin):
+        settings["n_burn_in"] = 3
+    return situation, settings
+
+
+def broken_off(model, at, X, y=None):
+    """Fit until Ctrl-C comes after so many sweeps."""
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(Interrupt(at=at)).fit(X, y)
+
+
+@pytest.mark.parametrize(("name", "title"), ALL)
+def test_a_fit_that_was_broken_off_ends_as_if_it_had_not_been(name, title, tmp_path):
+    situation, settings = settings_of(name, title)
+    kind = getattr(sklearn_cvb, name)
+    whole = kind(**settings).fit(situation.X, situation.y)
+    at = settings["max_iter"] - WHOLE + STOP
+    broken_off(kind(**settings, checkpoint=tmp_path), at, situation.X, situation.y)
+    again = kind(**settings, checkpoint=tmp_path, warm_start=True)
+    swept = count_sweeps(again)
+    again.fit(situation.X, situation.y)
+    assert len(swept) == WHOLE - STOP
+    assert np.array_equal(again.history_, whole.history_)
+    assert again.objective_ == whole.objective_
+    assert_same(again, whole)
+    assert str(getattr(again, "labels_", None)) == str(getattr(whole, "labels_", None))
+
+
+def count_sweeps(model):
+    """A list that grows with each sweep of a model."""
+    sound, swept = model._sweep, []
+    model._sweep = lambda *arguments: swept.append(None) or sound(*arguments)
+    return swept
+
+
+# Several restarts, real processes
+
+DYING = """
+import os, signal, sys
+import sklearn_cvb
+from sklearn_cvb import checkpoint
+
+name, when, n, folder = sys.argv[1:]
+sys.path.insert(0, "tests")
+from test_fit_checkpoint import X, several
+
+n_left = int(n)
+owner, attribute = (os, "fsync") if when == "saving" else (checkpoint, "save")
+sound = getattr(owner, attribute)
+
+def dying(*arguments):
+    global n_left
+    n_left -= 1
+    if n_left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return sound(*arguments)
+
+setattr(owner, attribute, dying)
+several(name, checkpoint=folder, checkpoint_every=1).fit(X)
+"""
+
+
+def several(name, **settings):
+    """Three restarts on two threads."""
+    more = {"n_burn_in": 2, "temperatures": None} if name == "GibbsHMM" else {}
+    return getattr(sklearn_cvb, name)(
+        n_init=3, n_jobs=2, max_iter=8, tol=0, random_state=1, **more, **settings
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "when", "n"),
+    [("CVBHMM", "saving", 9), ("GibbsHMM", "between", 7), ("EMHMM", "saving", 40)],
+)
+def test_restarts_go_on_after_kill_9(name, when, n, tmp_path):
+    command = [sys.executable, "-c", DYING, name, when, str(n), str(tmp_path)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    whole = several(name).fit(X)
+    again = several(name, checkpoint=tmp_path, warm_start=True)
+    swept = count_sweeps(again)
+    again.fit(X)
+    assert 0 < len(swept) < 3 * 8
+    assert np.array_equal(again.restart_objectives_, whole.restart_objectives_)
+    assert all(map(np.array_equal, again.restart_histories_, whole.restart_histories_))
+    assert_same(again, whole)
+
+
+def test_random_numbers_without_a_seed_go_on_too(tmp_path):
+    model = GibbsHMM(max_iter=9, n_init=2, checkpoint=tmp_path, checkpoint_every=1)
+    broken_off(model, 12, X)
+    copy = tmp_path.with_name("copy")
+    copy.mkdir()
+    for path in tmp_path.iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    found = [
+        clone(model).set_params(checkpoint=folder, warm_start=True).fit(X)
+        for folder in (tmp_path, copy)
+    ]
+    assert_same(*found)
+    assert all(map(np.array_equal, *(model.restart_histories_ for model in found)))
+
+
+# What is in the folder
+
+
+def test_a_fit_that_is_done_is_not_done_again_but_goes_on_where_more_is_asked(tmp_path):
+    whole = EMHMM(max_iter=6, tol=0, random_state=0).fit(X)
+    model = EMHMM(max_iter=4, tol=0, random_state=0, checkpoint=tmp_path, warm_start=True)
+    four = clone(model).fit(X)
+    again = clone(model)
+    swept = count_sweeps(again)
+    again.fit(X)
+    assert swept == []
+    assert_same(again, four)
+    more = clone(model).set_params(max_iter=6).fit(X)
+    assert np.array_equal(more.history_, whole.history_)
+    assert_same(more, whole)
+
+
+def test_an_estimator_that_goes_on_itself_is_saved_as_well(tmp_path):
+    """Two fits of 4 sweeps are one of 8, also if the second is broken off."""
+    whole = EMHMM(max_iter=8, tol=0, random_state=0).fit(X)
+    model = EMHMM(max_iter=4, tol=0, random_state=0, checkpoint=tmp_path, warm_start=True).fit(X)
+    kept = pickle.loads(pickle.dumps(model))
+    assert_same(kept.fit(X), whole)
+    broken_off(model, 2, X)
+    fresh = clone(model).fit(X)
+    assert np.array_equal(fresh.history_, whole.history_[4:])
+    assert_same(fresh, whole)
+
+
+def test_without_warm_start_a_fit_that_is_done_is_replaced_and_one_broken_off_is_kept(tmp_path):
+    model = EMHMM(max_iter=4, random_state=0, checkpoint=tmp_path)
+    model.fit(X)
+    before = sorted(os.listdir(tmp_path))
+    model.fit(X[:3])
+    after = sorted(os.listdir(tmp_path))
+    assert (len(before), len(after), before[0] == after[0]) == (3, 3, False)
+    broken_off(model, 2, X)
+    with pytest.raises(
+        ValueError, match=r"checkpoint\.npz is of a fit that was broken off.*delete"
+    ):
+        model.set_callbacks().fit(X)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_components": 3}, "other parameters: n_components was 2, and is 3"),
+        ({"random_state": 1}, "other parameters: random_state was 0, and is 1"),
+        ({"alpha": np.float64(0.5)}, r"other parameters: alpha was 0.0, and is 0\.5"),
+        ({"max_iter": 20, "tol": 1e-3, "n_jobs": 2, "verbose": 0}, None),
+    ],
+)
+def test_other_parameters_are_refused_by_name(change, message, tmp_path):
+    model = EMHMM(max_iter=8, random_state=0, tol=0, checkpoint=tmp_path, warm_start=True)
+    broken_off(model, 3, X)
+    other = clone(model).set_params(**change)
+    if message is None:
+        assert np.array_equal(other.fit(X).history_[:3], model.history_)
+    else:
+        with pytest.raises(ValueError, match=message):
+            other.fit(X)
+
+
+def test_other_sequences_and_estimators_are_refused_by_name(tmp_path):
+    model = EMHMM(max_iter=8, random_state=0, checkpoint=tmp_path, warm_start=True)
+    broken_off(model, 3, X)
+    renamed = [["c" if letter == "a" else letter for letter in letters] for letters in X]
+    for other in (X[:4], [*X[:4], ["b", "a"]], renamed):
+        with pytest.raises(ValueError, match=r"checkpoint\.npz is of other sequences"):
+            clone(model).fit(other)
+    with pytest.raises(ValueError, match="of another estimator, EMHMM, this is CVBHMM"):
+        CVBHMM(random_state=0, checkpoint=tmp_path, warm_start=True).fit(X)
+
+
+def test_files_of_fits_that_are_corrupt_or_of_another_version_are_refused(tmp_path, monkeypatch):
+    model = EMHMM(max_iter=8, random_state=0, checkpoint=tmp_path, warm_start=True)
+    broken_off(model, 3, X)
+    for path in sorted(tmp_path.glob("*.npz")):
+        sound = path.read_bytes()
+        for broken in (sound[: len(sound) // 2], sound[:60] + b"?" + sound[61:]):
+            path.write_bytes(broken)
+            with pytest.raises(ValueError, match=f"{path.name} is truncated or corrupt"):
+                clone(model).fit(X)
+        path.write_bytes(sound)
+    monkeypatch.setattr(sklearn_cvb, "__version__", "99.0")
+    with pytest.raises(ValueError, match=r"another version: library .*99\.0"):
+        clone(model).fit(X)
+
+
+def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
+    whole = EMHMM(max_iter=8, tol=0, random_state=0).fit(X)
+    model = EMHMM(max_iter=8, tol=0, random_state=0, checkpoint=tmp_path, checkpoint_every=1)
+    sound, calls = np.lib.format.write_array, []
+
+    def full(*arguments, **keywords):
+        calls.append(arguments)
+        if len(calls) > 4:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return sound(*arguments, **keywords)
+
+    monkeypatch.setattr(np.lib.format, "write_array", full)
+    with pytest.warns(UserWarning, match="No space left on device; .* the fit goes on"):
+        model.fit(X)
+    assert_same(model, whole)
+    monkeypatch.undo()
+    # The last one that was saved is there to go on from.
+    again = clone(model).set_params(warm_start=True)
+    swept = count_sweeps(again)
+    assert_same(again.fit(X), whole)
+    assert 0 < len(swept) < 8
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_the_first_sweep(tmp_path):
+    (tmp_path / "file").write_text("")
+    model = EMHMM(checkpoint=tmp_path / "file")
+    swept = count_sweeps(model)
+    with pytest.raises(OSError, match="could not be saved"):
+        model.fit(X)
+    assert swept == []
+
+
+# Parameters
+
+
+def test_how_often_restarts_are_saved(tmp_path, monkeypatch):
+    names = []
+    monkeypatch.setattr(checkpoint, "save", lambda *arguments: names.append(arguments[-1]))
+    model = EMHMM(max_iter=9, tol=0, random_state=0, checkpoint=tmp_path)
+    for every, n_saved in ((1, 9), (4, 3), ("0s", 9), ("60s", 1)):
+        names.clear()
+        clone(model).set_params(checkpoint_every=every).fit(X)
+        assert sum("restart" in str(name) for name in names) == n_saved, every
+    assert every_of("1.5 s").seconds == 1.5
+    for wrong in ("often", "60", "-1s", 0, 1.5):
+        with pytest.raises(ValueError, match="checkpoint_every"):
+            clone(model).set_params(checkpoint_every=wrong).fit(X)
+
+
+def test_searches_and_classifiers_may_have_a_folder(tmp_path):
+    model = CVBHMM(max_iter=3, random_state=0, checkpoint=tmp_path)
+    assert clone(model).checkpoint == tmp_path
+    search = GridSearchCV(model, {"n_components": [2, 3]}, cv=2, error_score="raise").fit(X)
+    plain = GridSearchCV(clone(model).set_params(checkpoint=None), search.param_grid, cv=2).fit(X)
+    assert search.best_score_ == plain.best_score_
+    HMMClassifier(clone(model)).fit(X, [0, 0, 1, 1, 1])
+
+
+def test_two_fits_do_not_share_a_folder(tmp_path):
+    """The second is refused while the first runs, and the first is none the worse."""
+    model, refused = EMHMM(max_iter=5, tol=0, random_state=0, checkpoint=tmp_path), []
+    sound = model._sweep
+
+    def sweep(*arguments):
+        with pytest.raises(RuntimeError, match="in use by another fit") as caught:
+            CVBHMM(checkpoint=tmp_path).fit(X)
+        refused.append(caught)
+        return sound(*arguments)
+
+    model._sweep = sweep
+    model.fit(X)
+    assert len(refused) == 5
+    assert_same(model, EMHMM(max_iter=5, tol=0, random_state=0).fit(X))
+
+
+# What is saved of a state
+
+
+def test_states_are_small_and_nothing_in_them_is_pickled(tmp_path):
+    letters = [list("ab" * 500)] * 20
+    model = CVBHMM(3, max_iter=2, batch_size=4, random_state=0, checkpoint=tmp_path)
+    model.fit(letters)
+    (path,) = tmp_path.glob("*restart*.npz")
+    # Posteriors and the pairs of five batches; neither lattices nor buffers.
+    assert path.stat().st_size < 1.02 * 8 * 3 * 20_000
+    with np.load(path, allow_pickle=False) as found:
+        assert all(found[name].dtype.kind in "fiub" for name in found if name != "facts.json")
+
+
+def test_arrays_that_share_memory_do_so_afterwards():
+    table = np.arange(2000.0).reshape(40, 50)
+    state = {
+        "table": table,
+        "row": table[3],
+        "same": table,
+        "by column": table.T,
+        "apart": np.arange(4)[::2],
+        "fixed": np.frombuffer(b"abcd", np.uint8),
+        "numbers": (1, 2.5, np.float64(0.1), None, True, "é", b"\0", 2**70, float("nan")),
+        "named": Packed({}, [np.int32(3)]),
+    }
+    packed = pack(state)
+    found = unpack(Packed(packed.arrays, json.loads(json.dumps(packed.tree))))
+    assert found["table"] is found["same"]
+    found["row"][:] = -1
+    assert (found["table"][3] == -1).all()
+    assert (found["by column"][:, 3] == -1).all()
+    assert found["apart"].tolist() == [0, 2]
+    assert not found["fixed"].flags.writeable
+    assert found["numbers"][:-1] == state["numbers"][:-1]
+    assert [type(value) for value in found["numbers"]] == list(map(type, state["numbers"]))
+    assert isinstance(found["named"], Packed)
+    for wrong in (object(), np.array([None]), {1, 2}):
+        with pytest.raises(TypeError, match="cannot be saved"):
+            pack(wrong)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"named": ["os", "system", {}]},
+        {"named": ["sklearn_cvb.base", "BaseModel", {}]},
+        {"named": ["sklearn_cvb.fitting", "Fit", {"other": 1}]},
+        {"named": ["sklearn_cvb.nothing", "Fit", {}]},
+        {"array": 3},
+        {"unknown": 1},
+    ],
+)
+def test_nothing_but_named_tuples_of_the_package_is_made(node):
+    with pytest.raises(ValueError, match=r"no state of a fit|none of this|no named tuple"):
+        unpack(Packed({}, {"arrays": [], "value": node}))
+
+
+def test_a_state_of_another_make_is_refused(tmp_path, monkeypatch):
+    model = CVBHMM(max_iter=8, random_state=0, checkpoint=tmp_path, warm_start=True)
+    broken_off(model, 3, X)
+    (path,) = tmp_path.glob("*restart*.npz")
+    with zipfile.ZipFile(path) as archive:
+        assert b"CVBState" in archive.read("facts.json")
+    monkeypatch.setattr("sklearn_cvb.hmm.collapsed.CVBState", type("Other", (), {}))
+    with pytest.raises(ValueError, match=r"cannot be read .*no named tuple"):
+        clone(model).fit(X)
+    assert issubclass(CVBState, tuple)
