@@ -1,6 +1,6 @@
 """Constituent trees to look at: places are read from the drawing."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 import matplotlib
@@ -20,6 +20,19 @@ TREES = [
     "(S (A (B (C (D word)))) (E another-word))",
     "(S (A ) (B b))",
 ]
+
+
+@pytest.mark.parametrize("brackets", TREES)
+def test_no_line_crosses_a_text(brackets):
+    drawing = PhraseTree(brackets).drawing()
+    for stroke in drawing.strokes:
+        points = [point for _, ends in stroke.steps for point in ends]
+        for (a, y), (b, z) in pairwise(points):
+            for text in drawing.texts:
+                half, size = width_of(text.text) * SIZES[text.kind] / 2, SIZES[text.kind]
+                beside = max(a, b) < text.x - half or text.x + half < min(a, b)
+                above_or_below = min(y, z) > text.y + 0.7 * size or max(y, z) < text.y
+                assert beside or above_or_below, text.text
 
 
 @pytest.mark.parametrize("brackets", TREES)
@@ -43,7 +56,7 @@ def test_words_are_in_order_on_one_line_and_lines_join_parents_and_children():
     assert [word.x for word in words] == sorted(word.x for word in words)
     assert len(drawing.strokes) == len(drawing.texts) - 1
     place = {(text.x, text.text) for text in drawing.texts}
-    ends = [(stroke.steps[0][1][0], stroke.steps[1][1][0]) for stroke in drawing.strokes]
+    ends = [(stroke.steps[0][1][0], stroke.steps[-1][1][0]) for stroke in drawing.strokes]
     s = next(text for text in drawing.texts if text.text == "S")
     from_s = sorted(end for begin, end in ends if begin[0] == s.x and begin[1] > s.y - 1)
     assert [{name for x, name in place if x == end[0]} for end in from_s] == [

@@ -116,11 +116,13 @@ def drawing_of(root: Node) -> Drawing:
         kind = TAG if node.height else WORD
         x, y = _place(node, ends)
         texts.append(Text(kind, x, y, node.text))
+        foot = y - _DESCENT * SIZES[TAG] - _AWAY
         for child in node.children:
+            # Along and then straight down, where nothing else stands.
             a, b = _place(child, ends)
-            top = b + (_ASCENT * SIZES[TAG if child.height else WORD]) + _AWAY
-            line = [("M", [(x, y - _DESCENT * SIZES[TAG] - _AWAY)]), ("L", [(a, top)])]
-            strokes.append(Stroke(ARC, line, []))
+            bar, top = foot - _AWAY, b + _ASCENT * SIZES[TAG if child.height else WORD] + _AWAY
+            points = [(x, foot), (x, bar), (a, bar), (a, top)]
+            strokes.append(Stroke(ARC, [("ML"[i > 0], [p]) for i, p in enumerate(points)], []))
         todo += reversed(node.children)
     top = root.height * _LEVEL + _ASCENT + _MARGIN
     return Drawing(ends[-1] + _MARGIN, -_DESCENT - _MARGIN, top, texts, strokes)

@@ -78,7 +78,7 @@ def visit(browser, site):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_pages_are_whole(visit, width, scheme):
-    """No error, nothing fetched, nothing cut off, no raw TeX, no picture that is missing."""
+    """No error, nothing fetched, nothing cut off, no raw TeX, no picture missing, no empty bar."""
     window = visit(width=width, scheme=scheme)
     for name in PAGES:
         page = window.to(name)
@@ -87,6 +87,8 @@ def test_pages_are_whole(visit, width, scheme):
         assert page.evaluate("[...document.images].filter(i => !i.naturalWidth).length") == 0, name
         for formula in page.query_selector_all(".math"):
             assert formula.query_selector("mjx-container svg"), (name, formula.inner_text())
+        bar = page.query_selector(".bd-sidebar-primary .bd-links")
+        assert bar is None or bar.query_selector("li a"), name
         assert page.query_selector("mjx-merror, [data-mjx-error]") is None, name
     assert window.errors == []
     assert window.outside() == []

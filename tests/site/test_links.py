@@ -15,6 +15,7 @@ ELSEWHERE = {
     "numpy.org",
     "pydata-sphinx-theme.readthedocs.io",
     "scikit-learn.org",
+    "skops.readthedocs.io",
     "sphinx-gallery.github.io",
     "www.nltk.org",
     "www.sphinx-doc.org",
