@@ -285,6 +285,15 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
         private = {name: _writable(value) for name, value in state.items() if name[0] == "_"}
         super().__setstate__(state | private)
 
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram; of a fitted model also what it has learned."""
+        diagram = super()._html_repr()
+        if not hasattr(self, "history_"):
+            return diagram
+        from sklearn_cvb.display.model_summary import ModelSummary
+
+        return diagram + ModelSummary(self)._repr_html_()
+
     # Reading X
 
     def _vocabulary_types(self, sequences: Sequences) -> list:

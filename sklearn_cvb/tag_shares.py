@@ -29,7 +29,7 @@ _ONE_SIGN, _BOTH_SIGNS = 0.5, 0.95
 # The states that a word may take, ascending, and the share of each.
 Row = tuple[np.ndarray, np.ndarray]
 # Nodes of a trie by symbol, each with those below it.
-Branches = dict[Hashable, tuple[int, "Branches"]]
+Branches = dict[str, tuple[int, "Branches"]]
 
 
 class Told(NamedTuple):
@@ -249,7 +249,7 @@ def _smoothed(trie: _Trie, votes: csr_array) -> np.ndarray:
     return table
 
 
-def _symbols(word: str, lower: str, is_told: bool) -> list[Hashable]:
+def _symbols(word: str, lower: str, is_told: bool) -> list[str]:
     """The steps from the root of a trie to the form of a word.
 
     Parameters
@@ -259,7 +259,10 @@ def _symbols(word: str, lower: str, is_told: bool) -> list[Hashable]:
     is_told : bool
         Whether something is told of it in lower case, and that is another word.
     """
-    return [(shape_of(word), is_told), *lower[: -_LONGEST_ENDING - 1 : -1]]
+    shape = shape_of(word)
+    # Strings all through, so that a fitted tagger can be written as text (skops).
+    first = f"{shape.letters} {shape.digit:d} {shape.hyphen:d} {is_told:d}" if shape else ""
+    return [first, *lower[: -_LONGEST_ENDING - 1 : -1]]
 
 
 def _is_lower(word: Hashable) -> bool:

@@ -1,5 +1,6 @@
 """Tag shares of forms: against a plain re-statement, which words vote, which tags are open."""
 
+import json
 from collections import Counter
 from itertools import product
 from time import process_time
@@ -136,3 +137,12 @@ def test_the_table_has_a_row_for_each_form_that_votes():
     # The root, one shape with its longest endings: all ends of four characters of "w0" to "w49999".
     endings = {word[-n:] for word in words for n in range(1, 5)}
     assert len(found.table) == 2 + len(endings)
+
+
+def test_forms_are_strings_so_that_they_can_be_written_as_text():
+    told = told_by(
+        {"walked": ["VB"], "Rome": ["NP"], "2nd": ["JJ"]}, {"JJ": 0, "NP": 1, "VB": 2}, {}, {}
+    )
+    forms = tag_shares(told, 3).forms
+    assert len(forms) == 3
+    assert json.loads(json.dumps(forms)).keys() == forms.keys()

@@ -43,7 +43,7 @@ class Text(NamedTuple):
 
 
 class Stroke(NamedTuple):
-    """An arc: steps ("M", "L" or "Q" and their points, as in SVG), and the corners of its tip."""
+    """A line: steps ("M", "L" or "Q" and their points, as in SVG), and the corners of its tip."""
 
     kind: str
     steps: list[tuple[str, list[Point]]]

@@ -75,15 +75,15 @@ def _points(points: list[Point], top: float) -> str:
 
 
 def _stroke(stroke: Stroke, top: float) -> str:
-    """An arc and its tip."""
+    """A line, and its tip where it has one."""
     colour = COLOURS.get(stroke.kind, "currentColor")
     path = " ".join(letter + _points(points, top) for letter, points in stroke.steps)
     dashes = ""
     if stroke.kind in DASHES:
         lengths = ",".join(f"{_PIXELS * length:g}" for length in DASHES[stroke.kind])
         dashes = f' stroke-dasharray="{lengths}"'
+    tip = f'<polygon points="{_points(stroke.tip, top)}" fill="{colour}"/>' if stroke.tip else ""
     return (
         f'<g class="{stroke.kind}"><path d="{path}" fill="none" stroke="{colour}" '
-        f'stroke-width="{_PIXELS * STROKE:g}"{dashes}/>'
-        f'<polygon points="{_points(stroke.tip, top)}" fill="{colour}"/></g>'
+        f'stroke-width="{_PIXELS * STROKE:g}"{dashes}/>{tip}</g>'
     )

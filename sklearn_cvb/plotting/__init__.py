@@ -10,6 +10,7 @@ from sklearn_cvb.plotting.curves import (
 from sklearn_cvb.plotting.dependencies import plot_dependency_tree
 from sklearn_cvb.plotting.graphs import plot_transitions
 from sklearn_cvb.plotting.matrices import hinton, plot_confusion
+from sklearn_cvb.plotting.phrases import plot_phrase_tree
 from sklearn_cvb.plotting.series import plot_ellipses, plot_forecast, plot_states
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "plot_ellipses",
     "plot_forecast",
     "plot_history",
+    "plot_phrase_tree",
     "plot_restarts",
     "plot_states",
     "plot_transitions",

@@ -1,0 +1,57 @@
+"""
+How do I read my own files?
+===========================
+
+Tagged text, dependencies, aligned sentences and segmented words have readers. Each gives ``data``,
+what a model learns from, and ``target``, what is to be found. Files may be compressed: ``.gz``,
+``.bz2`` or ``.xz``. Here small files are written first, to show their formats.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sklearn_cvb import tag_dictionary_from
+from sklearn_cvb.datasets import read_aligned, read_dependencies, read_segmented, read_word_tag
+from sklearn_cvb.display import AlignedSentences
+from sklearn_cvb.plotting import plot_dependency_tree
+
+folder = TemporaryDirectory()
+path = Path(folder.name)
+
+# %%
+# Words with tags, a sentence a line. :func:`~sklearn_cvb.datasets.read_conllu` reads the columns of
+# Universal Dependencies (and needs the package ``conllu``).
+
+_ = (path / "tagged.txt").write_text("the/DT can/NN leaks/VBZ\nthey/PRP can/MD swim/VB\n", "utf-8")
+tagged = read_word_tag(path / "tagged.txt")
+print(tagged.data, tagged.target)
+print(tag_dictionary_from(tagged.data, tagged.target))
+
+# %%
+# Words, tags and heads in columns, parted by tabs, with an empty line after each sentence:
+
+rows = ["She PRP 2", "sees VBZ 0", "the DT 4", "cat NN 2", ". . 2"]
+_ = (path / "heads.dp").write_text("\n".join(rows).replace(" ", "\t") + "\n", "utf-8")
+treebank = read_dependencies(path / "heads.dp", remove=["."])
+print(treebank.data, treebank.target)
+ax = plot_dependency_tree(treebank.words[0], treebank.target[0], tags=treebank.data[0])
+
+# %%
+# Words cut into pieces:
+
+_ = (path / "verbs.tsv").write_text("word\tsegments\ttags\nngiyadla\tngi-ya-dla\tS-T-M\n", "utf-8")
+verbs = read_segmented(path / "verbs.tsv")
+print(verbs.data, verbs.target)
+
+# %%
+# Pairs of sentences, with links where they are known:
+
+_ = (path / "pairs.tsv").write_text("the house\tla casa\t0-0 1-1\n", "utf-8")
+pairs = read_aligned(path / "pairs.tsv")
+print(pairs.data, pairs.target)
+folder.cleanup()
+
+# %%
+# What was read can be looked at as it is:
+
+AlignedSentences(*pairs.data[0], pairs.target[0])

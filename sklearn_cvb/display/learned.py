@@ -1,0 +1,224 @@
+"""What a fitted model has learned, as rows to read: read from its public attributes alone.
+
+A row is a state, a tag, a symbol, a head or a source word, and what is most probable for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from sklearn_cvb.display.arguments import text_of_one
+
+# So many rows are shown, and so many things in each.
+MOST_ROWS, MOST_THINGS = 30, 6
+# What is less probable is not worth a place.
+_LEAST = 0.005
+_UNKNOWN = "(unknown)"
+
+
+class Row(NamedTuple):
+    """A name, the share of all that it accounts for (None: not told), and what goes with it.
+
+    `best` holds texts and their probabilities (None where a text says it all).
+    """
+
+    name: str
+    share: float | None
+    best: list[tuple[str, float | None]]
+
+
+class Learned(NamedTuple):
+    """The rows of a model, under two headings, and how many more there are.
+
+    `steps` are probabilities from row to row (None where nothing follows anything).
+    """
+
+    kind: str
+    does: str
+    rows: list[Row]
+    n_more: int
+    steps: np.ndarray | None = None
+
+
+def learned_by(model: Any) -> Learned:
+    """The rows of any fitted model.
+
+    Parameters
+    ----------
+    model : fitted estimator
+
+    Returns
+    -------
+    Learned
+
+    Raises
+    ------
+    TypeError
+        If it is no fitted model of this package.
+    """
+    for attribute, read in _READERS.items():
+        if hasattr(model, attribute):
+            return read(model)
+    raise TypeError(f"model is {model!r}: give a fitted model of sklearn_cvb")
+
+
+def _of_chain(model: Any) -> Learned:
+    """States or tags, what they emit, and what follows them."""
+    transition = np.asarray(model.transmat_)
+    counts = np.asarray(model.counts_.start) + np.asarray(model.counts_.transition).sum(axis=0)
+    shares = counts[: len(transition)] / max(counts.sum(), np.finfo(float).tiny)
+    is_tagger = hasattr(model, "classes_")
+    names = model.classes_ if is_tagger else range(len(transition))
+    numbers = _numbers_of(vars(model))
+    does = "values" if numbers else "most frequent symbols"
+    emitted = _frequent(model) if not numbers else None
+    shown = np.argsort(-shares, kind="stable")[:MOST_ROWS]
+    # Tags keep their order, and so do few states.
+    shown = shown if len(shares) > MOST_ROWS else np.arange(len(shares))
+    rows = []
+    for k in shown.tolist():
+        best = emitted(k) if emitted else [(texts[k], None) for texts in numbers]
+        rows.append(Row(text_of_one(names[k]), float(shares[k]), best))
+    kind = "tag" if is_tagger else "state"
+    return Learned(kind, does, rows, len(shares) - len(rows), transition[np.ix_(shown, shown)])
+
+
+def _frequent(model: Any) -> Any:
+    """A function from a state to the symbols that it was expected to emit most often."""
+    table = csc_array(model.counts_.emission)
+    words = [*map(text_of_one, model.vocabulary_), _UNKNOWN]
+
+    def of_state(k: int) -> list[tuple[str, float | None]]:
+        begin, end = table.indptr[k : k + 2].tolist()
+        values, rows = table.data[begin:end], table.indices[begin:end]
+        shares = values / max(values.sum(), np.finfo(float).tiny)
+        return _best((words[row] for row in rows.tolist()), shares)
+
+    return of_state
+
+
+def _best(names: Iterable[str], shares: np.ndarray) -> list[tuple[str, float | None]]:
+    """The most probable things, with their probabilities."""
+    named = list(names)
+    order = np.argsort(-shares, kind="stable")[:MOST_THINGS].tolist()
+    return [(named[i], float(shares[i])) for i in order if shares[i] >= _LEAST]
+
+
+def _numbers_of(attributes: Mapping) -> list[list[str]]:
+    """For each parameter of what states emit a text for each state; empty for symbols."""
+    if "parts_" in attributes:
+        return [texts for part in attributes["parts_"] for texts in _numbers_of(part)]
+    if "means_" in attributes:
+        means = np.asarray(attributes["means_"])
+        widths = np.sqrt(_variances(attributes, means.shape))
+        return [
+            [
+                ", ".join(f"{m:.3g} ± {w:.2g}" for m, w in zip(*pair, strict=True))
+                for pair in zip(means[:, :MOST_THINGS], widths[:, :MOST_THINGS], strict=True)
+            ]
+        ]
+    for name, word in (("rates_", "rate"), ("probabilities_", "p(1)")):
+        if name in attributes:
+            table = np.asarray(attributes[name])[:, :MOST_THINGS]
+            return [[f"{word} {', '.join(f'{x:.3g}' for x in row)}" for row in table]]
+    tables = attributes.get("category_probabilities_", [])
+    return [[f"category {row.argmax()} ({row.max():.0%})" for row in table] for table in tables]
+
+
+def _variances(attributes: Mapping, shape: tuple[int, int]) -> np.ndarray:
+    """Variances by state and column, whatever the type of the covariances."""
+    covariances = np.asarray(attributes["covariances_"])
+    if covariances.ndim == 3:
+        return np.diagonal(covariances, axis1=1, axis2=2)
+    if covariances.ndim == 1:
+        return np.broadcast_to(covariances[:, None], shape)
+    # A table of variances, or one matrix for all states: the first is inverted cell by cell.
+    is_table = np.allclose(covariances * attributes["precisions_"], 1.0)
+    return covariances if is_table else np.broadcast_to(np.diagonal(covariances), shape)
+
+
+def _of_grammar(model: Any) -> Learned:
+    """Symbols and their most probable rules."""
+    grammar, probabilities = model.rules_, np.asarray(model.rule_probabilities_)
+    names = [text_of_one(symbol) for symbol in grammar.symbols]
+    parents = np.array([rule.parent for rule in grammar.rules])
+    uses = np.bincount(parents, model.counts_.rule, len(names))
+    order = np.argsort(-uses, kind="stable")[:MOST_ROWS]
+    shown = np.sort(order).tolist()
+    rows = []
+    for symbol in shown:
+        own = np.flatnonzero(parents == symbol)
+        texts = (_right_side(grammar.rules[i].right, names) for i in own.tolist())
+        share = float(uses[symbol] / max(uses.sum(), np.finfo(float).tiny))
+        rows.append(Row(names[symbol], share, _best(texts, probabilities[own])))
+    return Learned("symbol", "most probable rules", rows, len(names) - len(rows))
+
+
+def _right_side(parts: tuple, names: list[str]) -> str:
+    """The right-hand side of a rule, words in quotes."""
+    texts = []
+    for part in parts:
+        words = part if isinstance(part, tuple) else None
+        texts += [names[part]] if words is None else [repr(text_of_one(word)) for word in words]
+    return " ".join(texts)
+
+
+def _of_dependencies(model: Any) -> Learned:
+    """Heads and their most probable dependents on either side."""
+    # With `extended_valence` a table without and one with a child on that side.
+    attach = np.asarray(model.attachprob_)
+    tables = attach if attach.ndim == 3 else attach.mean(axis=2)
+    arcs = model.counts_.attach.reshape(len(tables), -1).sum(axis=1)
+    names = [*map(text_of_one, model.vocabulary_), _UNKNOWN][: len(tables)]
+    shown = np.sort(np.argsort(-arcs, kind="stable")[:MOST_ROWS]).tolist()
+    rows = [Row("(root)", None, _best(names, np.asarray(model.rootprob_)))]
+    for head in shown:
+        best = []
+        for side, arrow in enumerate("←→"):
+            found = _best(names, tables[head, side])[: MOST_THINGS // 2]
+            best += [(f"{arrow} {name}", share) for name, share in found]
+        share = float(arcs[head] / max(arcs.sum(), np.finfo(float).tiny))
+        rows.append(Row(names[head], share, best))
+    does = "most probable dependents, left (←) and right (→)"
+    return Learned("head", does, rows, len(names) - len(shown))
+
+
+def _of_alignment(model: Any) -> Learned:
+    """Source words and their most probable translations."""
+    lexicon = model.lexicon_
+    uses = np.asarray(model.counts_.lexicon.sum(axis=1)).ravel()[: len(lexicon.source)]
+    shown = np.argsort(-uses, kind="stable")[:MOST_ROWS].tolist()
+    rows = []
+    for i in shown:
+        found = lexicon.translations(lexicon.source[i], MOST_THINGS)
+        best: list[tuple[str, float | None]] = [
+            (text_of_one(word), p) for word, p in found if p >= _LEAST
+        ]
+        share = float(uses[i] / max(uses.sum(), np.finfo(float).tiny))
+        rows.append(Row(text_of_one(lexicon.source[i]), share, best))
+    does = "most probable translations"
+    return Learned("source word", does, rows, len(lexicon.source) - len(rows))
+
+
+def _of_treebank(model: Any) -> Learned:
+    """Symbols and how many subtypes they have."""
+    found = sorted(model.n_subtypes_.items(), key=lambda item: -item[1])
+    rows = [
+        Row(text_of_one(symbol), None, [(f"{n} subtypes" if n > 1 else "1 subtype", None)])
+        for symbol, n in found[:MOST_ROWS]
+    ]
+    return Learned("symbol", "hidden subtypes", rows, len(found) - len(rows))
+
+
+# By an attribute that the models of a family alone have.
+_READERS = {
+    "transmat_": _of_chain,
+    "n_subtypes_": _of_treebank,
+    "rule_probabilities_": _of_grammar,
+    "attachprob_": _of_dependencies,
+    "lexicon_": _of_alignment,
+}

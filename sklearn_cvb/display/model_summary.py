@@ -1,0 +1,252 @@
+"""A fitted model to look at: what it has learned, what follows what, and how the fit went."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_cvb.display.learned import Learned, Row, learned_by
+from sklearn_cvb.display.svg import quoted
+from sklearn_cvb.display.tagged_html import page_of
+from sklearn_cvb.display.terminal import padded
+
+# Pixels: of the picture of steps a cell and letters, and the size of the curve.
+_CELL, _FONT, _GAP = 18.0, 12.0, 6.0
+_CURVE = 220.0, 56.0
+# Of circles: the largest radius, in cells, and the smallest probability that is drawn.
+_LARGEST, _SMALLEST = 0.46, 0.01
+_BLUE = "#2f7fc1"
+_SMALL = "font-size:0.85em;opacity:0.8"
+
+
+class ModelSummary:
+    """What a fitted model has learned, to look at.
+
+    A notebook shows it below scikit-learn's diagram wherever a fitted model stands last in a cell;
+    ``print`` shows the rows. They are states or tags with their share of the tokens and their most
+    frequent symbols (or their means), symbols of a grammar with their rules, heads with their
+    dependents, source words with their translations. For hidden Markov models a picture shows the
+    transitions: a circle's area is the probability to go from its row to its column. The curve is
+    `history_`, what the fit reported sweep by sweep.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Any model of this package.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    TypeError
+        If it is no model of this package.
+
+    See Also
+    --------
+    sklearn_cvb.plotting.plot_transitions : Transitions as a graph, by matplotlib.
+    sklearn_cvb.plotting.plot_history : The curve by matplotlib.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMHMMTagger
+    >>> from sklearn_cvb.display import ModelSummary
+    >>> X = [["the", "dog", "swims"], ["the", "cat", "sleeps"], ["the", "dog", "sleeps"]]
+    >>> tags = {"the": "DT", "dog": "NN", "cat": "NN", "swims": "VB", "sleeps": "VB"}
+    >>> print(ModelSummary(EMHMMTagger(tags, random_state=0).fit(X)))
+    tag  share  most frequent symbols
+    DT     33%  the 1.00
+    NN     33%  dog 0.67, cat 0.33
+    VB     33%  sleeps 0.67, swims 0.33
+    2 sweeps, converged
+    """
+
+    def __init__(self, model: Any) -> None:
+        if not hasattr(model, "get_params"):
+            raise TypeError(f"model is {model!r}: give a fitted model of sklearn_cvb")
+        check_is_fitted(model)
+        self.learned: Learned = learned_by(model)
+        self.history = np.asarray(model.history_, dtype=float)
+        self.name = type(model).__name__
+        self._is_total = getattr(model, "_history_is_total", True)
+        n = len(self.history)
+        self._ended = f"{n} sweep{'s' * (n != 1)}"
+        # Samplers have nothing to converge to.
+        if not hasattr(model, "temperatures"):
+            ended = "converged" if model.converged_ else "stopped before it converged"
+            self._ended += f", {ended}"
+
+    def to_html(self) -> str:
+        """A page of its own.
+
+        Returns
+        -------
+        str
+            HTML, to be written in UTF-8; light or dark as the reader's other pages are.
+        """
+        return page_of(self._repr_html_(), self.name)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        parts = [_table(self.learned), self._steps(), self._curve()]
+        beside = "display:flex;flex-wrap:wrap;gap:1em 2em;align-items:flex-start"
+        looks = "margin:0.5em 0;font-family:system-ui,sans-serif;line-height:1.35"
+        return f'<div style="{looks}"><div style="{beside}">{"".join(parts)}</div></div>'
+
+    def __str__(self) -> str:
+        rows = self.learned.rows
+        names = padded([self.learned.kind, *(row.name for row in rows)])
+        lines = [f"{names[0]}  share  {self.learned.does}"]
+        for name, row in zip(names[1:], rows, strict=True):
+            share = "" if row.share is None else f"{row.share:.0%}"
+            lines.append(f"{name}  {share:>5}  {_text_of(row)}".rstrip())
+        if self.learned.n_more:
+            lines.append(f"and {self.learned.n_more} more")
+        return "\n".join([*lines, self._ended])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.name}: {self._ended}>"
+
+    def _steps(self) -> str:
+        """The picture of transitions."""
+        if self.learned.steps is None:
+            return ""
+        names = [row.name for row in self.learned.rows]
+        picture = steps_svg(names, self.learned.steps)
+        caption = "from row to column; a circle's area is the probability"
+        return _part(picture, caption, scrolls=True)
+
+    def _curve(self) -> str:
+        """The curve of what was reported."""
+        unit = "objective (nats)" if self._is_total else "mean log normaliser (nats per token)"
+        return _part(curve_svg(self.history), f"{unit} by sweep: {self._ended}")
+
+
+def _part(picture: str, caption: str, scrolls: bool = False) -> str:
+    style = "overflow-x:auto;max-width:100%" if scrolls else "max-width:100%"
+    return (
+        f'<div style="{style}">{picture}<div style="{_SMALL};max-width:22em">{quoted(caption)}'
+        "</div></div>"
+    )
+
+
+def _text_of(row: Row) -> str:
+    return ", ".join(name if p is None else f"{name} {p:.2f}" for name, p in row.best)
+
+
+def _table(learned: Learned) -> str:
+    """The rows as a table; a bar behind each share is as long as it is large."""
+    cell = "text-align:left;padding:0.15em 0.6em;border:none"
+    # Notebooks stripe tables in colours of their own.
+    lines = [
+        '<div style="overflow-x:auto;max-width:100%"><table style="border-collapse:collapse;'
+        'background:none;color:inherit;font-size:0.95em">',
+        f'<tr style="background:none"><th style="{cell}">{quoted(learned.kind)}</th>'
+        f'<th style="{cell}">share</th><th style="{cell}">{quoted(learned.does)}</th></tr>',
+    ]
+    largest = max((row.share or 0.0 for row in learned.rows), default=0.0) or 1.0
+    for row in learned.rows:
+        share = ""
+        if row.share is not None:
+            length = 60 * row.share / largest
+            share = (
+                f'<span style="display:inline-block;width:{length:.0f}px;height:0.7em;'
+                f'background:{_BLUE}"></span> {row.share:.0%}'
+            )
+        things = " ".join(_thing(name, p) for name, p in row.best)
+        lines.append(
+            f'<tr style="background:none"><td style="{cell}"><b>{quoted(row.name)}</b></td>'
+            f'<td style="{cell};white-space:nowrap">{share}</td>'
+            f'<td style="{cell}">{things}</td></tr>'
+        )
+    lines.append("</table>")
+    if learned.n_more:
+        lines.append(f'<div style="{_SMALL}">and {learned.n_more} more</div>')
+    return "\n".join([*lines, "</div>"])
+
+
+def _thing(name: str, p: float | None) -> str:
+    """A word or rule, and how probable it is."""
+    looks = "display:inline-block;margin-right:0.8em"
+    said = "" if p is None else f' <span style="{_SMALL}">{p:.2f}</span>'
+    return f'<span style="{looks}">{quoted(name)}{said}</span>'
+
+
+def steps_svg(names: list[str], steps: np.ndarray) -> str:
+    """A grid of circles: rows are where a step begins, columns where it ends.
+
+    Parameters
+    ----------
+    names : list of str
+    steps : ndarray of shape (n, n)
+        Probabilities.
+
+    Returns
+    -------
+    str
+        SVG in the colour of the text around it.
+    """
+    n = len(names)
+    edge = _GAP + 0.62 * _FONT * max(map(len, names)) + _GAP
+    size = round(edge + n * _CELL + _GAP, 1)
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" '
+        f'viewBox="0 0 {size} {size}" style="max-width:none" role="img" fill="currentColor" '
+        f'font-family="system-ui, sans-serif" font-size="{_FONT:g}">',
+        "<title>Transitions from row to column</title>",
+    ]
+    for i, name in enumerate(names):
+        at = edge + (i + 0.5) * _CELL
+        line = f'stroke="currentColor" opacity="0.15" {_ends(edge, at, edge + n * _CELL)}'
+        lines += [
+            f'<text x="{edge - _GAP:.1f}" y="{at + _FONT / 3:.1f}" text-anchor="end">'
+            f"{quoted(name)}</text>",
+            f'<text transform="translate({at + _FONT / 3:.1f} {edge - _GAP:.1f}) rotate(-90)">'
+            f"{quoted(name)}</text>",
+            f"<path {line}/>",
+        ]
+    for i, j in np.argwhere(np.asarray(steps) >= _SMALLEST).tolist():
+        p = float(steps[i, j])
+        x, y = edge + (j + 0.5) * _CELL, edge + (i + 0.5) * _CELL
+        lines.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_LARGEST * _CELL * math.sqrt(p):.1f}" '
+            f'fill="{_BLUE}"><title>{quoted(names[i])} → {quoted(names[j])}: {p:.2f}</title>'
+            "</circle>"
+        )
+    return "\n".join([*lines, "</svg>"])
+
+
+def _ends(first: float, at: float, last: float) -> str:
+    """A line along a row and one along the column of the same state."""
+    return f'd="M{first:.1f} {at:.1f}H{last:.1f}M{at:.1f} {first:.1f}V{last:.1f}"'
+
+
+def curve_svg(values: np.ndarray) -> str:
+    """A small curve of what was reported, from its least to its largest value.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Those that are not finite are left out.
+
+    Returns
+    -------
+    str
+        SVG in the colour of the text around it.
+    """
+    width, height = _CURVE
+    shown = np.flatnonzero(np.isfinite(values))
+    low, high = (values[shown].min(), values[shown].max()) if len(shown) else (0.0, 1.0)
+    x = 4 + shown / max(len(values) - 1, 1) * (width - 8)
+    y = height - 4 - (values[shown] - low) / ((high - low) or 1.0) * (height - 8)
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    last = f'<circle cx="{x[-1]:.1f}" cy="{y[-1]:.1f}" r="3" fill="{_BLUE}"/>' if len(x) else ""
+    said = f"from {values[shown[0]]:.6g} to {values[shown[-1]]:.6g}" if len(shown) else "no numbers"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+        f'viewBox="0 0 {width:g} {height:g}" role="img"><title>{said}</title>'
+        f'<path d="M4 {height - 4:g}H{width - 4:g}" stroke="currentColor" opacity="0.3"/>'
+        f'<polyline points="{points}" fill="none" stroke="{_BLUE}" stroke-width="2"/>{last}</svg>'
+    )

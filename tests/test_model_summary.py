@@ -1,0 +1,178 @@
+"""Fitted models to look at: rows, transitions and the curve are those of the fitted attributes."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+
+from sklearn_cvb import (
+    CVBDMV,
+    CVBHMM,
+    CVBPCFG,
+    VBHMM,
+    EMAlignmentHMM,
+    EMHMMTagger,
+    EMLatentPCFG,
+    GibbsHMM,
+)
+from sklearn_cvb.display import ModelSummary
+from sklearn_cvb.display.model_summary import curve_svg, steps_svg
+from sklearn_cvb.emissions import Bernoulli, Columns, Gaussian
+
+X = [["a", "b", "a", "c"], ["b", "a"], ["a", "b", "b", "<b>"]]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def chain(**settings):
+    return CVBHMM(2, random_state=0, **settings).fit(X)
+
+
+FAMILIES = ["chain", "sampled", "numbers", "grammar", "dependencies", "alignment", "treebank"]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A fitted model of each family."""
+    grammar = "S -> A B\nA -> 'a'\nB -> 'b' | A B"
+    models = [
+        chain(),
+        GibbsHMM(2, random_state=0, max_iter=5).fit(X),
+        VBHMM(2, emission="gaussian", random_state=0).fit([[0.1, 0.2, 5.0, 5.1, 0.3]]),
+        CVBPCFG(grammar, random_state=0).fit([["a", "b"], ["a", "a", "b"]] * 2),
+        CVBDMV(random_state=0).fit([["N", "V"], ["D", "N", "V"]] * 2),
+        EMAlignmentHMM(random_state=0).fit([(["the", "house"], ["la", "casa"])]),
+        EMLatentPCFG(n_subtypes=2, random_state=0).fit(["(S (N dogs) (V run))"]),
+    ]
+    return dict(zip(FAMILIES, models, strict=True))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_fitted_model_shows_the_diagram_and_what_it_learned(fitted, family):
+    model = fitted[family]
+    shown = model._repr_html_()
+    diagram = BaseEstimator._html_repr(model)
+    summary = ModelSummary(model)._repr_html_()
+    assert shown.startswith(diagram[:200])
+    assert shown.endswith(summary)
+    assert "sk-top-container" in shown
+    ElementTree.fromstring(summary)
+    # Nothing is fetched, and no script is brought.
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|<script|<link|@import|src=", summary)
+    assert model._repr_mimebundle_()["text/html"].endswith(summary)
+
+
+def test_what_is_not_fitted_looks_as_before():
+    model = CVBHMM()
+
+    def without_ids(html):
+        return re.sub(r"sk-container-id-\d+|sk-estimator-id-\d+", "id", html)
+
+    assert without_ids(model._repr_html_()) == without_ids(BaseEstimator._html_repr(model))
+    with pytest.raises(NotFittedError):
+        ModelSummary(model)
+
+
+@pytest.mark.parametrize("model", [LinearRegression().fit([[0.0], [1.0]], [0, 1]), "text"])
+def test_other_things_are_refused(model):
+    with pytest.raises(TypeError, match="give a fitted model of sklearn_cvb"):
+        ModelSummary(model)
+
+
+def test_states_have_their_shares_and_most_frequent_symbols():
+    model = chain()
+    learned = ModelSummary(model).learned
+    assert sum(row.share for row in learned.rows) == pytest.approx(1.0)
+    table = model.counts_.emission
+    table = table.toarray() if hasattr(table, "toarray") else table
+    for k, row in enumerate(learned.rows):
+        assert row.share == pytest.approx(table[:, k].sum() / table.sum())
+        word, p = row.best[0]
+        assert word == model.vocabulary_[table[:, k].argmax()]
+        assert p == pytest.approx(table[:, k].max() / table[:, k].sum())
+    np.testing.assert_array_equal(learned.steps, model.transmat_)
+
+
+def test_words_are_quoted():
+    summary = ModelSummary(chain())
+    assert "&lt;b&gt;" in summary._repr_html_()
+    assert "<b>" in str(summary)
+
+
+def test_tags_name_rows_and_the_rest_is_counted():
+    words = [f"w{i}" for i in range(40)]
+    tags = {word: f"T{i:02d}" for i, word in enumerate(words)}
+    text = [words, words[:5] * 3]
+    learned = ModelSummary(EMHMMTagger(tags, random_state=0).fit(text)).learned
+    assert learned.kind == "tag"
+    assert (len(learned.rows), learned.n_more) == (30, 10)
+    # The most frequent ones are kept.
+    assert {row.name for row in learned.rows} >= {f"T{i:02d}" for i in range(5)}
+    assert learned.steps.shape == (30, 30)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_numbers_show_means_and_standard_deviations(kind):
+    rng = np.random.default_rng(0)
+    series = [np.vstack([rng.normal(0, 1, (30, 2)), rng.normal(9, 3, (30, 2))])]
+    model = VBHMM(2, emission=Gaussian(covariance_type=kind), random_state=0).fit(series)
+    rows = sorted(
+        ModelSummary(model).learned.rows, key=lambda row: float(row.best[0][0].split()[0])
+    )
+    widths = [float(row.best[0][0].split("±")[1].split(",")[0]) for row in rows]
+    expected = (2.2, 2.2) if kind == "tied" else (1.0, 3.0)
+    assert widths == pytest.approx(expected, rel=0.25)
+
+
+def test_columns_of_several_kinds_are_all_told():
+    series = [np.array([[0.1, 0], [0.2, 0], [5.0, 1], [5.1, 1]] * 5)]
+    emission = Columns([(Gaussian(), [0]), (Bernoulli(), [1])])
+    model = VBHMM(2, emission=emission, random_state=0).fit(series)
+    for row in ModelSummary(model).learned.rows:
+        assert [text.split()[0] for text, _ in row.best][1] == "p(1)"
+        assert "±" in row.best[0][0]
+
+
+def test_rules_dependents_and_translations_are_the_most_probable(fitted):
+    grammar, dependencies, alignment = (fitted[n] for n in ("grammar", "dependencies", "alignment"))
+    rows = {row.name: row.best for row in ModelSummary(grammar).learned.rows}
+    assert rows["S"] == [("A B", 1.0)]
+    assert [text for text, _ in rows["B"]] == ["'b'", "A B"]
+    rows = {row.name: row.best for row in ModelSummary(dependencies).learned.rows}
+    root, p = rows["(root)"][0]
+    assert p == dependencies.rootprob_.max()
+    assert root == dependencies.vocabulary_[dependencies.rootprob_.argmax()]
+    rows = {row.name: row.best for row in ModelSummary(alignment).learned.rows}
+    assert rows["the"] == alignment.lexicon_.translations("the", 6)
+
+
+def test_areas_of_circles_are_probabilities():
+    steps = np.array([[0.0, 1.0], [0.25, 0.75]])
+    picture = ElementTree.fromstring(steps_svg(["x", "y"], steps))
+    radii = [float(circle.get("r")) for circle in picture.iter(f"{SVG}circle")]
+    assert len(radii) == 3
+    assert (np.array(radii) / radii[0]) ** 2 == pytest.approx([1.0, 0.25, 0.75], abs=0.02)
+    # Rows run down, columns to the right.
+    first, back = (circle for circle in list(picture.iter(f"{SVG}circle"))[:2])
+    assert float(first.get("cx")) > float(back.get("cx"))
+    assert float(first.get("cy")) < float(back.get("cy"))
+
+
+def test_curve_has_a_point_for_each_finite_value():
+    picture = ElementTree.fromstring(curve_svg(np.array([-np.inf, 1.0, 3.0])))
+    points = picture.find(f"{SVG}polyline").get("points").split()
+    heights = [float(point.split(",")[1]) for point in points]
+    assert len(points) == 2
+    assert heights[0] > heights[1]
+    assert "polyline" in curve_svg(np.array([2.0]))
+    assert "no numbers" in curve_svg(np.array([np.nan]))
+
+
+def test_text_says_how_the_fit_ended(fitted):
+    early = chain(max_iter=1)
+    assert str(ModelSummary(early)).endswith("1 sweep, stopped before it converged")
+    assert str(ModelSummary(fitted["sampled"])).endswith("\n5 sweeps")
+    assert ModelSummary(chain()).to_html().startswith("<!DOCTYPE html>")
