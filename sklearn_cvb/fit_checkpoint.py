@@ -30,6 +30,8 @@ _FREE = (
     *("max_iter", "tol", "n_jobs", "verbose"),
     *("checkpoint", "checkpoint_every", "warm_start"),
 )
+# Where seconds are counted, so many times what the last save took pass before the next.
+_REST = 20
 
 
 class Every(NamedTuple):
@@ -86,15 +88,18 @@ class FitCheckpoint:
         self._generators: list[Mapping[str, Any]] = []
         self._is_listed = False
         self._listing = threading.Lock()
-        # By restart: the last sweep with its number, when it was saved, and after which sweep.
+        # By restart: the last sweep and its number; the last one that was saved, and when it is
+        # time for the next.
         self._latest: dict[int, tuple[Fit, int]] = {}
-        self._saved_at: dict[int, tuple[float, int]] = {}
+        self._saved: dict[int, int] = {}
+        self._next: dict[int, float] = {}
 
     def begin(self, generators: list[Mapping[str, Any]]) -> None:
         """A fit begins, with random generators in these states."""
         self._generators = generators
-        now = time.monotonic()
-        self._saved_at = dict.fromkeys(range(len(generators)), (now, 0))
+        self._saved = dict.fromkeys(range(len(generators)), 0)
+        first = time.monotonic() + (self._every.seconds or 0.0)
+        self._next = dict.fromkeys(self._saved, first)
 
     def found(self, *, goes_on: bool, has_fit: bool) -> Found | None:
         """What an earlier fit left in the folder, to go on from.
@@ -129,6 +134,7 @@ class FitCheckpoint:
         fits = [self._restart(facts["fit"], index) for index in range(len(facts["generators"]))]
         self._fit_name, self._is_listed = facts["fit"], True
         self.begin(facts["generators"])
+        self._saved |= {index: len(fit.history) for index, fit in enumerate(fits) if fit}
         return Found(facts["generators"], fits)
 
     def recording(self, index: int, record: Record) -> Record:
@@ -137,11 +143,10 @@ class FitCheckpoint:
         def recorded(fit: Fit) -> bool:
             stop, n_sweeps = record(fit), len(fit.history)
             self._latest[index] = fit, n_sweeps
-            when, n_saved = self._saved_at[index]
             if self._every.sweeps is not None:
-                is_time = n_sweeps - n_saved >= self._every.sweeps
+                is_time = n_sweeps - self._saved[index] >= self._every.sweeps
             else:
-                is_time = time.monotonic() - when >= (self._every.seconds or 0.0)
+                is_time = time.monotonic() >= self._next[index]
             if is_time:
                 self._save(index)
             return stop
@@ -167,11 +172,14 @@ class FitCheckpoint:
         if index not in self._latest:
             return
         fit, n_sweeps = self._latest[index]
-        if self._saved_at[index][1] != n_sweeps:
+        if self._saved[index] != n_sweeps:
+            begin = time.monotonic()
             fit = fit._replace(history=fit.history[:n_sweeps], state=self._strip(fit.state))
             self._tried(lambda: self._write(index, fit))
+            end = time.monotonic()
             # After an error, too, so that a full disk is not tried at every sweep.
-            self._saved_at[index] = time.monotonic(), n_sweeps
+            self._saved[index] = n_sweeps
+            self._next[index] = end + max(self._every.seconds or 0.0, _REST * (end - begin))
 
     def _write(self, index: int, fit: Fit) -> None:
         arrays, tree = pack(fit)

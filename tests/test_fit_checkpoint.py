@@ -268,17 +268,34 @@ def test_a_folder_that_cannot_be_made_is_told_before_the_first_sweep(tmp_path):
 
 
 def test_how_often_restarts_are_saved(tmp_path, monkeypatch):
-    names = []
-    monkeypatch.setattr(checkpoint, "save", lambda *arguments: names.append(arguments[-1]))
-    model = EMHMM(max_iter=9, tol=0, random_state=0, checkpoint=tmp_path)
-    for every, n_saved in ((1, 9), (4, 3), ("0s", 9), ("60s", 1)):
+    """A sweep takes 10 seconds by this clock, and a save one; or half a minute."""
+    now, names = [0.0], []
+    monkeypatch.setattr("sklearn_cvb.fit_checkpoint.time.monotonic", lambda: now[0])
+    for every, seconds, n_saved in (
+        *((1, 1, 40), (15, 1, 3), ("10s", 1, 21), ("60s", 1, 7), ("1.5 s", 30, 2)),
+        *(("400s", 1, 1), ("10000s", 1, 1)),
+    ):
+
+        def save(_folder, _arrays, _facts, name="checkpoint", seconds=seconds):
+            names.append(name)
+            now[0] += seconds * ("restart" in name)
+
         names.clear()
-        clone(model).set_params(checkpoint_every=every).fit(X)
-        assert sum("restart" in str(name) for name in names) == n_saved, every
+        monkeypatch.setattr(checkpoint, "save", save)
+        model = EMHMM(max_iter=40, tol=0, checkpoint=tmp_path, checkpoint_every=every)
+        sound = model._sweep
+
+        def sweep(*arguments, sound=sound):
+            now[0] += 10.0
+            return sound(*arguments)
+
+        model._sweep = sweep
+        model.fit(X)
+        assert sum("restart" in name for name in names) == n_saved, every
     assert every_of("1.5 s").seconds == 1.5
     for wrong in ("often", "60", "-1s", 0, 1.5):
         with pytest.raises(ValueError, match="checkpoint_every"):
-            clone(model).set_params(checkpoint_every=wrong).fit(X)
+            EMHMM(checkpoint=tmp_path, checkpoint_every=wrong).fit(X)
 
 
 def test_searches_and_classifiers_may_have_a_folder(tmp_path):
