@@ -143,6 +143,41 @@ def test_random_numbers_without_a_seed_go_on_too(tmp_path):
     assert all(map(np.array_equal, *(model.restart_histories_ for model in found)))
 
 
+IN_PLACE = [("CVBHMM", "none"), ("CVBHMMTagger", "full"), ("CVBPCFG", "independent")]
+
+
+@pytest.mark.parametrize(("name", "title"), [*IN_PLACE, ("GibbsHMM", "poisson")])
+@pytest.mark.parametrize("is_real", [True, False])
+def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title, is_real, tmp_path):
+    """A sweep changes arrays in place: it is ended first, or the one that was saved is kept."""
+    situation, settings = settings_of(name, title)
+    kind = getattr(sklearn_cvb, name)
+    whole = kind(**settings).fit(situation.X, situation.y)
+    model = kind(**settings, checkpoint=tmp_path, checkpoint_every="60s" if is_real else 2)
+    sound, done = model._sweep, []
+
+    def sweep(*arguments):
+        done.append(None)
+        if len(done) == STOP and is_real:
+            os.kill(os.getpid(), signal.SIGINT)
+        result = sound(*arguments)
+        if len(done) == STOP and not is_real:
+            raise KeyboardInterrupt
+        return result
+
+    model._sweep = sweep
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(situation.X, situation.y)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    again = kind(**settings, checkpoint=tmp_path, warm_start=True)
+    swept = count_sweeps(again)
+    again.fit(situation.X, situation.y)
+    assert len(swept) == WHOLE - (STOP if is_real else STOP - 1)
+    assert np.array_equal(again.history_, whole.history_)
+    assert_same(again, whole)
+    assert str(again.labels_) == str(whole.labels_)
+
+
 # What is in the folder
 
 
@@ -253,6 +288,14 @@ def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
     swept = count_sweeps(again)
     assert_same(again.fit(X), whole)
     assert 0 < len(swept) < 8
+
+
+def test_a_state_that_cannot_be_saved_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
+    model = EMHMM(max_iter=4, tol=0, random_state=0, checkpoint=tmp_path)
+    monkeypatch.setattr(EMHMM, "_stripped", lambda _, state: state._replace(prior=object()))
+    with pytest.warns(UserWarning, match="object cannot be saved; the fit goes on without"):
+        model.fit(X)
+    assert_same(model, EMHMM(max_iter=4, tol=0, random_state=0).fit(X))
 
 
 def test_a_folder_that_cannot_be_made_is_told_before_the_first_sweep(tmp_path):
