@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from dying_fit import X, several
 from interruption import Interrupt
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -25,7 +27,6 @@ from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
 
 WHOLE, STOP = 9, 5
-X = [list(letters) for letters in ("abab", "ba", "aab", "bbab", "ab")]
 # Every estimator in every way to sweep; titles that sweep as another does are left out.
 ALIKE = ("init", "near zero", "one state", "missing", "ambiguous", "weights", "links", "heads")
 ALL = [
@@ -77,45 +78,14 @@ def count_sweeps(model):
 
 # Several restarts, real processes
 
-DYING = """
-import os, signal, sys
-import sklearn_cvb
-from sklearn_cvb import checkpoint
-
-name, when, n, folder = sys.argv[1:]
-sys.path.insert(0, "tests")
-from test_fit_checkpoint import X, several
-
-n_left = int(n)
-owner, attribute = (os, "fsync") if when == "saving" else (checkpoint, "save")
-sound = getattr(owner, attribute)
-
-def dying(*arguments):
-    global n_left
-    n_left -= 1
-    if n_left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return sound(*arguments)
-
-setattr(owner, attribute, dying)
-several(name, checkpoint=folder, checkpoint_every=1).fit(X)
-"""
-
-
-def several(name, **settings):
-    """Three restarts on two threads."""
-    more = {"n_burn_in": 2, "temperatures": None} if name == "GibbsHMM" else {}
-    return getattr(sklearn_cvb, name)(
-        n_init=3, n_jobs=2, max_iter=8, tol=0, random_state=1, **more, **settings
-    )
-
 
 @pytest.mark.parametrize(
     ("name", "when", "n"),
     [("CVBHMM", "saving", 9), ("GibbsHMM", "between", 7), ("EMHMM", "saving", 40)],
 )
 def test_restarts_go_on_after_kill_9(name, when, n, tmp_path):
-    command = [sys.executable, "-c", DYING, name, when, str(n), str(tmp_path)]
+    script = Path(__file__).with_name("dying_fit.py")
+    command = [sys.executable, str(script), name, when, str(n), str(tmp_path)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     whole = several(name).fit(X)
