@@ -168,6 +168,10 @@ class MixedFamily(Family):
     def predictive(self, statistics: np.ndarray) -> SummedScores:
         return SummedScores(tuple(self._each("predictive", statistics)))
 
+    def by_step(self, observations: MixedObservations, statistics: np.ndarray) -> tuple:
+        own = zip(self.families, observations.parts, self._split(statistics), strict=True)
+        return sum((family.by_step(part, sums) for family, part, sums in own), ())
+
     def divergence(self, statistics: np.ndarray) -> float:
         return sum(self._each("divergence", statistics))
 

@@ -15,6 +15,7 @@ from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_ze
 from sklearn_cvb.emissions.gaussian import NormalPrior, Units
 from sklearn_cvb.kernels.emission.features import feature_sums, linear_scores
 from sklearn_cvb.kernels.emission.gaussian import squared_distances_by_column
+from sklearn_cvb.kernels.emission.one_step import NormalColumns, NormalSpheres
 from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
 from sklearn_cvb.kernels.emission.predictive import (
     add_logs,
@@ -264,6 +265,19 @@ class GaussianColumns(Family):
                 half = half[:, :1]
             constants = constants + (gammaln(half + 0.5) - gammaln(half))
         return StudentScores(constants, found.mean, squares, found.degrees, self.is_spherical)
+
+    def by_step(self, observations: Observations, statistics: np.ndarray) -> tuple:
+        prior, kind = self.prior, NormalSpheres if self.is_spherical else NormalColumns
+        part = kind(
+            observations.features,
+            statistics,
+            prior.mean,
+            prior.mean_precision,
+            prior.degrees_of_freedom,
+            prior.scale,
+            np.log(self.units.scale),
+        )
+        return (part,)
 
     # Objectives
 
