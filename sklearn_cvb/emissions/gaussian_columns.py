@@ -103,18 +103,20 @@ class StudentScores(NamedTuple):
         """A log of four columns' product in place of four logs."""
         inverses, products, n = 1.0 / self.squares, np.empty_like(out), values.shape[1]
         exponents = np.ascontiguousarray(exponents)
-        out[:] = spread(self.constants.sum(axis=-2), units)
+        out[:] = 0.0
         for first in range(0, n, 4):
             last = min(first + 4, n)
             multiply_ratios(values, (first, last), units, self.means, inverses, products)
             groups = [(first, last)]
-            if not np.isfinite(products).all():
+            # Of numbers from 1 on: what is not finite shows in the sum.
+            if not math.isfinite(products.sum()):
                 groups = [(d, d + 1) for d in range(first, last)]
             for group in groups:
                 if len(groups) > 1:
                     multiply_ratios(values, group, units, self.means, inverses, products)
                 log_of(products.reshape(-1), room_for_bits())
-                add_logs(products, units, exponents, out)
+                constants = self.constants[:, group[0] : group[1]].sum(axis=1)
+                add_logs(products, units, constants, exponents, out)
 
     def _fill_together(
         self, observations: Observations, units: np.ndarray, out: np.ndarray

@@ -96,8 +96,11 @@ def counts_by_unit(found: Found, starts: np.ndarray, units: np.ndarray, has_end:
     """Start and transition counts of each unit, ends among the transitions; no emissions."""
     n_units, n = len(units) - 1, found.posterior.shape[1]
     size = n + has_end
-    start, transition = np.zeros((n_units, size)), np.zeros((n_units, size, size))
-    transition[:, :n, :n] = found.pairs
+    # Without ends the pairs are all there is: a copy would take as long as half of inference.
+    start, transition = np.zeros((n_units, size)), found.pairs
+    if has_end:
+        transition = np.zeros((n_units, size, size))
+        transition[:, :n, :n] = found.pairs
     begins = np.searchsorted(units, starts[:-1])
     start[begins, :n] = found.posterior[starts[:-1]]
     if has_end:

@@ -15,6 +15,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     expected_counts_dense,
     messages_for,
     tables_for_tokens,
+    width_for,
 )
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps
 from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
@@ -213,10 +214,9 @@ def infer_together(chain: Chain, scored: Scored, starts: np.ndarray) -> Found | 
     """
     n_steps, n_states = scored.shape
     weights, largest = weights_of(chain, scored, starts, starts)
-    tables = tables_for_tokens(n_steps, n_states)
-    if tables.emission.shape[1] == n_states:
-        tables = tables._replace(emission=weights)
-    else:
+    fits = width_for(n_states) == n_states
+    tables = tables_for_tokens(n_steps, n_states, weights if fits else None)
+    if not fits:
         tables.emission[:, :n_states] = weights
     tables.start[:n_states] = chain.start[0]
     tables.transition[:n_states, :n_states] = chain.transition[0]

@@ -35,6 +35,16 @@ class Steps(NamedTuple):
     shares: np.ndarray
 
 
+class Near(NamedTuple):
+    """Posteriors (n_states,) of tokens t - 1, t, t + 1, t - 2 and t + 2; 0 outside the sequence."""
+
+    before: np.ndarray
+    here: np.ndarray
+    after: np.ndarray
+    further: np.ndarray
+    later: np.ndarray
+
+
 class Table(NamedTuple):
     """Tokens with independent posteriors over n_states states, the end among them.
 
@@ -79,6 +89,50 @@ def _add_rows(weights, table, row):
             row[k] += weights[i] * table[i, k]
 
 
+@jit_inline
+def _first(counts, prior, near, new):
+    """The second factor of figure 3 at a first token, from the start row; returns its total."""
+    norm = -1.0
+    for k in range(new.size):
+        new[k] = max(counts.start[k] - near.here[k], 0.0) + prior.start[k]
+        norm += counts.start[k] + prior.start[k]
+    return norm
+
+
+@jit_inline
+def _from_before(counts, prior, near, is_last, new, mass):
+    """E[C^-t(z_t-1, k)] + prior into `new` (eq. 20); returns its total over all k."""
+    before, here, after, further, _ = near
+    # The pairs (t-1, t), (t, t+1) and (t-2, t-1) are taken away.
+    own, shared = _product(before, before), _product(before, here)
+    earlier = _product(before, further)
+    new[:] = 0.0
+    mass[:] = 0.0
+    _add_rows(before, counts.transition, new)
+    _add_rows(before, prior.transition, mass)
+    for k in range(new.size):
+        count = new[k] - here[k] * own - after[k] * shared - before[k] * earlier
+        new[k] = max(count + further[k] * before[k], 0.0) + mass[k]
+    # Nothing leaves a last token.
+    left = own + (0.0 if is_last else shared)
+    return _product(before, counts.out) + _product(before, prior.out) - left
+
+
+@jit_inline
+def _to_after(counts, prior, near, n, new):
+    """Multiply `new` by the third factor of figure 3, transitions from k to z_t+1."""
+    before, here, after, _, later = near
+    # The pairs (t, t+1), (t-1, t) and (t+1, t+2) are taken away.
+    own, shared = _product(after, after), _product(after, here)
+    following = _product(after, later)
+    for k in range(n):
+        count = _product(counts.transition[k], after) - here[k] * own
+        count += after[k] * later[k] - before[k] * shared - after[k] * following
+        cells = _product(prior.transition[k], after) + before[k] * after[k]
+        out = max(counts.out[k] - before[k] - here[k], 0.0) + prior.out[k] + before[k]
+        new[k] *= (max(count, 0.0) + cells) / out
+
+
 @jit
 def sweep_steps(counts, prior, table, steps, result):
     """One sweep over all tokens that have a choice, left to right, all sums updated at once.
@@ -111,37 +165,13 @@ def sweep_steps(counts, prior, table, steps, result):
                 after = q[t + 1 if t < end - 1 else nothing]
                 further = q[t - 2 if t > begin + 1 else nothing]
                 later = q[t + 2 if t < end - 2 else nothing]
-                # The second factor of figure 3, E[C^-t(z_t-1, k)] + prior (eq. 20), and what it
-                # sums to: the pairs (t-1, t), (t, t+1) and (t-2, t-1) are taken away.
-                norm = -1.0
+                near = Near(before, here, after, further, later)
                 if t == begin:
-                    for k in range(new.size):
-                        new[k] = max(counts.start[k] - here[k], 0.0) + prior.start[k]
-                        norm += counts.start[k] + prior.start[k]
+                    norm = _first(counts, prior, near, new)
                 else:
-                    own, shared = _product(before, before), _product(before, here)
-                    earlier = _product(before, further)
-                    norm = _product(before, counts.out) + _product(before, prior.out) - own
-                    # Nothing leaves a last token.
-                    norm -= shared if t < end - 1 else 0.0
-                    new[:] = 0.0
-                    mass[:] = 0.0
-                    _add_rows(before, counts.transition, new)
-                    _add_rows(before, prior.transition, mass)
-                    for k in range(new.size):
-                        count = new[k] - here[k] * own - after[k] * shared - before[k] * earlier
-                        new[k] = max(count + further[k] * before[k], 0.0) + mass[k]
+                    norm = _from_before(counts, prior, near, t == end - 1, new, mass)
                 if t < end - 1:
-                    # The third factor, transitions from k to z_t+1, without the pairs (t, t+1),
-                    # (t-1, t) and (t+1, t+2).
-                    own, shared = _product(after, after), _product(after, here)
-                    following = _product(after, later)
-                    for k in range(n):
-                        count = _product(counts.transition[k], after) - here[k] * own
-                        count += after[k] * later[k] - before[k] * shared - after[k] * following
-                        cells = _product(prior.transition[k], after) + before[k] * after[k]
-                        out = max(counts.out[k] - before[k] - here[k], 0.0)
-                        new[k] *= (max(count, 0.0) + cells) / (out + prior.out[k] + before[k])
+                    _to_after(counts, prior, near, n, new)
                 # The first factor, the emission.
                 for k in range(n):
                     shares[k], logs[k] = here[k], 0.0

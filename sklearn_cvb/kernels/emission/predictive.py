@@ -20,10 +20,10 @@ def _fill_ratios(value, means, inverse, row):
 
 
 @jit_token_reduction
-def _add_logs(logs, exponents, row):
-    """row += exponents logs, state by state."""
+def _add_logs(logs, constants, exponents, row):
+    """row += constants + exponents logs, state by state."""
     for k in range(row.size):
-        row[k] += exponents[k] * logs[k]
+        row[k] += constants[k] + exponents[k] * logs[k]
 
 
 @jit_token_reduction
@@ -74,12 +74,12 @@ def multiply_ratios(x, columns, units, means, inverses, products):
 
 
 @jit
-def add_logs(logs, units, exponents, scores):
-    """scores += exponents logs, for tables of steps and exponents (n_units or 1, K) of units."""
+def add_logs(logs, units, constants, exponents, scores):
+    """scores += constants + exponents logs; of units (n_units or 1, K), the others (n_steps, K)."""
     for u in range(units.size - 1):
-        factors = exponents[u if exponents.shape[0] > 1 else 0]
+        own = u if exponents.shape[0] > 1 else 0
         for t in range(units[u], units[u + 1]):
-            _add_logs(logs[t], factors, scores[t])
+            _add_logs(logs[t], constants[own], exponents[own], scores[t])
 
 
 @jit
@@ -113,9 +113,7 @@ def student_by_column(x, observed, units, tables, room, scores):
                 row[k] = 0.0
             for d in range(n_columns):
                 if observed[t, d]:
-                    for k in range(n_states):
-                        row[k] += constants[own, d, k]
-                    _add_logs(ratios[d], exponents[own, d], row)
+                    _add_logs(ratios[d], constants[own, d], exponents[own, d], row)
 
 
 @jit_token_reduction
