@@ -131,7 +131,7 @@ def tables_for(lattice: Lattice, n_emitting: int, n_states: int) -> Tables:
 
 
 def tables_for_tokens(n_rows: int, n_states: int, emission: np.ndarray | None = None) -> Tables:
-    """Tables of zeros with so many rows of emission weights; `emission` (n_rows, width) if given."""
+    """Tables of zeros with so many rows of emission weights, or with `emission` (n_rows, width)."""
     width = width_for(n_states)
     emission = _aligned(n_rows, width) if emission is None else emission
     return Tables(
