@@ -26,6 +26,7 @@ from sklearn_cvb.hmm.collapsed import (
     counts_of,
     first_state,
     knows_absence,
+    posterior_of,
     score_units,
     sweep_units,
 )
@@ -42,6 +43,7 @@ from sklearn_cvb.hmm.parameters import (
 )
 from sklearn_cvb.hmm.seeds import Seed, counts_for, start_of
 from sklearn_cvb.kernels.chain.absence import Absence
+from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.tally import Tally
 from sklearn_cvb.lattice import Problem, n_entries
@@ -298,6 +300,13 @@ class CollapsedShard(Shard):
         else:
             own = _changed(own, before, state.tally)
         return self._keep(state, own, total, now)
+
+    def best_states(self) -> np.ndarray:
+        """The state with the largest q(z_t) of each token, after the last sweep."""
+        assert self._state is not None, "a shard starts before it has posteriors"
+        path = np.empty(len(self.problem.corpus.tokens), np.int32)
+        best_states(self.problem.lattice, posterior_of(self._state), 0, len(path), path)
+        return path
 
     def score(self, counts: HMMCounts, terms: Terms) -> Found:
         """The leave-one-out score with the counts of all frozen."""
