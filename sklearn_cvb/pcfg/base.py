@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
-from sklearn_cvb.corpus import Sequences
+from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.pcfg.concentrations import Alpha, check_alpha, first_alpha
@@ -79,14 +79,25 @@ class BasePCFG(PredictionMixin, BaseModel):
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the grammar, and lays it out."""
         sequences = self._sequences_to_fit(X, y)
+        corpus = self._lay_out(sequences)
+        return self._laid_out_problem(corpus, sequences, y)
+
+    def _lay_out(self, sequences: Sequences) -> Corpus:
+        """Set the vocabulary and the grammar, and lay it out; returns the corpus."""
         self.rules_, types = self._grammar_for(sequences)
         n_shown = self.n_components if self._is_independent() else None
         self.symbols_ = reading.as_array(self.rules_.symbols[:n_shown])
         self.vocabulary_ = reading.as_array(types)
         self._index = {token: i for i, token in enumerate(types)}
-        self._layout = layout = layout_of(self.rules_, self._index, n_shown)
+        self._layout = layout_of(self.rules_, self._index, n_shown)
         self._check_parameters()
-        corpus = self._encode(sequences)
+        return reading.encode(sequences, self._index)
+
+    def _laid_out_problem(self, corpus: Corpus, sequences: Sequences, y: Any) -> Problem:
+        """A problem of these sentences under the grammar."""
+        reading.refuse_missing(corpus)
+        self._check_unknown(corpus, sequences)
+        layout = self._layout
         numeric = self.vocabulary_.dtype.kind in "iuf"
         brackets = brackets_from(
             y if self.supervision == "y" else None,
@@ -213,9 +224,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         counts = self._final_counts(state)
         return {
             "counts_": PCFGCounts(counts),
-            "labels_": self._arranged_trees(
-                problem.corpus, problem.words, self._label_trees(state, problem)
-            ),
+            **self._fitted_trees(state, problem),
             **record,
             "alpha_": state.alpha.public(),
             "_prior": state.prior,
@@ -224,6 +233,11 @@ class BasePCFG(PredictionMixin, BaseModel):
             "_resume": (problem, best) if self.warm_start else None,
             **self._fitted_by_algorithm(best, problem),
         }
+
+    def _fitted_trees(self, state: Any, problem: Problem) -> dict[str, Any]:
+        """The trees of the training sentences."""
+        trees = self._label_trees(state, problem)
+        return {"labels_": self._arranged_trees(problem.corpus, problem.words, trees)}
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         """Attributes that only one algorithm leaves."""

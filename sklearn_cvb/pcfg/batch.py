@@ -31,8 +31,7 @@ class BatchPCFG(BasePCFG):
         """First counts: of one E-step under the first weights."""
         alpha = self._first_alpha(problem.layout)
         weights = self._first_weights(problem, rng)
-        counts, log_z = expectation(weights, problem)
-        unexplained = np.flatnonzero(np.isneginf(log_z))
+        counts, _, unexplained = self._expectation(weights, problem)
         init = self._where_to_start()
         if isinstance(init, str) and init == "trees":
             # Symbols without count and prior keep these: they must sum to 1.
@@ -45,17 +44,24 @@ class BatchPCFG(BasePCFG):
         alpha = learn(state.alpha, layout, state.counts, state.n_sweeps, dirichlet.ascend)
         weights = self._weights(layout, state.counts, alpha.cells, state.weights)
         penalty = self._penalty(layout, state.counts, alpha.cells, weights)
-        counts, log_z = expectation(weights, problem)
-        value = log_z[np.isfinite(log_z)].sum() - penalty + alpha.log_density()
+        counts, total, unexplained = self._expectation(weights, problem)
+        value = total - penalty + alpha.log_density()
         following = BatchState(
             counts,
             alpha,
             alpha.cells,
             weights,
-            np.flatnonzero(np.isneginf(log_z)),
+            unexplained,
             state.n_sweeps + 1,
         )
         return following, float(value)
+
+    def _expectation(
+        self, weights: np.ndarray, problem: Problem
+    ) -> tuple[np.ndarray, float, np.ndarray]:
+        """E-step: expected counts, the sum of log Z, sentences without a tree."""
+        counts, log_z = expectation(weights, problem)
+        return counts, log_z[np.isfinite(log_z)].sum(), np.flatnonzero(np.isneginf(log_z))
 
     def _penalty(
         self, layout: Layout, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray

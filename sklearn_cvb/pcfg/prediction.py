@@ -174,7 +174,7 @@ class PredictionMixin(_Model):
         cells = layout.unknown_cells
         if self.handle_unknown != "rare" or corpus.unknown or not len(cells):
             return None
-        once = np.flatnonzero(np.bincount(corpus.tokens, minlength=layout.n_words) == 1)
+        once = np.flatnonzero(corpus.uses(layout.n_words) == 1)
         if not len(once):
             return None
         text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
