@@ -13,8 +13,6 @@ import numpy as np
 from sklearn_cvb import CVBPCFG
 from sklearn_cvb.display import PhraseTree
 from sklearn_cvb.plotting import plot_phrase_tree
-from sklearn_cvb.display import ModelSummary, PhraseTree
-from sklearn_cvb.plotting import plot_phrase_tree
 
 grammar = """
 S -> NP VP
@@ -38,17 +36,6 @@ model = CVBPCFG(grammar, random_state=0).fit(X)
 sentence = ["they", "saw", "a", "man", "with", "a", "telescope"]
 for tree, log_probability in model.parse([sentence], n_best=2)[0]:
     print(round(log_probability, 2), tree)
-
-# %%
-# The first as a picture. In a notebook :class:`~sklearn_cvb.display.PhraseTree` shows the same.
-
-ax = plot_phrase_tree(model.predict([sentence])[0])
-PhraseTree(model.predict([sentence])[0])
-
-# %%
-# What the model has learned, as a notebook shows it below the model, here as text:
-
-print(ModelSummary(model))
 
 # %%
 # As a picture, and in a notebook:
