@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_cvb import CVBPCFG
-from sklearn_cvb.display import PhraseTree
+from sklearn_cvb.display import ModelSummary, PhraseTree
 from sklearn_cvb.plotting import plot_phrase_tree
 
 grammar = """
@@ -38,14 +38,15 @@ for tree, log_probability in model.parse([sentence], n_best=2)[0]:
     print(round(log_probability, 2), tree)
 
 # %%
-# As a picture, and in a notebook:
+# The first as a picture. In a notebook :class:`~sklearn_cvb.display.PhraseTree` shows the same.
 
-tree = model.predict([sentence])[0]
-ax = plot_phrase_tree(tree)
+ax = plot_phrase_tree(model.predict([sentence])[0])
+PhraseTree(model.predict([sentence])[0])
 
 # %%
+# What the model has learned, as a notebook shows it below the model, here as text:
 
-PhraseTree(tree)
+print(ModelSummary(model))
 
 # %%
 # ``predict_proba`` has the posterior of each symbol over each span. The picture shows those of
