@@ -1,0 +1,76 @@
+"""What the site computes while it is built, and what it repeats: figures, versions."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import sklearn_cvb
+
+ROOT = Path(__file__).resolve().parents[1]
+DOC = ROOT / "doc"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(autouse=True)
+def _extensions(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(DOC / "extensions")])
+
+
+def test_the_picture_of_alpha_shows_what_its_page_says(monkeypatch):
+    import toy_posterior
+
+    alphas = np.array([0.01, 0.1, 1.0, 10.0])
+    monkeypatch.setattr(toy_posterior, "ALPHAS", alphas)
+    data = toy_posterior.beliefs()
+    page = (DOC / "theory" / "leaving_out.rst").read_text("utf-8")
+    assert f"{2 ** len(data['tokens'])}\nways" in page
+    assert len(data["sentences"]) == 7
+    exact, em, vb, token, sequence = np.array(data["errors"]).T
+    assert (exact == 0).all()
+    # The sequence update is off by 0.03 to 0.06 where VB is off by 0.1 to 0.4.
+    assert 0.025 < sequence.min() <= sequence.max() < 0.065
+    assert 0.095 < vb.min() <= vb.max() < 0.45
+    assert (sequence < token).all()
+    assert (token < em).all()
+    assert (em < vb).all()
+    verb = np.array(data["verb"])
+    assert verb.shape == (4, 5, 7)
+    # At a large alpha the truth leaves words open, and VB does not.
+    assert np.abs(verb[-1, 0] - 0.5).max() < 0.15
+    assert np.abs(verb[-1, 2] - 0.5).min() > 0.4
+
+
+def test_the_figure_of_the_front_page_is_that_of_the_readme():
+    import front_figure
+
+    rows = json.loads(front_figure.FIGURES.read_text("utf-8"))["journal"]["rows"]
+    picture = ElementTree.fromstring(front_figure.picture(rows))
+    said = [text.text for text in picture.iter(f"{SVG}text")]
+    assert "93.6 % in 0.10 s" in said
+    assert [name for name in said if name in rows] == list(rows)
+    bars = [float(bar.get("width")) for bar in picture.iter(f"{SVG}rect")][1::2]
+    shares = np.array([float(row["accuracy"].split()[0]) for row in rows.values()])
+    np.testing.assert_allclose(bars, front_figure.BAR * (shares - 70) / 30, atol=0.51)
+
+
+def test_versions_to_cite_are_that_of_the_package():
+    version = sklearn_cvb.__version__
+    assert re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.M)[1] == version
+    front = (DOC / "index.rst").read_text("utf-8")
+    assert f"version = {{{version}}}" in front
+    assert f"sklearn_cvb-{version}-py3" in front
+
+
+@pytest.mark.parametrize("path", sorted((DOC / "_inventories").iterdir()), ids=lambda p: p.name)
+def test_inventories_can_be_read(path):
+    from sphinx.util.inventory import InventoryFile
+
+    found = InventoryFile.loads(path.read_bytes(), uri="https://other.project/").data
+    lines = path.read_text("utf-8").splitlines()[3:]
+    assert sum(map(len, found.values() if isinstance(found, dict) else [found])) >= len(lines) > 0
