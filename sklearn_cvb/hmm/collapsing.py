@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.fitting import Fit
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.batches import largest_share
 from sklearn_cvb.hmm.collapsed import (
     CVBState,
@@ -22,17 +21,23 @@ from sklearn_cvb.hmm.collapsed import (
     sweep_by_token,
     under,
 )
+from sklearn_cvb.hmm.growing import added_to
+from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean, tally_of
 from sklearn_cvb.hmm.start import Start
+from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.lattice import Problem
+from sklearn_cvb.streaming import Running, Swept
 from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import InvalidParameterError
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
+# Sweeps over the first batch of a stream, and over each that follows.
+_FIRST_PASSES, _PASSES = 1, 1
 
 
-class CollapsedHMM(BaseHMM):
+class CollapsedHMM(StreamingHMM):
     """Start, sweep and score of collapsed variational Bayes; `update` says what is left out."""
 
     update: str
@@ -160,3 +165,31 @@ class CollapsedHMM(BaseHMM):
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"loo_score_": best.objective}
+
+    def _swept_batch(
+        self, problem: Problem, running: Running | None, rng: np.random.Generator
+    ) -> Swept:
+        """Sweeps over the batch, each sequence from the counts so far and the batch's others.
+
+        The counts so far are part of the prior. Posteriors begin as inferred from them alone.
+        """
+        concentrations, n_passes = self._first_concentrations(), _FIRST_PASSES
+        if running is None:
+            state = self._start(problem, rng)
+        else:
+            counts, n_passes = HMMCounts(*running.counts), _PASSES
+            prior = added_to(self._priors(problem.cells, concentrations), counts, problem.cells)
+            nothing = HMMCounts(*map(np.zeros_like, counts))
+            start = Start(None, posterior_mean(nothing, prior, problem.cells))
+            state = first_state(problem, lambda: start, prior, concentrations, self._left_out)
+        for _ in range(n_passes):
+            state, value = self._sweep(state, problem, rng)
+        score = self._objective(Fit(state, [value], False), problem)
+        return Swept(state, state.counts, lambda scale: (value, score))
+
+    def _with_running_counts(self, state: Any, counts: tuple, problem: Problem) -> Any:
+        prior = self._priors(problem.cells, state.concentrations)
+        tally = tally_of(
+            HMMCounts(*counts), None if state.layout is None else prior, problem.cells
+        )
+        return state._replace(tally=tally, prior=prior, pairs=np.empty(0))
