@@ -36,6 +36,13 @@ _LAYOUT = (
 )
 
 
+CONSTRAINTS: dict = {
+    "learning_decay": [Interval(Real, 0.5, 1.0, closed="right")],
+    "learning_offset": [Interval(Real, 0.0, None, closed="left")],
+    "total_samples": [Interval(Integral, 1, None, closed="left"), None],
+}
+
+
 class Seen(NamedTuple):
     """How much a model has learned from.
 
@@ -262,9 +269,13 @@ class StreamingMixin(_Model):
             "_rare": self._rare_of_all(counts, seen),
         }
 
+    def _given_corpus(self, problem: Any) -> Any:
+        """The corpus as it was read."""
+        return problem.corpus
+
     def _seen_with(self, problem: Any, unexplained: np.ndarray, before: Seen | None) -> Seen:
         """What was seen, with this batch (None before it: this one alone)."""
-        lengths = np.delete(np.diff(problem.given.starts), unexplained)
+        lengths = np.delete(np.diff(self._given_corpus(problem).starts), unexplained)
         uses = self._uses_of_words(problem)
         if before is not None:
             uses[: len(before.uses)] += before.uses

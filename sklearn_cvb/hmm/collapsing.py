@@ -189,7 +189,5 @@ class CollapsedHMM(StreamingHMM):
 
     def _with_running_counts(self, state: Any, counts: tuple, problem: Problem) -> Any:
         prior = self._priors(problem.cells, state.concentrations)
-        tally = tally_of(
-            HMMCounts(*counts), None if state.layout is None else prior, problem.cells
-        )
+        tally = tally_of(HMMCounts(*counts), None if state.layout is None else prior, problem.cells)
         return state._replace(tally=tally, prior=prior, pairs=np.empty(0))

@@ -7,7 +7,6 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Seed
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.collapsing import CollapsedHMM
 from sklearn_cvb.hmm.emitting import EmissionMixin
 from sklearn_cvb.validation import Interval, Options, StrOptions
@@ -201,7 +200,7 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
     _numeric_algorithm = "collapsed"
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        **BaseHMM._parameter_constraints,
+        **CollapsedHMM._parameter_constraints,
         "update": [StrOptions({"sequence", "token"})],
         "order": [Options(Integral, {1, 2})],
         "block_length": [Interval(Integral, 1, None, closed="left"), None],

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from sklearn_cvb.annotations import Seed
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.batch import BatchHMM
 from sklearn_cvb.hmm.emitting import EmissionMixin
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
@@ -171,7 +170,7 @@ class EMHMM(EmissionMixin, BatchHMM):
     _parameter_constraints: dict = {  # noqa: RUF012
         **{
             name: constraint
-            for name, constraint in BaseHMM._parameter_constraints.items()
+            for name, constraint in BatchHMM._parameter_constraints.items()
             if name not in ("alpha_prior", "beta_prior")
         },
         "alpha": _PSEUDO_COUNT,

@@ -59,7 +59,7 @@ def with_labels(growth: Growth, words: np.ndarray, states: np.ndarray) -> Growth
     if larger is cells:
         return growth
     places = np.searchsorted(larger.keys(), cells.keys())
-    if cells.by_label is not None:
+    if cells.by_label is not None and larger.by_label is not None:
         larger = larger._replace(by_label=np.union1d(larger.by_label, places[cells.by_label]))
     return Growth(larger, places[growth.places])
 

@@ -12,11 +12,13 @@ from sklearn_cvb.hmm.growing import Growth, carried_counts, carried_weights, wit
 from sklearn_cvb.hmm.parameters import HMMCounts, flat_cells, with_end
 from sklearn_cvb.hmm.prediction import rare_counts
 from sklearn_cvb.lattice import Problem
-from sklearn_cvb.streaming import Running, Seen, StreamingMixin
+from sklearn_cvb.streaming import CONSTRAINTS, Running, Seen, StreamingMixin
 
 
 class StreamingHMM(StreamingMixin, BaseHMM):
     """What hidden Markov models of symbols share; an algorithm adds `_swept_batch`."""
+
+    _parameter_constraints: dict = {**BaseHMM._parameter_constraints, **CONSTRAINTS}  # noqa: RUF012
 
     def _following_problem(self, X: Any, y: Any) -> tuple[Problem, Running]:
         """Read a batch: new words enter the vocabulary and the layout."""
@@ -55,6 +57,9 @@ class StreamingHMM(StreamingMixin, BaseHMM):
 
     def _not_learned(self, state: Any, problem: Problem) -> np.ndarray:
         return self._unexplained(state, problem)
+
+    def _given_corpus(self, problem: Problem) -> Corpus:
+        return problem.given
 
     def _uses_of_words(self, problem: Problem) -> np.ndarray:
         tokens, n_words = problem.given.tokens, problem.cells.n_words

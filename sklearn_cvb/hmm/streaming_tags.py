@@ -81,6 +81,9 @@ class StreamingTags(_Model):
 
     # What is kept of words; None after a fit, where it can be found again.
     _word_shares: WordShares | None = None
+    _labelled: np.ndarray
+    _formed: "dict[int, Row]"
+    _formed_outside: "dict[int, Row]"
 
     def _following_problem(self, X: Any, y: Any) -> tuple[Problem, Running]:
         labelled = self._labelled
@@ -132,9 +135,7 @@ class StreamingTags(_Model):
         self._formed_outside = {i - len(new): row for i, row in formed.items() if i >= len(new)}
         return {i: row for i, row in formed.items() if i < len(new)}
 
-    def _rows_of(
-        self, new: list, formed: dict[int, "Row"]
-    ) -> tuple[list[np.ndarray], WordShares]:
+    def _rows_of(self, new: list, formed: dict[int, "Row"]) -> tuple[list[np.ndarray], WordShares]:
         """States of new words, and what is kept of them."""
         rows, legal, shapes = self._legal.rows(new), self._legal, None
         if self._word_shares is not None:
@@ -166,7 +167,9 @@ class StreamingTags(_Model):
         if self._is_clean and self._labels:
             # Labels say themselves how often their tokens have a tag.
             tokens = tokens[[tag is None for tag in self._labels]]
-        here = np.bincount(tokens[(tokens >= 0) & (tokens < cells.n_words)], minlength=cells.n_words)
+        here = np.bincount(
+            tokens[(tokens >= 0) & (tokens < cells.n_words)], minlength=cells.n_words
+        )
         return WordShares(
             shares,
             np.append(known.is_formed, new.is_formed),
@@ -184,7 +187,8 @@ class StreamingTags(_Model):
         uses[: len(self._seen.uses)] += self._seen.uses
         types = listed[uses > 0]
         return Coverage(
-            float(uses[listed].sum() / max(1, uses.sum())), float(types.mean()) if len(types) else 0.0
+            float(uses[listed].sum() / max(1, uses.sum())),
+            float(types.mean()) if len(types) else 0.0,
         )
 
     def _shares_of_fit(self) -> WordShares:

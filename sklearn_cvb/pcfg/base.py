@@ -72,14 +72,22 @@ class BasePCFG(PredictionMixin, BaseModel):
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the grammar, and lays it out."""
         sequences = self._sequences_to_fit(X, y)
-        self.rules_, types = self._grammar_for(sequences)
+        self._lay_out(*self._grammar_for(sequences))
+        return self._problem_of(sequences, y)
+
+    def _lay_out(self, grammar: Grammar, types: list) -> None:
+        """Set the grammar, its words, and the layout of both."""
+        self.rules_ = grammar
         n_shown = self.n_components if self._is_independent() else None
-        self.symbols_ = reading.as_array(self.rules_.symbols[:n_shown])
+        self.symbols_ = reading.as_array(grammar.symbols[:n_shown])
         self.vocabulary_ = reading.as_array(types)
         self._index = {token: i for i, token in enumerate(types)}
-        self._layout = layout = layout_of(self.rules_, self._index, n_shown)
+        self._layout = layout_of(grammar, self._index, n_shown)
+
+    def _problem_of(self, sequences: Sequences, y: Any) -> Problem:
+        """Sentences under the grammar of now, with what `y` tells of their trees."""
         self._check_parameters()
-        corpus = self._encode(sequences)
+        layout, corpus = self._layout, self._encode(sequences)
         numeric = self.vocabulary_.dtype.kind in "iuf"
         brackets = brackets_from(
             y if self.supervision == "y" else None,
@@ -97,9 +105,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         given = self.grammar
         if given is None:
             types = self._vocabulary_types(sequences)
-            terminals = types if self.handle_unknown == "error" else [*types, UNKNOWN]
-            build = Grammar.independent if self._is_independent() else Grammar.full
-            return build(self.n_components, dict.fromkeys(terminals)), types
+            return self._grammar_of(types), types
         if self._is_independent():
             raise ValueError(
                 "rules='independent' is for a model without grammar: a grammar has its rules"
@@ -111,6 +117,12 @@ class BasePCFG(PredictionMixin, BaseModel):
         if self.handle_unknown != "error":
             words -= {UNKNOWN}
         return given, reading.sorted_types(words)
+
+    def _grammar_of(self, types: list) -> Grammar:
+        """The grammar of so many symbols over these words."""
+        terminals = types if self.handle_unknown == "error" else [*types, UNKNOWN]
+        build = Grammar.independent if self._is_independent() else Grammar.full
+        return build(self.n_components, dict.fromkeys(terminals))
 
     def _is_independent(self) -> bool:
         return self.rules == "independent"

@@ -12,11 +12,13 @@ from sklearn_cvb.corpus import warn_of_giant
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
-from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
 from sklearn_cvb.pcfg.forms import Problem
+from sklearn_cvb.pcfg.parameters import posterior_mean
 from sklearn_cvb.pcfg.shares import counts_of, first_shares, left_out_trees, presence
+from sklearn_cvb.pcfg.streaming import StreamingPCFG
 from sklearn_cvb.pcfg.sweeps import leave_out_sweep, tally_of
+from sklearn_cvb.streaming import Running, Swept
 
 
 class CVBState(NamedTuple):
@@ -31,7 +33,7 @@ class CVBState(NamedTuple):
     shares: Shares
 
 
-class CVBPCFG(BasePCFG):
+class CVBPCFG(StreamingPCFG):
     """Probabilistic context-free grammar learned by collapsed variational Bayes.
 
     Probabilities are integrated out, and the trees of each sentence are inferred from the expected
@@ -269,3 +271,24 @@ class CVBPCFG(BasePCFG):
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"loo_score_": best.objective}
+
+    def _swept_batch(
+        self, problem: Problem, running: Running | None, rng: np.random.Generator
+    ) -> Swept:
+        """A sweep over the batch, each sentence from the counts so far and the batch's others.
+
+        The counts so far are part of the prior. Shares begin as inferred from them alone.
+        """
+        if running is None:
+            state = self._start(problem, rng)
+        else:
+            layout, alpha = problem.layout, self._first_alpha(problem.layout)
+            alpha = alpha._replace(cells=alpha.cells + running.counts[0])
+            theta = posterior_mean(layout, np.zeros(len(layout.lhs)), alpha.cells, None)
+            shares, log_z = first_shares(theta, problem)
+            unexplained = np.flatnonzero(np.isneginf(log_z))
+            counts = counts_of(shares, problem)
+            state = CVBState(counts, alpha, alpha.cells, None, unexplained, 0, shares)
+        state, value = self._sweep(state, problem, rng)
+        score = self._objective(Fit(state, [value], False), problem)
+        return Swept(state, (state.counts,), lambda scale: (value, score))

@@ -10,7 +10,6 @@ from scipy.special import xlogy
 
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.fitting import Fit, Schedule
-from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.batch import BatchPCFG
 from sklearn_cvb.pcfg.concentrations import Alpha
 from sklearn_cvb.pcfg.forms import Problem, expectation
@@ -187,7 +186,7 @@ class EMPCFG(BatchPCFG):
     _parameter_constraints: dict = {  # noqa: RUF012
         **{
             name: constraint
-            for name, constraint in BasePCFG._parameter_constraints.items()
+            for name, constraint in BatchPCFG._parameter_constraints.items()
             if name != "alpha_prior"
         },
         "alpha": [Interval(Real, 0, None, closed="left"), dict, "array-like"],
