@@ -138,14 +138,7 @@ class BatchHMM(StreamingHMM):
     ) -> Swept:
         """Weights from the counts so far (of a first batch: from its start), then an E-step."""
         cells = problem.cells
-        if running is None:
-            before = self._start(problem, rng)
-        else:
-            concentrations = self._first_concentrations()
-            prior = self._priors(cells, concentrations)
-            counts = with_unseen(HMMCounts(*running.counts), prior, cells)
-            kept, nobody = running.kept, np.empty(0, np.intp)
-            before = BatchState(counts, prior, concentrations, kept, nobody, 0)
+        before = self._start(problem, rng) if running is None else self._before(problem, running)
         state, value = self._sweep(before, problem, rng)
 
         def values(scale: float) -> tuple[float, float]:
@@ -156,6 +149,13 @@ class BatchHMM(StreamingHMM):
             return objective, objective
 
         return Swept(state._replace(forms=None), state.counts, values)
+
+    def _before(self, problem: Problem, running: Running) -> BatchState:
+        """The state that a batch is inferred from, if it is not the first."""
+        concentrations = self._first_concentrations()
+        prior = self._priors(problem.cells, concentrations)
+        counts = with_unseen(HMMCounts(*running.counts), prior, problem.cells)
+        return BatchState(counts, prior, concentrations, running.kept, np.empty(0, np.intp), 0)
 
     def _with_running_counts(self, state: Any, counts: tuple, problem: Problem) -> Any:
         return state._replace(counts=HMMCounts(*counts))

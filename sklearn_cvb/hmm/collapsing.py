@@ -33,8 +33,6 @@ from sklearn_cvb.validation import InvalidParameterError
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
-# Sweeps over the first batch of a stream, and over each that follows.
-_FIRST_PASSES, _PASSES = 1, 1
 
 
 class CollapsedHMM(StreamingHMM):
@@ -169,21 +167,20 @@ class CollapsedHMM(StreamingHMM):
     def _swept_batch(
         self, problem: Problem, running: Running | None, rng: np.random.Generator
     ) -> Swept:
-        """Sweeps over the batch, each sequence from the counts so far and the batch's others.
+        """A sweep over the batch, each sequence from the counts so far and the batch's others.
 
         The counts so far are part of the prior. Posteriors begin as inferred from them alone.
         """
-        concentrations, n_passes = self._first_concentrations(), _FIRST_PASSES
+        concentrations = self._first_concentrations()
         if running is None:
             state = self._start(problem, rng)
         else:
-            counts, n_passes = HMMCounts(*running.counts), _PASSES
+            counts = HMMCounts(*running.counts)
             prior = added_to(self._priors(problem.cells, concentrations), counts, problem.cells)
             nothing = HMMCounts(*map(np.zeros_like, counts))
             start = Start(None, posterior_mean(nothing, prior, problem.cells))
             state = first_state(problem, lambda: start, prior, concentrations, self._left_out)
-        for _ in range(n_passes):
-            state, value = self._sweep(state, problem, rng)
+        state, value = self._sweep(state, problem, rng)
         score = self._objective(Fit(state, [value], False), problem)
         return Swept(state, state.counts, lambda scale: (value, score))
 
