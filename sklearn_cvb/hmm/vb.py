@@ -168,7 +168,7 @@ class VBHMM(EmissionMixin, BatchHMM):
         Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
         cell the mean expected count of the words seen once as well. With the cell the number of
         symbols is ``len(vocabulary_) + 1`` everywhere.
-    learning_decay : float in (0.5, 1], default=0.7
+    learning_decay : float in (0.5, 1], default=1.0
         With `partial_fit`: how fast steps get smaller. Where t batches of this size were seen, the
         last one makes up a share (learning_offset + t) ** -learning_decay of the counts, but no
         less than 1 / t, as if all were counted alike: so with 1. The smaller, the sooner are old
@@ -284,7 +284,7 @@ class VBHMM(EmissionMixin, BatchHMM):
         tol: float = 1e-4,
         init: Any = None,
         handle_unknown: str = "smooth",
-        learning_decay: float = 0.7,
+        learning_decay: float = 1.0,
         learning_offset: float = 10.0,
         total_samples: int | None = None,
         vocabulary: Collection | None = None,

@@ -85,7 +85,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         vote a type, and a word known in lower case takes half from there. In `fit` the shares are
         weights, as those of a dictionary, and `beta` is divided in them (``beta="auto"``: only the
         tags of open classes). Tokens that are no strings have no form.
-    learning_decay : float in (0.5, 1], default=0.7
+    learning_decay : float in (0.5, 1], default=1.0
         With `partial_fit`: how fast steps get smaller. Where t batches of this size were seen, the
         last one makes up a share (learning_offset + t) ** -learning_decay of the counts, but no
         less than 1 / t, as if all were counted alike: so with 1. The smaller, the sooner are old
@@ -200,7 +200,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         tol: float = 1e-4,
         init: Any = None,
         handle_unknown: str = "form",
-        learning_decay: float = 0.7,
+        learning_decay: float = 1.0,
         learning_offset: float = 10.0,
         total_samples: int | None = None,
         vocabulary: Collection | None = None,

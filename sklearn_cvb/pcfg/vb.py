@@ -61,7 +61,7 @@ class VBPCFG(BatchPCFG):
         Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
         model without grammar has for every symbol; or give these rules the mean expected count of
         the words seen once as well. A given grammar without ``<unk>`` cannot derive them.
-    learning_decay : float in (0.5, 1], default=0.7
+    learning_decay : float in (0.5, 1], default=1.0
         With `partial_fit`: how fast steps get smaller. Where t batches of this size were seen, the
         last one makes up a share (learning_offset + t) ** -learning_decay of the counts, but no
         less than 1 / t, as if all were counted alike: so with 1. The smaller, the sooner are old
@@ -156,7 +156,7 @@ class VBPCFG(BatchPCFG):
         tol: float = 1e-4,
         init: Any = None,
         handle_unknown: str = "smooth",
-        learning_decay: float = 0.7,
+        learning_decay: float = 1.0,
         learning_offset: float = 10.0,
         total_samples: int | None = None,
         vocabulary: Collection | None = None,
