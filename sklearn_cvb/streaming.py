@@ -193,9 +193,6 @@ class StreamingMixin(_Model):
     learning_offset: float
     total_samples: int | None
 
-    # Whether a first batch is read: then not all words of the text are known.
-    _streams = False
-
     @without_lengths
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -207,8 +204,8 @@ class StreamingMixin(_Model):
         calls, or to those of `total_samples` sequences. New words enter the vocabulary unless it is
         given; tags and symbols are those of the first call, and so is what the forms of words say.
 
-        `labels_` and `unexplained_` are of this batch. `history_` has one value more, as if the
-        batch were all tokens; so has `objective_`, `loo_score_` apart, which is of the batch.
+        `labels_`, `unexplained_` and `loo_score_` are of this batch. `history_` gets one value
+        more: with EM and VB the new `objective_`, as if all tokens were like those of the batch.
 
         Parameters
         ----------

@@ -251,6 +251,14 @@ def test_missing_observations_stream():
     assert model.counts_.start.sum() == pytest.approx(3)
 
 
+@pytest.mark.parametrize("kind", MODELS)
+def test_words_seen_once_in_all_batches_stand_for_unknown_ones(kind):
+    model = kind(2, handle_unknown="rare", random_state=0)
+    model.partial_fit([["a", "b", "c"], ["a", "d"]]).partial_fit([["b", "c", "e"]])
+    once = [list(model.vocabulary_).index(word) for word in "de"]
+    assert np.allclose(model._rare, model.counts_.emission[once].mean(axis=0))
+
+
 # Taggers
 
 TEXT = [
