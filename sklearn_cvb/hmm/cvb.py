@@ -7,7 +7,6 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.collapsing import CollapsedHMM
 from sklearn_cvb.hmm.emitting import EmissionMixin
 from sklearn_cvb.validation import Interval, Options, StrOptions
@@ -104,6 +103,16 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
         cell the mean expected count of the words seen once as well. With the cell the number of
         symbols is ``len(vocabulary_) + 1`` everywhere.
+    learning_decay : float in (0.5, 1], default=1.0
+        With `partial_fit`: how fast steps get smaller. Where t batches of this size were seen, the
+        last one makes up a share (learning_offset + t) ** -learning_decay of the counts, but no
+        less than 1 / t, as if all were counted alike: so with 1. The smaller, the sooner are old
+        counts forgotten.
+    learning_offset : float, default=10.0
+        With `partial_fit`: the larger, the longer are all batches counted alike.
+    total_samples : int or None, default=None
+        With `partial_fit`: of how many sequences there will be all counts are estimates; None for
+        as many as were seen so far. Give it where sequences come several times.
     vocabulary : collection or None, default=None
         The known symbols; None for those seen in `fit`.
     warm_start : bool, default=False
@@ -162,6 +171,8 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
+    n_batches_seen_ : int
+        Calls of `partial_fit` since the last `fit`.
     converged_ : bool
         Whether it stopped by `tol`.
     alpha_, beta_ : float
@@ -197,7 +208,7 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
     _numeric_algorithm = "collapsed"
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        **BaseHMM._parameter_constraints,
+        **CollapsedHMM._parameter_constraints,
         "update": [StrOptions({"sequence", "token"})],
         "order": [Options(Integral, {1, 2})],
         "block_length": [Interval(Integral, 1, None, closed="left"), None],
@@ -229,6 +240,9 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         tol: float = 1e-4,
         init: Any = None,
         handle_unknown: str = "smooth",
+        learning_decay: float = 1.0,
+        learning_offset: float = 10.0,
+        total_samples: int | None = None,
         vocabulary: Collection | None = None,
         warm_start: bool = False,
         checkpoint: Folder | None = None,
@@ -259,6 +273,9 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         self.tol = tol
         self.init = init
         self.handle_unknown = handle_unknown
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
+        self.total_samples = total_samples
         self.vocabulary = vocabulary
         self.warm_start = warm_start
         self.checkpoint = checkpoint

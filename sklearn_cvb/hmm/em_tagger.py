@@ -85,6 +85,16 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         vote a type, and a word known in lower case takes half from there. In `fit` the shares are
         weights, as those of a dictionary, and `beta` is divided in them (``beta="auto"``: only the
         tags of open classes). Tokens that are no strings have no form.
+    learning_decay : float in (0.5, 1], default=1.0
+        With `partial_fit`: how fast steps get smaller. Where t batches of this size were seen, the
+        last one makes up a share (learning_offset + t) ** -learning_decay of the counts, but no
+        less than 1 / t, as if all were counted alike: so with 1. The smaller, the sooner are old
+        counts forgotten.
+    learning_offset : float, default=10.0
+        With `partial_fit`: the larger, the longer are all batches counted alike.
+    total_samples : int or None, default=None
+        With `partial_fit`: of how many sequences there will be all counts are estimates; None for
+        as many as were seen so far. Give it where sequences come several times.
     vocabulary : collection or None, default=None
         The known symbols; None for those seen in `fit`.
     warm_start : bool, default=False
@@ -144,6 +154,8 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
+    n_batches_seen_ : int
+        Calls of `partial_fit` since the last `fit`.
     converged_ : bool
         Whether it stopped by `tol`.
     alpha_, beta_ : float
@@ -191,6 +203,9 @@ class EMHMMTagger(TaggerMixin, EMHMM):
         tol: float = 1e-4,
         init: Any = None,
         handle_unknown: str = "form",
+        learning_decay: float = 1.0,
+        learning_offset: float = 10.0,
+        total_samples: int | None = None,
         vocabulary: Collection | None = None,
         warm_start: bool = False,
         checkpoint: Folder | None = None,
@@ -210,6 +225,9 @@ class EMHMMTagger(TaggerMixin, EMHMM):
             tol=tol,
             init=init,
             handle_unknown=handle_unknown,
+            learning_decay=learning_decay,
+            learning_offset=learning_offset,
+            total_samples=total_samples,
             vocabulary=vocabulary,
             warm_start=warm_start,
             checkpoint=checkpoint,

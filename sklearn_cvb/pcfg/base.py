@@ -79,24 +79,21 @@ class BasePCFG(PredictionMixin, BaseModel):
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the grammar, and lays it out."""
         sequences = self._sequences_to_fit(X, y)
-        corpus = self._lay_out(sequences)
-        return self._laid_out_problem(corpus, sequences, y)
+        self._lay_out(*self._grammar_for(sequences))
+        return self._problem_of(self._encode(sequences), sequences, y)
 
-    def _lay_out(self, sequences: Sequences) -> Corpus:
-        """Set the vocabulary and the grammar, and lay it out; returns the corpus."""
-        self.rules_, types = self._grammar_for(sequences)
+    def _lay_out(self, grammar: Grammar, types: list) -> None:
+        """Set the grammar, its words, and the layout of both."""
+        self.rules_ = grammar
         n_shown = self.n_components if self._is_independent() else None
-        self.symbols_ = reading.as_array(self.rules_.symbols[:n_shown])
+        self.symbols_ = reading.as_array(grammar.symbols[:n_shown])
         self.vocabulary_ = reading.as_array(types)
         self._index = {token: i for i, token in enumerate(types)}
-        self._layout = layout_of(self.rules_, self._index, n_shown)
+        self._layout = layout_of(grammar, self._index, n_shown)
         self._check_parameters()
-        return reading.encode(sequences, self._index)
 
-    def _laid_out_problem(self, corpus: Corpus, sequences: Sequences, y: Any) -> Problem:
-        """A problem of these sentences under the grammar."""
-        reading.refuse_missing(corpus)
-        self._check_unknown(corpus, sequences)
+    def _problem_of(self, corpus: Corpus, sequences: Sequences, y: Any) -> Problem:
+        """Sentences under the grammar of now, with what `y` tells of their trees."""
         layout = self._layout
         numeric = self.vocabulary_.dtype.kind in "iuf"
         brackets = brackets_from(
@@ -115,9 +112,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         given = self.grammar
         if given is None:
             types = self._vocabulary_types(sequences)
-            terminals = types if self.handle_unknown == "error" else [*types, UNKNOWN]
-            build = Grammar.independent if self._is_independent() else Grammar.full
-            return build(self.n_components, dict.fromkeys(terminals)), types
+            return self._grammar_of(types), types
         if self._is_independent():
             raise ValueError(
                 "rules='independent' is for a model without grammar: a grammar has its rules"
@@ -129,6 +124,12 @@ class BasePCFG(PredictionMixin, BaseModel):
         if self.handle_unknown != "error":
             words -= {UNKNOWN}
         return given, reading.sorted_types(words)
+
+    def _grammar_of(self, types: list) -> Grammar:
+        """The grammar of so many symbols over these words."""
+        terminals = types if self.handle_unknown == "error" else [*types, UNKNOWN]
+        build = Grammar.independent if self._is_independent() else Grammar.full
+        return build(self.n_components, dict.fromkeys(terminals))
 
     def _is_independent(self) -> bool:
         return self.rules == "independent"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb import corpus as reading
 from sklearn_cvb import dirichlet
 from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.corpus import Corpus, Sequences
@@ -263,7 +264,8 @@ def refuse_in_shards(model: BasePCFG) -> None:
 def lay_out(model: BasePCFG, survey: Survey) -> LaidOut:
     """Lay out the grammar of a model."""
     sequences, _ = digest_of(survey)
-    corpus = model._lay_out(sequences)
+    model._lay_out(*model._grammar_for(sequences))
+    corpus = reading.encode(sequences, model._index)
     return LaidOut(copy.copy(model), corpus, sequences, None)
 
 
@@ -273,7 +275,8 @@ def shard_of(model: BasePCFG, part: Part, place: Place) -> BatchTreeShard | Coll
     model = copy.copy(model)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        problem = model._laid_out_problem(part.by(model._index), sequences, part.y)
+        corpus = model._checked(part.by(model._index), sequences)
+        problem = model._problem_of(corpus, sequences, part.y)
     kind = CollapsedTreeShard if isinstance(model, CVBPCFG) else BatchTreeShard
     shard = kind(problem, place)
     shard.messages = tuple(f"part {place.index}: {one.message}" for one in caught)
