@@ -128,16 +128,19 @@ def log_path(path, weight, alpha, sticky):
     return value - (gammaln(moves.sum(1) + u.sum(1)) - gammaln(u.sum(1))).sum()
 
 
-@pytest.mark.parametrize("sticky", [0.0, 0.7])
-def test_gibbs_draws_from_the_posterior(sticky):
+@pytest.mark.parametrize(
+    ("update", "sticky"), [("token", 0.0), ("token", 0.7), ("parameter", 0.7), ("beam", 0.7)]
+)
+def test_gibbs_draws_from_the_posterior(update, sticky):
     """Shares of all 64 paths of six symbols, the weights integrated by quadrature."""
     x, alpha, gamma, beta = [0, 0, 1, 0, 1, 1], 1.5, 1.2, 0.6
     settings = {"transition_prior": "hdp", "alpha": alpha, "gamma": gamma, "sticky": sticky}
     model = GibbsHMM(
         2,
         beta=beta,
+        update=update,
         handle_unknown="error",
-        max_iter=12_000,
+        max_iter=12_000 if update == "token" else 40_000,
         n_burn_in=100,
         thin=1,
         random_state=0,
