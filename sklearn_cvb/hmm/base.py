@@ -95,7 +95,9 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [
-            StrOptions({"token", "word", "parameter", "unambiguous", "context", "kmeans"}),
+            StrOptions(
+                {"token", "word", "parameter", "unambiguous", "context", "merged", "kmeans"}
+            ),
             HasMethods("predict_proba"),
             "array-like",
             None,
@@ -243,9 +245,13 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         if isinstance(init, str) and init == "kmeans":
             raise InvalidParameterError(
                 f"The 'init' parameter of {type(self).__name__} must be a str among 'context', "
-                "'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers (see "
-                "`emission`)"
+                "'merged', 'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
+                "(see `emission`)"
             )
+        if isinstance(init, str) and init == "merged":
+            from sklearn_cvb.hmm.merging import merged_start
+
+            return merged_start(self, problem, rng)
         if isinstance(init, str):
             start = getattr(starting, f"{init}_start")(problem, rng)
         elif hasattr(init, "predict_proba"):

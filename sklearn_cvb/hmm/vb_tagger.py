@@ -64,7 +64,7 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         Largest number of sweeps.
     tol : float, default=1e-4
         Stop when the bound changes by less than this per token.
-    init : {"token", "context", "word", "parameter", "unambiguous"}, arrays, model, default=None
+    init : str, list of arrays or fitted model, default=None
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
         times the weights of a dictionary that has some (None means this with a dictionary or
         labels). "context": each token's posterior from what its neighbours may be (None means this
@@ -72,9 +72,11 @@ class VBHMMTagger(TaggerMixin, VBHMM):
         Gibbs). "parameter": random weights and one E-step (None means this otherwise; for CVB's
         token update, "word"). "word": one posterior for all tokens of a word, from Dirichlet(0.1).
         "unambiguous": transitions counted between neighbouring tokens that have one allowed state
-        each (Kupiec 1992). Arrays: the posteriors of each training sequence, shape (length,
-        n_components). A fitted model of this family over the same vocabulary and states: its counts
-        (within a search wrap it in `sklearn.frozen.FrozenEstimator`). From "context",
+        each (Kupiec 1992). "merged": sweeps of VB in which pairs of states are joined while the
+        bound rises; of symbols under ``transition_prior="hdp"`` alone. Arrays: the posteriors of
+        each training sequence, shape (length, n_components). A fitted model of this family over the
+        same vocabulary and states: its counts (within a search wrap it in
+        `sklearn.frozen.FrozenEstimator`). From "context",
         "unambiguous", arrays or a model all restarts would be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare", "form"}, default="form"
         Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
