@@ -76,7 +76,7 @@ def refuse_settings_of_symbols(model: Any) -> None:
     asked = {
         "vocabulary": model.vocabulary is not None,
         "beta": isinstance(model.beta, str),
-        "update": model._numeric_algorithm == "gibbs" and model.update == "sequence",
+        "update": model._numeric_algorithm == "gibbs" and model.update in ("sequence", "beam"),
         "order": getattr(model, "order", 1) != 1,
         "batch_size": getattr(model, "batch_size", 1) != 1,
         "temperatures": getattr(model, "temperatures", None) is not None,
