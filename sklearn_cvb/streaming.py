@@ -193,6 +193,9 @@ class StreamingMixin(_Model):
     learning_offset: float
     total_samples: int | None
 
+    # Whether a first batch is read.
+    _streams: bool
+
     @without_lengths
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:

@@ -67,7 +67,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     # Models that learn no concentration have no such parameters.
     alpha_prior = beta_prior = (1.0, 1.0)
     # Whether a first batch of `partial_fit` is read: then the words of the text are not all known.
-    _streams = False
+    _streams: bool = False
     # Nor have EM and taggers these.
     transition_prior: str = "dirichlet"
     gamma: float = 1.0
