@@ -194,6 +194,9 @@ class StreamingMixin(_Model):
     total_samples: int | None
     _streams: bool
 
+    # Whether a first batch is read.
+    _streams: bool
+
     @without_lengths
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
