@@ -146,7 +146,10 @@ class _Peak:
         self._watch.join()
 
     def _look(self):
-        while not self._ends.wait(0.05):
+        is_over = False
+        while not is_over:
+            # Once more at the end: a short fit is over before the first wait.
+            is_over = self._ends.wait(0.05)
             for line in _STATUS.read_text().splitlines():
                 name, value = line.split(":")
                 if name in ("VmRSS", "RssAnon", "RssFile"):

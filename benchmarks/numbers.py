@@ -1,9 +1,10 @@
-"""Rows about hidden Markov models of numbers: a sweep of Gaussian states, ours and hmmlearn's."""
+"""Rows about hidden Markov models of numbers: a sweep of Gaussian states, ours and others'."""
 
 import warnings
 
 import numpy as np
 
+from benchmarks import peers
 from benchmarks.measurement import Measurement, Row
 from benchmarks.models import Sweep
 from benchmarks.timing import interleaved
@@ -95,6 +96,18 @@ def against_hmmlearn(covariance_type, shape):
     return measure
 
 
+def against_dynamax(shape):
+    """A row that compares a sweep of EM with one of dynamax, columns independent."""
+
+    def measure(settings):
+        X = series(_sized(shape, settings))
+        peer = peers.dynamax_gaussian_iteration(np.array(X), N_STATES)
+        found = _compared(_sweep("EM", "diag", X), peer, sum(map(len, X)), settings, True)
+        return found._replace(note=f"{found.note}; dynamax in float32, its default")
+
+    return measure
+
+
 def against_em(algorithm, covariance_type, shape):
     """A row that compares a sweep with one of EM on the same series."""
 
@@ -126,6 +139,14 @@ def rows():
         )
         for (kind, name), limit in limits.items()
     }
+    found["gaussian-dynamax"] = Row(
+        f"EM, {N_STATES} Gaussian states, diag, {words['sentences']}, against dynamax",
+        against_dynamax(SENTENCES),
+        True,
+        6,
+        10,
+        needs="dynamax",
+    )
     for kind in ("diag", "full"):
         for name, shape in shapes.items():
             found[f"gaussian-cvb-{kind}-{name}"] = Row(

@@ -112,12 +112,36 @@ def dynamax_iteration(table, n_states, n_symbols):
     -------
     callable
     """
-    import jax
     from dynamax.hidden_markov_model import CategoricalHMM
 
     model = CategoricalHMM(n_states, emission_dim=1, num_classes=n_symbols)
+    return _dynamax_step(model, table[:, :, None])
+
+
+def dynamax_gaussian_iteration(table, n_states):
+    """One EM iteration of dynamax with independent normal columns, as a function.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_sequences, length, n_columns)
+        Computed with in float32, as dynamax does by default.
+    n_states : int
+
+    Returns
+    -------
+    callable
+    """
+    from dynamax.hidden_markov_model import DiagonalGaussianHMM
+
+    return _dynamax_step(DiagonalGaussianHMM(n_states, table.shape[2]), table)
+
+
+def _dynamax_step(model, table):
+    """One EM iteration of a model on sequences of equal length, compiled."""
+    import jax
+
     parameters, properties = model.initialize(jax.random.PRNGKey(0))
-    emissions = jax.numpy.asarray(table[:, :, None])
+    emissions = jax.numpy.asarray(table)
 
     @jax.jit
     def step(parameters, state):

@@ -19,6 +19,7 @@ from sklearn_cvb.fitting import (
     Interrupted,
     Record,
     Schedule,
+    Sweep,
     best_fit,
     n_sweeps_before,
     run_restarts,
@@ -95,13 +96,17 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
                     context.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
                 def restart(index: int, rng: np.random.Generator, record: Record) -> Fit:
+                    def plain_sweep(state: Any) -> tuple[Any, float]:
+                        return self._sweep(state, problem, rng)
+
                     begun = before[index]
+                    sweep: Sweep = plain_sweep
                     if saved is not None:
-                        record = saved.recording(index, record)
+                        sweep, record = saved.around(index, sweep, record)
                     # No name here for the first state: its memory is free after the first sweep.
                     fit = sweep_until(
                         self._start(problem, rng) if begun is None else begun.state,
-                        lambda state: self._sweep(state, problem, rng),
+                        sweep,
                         self._schedule(problem, n_sweeps_before(begun)),
                         self._reporter(index, record, context, problem, X, y),
                         rng,

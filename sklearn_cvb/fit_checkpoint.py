@@ -9,6 +9,7 @@ each may be saved after another sweep.
 import os
 import re
 import secrets
+import signal
 import sys
 import threading
 import time
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sklearn_cvb import checkpoint
-from sklearn_cvb.fitting import Fit, Record
+from sklearn_cvb.fitting import Fit, Record, Sweep
 from sklearn_cvb.identity import digest_of, shown
 from sklearn_cvb.packing import Packed, pack, unpack
 from sklearn_cvb.validation import InvalidParameterError
@@ -30,6 +31,8 @@ _FREE = (
     *("max_iter", "tol", "n_jobs", "verbose"),
     *("checkpoint", "checkpoint_every", "warm_start"),
 )
+# Where seconds are counted, so many times what the last save took pass before the next.
+_REST = 20
 
 
 class Every(NamedTuple):
@@ -86,15 +89,21 @@ class FitCheckpoint:
         self._generators: list[Mapping[str, Any]] = []
         self._is_listed = False
         self._listing = threading.Lock()
-        # By restart: the last sweep with its number, when it was saved, and after which sweep.
+        # By restart: the last sweep and its number; the last one that was saved, and when it is
+        # time for the next.
         self._latest: dict[int, tuple[Fit, int]] = {}
-        self._saved_at: dict[int, tuple[float, int]] = {}
+        self._saved: dict[int, int] = {}
+        self._next: dict[int, float] = {}
+        # Restarts in the middle of a sweep, and how often Ctrl-C came in one.
+        self._busy: set[int] = set()
+        self._interrupts = 0
 
     def begin(self, generators: list[Mapping[str, Any]]) -> None:
         """A fit begins, with random generators in these states."""
         self._generators = generators
-        now = time.monotonic()
-        self._saved_at = dict.fromkeys(range(len(generators)), (now, 0))
+        self._saved = dict.fromkeys(range(len(generators)), 0)
+        first = time.monotonic() + (self._every.seconds or 0.0)
+        self._next = dict.fromkeys(self._saved, first)
 
     def found(self, *, goes_on: bool, has_fit: bool) -> Found | None:
         """What an earlier fit left in the folder, to go on from.
@@ -129,24 +138,55 @@ class FitCheckpoint:
         fits = [self._restart(facts["fit"], index) for index in range(len(facts["generators"]))]
         self._fit_name, self._is_listed = facts["fit"], True
         self.begin(facts["generators"])
+        self._saved |= {index: len(fit.history) for index, fit in enumerate(fits) if fit}
         return Found(facts["generators"], fits)
 
-    def recording(self, index: int, record: Record) -> Record:
-        """`record` of a restart, which saves the restart as well where it is time to."""
+    def around(self, index: int, sweep: Sweep, record: Record) -> tuple[Sweep, Record]:
+        """Sweep and record of a restart that do as these, and save it where it is time to."""
+
+        def swept(state: Any) -> tuple[Any, float]:
+            # From here on the last state may be changed in place.
+            self._busy.add(index)
+            with self._without_interrupt():
+                return sweep(state)
 
         def recorded(fit: Fit) -> bool:
             stop, n_sweeps = record(fit), len(fit.history)
             self._latest[index] = fit, n_sweeps
-            when, n_saved = self._saved_at[index]
+            self._busy.discard(index)
             if self._every.sweeps is not None:
-                is_time = n_sweeps - n_saved >= self._every.sweeps
+                is_time = n_sweeps - self._saved[index] >= self._every.sweeps
             else:
-                is_time = time.monotonic() - when >= (self._every.seconds or 0.0)
+                is_time = time.monotonic() >= self._next[index]
             if is_time:
                 self._save(index)
+            if self._interrupts:
+                raise KeyboardInterrupt
             return stop
 
-        return recorded
+        return swept, recorded
+
+    @contextmanager
+    def _without_interrupt(self) -> Iterator[None]:
+        """Ctrl-C waits for the end of the sweep, which then is saved; a second one does not.
+
+        Only the main thread hears it; restarts on other threads end their sweeps in any case.
+        """
+        is_main = threading.current_thread() is threading.main_thread()
+        if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+
+        def heard(_number: int, _frame: Any) -> None:
+            self._interrupts += 1
+            if self._interrupts > 1:
+                raise KeyboardInterrupt
+
+        signal.signal(signal.SIGINT, heard)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def save_restart(self, index: int) -> None:
         """Save the last sweep of a restart that is over."""
@@ -154,8 +194,8 @@ class FitCheckpoint:
         self._latest.pop(index, None)
 
     def save_latest(self) -> None:
-        """Save the last sweep of every restart that is not over."""
-        for index in list(self._latest):
+        """Save the last sweep of every restart that is not over, or in the middle of the next."""
+        for index in self._latest.keys() - self._busy:
             self._save(index)
 
     def finish(self) -> None:
@@ -167,11 +207,14 @@ class FitCheckpoint:
         if index not in self._latest:
             return
         fit, n_sweeps = self._latest[index]
-        if self._saved_at[index][1] != n_sweeps:
+        if self._saved[index] != n_sweeps:
+            begin = time.monotonic()
             fit = fit._replace(history=fit.history[:n_sweeps], state=self._strip(fit.state))
             self._tried(lambda: self._write(index, fit))
+            end = time.monotonic()
             # After an error, too, so that a full disk is not tried at every sweep.
-            self._saved_at[index] = time.monotonic(), n_sweeps
+            self._saved[index] = n_sweeps
+            self._next[index] = end + max(self._every.seconds or 0.0, _REST * (end - begin))
 
     def _write(self, index: int, fit: Fit) -> None:
         arrays, tree = pack(fit)
@@ -196,16 +239,16 @@ class FitCheckpoint:
                     path.unlink()
 
     def _tried(self, write: Callable[[], None]) -> None:
-        """Write; what a disk refuses is told, and the fit goes on."""
+        """Write; what cannot be written is told, and the fit goes on."""
         try:
             write()
         except OSError as error:
-            warnings.warn(
-                f"{error.strerror or error}; the fit goes on, and the next checkpoint is tried in "
-                "its turn",
-                UserWarning,
-                stacklevel=2,
-            )
+            why = f"{error.strerror or error}; the fit goes on, and the next save tries again"
+            warnings.warn(why, UserWarning, stacklevel=2)
+        except TypeError as error:
+            # An emission from elsewhere may carry what this package cannot make again.
+            why = f"no checkpoint in {self.folder}: {error}; the fit goes on without"
+            warnings.warn(why, UserWarning, stacklevel=2)
 
     def _restart(self, fit_name: str, index: int) -> Fit | None:
         """A restart as it was saved; None where it was not."""

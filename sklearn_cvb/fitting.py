@@ -36,6 +36,7 @@ class Fit(NamedTuple):
     randomness: Any = None
 
 
+Sweep = Callable[[Any], tuple[Any, float]]
 Record = Callable[[Fit], bool]
 Restart = Callable[[int, np.random.Generator, Record], Fit]
 
@@ -64,7 +65,7 @@ class Interrupted(Exception):
 
 def sweep_until(
     state: Any,
-    sweep: Callable[[Any], tuple[Any, float]],
+    sweep: Sweep,
     schedule: Schedule,
     record: Record,
     rng: np.random.Generator | None = None,

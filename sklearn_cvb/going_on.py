@@ -51,6 +51,9 @@ class GoingOnMixin:
             if saved is not None:
                 saved.begin([rng.bit_generator.state for rng in rngs])
             return rngs, [resumed] * len(rngs)
+        if self.verbose:
+            n_sweeps = [0 if fit is None else len(fit.history) for fit in found.fits]
+            print(f"going on from {self.checkpoint}: restarts have {n_sweeps} sweeps")
         before = [None if fit is None else self._restored(fit, problem) for fit in found.fits]
         randomness = [
             first if fit is None else fit.randomness

@@ -29,9 +29,7 @@ def digest_of(value: Any) -> str:
 
     Of objects that are no plain data it knows the class, and what their attributes hold.
     """
-    digest = hashlib.blake2b(digest_size=16)
-    _add(value, digest)
-    return digest.hexdigest()
+    return _digest(value, ())
 
 
 def shown(value: Any) -> str:
@@ -49,8 +47,14 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, _PLAIN)
 
 
-def _add(value: Any, digest: Any) -> None:
-    """Add a value to a digest, after the name of its class."""
+def _digest(value: Any, above: tuple[int, ...]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    _add(value, digest, above)
+    return digest.hexdigest()
+
+
+def _add(value: Any, digest: Any, above: tuple[int, ...]) -> None:
+    """Add a value to a digest, after the name of its class; `above` are objects that hold it."""
     if isinstance(value, np.generic):
         value = value.item()
     digest.update(type(value).__name__.encode() + b"(")
@@ -61,15 +65,14 @@ def _add(value: Any, digest: Any) -> None:
         digest.update(np.ascontiguousarray(value).data.cast("B") if value.size else b"")
     elif isinstance(value, tuple | list | np.ndarray):
         for part in value.tolist() if isinstance(value, np.ndarray) else value:
-            _add(part, digest)
-    elif isinstance(value, Mapping):
-        for pair in value.items():
-            _add(pair, digest)
-    elif isinstance(value, Set):
-        for text in sorted(map(digest_of, value)):
+            _add(part, digest, above)
+    elif isinstance(value, Mapping | Set):
+        # In no order: that of a set differs between processes, and of a dict that is made from one.
+        parts = value.items() if isinstance(value, Mapping) else value
+        for text in sorted(_digest(part, above) for part in parts):
             digest.update(text.encode())
-    elif hasattr(value, "__dict__") and not callable(value):
+    elif hasattr(value, "__dict__") and not callable(value) and id(value) not in above:
         for name, part in sorted(vars(value).items()):
             digest.update(name.encode())
-            _add(part, digest)
+            _add(part, digest, (*above, id(value)))
     digest.update(b")")

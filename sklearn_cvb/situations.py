@@ -171,10 +171,12 @@ def _numeric_situations(algorithm: str) -> dict[str, Situation]:
     wide = [[[value, 1.0 + value % 2] for value in piece] for piece in pieces]
     missing = [[None if step % 5 == 3 else value for step, value in enumerate(series)]]
 
-    def situation(X: list[Any], emission: Any) -> Situation:
-        return Situation(f"{algorithm}HMM", base | {"emission": emission}, X, None, X[:2])
+    def situation(X: list[Any], emission: Any, **settings: Any) -> Situation:
+        own = base | settings | {"emission": emission}
+        return Situation(f"{algorithm}HMM", own, X, None, X[:2])
 
-    return {
+    by_step = {"gaussian token": situation(wide, "gaussian", **_TOKEN)}
+    return (by_step if algorithm in ("CVB", "Gibbs") else {}) | {
         "gaussian": situation(wide, "gaussian"),
         "gaussian series": situation([series], "gaussian"),
         "gaussian missing": situation(missing, "gaussian"),

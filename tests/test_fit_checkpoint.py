@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from dying_fit import X, several
 from interruption import Interrupt
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -25,7 +27,6 @@ from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
 
 WHOLE, STOP = 9, 5
-X = [list(letters) for letters in ("abab", "ba", "aab", "bbab", "ab")]
 # Every estimator in every way to sweep; titles that sweep as another does are left out.
 ALIKE = ("init", "near zero", "one state", "missing", "ambiguous", "weights", "links", "heads")
 ALL = [
@@ -77,45 +78,14 @@ def count_sweeps(model):
 
 # Several restarts, real processes
 
-DYING = """
-import os, signal, sys
-import sklearn_cvb
-from sklearn_cvb import checkpoint
-
-name, when, n, folder = sys.argv[1:]
-sys.path.insert(0, "tests")
-from test_fit_checkpoint import X, several
-
-n_left = int(n)
-owner, attribute = (os, "fsync") if when == "saving" else (checkpoint, "save")
-sound = getattr(owner, attribute)
-
-def dying(*arguments):
-    global n_left
-    n_left -= 1
-    if n_left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return sound(*arguments)
-
-setattr(owner, attribute, dying)
-several(name, checkpoint=folder, checkpoint_every=1).fit(X)
-"""
-
-
-def several(name, **settings):
-    """Three restarts on two threads."""
-    more = {"n_burn_in": 2, "temperatures": None} if name == "GibbsHMM" else {}
-    return getattr(sklearn_cvb, name)(
-        n_init=3, n_jobs=2, max_iter=8, tol=0, random_state=1, **more, **settings
-    )
-
 
 @pytest.mark.parametrize(
     ("name", "when", "n"),
     [("CVBHMM", "saving", 9), ("GibbsHMM", "between", 7), ("EMHMM", "saving", 40)],
 )
 def test_restarts_go_on_after_kill_9(name, when, n, tmp_path):
-    command = [sys.executable, "-c", DYING, name, when, str(n), str(tmp_path)]
+    script = Path(__file__).with_name("dying_fit.py")
+    command = [sys.executable, str(script), name, when, str(n), str(tmp_path)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     whole = several(name).fit(X)
@@ -141,6 +111,41 @@ def test_random_numbers_without_a_seed_go_on_too(tmp_path):
     ]
     assert_same(*found)
     assert all(map(np.array_equal, *(model.restart_histories_ for model in found)))
+
+
+IN_PLACE = [("CVBHMM", "none"), ("CVBHMMTagger", "full"), ("CVBPCFG", "independent")]
+
+
+@pytest.mark.parametrize(("name", "title"), [*IN_PLACE, ("GibbsHMM", "poisson")])
+@pytest.mark.parametrize("is_real", [True, False])
+def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title, is_real, tmp_path):
+    """A sweep changes arrays in place: it is ended first, or the one that was saved is kept."""
+    situation, settings = settings_of(name, title)
+    kind = getattr(sklearn_cvb, name)
+    whole = kind(**settings).fit(situation.X, situation.y)
+    model = kind(**settings, checkpoint=tmp_path, checkpoint_every="60s" if is_real else 2)
+    sound, done = model._sweep, []
+
+    def sweep(*arguments):
+        done.append(None)
+        if len(done) == STOP and is_real:
+            os.kill(os.getpid(), signal.SIGINT)
+        result = sound(*arguments)
+        if len(done) == STOP and not is_real:
+            raise KeyboardInterrupt
+        return result
+
+    model._sweep = sweep
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(situation.X, situation.y)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    again = kind(**settings, checkpoint=tmp_path, warm_start=True)
+    swept = count_sweeps(again)
+    again.fit(situation.X, situation.y)
+    assert len(swept) == WHOLE - (STOP if is_real else STOP - 1)
+    assert np.array_equal(again.history_, whole.history_)
+    assert_same(again, whole)
+    assert str(again.labels_) == str(whole.labels_)
 
 
 # What is in the folder
@@ -255,6 +260,14 @@ def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
     assert 0 < len(swept) < 8
 
 
+def test_a_state_that_cannot_be_saved_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
+    model = EMHMM(max_iter=4, tol=0, random_state=0, checkpoint=tmp_path)
+    monkeypatch.setattr(EMHMM, "_stripped", lambda _, state: state._replace(prior=object()))
+    with pytest.warns(UserWarning, match="object cannot be saved; the fit goes on without"):
+        model.fit(X)
+    assert_same(model, EMHMM(max_iter=4, tol=0, random_state=0).fit(X))
+
+
 def test_a_folder_that_cannot_be_made_is_told_before_the_first_sweep(tmp_path):
     (tmp_path / "file").write_text("")
     model = EMHMM(checkpoint=tmp_path / "file")
@@ -268,17 +281,34 @@ def test_a_folder_that_cannot_be_made_is_told_before_the_first_sweep(tmp_path):
 
 
 def test_how_often_restarts_are_saved(tmp_path, monkeypatch):
-    names = []
-    monkeypatch.setattr(checkpoint, "save", lambda *arguments: names.append(arguments[-1]))
-    model = EMHMM(max_iter=9, tol=0, random_state=0, checkpoint=tmp_path)
-    for every, n_saved in ((1, 9), (4, 3), ("0s", 9), ("60s", 1)):
+    """A sweep takes 10 seconds by this clock, and a save one; or half a minute."""
+    now, names = [0.0], []
+    monkeypatch.setattr("sklearn_cvb.fit_checkpoint.time.monotonic", lambda: now[0])
+    for every, seconds, n_saved in (
+        *((1, 1, 40), (15, 1, 3), ("10s", 1, 21), ("60s", 1, 7), ("1.5 s", 30, 2)),
+        *(("400s", 1, 1), ("10000s", 1, 1)),
+    ):
+
+        def save(_folder, _arrays, _facts, name="checkpoint", seconds=seconds):
+            names.append(name)
+            now[0] += seconds * ("restart" in name)
+
         names.clear()
-        clone(model).set_params(checkpoint_every=every).fit(X)
-        assert sum("restart" in str(name) for name in names) == n_saved, every
+        monkeypatch.setattr(checkpoint, "save", save)
+        model = EMHMM(max_iter=40, tol=0, checkpoint=tmp_path, checkpoint_every=every)
+        sound = model._sweep
+
+        def sweep(*arguments, sound=sound):
+            now[0] += 10.0
+            return sound(*arguments)
+
+        model._sweep = sweep
+        model.fit(X)
+        assert sum("restart" in name for name in names) == n_saved, every
     assert every_of("1.5 s").seconds == 1.5
     for wrong in ("often", "60", "-1s", 0, 1.5):
         with pytest.raises(ValueError, match="checkpoint_every"):
-            clone(model).set_params(checkpoint_every=wrong).fit(X)
+            EMHMM(checkpoint=tmp_path, checkpoint_every=wrong).fit(X)
 
 
 def test_searches_and_classifiers_may_have_a_folder(tmp_path):

@@ -39,6 +39,22 @@ def test_sweeps_stop_at_the_first_small_change():
     assert (fit.history, fit.converged) == ([0.0, 5.0, 5.05], True)
 
 
+def test_sweeps_go_on_from_a_history_as_if_they_had_not_stopped():
+    """Also where the last change but one was small, and the schedule waits for two."""
+    values, schedule = [0.0, 5.0, 5.05, 5.06, 9.0], Schedule(5, 0.1, 2, 1.0, n_resting=1)
+    whole = follow(values, schedule)
+    for done in range(len(values)):
+        rest = sweep_until(
+            done,
+            lambda state: (state + 1, values[state]),
+            schedule,
+            lambda fit: False,
+            history=values[:done],
+        )
+        if done <= len(whole.history):
+            assert rest[:3] == whole[:3]
+
+
 def test_a_change_down_counts_by_its_size():
     fit = follow([0.0, -5.0, -5.05, 9.0], Schedule(4, 0.1, 1, 1.0))
     assert (fit.state, fit.converged) == (3, True)

@@ -107,7 +107,8 @@ class GibbsAlignmentHMM(SamplerMixin, BaseAlignmentHMM):
         the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
         nothing had stopped it. One folder for each fit.
     checkpoint_every : int or str, default="60s"
-        How often each restart is saved: after so many sweeps (10), or seconds ("60s").
+        How often each restart is saved: after so many sweeps (10), or seconds ("60s"; seldomer
+        where saving would take a twentieth of the time).
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None

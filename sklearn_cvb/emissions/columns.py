@@ -1,6 +1,7 @@
 """Mixed observations: some columns of one family, some of another, independent given the state."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,10 +38,10 @@ class Columns(Emission):
     def bind(self, table: np.ndarray, n_states: int) -> "MixedFamily":
         """The families of all parts."""
         columns = self._checked(table.shape[1])
-        families = [
-            emission.bind(table[:, own], n_states)
-            for (emission, _), own in zip(self.parts, columns, strict=True)
-        ]
+        families = []
+        for (emission, _), own in zip(self.parts, columns, strict=True):
+            with named_among_all(own):
+                families.append(emission.bind(table[:, own], n_states))
         return MixedFamily(families, columns, n_states)
 
     def _checked(self, n_columns: int) -> list[np.ndarray]:
@@ -63,6 +64,15 @@ class Columns(Emission):
                 f"parts must name each of the {n_columns} columns once, got columns {named}"
             )
         return [own for _, own in pairs]
+
+
+@contextmanager
+def named_among_all(columns: np.ndarray) -> Iterator[None]:
+    """Let errors of one part name a column by its number among all columns."""
+    try:
+        yield
+    except OutsideSupport as error:
+        raise OutsideSupport(error.step, int(columns[error.column]), error.why) from None
 
 
 class MixedObservations(NamedTuple):
@@ -106,10 +116,8 @@ class MixedFamily(Family):
     def read(self, table: np.ndarray) -> MixedObservations:
         parts = []
         for family, own in zip(self.families, self.columns, strict=True):
-            try:
+            with named_among_all(own):
                 parts.append(family.read(table[:, own]))
-            except OutsideSupport as error:
-                raise OutsideSupport(error.step, int(own[error.column]), error.why) from None
         return MixedObservations(tuple(parts))
 
     def statistics(
@@ -167,6 +175,10 @@ class MixedFamily(Family):
 
     def predictive(self, statistics: np.ndarray) -> SummedScores:
         return SummedScores(tuple(self._each("predictive", statistics)))
+
+    def by_step(self, observations: MixedObservations, statistics: np.ndarray) -> tuple:
+        own = zip(self.families, observations.parts, self._split(statistics), strict=True)
+        return sum((family.by_step(part, sums) for family, part, sums in own), ())
 
     def divergence(self, statistics: np.ndarray) -> float:
         return sum(self._each("divergence", statistics))

@@ -4,21 +4,22 @@ An `Emission` holds what a user sets. `bind` looks at the training observations 
 `Family`: the same with its prior in numbers. The chain asks a family for the following and nothing
 else; so a new emission is a new file that defines these.
 
-============================= ====================================================================
-``read(table)``               Observations as the family wants them, from (n_steps, D) numbers.
-``statistics(...)``           What a state learns from: sums over steps, times q(z_t).
-``most_likely(statistics)``   A point: maximum likelihood, or maximum a posteriori (EM).
-``mean(statistics)``          A point: posterior means.
-``draw(statistics, rng)``     A point drawn from the posterior (Gibbs).
-``at(point)``                 Scores log p(x_t | point).
-``expected(statistics)``      Scores E[log p(x_t | theta)] under the posterior (VB).
-``predictive(statistics)``    Scores log p(x_t | what the statistics were made of) (CVB).
-``divergence(statistics)``    KL divergence of the posterior from the prior.
-``log_evidence(statistics)``  Log marginal likelihood of the steps, if each is in one state.
-``sample(point, states)``     Observations of given states.
-``attributes(...)``           What a fitted model shows.
-``marginals(statistics)``     Posterior of each parameter alone (credible intervals).
-============================= ====================================================================
+============================== ===================================================================
+``read(table)``                Observations as the family wants them, from (n_steps, D) numbers.
+``statistics(...)``            What a state learns from: sums over steps, times q(z_t).
+``most_likely(statistics)``    A point: maximum likelihood, or maximum a posteriori (EM).
+``mean(statistics)``           A point: posterior means.
+``draw(statistics, rng)``      A point drawn from the posterior (Gibbs).
+``at(point)``                  Scores log p(x_t | point).
+``expected(statistics)``       Scores E[log p(x_t | theta)] under the posterior (VB).
+``predictive(statistics)``     Scores log p(x_t | what the statistics were made of) (CVB).
+``divergence(statistics)``     KL divergence of the posterior from the prior.
+``log_evidence(statistics)``   Log marginal likelihood of the steps, if each is in one state.
+``sample(point, states)``      Observations of given states.
+``attributes(...)``            What a fitted model shows.
+``marginals(statistics)``      Posterior of each parameter alone (credible intervals).
+``by_step(observations, ...)`` What kernels need that leave out one step at a time.
+============================== ===================================================================
 
 Statistics are arrays of shape (..., S, K): S numbers for each of K states, which add up over steps,
 so that those of a part can be subtracted. Leading axes are units that are left out at a time.
@@ -124,6 +125,14 @@ class Family(ABC):
     @abstractmethod
     def predictive(self, statistics: np.ndarray) -> Scores:
         """Scores under the posterior predictive distribution."""
+
+    @abstractmethod
+    def by_step(self, observations: Any, statistics: np.ndarray) -> tuple:
+        """The same for kernels that leave out one step at a time, of statistics (S, K).
+
+        Parts of `sklearn_cvb.kernels.emission.one_step`, whose sums are the statistics themselves:
+        these change with every step.
+        """
 
     @abstractmethod
     def divergence(self, statistics: np.ndarray) -> float:

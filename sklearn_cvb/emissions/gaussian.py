@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.emissions.emission import Emission, Family, positive, shaped
+from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, positive, shaped
 from sklearn_cvb.validation import InvalidParameterError
 
 _TYPES = ("full", "tied", "diag", "spherical")
 # As if one hundredth of a step had been seen (Fraley and Raftery 2007).
 _MEAN_PRECISION = 0.01
+# Of a column; its square, and one over that, times any variance in standard units stay finite.
+_LARGEST_SCALE = 1e151
 
 
 class Units(NamedTuple):
@@ -149,6 +151,7 @@ class Gaussian(Emission):
                 f"{self.covariance_type!r}"
             )
         units = _units_of(table)
+        _refuse_scales(units.scale, table)
         if self.covariance_type == "spherical":
             # The same in all columns, or a sphere would be none in the data.
             units = units._replace(scale=np.full_like(units.scale, _root_mean_square(units.scale)))
@@ -232,6 +235,20 @@ def _units_of(table: np.ndarray) -> Units:
     constant = deviation <= 1e-14
     scale = np.where(constant, largest, deviation * largest)
     return Units(centre * largest, np.where(scale > 0, scale, 1.0))
+
+
+def _refuse_scales(scale: np.ndarray, table: np.ndarray) -> None:
+    """Raise where variances, or precisions, would leave float64."""
+    wrong = (scale > _LARGEST_SCALE) | (scale < 1.0 / _LARGEST_SCALE)
+    if wrong.any():
+        column = int(wrong.argmax())
+        step = int(np.nanargmax(np.abs(table[:, column])))
+        raise OutsideSupport(
+            step,
+            column,
+            f"values up to {table[step, column]:g} have variances that float64 cannot hold: "
+            "multiply the column by a number that brings it near 1",
+        )
 
 
 def _root_mean_square(values: np.ndarray) -> float:

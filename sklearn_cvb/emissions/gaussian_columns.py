@@ -15,6 +15,7 @@ from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_ze
 from sklearn_cvb.emissions.gaussian import NormalPrior, Units
 from sklearn_cvb.kernels.emission.features import feature_sums, linear_scores
 from sklearn_cvb.kernels.emission.gaussian import squared_distances_by_column
+from sklearn_cvb.kernels.emission.one_step import NormalColumns, NormalSpheres
 from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
 from sklearn_cvb.kernels.emission.predictive import (
     add_logs,
@@ -102,18 +103,20 @@ class StudentScores(NamedTuple):
         """A log of four columns' product in place of four logs."""
         inverses, products, n = 1.0 / self.squares, np.empty_like(out), values.shape[1]
         exponents = np.ascontiguousarray(exponents)
-        out[:] = spread(self.constants.sum(axis=-2), units)
+        out[:] = 0.0
         for first in range(0, n, 4):
             last = min(first + 4, n)
             multiply_ratios(values, (first, last), units, self.means, inverses, products)
             groups = [(first, last)]
-            if not np.isfinite(products).all():
+            # Of numbers from 1 on: what is not finite shows in the sum.
+            if not math.isfinite(products.sum()):
                 groups = [(d, d + 1) for d in range(first, last)]
             for group in groups:
                 if len(groups) > 1:
                     multiply_ratios(values, group, units, self.means, inverses, products)
                 log_of(products.reshape(-1), room_for_bits())
-                add_logs(products, units, exponents, out)
+                constants = self.constants[:, group[0] : group[1]].sum(axis=1)
+                add_logs(products, units, constants, exponents, out)
 
     def _fill_together(
         self, observations: Observations, units: np.ndarray, out: np.ndarray
@@ -264,6 +267,19 @@ class GaussianColumns(Family):
                 half = half[:, :1]
             constants = constants + (gammaln(half + 0.5) - gammaln(half))
         return StudentScores(constants, found.mean, squares, found.degrees, self.is_spherical)
+
+    def by_step(self, observations: Observations, statistics: np.ndarray) -> tuple:
+        prior, kind = self.prior, NormalSpheres if self.is_spherical else NormalColumns
+        part = kind(
+            observations.features,
+            statistics,
+            prior.mean,
+            prior.mean_precision,
+            prior.degrees_of_freedom,
+            prior.scale,
+            np.log(self.units.scale),
+        )
+        return (part,)
 
     # Objectives
 

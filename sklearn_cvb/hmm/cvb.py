@@ -32,8 +32,9 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         sequence is an array of shape (length, n_columns), or (length,) for a single column, with
         NaN where values are missing; `init` is "kmeans" (the default), "token", arrays or a fitted
         model; `beta`, `handle_unknown` and `vocabulary` are for symbols alone. CVB leaves out
-        sequences, or windows of `block_length` steps (100 where one series holds most of them), and
-        Gibbs sampling sweeps as with ``update="parameter"``.
+        sequences, or windows of `block_length` steps (100 where one series holds most of them), or
+        with ``update="token"`` steps; of Gibbs sampling there are "parameter" (the default with
+        numbers) and "token".
     topology : {"full", "independent", "constant", "left-right"} or array, default="full"
         Which state (of a tagger: tag) may follow which. "independent": none depends on the one
         before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
@@ -114,7 +115,8 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
         nothing had stopped it. One folder for each fit.
     checkpoint_every : int or str, default="60s"
-        How often each restart is saved: after so many sweeps (10), or seconds ("60s").
+        How often each restart is saved: after so many sweeps (10), or seconds ("60s"; seldomer
+        where saving would take a twentieth of the time).
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None

@@ -48,6 +48,7 @@ class EmissionMixin(MeasurementsMixin):
         refuse_settings_of_symbols(self)
         series, n_states = read_to_fit(X, y, self), self.n_components
         topology = topology_of(self.topology, n_states)
+        self._check_topology(topology)
         cells = cells_of_chain(n_states, topology)
         self._cells, self._n_states = cells_with_end(cells) if self.end_state else cells, n_states
         family, corpus = emission.bind(series.table, n_states), series.corpus

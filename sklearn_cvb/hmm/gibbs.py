@@ -33,8 +33,9 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         sequence is an array of shape (length, n_columns), or (length,) for a single column, with
         NaN where values are missing; `init` is "kmeans" (the default), "token", arrays or a fitted
         model; `beta`, `handle_unknown` and `vocabulary` are for symbols alone. CVB leaves out
-        sequences, or windows of `block_length` steps (100 where one series holds most of them), and
-        Gibbs sampling sweeps as with ``update="parameter"``.
+        sequences, or windows of `block_length` steps (100 where one series holds most of them), or
+        with ``update="token"`` steps; of Gibbs sampling there are "parameter" (the default with
+        numbers) and "token".
     topology : {"full", "independent", "constant", "left-right"} or array, default="full"
         Which state (of a tagger: tag) may follow which. "independent": none depends on the one
         before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
@@ -67,11 +68,12 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         Concentration of the start row, 1e-10 to 1e10; None for `alpha`.
     alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma priors of `alpha` and `beta` where they are "auto".
-    update : {"token", "sequence", "parameter"}, default="token"
-        What is drawn at a time (compared by Gao and Johnson 2008). "token": each token's state
-        given those of all others, parameters integrated out. "sequence": a path of each sequence
-        from the weights of all others' counts, accepted or not (Metropolis), parameters integrated
-        out. "parameter": all parameters given the states, then all states given the parameters.
+    update : {"token", "sequence", "parameter"} or None, default=None
+        What is drawn at a time (compared by Gao and Johnson 2008); None for "token", and for
+        "parameter" where states emit numbers. "token": each token's state given those of all
+        others, parameters integrated out. "sequence": a path of each sequence from the weights of
+        all others' counts, accepted or not (Metropolis), parameters integrated out. "parameter":
+        all parameters given the states, then all states given the parameters.
         All three sample the same posterior.
     temperatures : tuple (first, last) or None, default=None
         Annealing: temperature moves linearly from first to last over all sweeps (Goldwater and
@@ -119,7 +121,8 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
         nothing had stopped it. One folder for each fit.
     checkpoint_every : int or str, default="60s"
-        How often each restart is saved: after so many sweeps (10), or seconds ("60s").
+        How often each restart is saved: after so many sweeps (10), or seconds ("60s"; seldomer
+        where saving would take a twentieth of the time).
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -209,7 +212,7 @@ class GibbsHMM(EmissionMixin, SampledHMM):
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseHMM._parameter_constraints,
         **SamplerMixin._parameter_constraints,
-        "update": [StrOptions({"token", "sequence", "parameter"})],
+        "update": [StrOptions({"token", "sequence", "parameter"}), None],
         "temperatures": [tuple, None],
     }
 
@@ -229,7 +232,7 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         start_alpha: float | None = None,
         alpha_prior: tuple[float, float] = (1.0, 1.0),
         beta_prior: tuple[float, float] = (1.0, 1.0),
-        update: str = "token",
+        update: str | None = None,
         temperatures: tuple[float, float] | None = None,
         n_burn_in: int | None = None,
         thin: int = 10,

@@ -60,11 +60,12 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         Concentration of the start row, 1e-10 to 1e10; None for `alpha`.
     alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma priors of `alpha` and `beta` where they are "auto".
-    update : {"token", "sequence", "parameter"}, default="token"
-        What is drawn at a time (compared by Gao and Johnson 2008). "token": each token's state
-        given those of all others, parameters integrated out. "sequence": a path of each sequence
-        from the weights of all others' counts, accepted or not (Metropolis), parameters integrated
-        out. "parameter": all parameters given the states, then all states given the parameters.
+    update : {"token", "sequence", "parameter"} or None, default=None
+        What is drawn at a time (compared by Gao and Johnson 2008); None for "token", and for
+        "parameter" where states emit numbers. "token": each token's state given those of all
+        others, parameters integrated out. "sequence": a path of each sequence from the weights of
+        all others' counts, accepted or not (Metropolis), parameters integrated out. "parameter":
+        all parameters given the states, then all states given the parameters.
         All three sample the same posterior.
     temperatures : tuple (first, last) or None, default=(2.0, 0.08)
         Annealing: temperature moves linearly from first to last over all sweeps (Goldwater and
@@ -117,7 +118,8 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
         nothing had stopped it. One folder for each fit.
     checkpoint_every : int or str, default="60s"
-        How often each restart is saved: after so many sweeps (10), or seconds ("60s").
+        How often each restart is saved: after so many sweeps (10), or seconds ("60s"; seldomer
+        where saving would take a twentieth of the time).
     random_state : int, RandomState or None, default=None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None, default=None
@@ -222,7 +224,7 @@ class GibbsHMMTagger(TaggerMixin, GibbsHMM):
         start_alpha: float | None = None,
         alpha_prior: tuple[float, float] = (1.0, 1.0),
         beta_prior: tuple[float, float] = (1.0, 1.0),
-        update: str = "token",
+        update: str | None = None,
         temperatures: tuple[float, float] | None = (2.0, 0.08),
         n_burn_in: int | None = None,
         thin: int = 10,

@@ -36,25 +36,32 @@ _LARGEST_LOG = 700.0
 class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
     """Start, sweep and reading of a sampler; `update` says what is drawn at a time."""
 
-    update: str
+    update: str | None
     temperatures: tuple[float, float] | None
 
+    @property
+    def _update(self) -> str:
+        """What is drawn at a time."""
+        if self.update is None:
+            return "parameter" if self._is_numeric else "token"
+        return self.update
+
     def _check_topology(self, topology: Topology | None) -> None:
-        if self.update == "token" and topology is not None and not topology.tied:
+        if self._update == "token" and topology is not None and not topology.tied:
             raise InvalidParameterError(
                 "update='token' moves one token at a time, which cannot reach every path that "
-                "topology allows: use update='sequence' or 'parameter'"
+                "topology allows: use update='parameter', or for symbols 'sequence'"
             )
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> GibbsState:
         """A path drawn from where `init` says."""
         concentrations = self._first_concentrations()
         prior = self._priors(problem.cells, concentrations)
-        if self.update == "sequence" and self.temperatures is not None:
+        if self._update == "sequence" and self.temperatures is not None:
             check_powers(min(self.temperatures), prior, len(problem.corpus.tokens))
         slots = first_slots(problem, prior, self._starting_point(problem, prior, rng), rng)
         counts = counts_of_path(problem, slots)
-        by_token = self.update == "token"
+        by_token = self._update == "token"
         samples = Samples(np.zeros(n_entries(problem.lattice)), no_averages(counts, counts), [], [])
         return GibbsState(
             slots,
@@ -77,7 +84,7 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
         if concentrations.shared is not None:
             concentrations, prior = self._with_drawn_weights(state, concentrations, cells, rng)
         temperature = self._temperature(state.n_sweeps, state.n_planned)
-        slots, counts, proposals = SWEEPS[self.update](state, problem, prior, temperature, rng)
+        slots, counts, proposals = SWEEPS[self._update](state, problem, prior, temperature, rng)
         value = log_joint(counts, prior, cells)
         state = state._replace(
             slots=slots,
@@ -112,7 +119,7 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
             frequency.copy(), averages, paths[: averages.n_kept], trace[: state.n_sweeps]
         )
         state = state._replace(samples=samples)
-        if self.update == "token" and state.scan is None:
+        if self._update == "token" and state.scan is None:
             return state._replace(scan=scan_for(problem.lattice, problem.corpus.starts))
         return state
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.corpus import Corpus, as_array
-from sklearn_cvb.fitting import even_pieces
 from sklearn_cvb.store.files import (
     CLASSES,
     CODE,
@@ -129,10 +128,11 @@ class CorpusStore:
         self.starts, self._last = starts[begin : end + 1], int(starts[end])
         if not 0 <= self._first < self._last <= self._header.n_tokens:
             raise damaged(self.folder / STARTS, "its offsets are none of this store")
-        self.tokens = self._codes(TOKENS)
 
-    def _codes(self, name: str) -> np.ndarray:
-        return np.memmap(self.folder / name, CODE, "r")[self._first : self._last]
+    @property
+    def tokens(self) -> np.ndarray:
+        """Memory map of the codes."""
+        return np.memmap(self.folder / TOKENS, CODE, "r")[self._first : self._last]
 
     @property
     def n_tokens(self) -> int:
@@ -177,15 +177,17 @@ class CorpusStore:
 
     def __getstate__(self) -> dict[str, Any]:
         # Another process maps the files itself.
-        return {k: v for k, v in vars(self).items() if k not in ("tokens", "starts")}
+        return {k: v for k, v in vars(self).items() if k != "starts"}
 
     def __setstate__(self, state: Mapping) -> None:
         self.__dict__.update(state)
         self._map()
 
-    def is_same(self, other: "CorpusStore") -> bool:
-        """Whether two stores hold the same sequences, by sizes and checksums."""
-        return (self._header, self._span) == (other._header, other._span)
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """What two stores with the same sequences have in common: checksums of all files."""
+        files = self._header.files
+        return (*self._span, *(files[name]["crc32"] for name in sorted(files)))
 
     def longest(self) -> tuple[int, int]:
         """The longest sequence, and its length."""
@@ -198,7 +200,9 @@ class CorpusStore:
 
     def pieces(self) -> list[tuple[int, int]]:
         """Ranges of sequences of about `batch_size` tokens each, in order."""
-        return even_pieces(self.starts - self._first, self.batch_size)
+        begins = np.arange(self._first + self.batch_size, self._last, self.batch_size)
+        cuts = np.unique([0, *np.searchsorted(self.starts, begins), len(self)])
+        return list(pairwise(cuts.tolist()))
 
     def corpus(self, begin: int, end: int) -> Corpus:
         """The sequences [begin, end), read into memory.
@@ -213,24 +217,27 @@ class CorpusStore:
             raise damaged(
                 self.folder / STARTS, f"offsets of sequences {begin} to {end} do not grow"
             )
-        tokens = self._checked(self.tokens, TOKENS, starts, len(self.vocabulary), len(self.unknown))
+        tokens = self._read(TOKENS, starts, len(self.vocabulary) + len(self.unknown))
         return Corpus(tokens, starts - starts[0], None, self.unknown)
 
-    def _checked(
-        self, codes: np.ndarray, name: str, starts: np.ndarray, n_known: int, n_others: int = 0
-    ) -> np.ndarray:
-        """A range of codes, none of which is out of range: kernels would read foreign memory."""
-        found = np.array(codes[starts[0] : starts[-1]], np.int32)
-        if found.min() < -1 or found.max() >= n_known + n_others:
-            raise damaged(
-                self.folder / name, f"it holds codes beyond the {n_known + n_others} types"
-            )
-        return found
+    def _read(self, name: str, starts: np.ndarray, n_types: int) -> np.ndarray:
+        """Codes of some sequences, none of which is out of range: kernels trust them.
+
+        Read, not mapped: pages of a map would stay resident.
+        """
+        n_tokens, offset = int(starts[-1] - starts[0]), self._first + int(starts[0])
+        path = self.folder / name
+        found = np.fromfile(path, CODE, n_tokens, offset=offset * CODE.itemsize)
+        if len(found) < n_tokens:
+            raise damaged(path, "it ends too early")
+        if found.min() < -1 or found.max() >= n_types:
+            raise damaged(path, f"it holds codes beyond the {n_types} types")
+        return found.astype(np.int32, copy=False)
 
     def tag_codes(self, begin: int, end: int) -> np.ndarray:
         """Codes of the tags of the sequences [begin, end): places in `classes`, -1 for none."""
         starts = np.array(self.starts[begin : end + 1], np.int64) - self._first
-        return self._checked(self._codes(TAGS), TAGS, starts, len(self.classes))
+        return self._read(TAGS, starts, len(self.classes))
 
 
 class StoredTags:

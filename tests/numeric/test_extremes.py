@@ -10,7 +10,7 @@ from numeric.problems import numbers
 from numeric.restatement import infer, scores_of
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
-from sklearn_cvb.emissions import Gaussian
+from sklearn_cvb.emissions import Columns, Gaussian
 from sklearn_cvb.hmm.numeric.expectation import Chain, filtered
 from sklearn_cvb.hmm.numeric.expectation import infer as infer_chain
 
@@ -190,3 +190,16 @@ def test_posteriors_sum_to_one_where_log_weights_are_huge():
     found = infer_chain(chain, Logs(logs), starts, starts, by_unit=False)
     np.testing.assert_array_equal(found.posterior.argmax(axis=1), [0, 1, 2, 2, 2, 2])
     np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_scales_whose_squares_leave_float64_are_named(covariance_type, scale):
+    x = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, scale]
+    message = r"variances that float64 cannot hold.*column 1\)"
+    with pytest.raises(ValueError, match=message):
+        EMHMM(2, emission=Gaussian(covariance_type)).fit([x])
+    mixed = Columns([(Gaussian("diag"), [1]), (Gaussian(covariance_type), [0])])
+    with pytest.raises(ValueError, match=message):
+        EMHMM(2, emission=mixed).fit([x])
+    EMHMM(2, emission=Gaussian(covariance_type), max_iter=2).fit([x / [1.0, scale] * [1.0, 1e150]])

@@ -322,6 +322,36 @@ def test_an_interrupted_fit_goes_on(store, monkeypatch):
     )
 
 
+_SAVED = """
+import sys
+from sklearn_cvb import open_store
+from test_fits import CVBHMMTagger, EMHMMTagger, LEGAL
+kind = {"CVBHMMTagger": CVBHMMTagger, "EMHMMTagger": EMHMMTagger}[sys.argv[3]]
+model = kind(LEGAL, max_iter=10**6, tol=0, random_state=0, checkpoint=sys.argv[2],
+             checkpoint_every=1, warm_start=True, verbose=2)
+model.fit(open_store(sys.argv[1], batch_size=300))
+"""
+
+
+@pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
+def test_a_fit_goes_on_from_its_checkpoint(kind, store, tmp_path):
+    command = [sys.executable, "-u", "-c", _SAVED, store.folder, tmp_path / "saved", kind.__name__]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
+    lines = [child.stdout.readline() for _ in range(4)]
+    child.kill()
+    child.communicate()
+    assert lines[3].startswith("restart 0, sweep 4")
+    settings = {"tol": 0, "random_state": 0, "checkpoint_every": 1, "warm_start": True}
+    model = kind(LEGAL, max_iter=60, checkpoint=tmp_path / "saved", **settings)
+    model.fit(open_store(store.folder, batch_size=500))
+    # Four sweeps, the fit may have done more by then, and one for posteriors that were lost.
+    whole = kind(LEGAL, max_iter=60, tol=0, random_state=0).fit(store)
+    np.testing.assert_allclose(model.transmat_, whole.transmat_, atol=1e-3)
+    n_tokens = sum(word is not None for sentence in X for word in sentence)
+    assert model.counts_.emission.sum() == pytest.approx(n_tokens)
+    assert model.counts_.start.sum() == pytest.approx(len(X))
+
+
 # What is refused
 
 

@@ -16,7 +16,7 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.hmm.concentrations import Concentrations
-from sklearn_cvb.hmm.numeric.expectation import Chain, Found, Scored, infer
+from sklearn_cvb.hmm.numeric.expectation import Chain, Found, Scored, filtered, infer
 from sklearn_cvb.hmm.numeric.problem import NumericProblem
 from sklearn_cvb.hmm.numeric.start import independent
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
@@ -96,8 +96,11 @@ def counts_by_unit(found: Found, starts: np.ndarray, units: np.ndarray, has_end:
     """Start and transition counts of each unit, ends among the transitions; no emissions."""
     n_units, n = len(units) - 1, found.posterior.shape[1]
     size = n + has_end
-    start, transition = np.zeros((n_units, size)), np.zeros((n_units, size, size))
-    transition[:, :n, :n] = found.pairs
+    # Without ends the pairs are all there is: a copy would take as long as half of inference.
+    start, transition = np.zeros((n_units, size)), found.pairs
+    if has_end:
+        transition = np.zeros((n_units, size, size))
+        transition[:, :n, :n] = found.pairs
     begins = np.searchsorted(units, starts[:-1])
     start[begins, :n] = found.posterior[starts[:-1]]
     if has_end:
@@ -123,6 +126,32 @@ def chain_without(
     return Chain(np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end)
 
 
+def in_units(
+    problem: NumericProblem,
+    posterior: np.ndarray,
+    block_length: int | None,
+    prior: Prior,
+    concentrations: Concentrations,
+) -> CVBState:
+    """The state of independent steps in the units that are left out."""
+    layout = layout_for(problem, block_length)
+    found = independent(problem, posterior, layout.units)
+    statistics = problem.family.statistics(problem.observations, posterior, layout.units)
+    state = CVBState(
+        HMMCounts(np.empty(0), np.empty((0, 0)), np.empty(0)),
+        prior,
+        concentrations,
+        None,
+        np.empty(0, np.intp),
+        0,
+        layout,
+        posterior,
+        found.pairs,
+        statistics,
+    )
+    return _counted(state, problem)
+
+
 class CollapsedAlgorithm:
     """Start, sweep and reading of a fit by CVB."""
 
@@ -134,22 +163,8 @@ class CollapsedAlgorithm:
     ) -> CVBState:
         """Posteriors of a start, as independent steps."""
         concentrations, prior = self.model._chain_prior(problem.cells)
-        layout = layout_for(problem, self.model.block_length)
-        found = independent(problem, posterior, layout.units)
-        statistics = problem.family.statistics(problem.observations, posterior, layout.units)
-        state = CVBState(
-            HMMCounts(np.empty(0), np.empty((0, 0)), np.empty(0)),
-            prior,
-            concentrations,
-            None,
-            np.empty(0, np.intp),
-            0,
-            layout,
-            posterior.copy(),
-            found.pairs,
-            statistics,
-        )
-        return _counted(state, problem)
+        block_length = self.model.block_length
+        return in_units(problem, posterior.copy(), block_length, prior, concentrations)
 
     def sweep(
         self, state: CVBState, problem: NumericProblem, rng: np.random.Generator
@@ -186,6 +201,8 @@ class CollapsedAlgorithm:
         self, state: CVBState, problem: NumericProblem, concentrations: Concentrations, prior: Prior
     ) -> CVBState | None:
         """A state to go on from: its counts are those of its posteriors, also after Ctrl-C."""
+        if not isinstance(state, CVBState):
+            return None
         layout = layout_for(problem, self.model.block_length)
         if not np.array_equal(layout.units, state.layout.units):
             return None
@@ -202,8 +219,9 @@ class CollapsedAlgorithm:
         """The leave-one-out score: mean log p(unit | all others) per step, all counts frozen."""
         total = 0.0
         for group in state.layout.groups:
-            found, _, _ = _inferred(group, state.counts, state, problem)
-            total += found.log_z[np.isfinite(found.log_z)].sum()
+            without = _without(group, state.counts, state, problem)
+            _, log_z = filtered(without.chain, without.scored, without.starts, without.bounds)
+            total += log_z[np.isfinite(log_z)].sum()
         return float(total / problem.corpus.n_observed)
 
     def final_counts(self, state: CVBState) -> HMMCounts:
@@ -231,10 +249,20 @@ class CollapsedAlgorithm:
         return {"loo_score_": last}
 
 
-def _inferred(
+class Without(NamedTuple):
+    """A group's units, what all others say of each, and their own counts."""
+
+    chain: Chain
+    scored: Scored
+    starts: np.ndarray
+    bounds: np.ndarray
+    own: HMMCounts
+
+
+def _without(
     group: tuple[int, int, int, int], counts: HMMCounts, state: CVBState, problem: NumericProblem
-) -> tuple[Found, np.ndarray, HMMCounts]:
-    """Posteriors of a group's units, each from all counts but its own; its new and old counts."""
+) -> Without:
+    """What is known of a group's units from all counts but those of each."""
     first, last, first_unit, last_unit = group
     begin, end = problem.corpus.starts[first], problem.corpus.starts[last]
     starts = problem.corpus.starts[first : last + 1] - begin
@@ -251,7 +279,16 @@ def _inferred(
     scores, shape = problem.family.predictive(others), (end - begin, problem.cells.n_emitting)
     known = None if problem.known is None else problem.known[begin:end]
     scored = Scored(scores, observations, shape, bounds, known)
+    return Without(chain, scored, starts, bounds, own)
+
+
+def _inferred(
+    group: tuple[int, int, int, int], counts: HMMCounts, state: CVBState, problem: NumericProblem
+) -> tuple[Found, np.ndarray, HMMCounts]:
+    """Posteriors of a group's units, each from all counts but its own; its new and old counts."""
+    chain, scored, starts, bounds, own = _without(group, counts, state, problem)
     found = infer(chain, scored, starts, bounds, by_unit=True)
+    observations, scores = scored.observations, scored.scores
     return found, problem.family.statistics(observations, found.posterior, bounds, scores), own
 
 

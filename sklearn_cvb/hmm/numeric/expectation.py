@@ -15,6 +15,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     expected_counts_dense,
     messages_for,
     tables_for_tokens,
+    width_for,
 )
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps
 from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
@@ -151,23 +152,42 @@ def _pass_over(
     backward_steps(backward, weights[begin:end], inside, cuts, scale, room, part)
 
 
-def filtered(chain: Chain, scores: Any, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """p(z_t | x_1..t) of all steps (n_steps, K), and log Z of the sequences."""
-    weights, largest = weights_of(chain, scores, starts, starts)
+def filtered(
+    chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """p(z_t | x_1..t) of all steps (n_steps, K), and log Z of the sequences.
+
+    `units` are those of the chain's tables, where they have more than one.
+    """
+    units = starts if units is None else units
+    weights, largest = weights_of(chain, scores, starts, units)
     message, log_z = np.empty_like(weights), np.empty(len(starts) - 1)
     scale = np.empty(len(weights))
-    forward_steps(chain.start, chain.transition, weights, starts, starts, scale, message, log_z)
+    forward_steps(chain.start, chain.transition, weights, starts, units, scale, message, log_z)
     lost = np.flatnonzero(np.isnan(log_z))
     log_z += np.add.reduceat(largest, starts[:-1])
-    logs = scores.log_weights() if len(lost) else np.empty(0)
+    logs = _logs_with_ends(chain, scores, starts, units) if len(lost) else np.empty(0)
     for i in lost:
         steps = slice(starts[i], starts[i + 1])
-        if chain.end is not None:
-            _add_ends(chain.end, logs, starts[i : i + 2], starts[i : i + 2])
-        unit = np.array([0, steps.stop - steps.start])
-        forward, _, log_z[i] = _forward_logs(chain, logs[steps], unit)
+        forward, _, log_z[i] = _forward_logs(*_alone(chain, units, steps), logs[steps])
         message[steps] = np.exp(forward)
     return message, log_z
+
+
+def _logs_with_ends(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Log weights of all steps, ends among them."""
+    logs = scores.log_weights()
+    if chain.end is not None:
+        _add_ends(chain.end, logs, starts, units)
+    return logs
+
+
+def _alone(chain: Chain, units: np.ndarray, steps: slice) -> tuple[Chain, np.ndarray]:
+    """The chain's tables for the steps of one sequence, and where its units begin in it."""
+    first, last = np.searchsorted(units, [steps.start, steps.stop])
+    own = slice(first, last) if len(chain.start) > 1 else slice(0, 1)
+    alone = Chain(chain.start[own], chain.transition[own], None)
+    return alone, units[first : last + 1] - steps.start
 
 
 class Scored(NamedTuple):
@@ -194,10 +214,9 @@ def infer_together(chain: Chain, scored: Scored, starts: np.ndarray) -> Found | 
     """
     n_steps, n_states = scored.shape
     weights, largest = weights_of(chain, scored, starts, starts)
-    tables = tables_for_tokens(n_steps, n_states)
-    if tables.emission.shape[1] == n_states:
-        tables = tables._replace(emission=weights)
-    else:
+    fits = width_for(n_states) == n_states
+    tables = tables_for_tokens(n_steps, n_states, weights if fits else None)
+    if not fits:
         tables.emission[:, :n_states] = weights
     tables.start[:n_states] = chain.start[0]
     tables.transition[:n_states, :n_states] = chain.transition[0]
@@ -243,25 +262,21 @@ def _add_lost(
     lost: np.ndarray,
 ) -> None:
     """Add the sequences that leave the range of float64, in log space."""
-    logs = scored.log_weights()
-    if chain.end is not None:
-        _add_ends(chain.end, logs, starts, units)
+    logs = _logs_with_ends(chain, scored, starts, units)
     for i in lost:
         steps = slice(starts[i], starts[i + 1])
-        first, last = np.searchsorted(units, starts[i : i + 2])
-        own = slice(first, last) if len(chain.start) > 1 else slice(0, 1)
-        alone = Chain(chain.start[own], chain.transition[own], None)
-        inside = units[first : last + 1] - steps.start
-        part = _infer_logs(alone, logs[steps], inside)
+        alone, inside = _alone(chain, units, steps)
+        part = _infer_logs(alone, inside, logs[steps])
         found.posterior[steps], found.log_z[i] = part.posterior, part.log_z[0]
         if len(found.pairs) > 1:
-            found.pairs[first:last] = part.pairs
+            first = np.searchsorted(units, steps.start)
+            found.pairs[first : first + len(part.pairs)] = part.pairs
         else:
             found.pairs[:] += part.pairs.sum(axis=0)
 
 
 def _forward_logs(
-    chain: Chain, logs: np.ndarray, units: np.ndarray
+    chain: Chain, units: np.ndarray, logs: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Forward messages of one sequence in log space, each to sum 1.
 
@@ -297,12 +312,12 @@ def _unit_of(chain: Chain, units: np.ndarray) -> np.ndarray:
     return unit if len(chain.start) > 1 else np.zeros_like(unit)
 
 
-def _infer_logs(chain: Chain, logs: np.ndarray, units: np.ndarray) -> Found:
+def _infer_logs(chain: Chain, units: np.ndarray, logs: np.ndarray) -> Found:
     """One sequence in log space: slow, and without limits."""
     n_states = logs.shape[1]
     own, unit = _unit_of(chain, units), np.repeat(np.arange(len(units) - 1), np.diff(units))
     pairs = np.zeros((len(units) - 1, n_states, n_states))
-    forward, rest, log_z = _forward_logs(chain, logs, units)
+    forward, rest, log_z = _forward_logs(chain, units, logs)
     if np.isneginf(log_z):
         return Found(np.zeros_like(logs), pairs, np.array([log_z]))
     with np.errstate(divide="ignore"):

@@ -110,18 +110,14 @@ class GibbsAlgorithm:
     def sweep(
         self, state: GibbsState, problem: NumericProblem, rng: np.random.Generator
     ) -> tuple[GibbsState, float]:
-        """Parameters, then all paths; the value is log p(x, z | alpha)."""
+        """Concentrations, then all states; the value is log p(x, z | alpha)."""
         cells = problem.cells
         concentrations, prior = self.model._chain_learned(state, cells, dirichlet.fixed_point)
         if concentrations.shared is not None:
             drawn = drawn_weights(state.concentrations, state.counts, rng)
             concentrations = concentrations._replace(shared=drawn.shared)
             prior = self.model._prior_of_chain(cells, concentrations)
-        weights = _drawn_chain(state.counts, prior, cells, rng)
-        scores = problem.family.at(problem.family.draw(state.counts.emission, rng))
-        path = _drawn_path(weights, scores, problem, rng)
-        completed = problem.family.completed(problem.observations, scores, path, rng)
-        counts = counts_of_path(path, problem, completed)
+        path, counts = self._drawn(state, prior, problem, rng)
         chain = without_emission(counts)
         value = log_joint(chain, prior, cells) + problem.family.log_evidence(counts.emission)
         done = state.n_sweeps
@@ -149,6 +145,20 @@ class GibbsAlgorithm:
             kept=kept,
         )
         return state, float(value)
+
+    def _drawn(
+        self,
+        state: GibbsState,
+        prior: Prior,
+        problem: NumericProblem,
+        rng: np.random.Generator,
+    ) -> tuple[np.ndarray, HMMCounts]:
+        """All states anew, and their counts."""
+        weights = _drawn_chain(state.counts, prior, problem.cells, rng)
+        scores = problem.family.at(problem.family.draw(state.counts.emission, rng))
+        path = _drawn_path(weights, scores, problem, rng)
+        completed = problem.family.completed(problem.observations, scores, path, rng)
+        return path, counts_of_path(path, problem, completed)
 
     def resumed(
         self,

@@ -21,8 +21,7 @@ NAMES = ("gaussian", "bernoulli", "poisson")
 _INSTEAD = {
     "vocabulary": "leave it out",
     "beta": "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
-    "update": "CVBHMM leaves out sequences, or windows of block_length steps, and GibbsHMM sweeps "
-    "as update='parameter' does",
+    "update": "take 'parameter' or 'token'",
     "order": "leave it out",
     "batch_size": "leave it out; sequences are grouped where that is faster",
     "temperatures": "chains are not annealed: leave it out, and take more restarts (n_init)",
@@ -77,8 +76,7 @@ def refuse_settings_of_symbols(model: Any) -> None:
     asked = {
         "vocabulary": model.vocabulary is not None,
         "beta": isinstance(model.beta, str),
-        "update": (model._numeric_algorithm == "gibbs" and model.update == "sequence")
-        or (model._numeric_algorithm == "collapsed" and model.update == "token"),
+        "update": model._numeric_algorithm == "gibbs" and model.update == "sequence",
         "order": getattr(model, "order", 1) != 1,
         "batch_size": getattr(model, "batch_size", 1) != 1,
         "temperatures": getattr(model, "temperatures", None) is not None,
@@ -94,6 +92,10 @@ def refuse_settings_of_symbols(model: Any) -> None:
 def algorithm_of(model: Any) -> Algorithm:
     """How a model sweeps over numbers."""
     kind = model._numeric_algorithm
+    if kind in ("collapsed", "gibbs") and model.update == "token":
+        from sklearn_cvb.hmm.numeric.by_step import CollapsedByStep, GibbsByStep
+
+        return CollapsedByStep(model) if kind == "collapsed" else GibbsByStep(model)
     if kind == "collapsed":
         return CollapsedAlgorithm(model)
     if kind == "gibbs":

@@ -5,6 +5,7 @@ counts of now, as a sweep in memory does: the numbers are the same.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
     floor_of,
+    posterior_mean,
     tally_of,
     without_prior,
 )
@@ -86,6 +88,8 @@ class StoredCollapsed:
         self._priors = priors
         # The units of each restart.
         self.runs: dict[int, list[Kept]] = {}
+        # The sweep of each restart that its posteriors come from.
+        self._done: dict[int, int] = {}
         self._now: _Now | None = None
         self._n_units = 0
 
@@ -105,24 +109,27 @@ class StoredCollapsed:
 
     def start(self, seed: Seed, terms: Terms) -> Found:
         """First posteriors of all pieces, and their counts."""
-        prior = self._priors(terms.concentrations)
+        tally = self._begun(terms, lambda problem, index: start_of(seed, problem, index))
+        return self._found(terms, tally, 0.0, None)
+
+    def _begun(self, terms: Terms, start_at: Callable[[Problem, int], starting.Start]) -> Tally:
+        """Make the units of a restart from a start of each piece; returns their counts."""
+        prior, self._n_units = self._priors(terms.concentrations), 0
         scratch = Scratch(self.pieces.store.scratch)
         units: list[Kept] = []
-        self._n_units = 0
         for index, problem in enumerate(self.pieces):
-
-            def starting_point(problem: Problem = problem, index: int = index) -> starting.Start:
-                return start_of(seed, problem, index)
-
+            starting_point = partial(start_at, problem, index)
             state = first_state(problem, starting_point, prior, terms.concentrations, self.left_out)
             self._n_units += state.units.n_units
             layout = _with_lattice(state.units, None)
             units.append(scratch.keep(_Units(layout, state.posterior, state.pairs)))
         self.runs[terms.run] = units
-        return self._found(terms, self._counted(terms, prior), 0.0, None)
+        return self._counted(terms, prior)
 
     def sweep(self, counts: HMMCounts, terms: Terms) -> Found:
-        """One sweep from these counts."""
+        """One sweep from these counts; without posteriors that made them, one inference."""
+        if self._done.pop(terms.run, None) != terms.n_sweeps:
+            return self._inferred(counts, terms)
         prior = self._priors(terms.concentrations)
         tally = self._tally(counts, prior)
         # What is begun and not finished is not worth keeping: posteriors change in place.
@@ -139,9 +146,19 @@ class StoredCollapsed:
         terms = terms._replace(n_sweeps=terms.n_sweeps + 1)
         return self._found(terms, tally, total, absent)
 
+    def _inferred(self, counts: HMMCounts, terms: Terms) -> Found:
+        """Posteriors under given counts: those of a checkpoint, which has nothing else."""
+        prior = self._priors(terms.concentrations)
+        weights = posterior_mean(counts, prior, self._cells)
+        tally = self._begun(terms, lambda problem, index: starting.Start(None, weights))
+        total, _ = self._pass(SCORE, shared_by(tally, floor_of(prior)), terms.run, None)
+        return self._found(terms._replace(n_sweeps=terms.n_sweeps + 1), tally, total, None)
+
     def score(self, counts: HMMCounts, terms: Terms) -> Found:
         """The leave-one-out score with all counts frozen."""
         prior = self._priors(terms.concentrations)
+        if self._done.get(terms.run) != terms.n_sweeps:
+            self._inferred(counts, terms._replace(n_sweeps=terms.n_sweeps - 1))
         if self._n_units == 1:
             steps, shared = INFER, _prior_alone(prior)
         else:
@@ -152,7 +169,7 @@ class StoredCollapsed:
     def adopt(self, before: "StoredCollapsed", state: Any) -> HMMCounts:
         """Go on with the posteriors of another fit on the same pieces; returns their counts."""
         self.runs = {state.run: before.runs[state.run]}
-        self._n_units = before._n_units
+        self._n_units, self._done = before._n_units, {state.run: state.n_sweeps}
         return without_prior(self._counted(state.terms, state.prior), state.prior)
 
     def state_of(self, state: Any, index: int) -> CVBState:
@@ -238,6 +255,7 @@ class StoredCollapsed:
         prior = self._priors(terms.concentrations)
         counts = without_prior(tally, prior)
         self._now = _Now(counts, prior, tally)
+        self._done[terms.run] = terms.n_sweeps
         absence = self._absence(counts, terms, absent)
         return Found(counts, total, self.pieces.unexplained, absence)
 

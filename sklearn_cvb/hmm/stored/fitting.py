@@ -20,7 +20,6 @@ from sklearn_cvb.hmm.stored.reading import survey_of_store
 from sklearn_cvb.hmm.survey import finish, lay_out
 from sklearn_cvb.hmm.tagger import TaggerMixin
 from sklearn_cvb.hmm.whole import ShardedBatch, ShardedCollapsed, Whole
-from sklearn_cvb.identity import are_same
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.store import CorpusStore, StoredTags, write_store
 from sklearn_cvb.store.stored_states import StoredStates
@@ -109,18 +108,6 @@ class StoredWhole(Whole):
         """What the fit learns from, once parameters and pieces are laid out."""
         super().__init__(cells, digest, pieces.facts, shards)
 
-    def learns_from_the_same(self, other: "StoredWhole") -> bool:
-        """Whether sequences, cells and tags are the same."""
-        return (
-            self.store.is_same(other.store)
-            and (self.tags is None) == (other.tags is None)
-            and self.store.pieces() == other.store.pieces()
-            and self.cells.n_states == other.cells.n_states
-            and np.array_equal(self.cells.indptr, other.cells.indptr)
-            and np.array_equal(self.cells.state, other.cells.state)
-            and are_same(self.cells.topology, other.cells.topology)
-        )
-
 
 class _OnStore(_Model):
     """What fits on a store do otherwise than those on other shards."""
@@ -171,8 +158,11 @@ class _OnStore(_Model):
             found["n_effective_components_"] = int(np.count_nonzero(many))
         return found
 
-    def _learns_from_the_same(self, before: Any, problem: Any) -> bool:
-        return isinstance(before, StoredWhole) and before.learns_from_the_same(problem)
+    def _identity(self, problem: Any) -> tuple[Any, ...]:
+        """Checksums of the sequences and of their tags; the cut is free."""
+        cells, tags = problem.cells, problem.tags
+        steps = cells.indptr, cells.state, cells.n_states, cells.topology
+        return (problem.store.identity, None if tags is None else tags.store.identity, *steps)
 
     def training_posteriors(self) -> np.ndarray:
         raise AttributeError("a fit on a store keeps no posteriors: predict_proba of some of it")
@@ -209,9 +199,15 @@ class StoredCollapsedFit(_OnStore, ShardedCollapsed):
             warnings.warn(HALF_OF_ALL.format(longest), UserWarning, stacklevel=6)
 
     def _with_parameters_of_now(self, state: Any, problem: Any) -> Any:
-        before = self._resume[0].shards
-        if before.left_out != self._left_out:
-            return None
+        problem.n_runs = max(problem.n_runs, state.run)
         asked = BaseHMM._with_parameters_of_now(self, state, problem)
-        problem.n_runs = state.run
-        return asked._replace(counts=problem.shards.adopt(before, state))
+        resume = getattr(self, "_resume", None)
+        if resume is None or resume[1].state is not state:
+            # Of a checkpoint, which has no posteriors.
+            return asked
+        before = resume[0]
+        if before.shards.left_out != self._left_out:
+            return None
+        if before.shards.pieces.facts == problem.facts:
+            asked = asked._replace(counts=problem.shards.adopt(before.shards, state))
+        return asked

@@ -44,7 +44,7 @@ class Visits(NamedTuple):
 
 
 @jit_inline
-def _pick(weights, n, level):
+def pick(weights, n, level):
     """Index below n, drawn with probability proportional to its weight; `level` is uniform."""
     total = 0.0
     for j in range(n):
@@ -73,7 +73,7 @@ def _race(weights, handicaps, begin, n, own):
 
 
 @jit_inline
-def _weigh(tally, k, cell, own, before, after, border):
+def weigh(tally, k, cell, own, before, after, border):
     """Weight of state k in figure 1, from counts that still hold the token as `own`."""
     counted = 1.0 if k == own else 0.0
     first, last = border & FIRST, border & LAST
@@ -98,7 +98,7 @@ def _weigh(tally, k, cell, own, before, after, border):
 
 
 @jit_inline
-def _move(tally, cell, to_cell, own, to, before, after, border):
+def move(tally, cell, to_cell, own, to, before, after, border):
     """Count a token as state `to`, no longer as `own`."""
     if cell >= 0:
         tally.emission[np.uintp(cell)] -= 1.0
@@ -134,7 +134,7 @@ def draw_tokens(lattice, posterior, levels, slots):
     position = np.int64(0)
     for t in range(slots.size):
         n = np.uintp(lattice.count[t])
-        picked = _pick(posterior[position : position + lattice.count[t]], n, levels[t])
+        picked = pick(posterior[position : position + lattice.count[t]], n, levels[t])
         slots[t] = lattice.first[t] + picked
         position += lattice.count[t]
 
@@ -167,16 +167,16 @@ def resample_tokens(tally, lattice, visits, path, numbers, races, chance):
         after = np.uintp(0) if border & LAST else np.uintp(path.state[t + np.uintp(1)])
         for j in range(n):
             k, cell = np.uintp(lattice.state[base + j]), lattice.cell[base + j]
-            chance[j] = _weigh(tally, k, cell, own, before, after, border)
+            chance[j] = weigh(tally, k, cell, own, before, after, border)
         if races:
             picked = _race(chance, numbers, position, n, slot - base)
             position += n
         else:
-            picked = _pick(chance, n, numbers[position])
+            picked = pick(chance, n, numbers[position])
             position += np.uintp(1)
         # Most tokens keep their state, and then there is nothing to store.
         if base + picked != slot:
             to = np.uintp(lattice.state[base + picked])
             cell, to_cell = lattice.cell[slot], lattice.cell[base + picked]
-            _move(tally, cell, to_cell, own, to, before, after, border)
+            move(tally, cell, to_cell, own, to, before, after, border)
             path.slot[t], path.state[t] = base + picked, to

@@ -130,14 +130,15 @@ def tables_for(lattice: Lattice, n_emitting: int, n_states: int) -> Tables:
     return tables._replace(emission=_aligned(n_rows, width), received=_aligned(n_rows, width))
 
 
-def tables_for_tokens(n_rows: int, n_states: int) -> Tables:
-    """Tables of zeros with so many rows of emission weights."""
+def tables_for_tokens(n_rows: int, n_states: int, emission: np.ndarray | None = None) -> Tables:
+    """Tables of zeros with so many rows of emission weights, or with `emission` (n_rows, width)."""
     width = width_for(n_states)
+    emission = _aligned(n_rows, width) if emission is None else emission
     return Tables(
         start=_aligned(width),
         transition=_aligned(width, width),
         backward=_aligned(width, width),
-        emission=_aligned(n_rows, width),
+        emission=emission,
         starts=_aligned(width),
         received=_aligned(n_rows, width),
         outer=_aligned(width, width),

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from sklearn_cvb.kernels.emission.powers import log_of_block
-from sklearn_cvb.kernels.jit import jit, jit_token_reduction
+from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token_reduction
 
 
 @jit_token_reduction
@@ -20,10 +20,10 @@ def _fill_ratios(value, means, inverse, row):
 
 
 @jit_token_reduction
-def _add_logs(logs, exponents, row):
-    """row += exponents logs, state by state."""
+def _add_logs(logs, constants, exponents, row):
+    """row += constants + exponents logs, state by state."""
     for k in range(row.size):
-        row[k] += exponents[k] * logs[k]
+        row[k] += constants[k] + exponents[k] * logs[k]
 
 
 @jit_token_reduction
@@ -74,12 +74,12 @@ def multiply_ratios(x, columns, units, means, inverses, products):
 
 
 @jit
-def add_logs(logs, units, exponents, scores):
-    """scores += exponents logs, for tables of steps and exponents (n_units or 1, K) of units."""
+def add_logs(logs, units, constants, exponents, scores):
+    """scores += constants + exponents logs; of units (n_units or 1, K), the others (n_steps, K)."""
     for u in range(units.size - 1):
-        factors = exponents[u if exponents.shape[0] > 1 else 0]
+        own = u if exponents.shape[0] > 1 else 0
         for t in range(units[u], units[u + 1]):
-            _add_logs(logs[t], factors, scores[t])
+            _add_logs(logs[t], constants[own], exponents[own], scores[t])
 
 
 @jit
@@ -113,9 +113,7 @@ def student_by_column(x, observed, units, tables, room, scores):
                 row[k] = 0.0
             for d in range(n_columns):
                 if observed[t, d]:
-                    for k in range(n_states):
-                        row[k] += constants[own, d, k]
-                    _add_logs(ratios[d], exponents[own, d], row)
+                    _add_logs(ratios[d], constants[own, d], exponents[own, d], row)
 
 
 @jit_token_reduction
@@ -130,6 +128,28 @@ def _divided(row, divisors):
     """row /= divisors, state by state."""
     for k in range(row.size):
         row[k] /= divisors[k]
+
+
+@jit_inline
+def sums_of_squares(table, mean_prior, strength, scale_prior, mean, factor):
+    """Posterior means (D, K), and Psi of each state in the lower triangle of `factor` (D, D, K)."""
+    n, n_states = mean_prior.size, table.shape[1]
+    at = 1 + n
+    for i in range(n):
+        for j in range(i + 1):
+            for k in range(n_states):
+                count = max(table[0, k], 0.0)
+                inverse = 1.0 / max(count, 1e-10)
+                shrunk = strength * count / (strength + count)
+                off_i = table[1 + i, k] * inverse - mean_prior[i]
+                off_j = table[1 + j, k] * inverse - mean_prior[j]
+                scatter = table[at, k] - table[1 + i, k] * table[1 + j, k] * inverse
+                factor[i, j, k] = scale_prior[i, j] + scatter + shrunk * off_i * off_j
+            at += 1
+        for k in range(n_states):
+            count = max(table[0, k], 0.0)
+            total = strength * mean_prior[i] + table[1 + i, k]
+            mean[i, k] = total / (strength + count)
 
 
 @jit
@@ -151,30 +171,13 @@ def normal_wishart(statistics, mean_prior, strength, scale_prior, means, factors
     log_det : ndarray of shape (n_units, K)
         Filled in with log |Psi|.
     """
-    n, n_states = mean_prior.size, statistics.shape[2]
     for u in range(statistics.shape[0]):
-        table, mean, factor = statistics[u], means[u], factors[u]
-        at = 1 + n
-        for i in range(n):
-            for j in range(i + 1):
-                for k in range(n_states):
-                    count = max(table[0, k], 0.0)
-                    inverse = 1.0 / max(count, 1e-10)
-                    shrunk = strength * count / (strength + count)
-                    off_i = table[1 + i, k] * inverse - mean_prior[i]
-                    off_j = table[1 + j, k] * inverse - mean_prior[j]
-                    scatter = table[at, k] - table[1 + i, k] * table[1 + j, k] * inverse
-                    factor[i, j, k] = scale_prior[i, j] + scatter + shrunk * off_i * off_j
-                at += 1
-            for k in range(n_states):
-                count = max(table[0, k], 0.0)
-                total = strength * mean_prior[i] + table[1 + i, k]
-                mean[i, k] = total / (strength + count)
-        _invert_factors(factor, scale_prior, log_det[u])
+        sums_of_squares(statistics[u], mean_prior, strength, scale_prior, means[u], factors[u])
+        invert_factors(factors[u], scale_prior, log_det[u])
 
 
 @jit_token_reduction
-def _invert_factors(factor, scale_prior, log_det):
+def invert_factors(factor, scale_prior, log_det):
     """From Psi to inv(L), in place, for all states; the upper triangles become 0."""
     n, n_states = factor.shape[0], factor.shape[2]
     for k in range(n_states):
