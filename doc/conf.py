@@ -94,13 +94,9 @@ intersphinx_mapping = {
 # API pages list what the modules' __all__ list.
 # Types in signatures that users neither make nor name.
 nitpick_ignore_regex = [
-    ("py:class", r"sklearn_cvb\.(display|emissions|pcfg|store)\.\w+\.\w+"),
+    ("py:class", r"sklearn_cvb\.(display|emissions|pcfg)\.\w+\.\w+"),
     ("py:class", r"sklearn_cvb\.alignment\.base\.BaseAlignmentHMM"),
-<<<<<<< HEAD
-    ("py:class", r"sklearn_cvb\.corpus\.Corpus"),
-=======
     ("py:class", r"sklearn_cvb\.(corpus|store\.files)\.\w+"),
->>>>>>> gallery
     ("py:class", r"scipy\.sparse\._csr\.csr_array"),
 ]
 autosummary_generate = True
