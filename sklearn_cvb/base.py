@@ -245,7 +245,8 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
         if not len(unexplained):
             return ""
         why = self._why_unexplained(problem, unexplained)
-        if len(unexplained) == problem.corpus.n_sequences:
+        # Sequences that are ruled out beforehand are none of `problem.corpus`.
+        if len(unexplained) == getattr(problem, "given", problem.corpus).n_sequences:
             raise ValueError(
                 f"nothing to learn from: all {len(unexplained)} {self._unexplained_words}{why}"
             )

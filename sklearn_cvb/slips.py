@@ -9,6 +9,7 @@ neither.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,7 @@ class ShapeShares:
     """
 
     def __init__(self, tag_dictionary: Mapping) -> None:
-        self._by_shape: dict[Any, dict] = defaultdict(lambda: defaultdict(float))
+        self._by_shape: dict[Any, dict] = defaultdict(partial(defaultdict, float))
         self._totals: dict[Any, float] = defaultdict(float)
         kinds = Counter((shape_of(word), tags_of(entry)) for word, entry in tag_dictionary.items())
         for (shape, tags), number in kinds.items():

@@ -164,7 +164,7 @@ PROBLEM = make_problem(
 N_FITS = 1000
 
 
-@pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
+@pytest.mark.parametrize("update", ["token", "sequence", "parameter", "beam"])
 def test_single_sweeps_follow_the_exact_posterior_over_states(update):
     settings = {"update": update, "max_iter": 1, "n_burn_in": 0, "thin": 1, "warm_start": True}
     model = make_estimator("Gibbs", PROBLEM, temperatures=None, **settings)

@@ -10,17 +10,23 @@ except ImportError as error:
 from sklearn_cvb.distributed.estimators import (
     DistributedCVBHMM,
     DistributedCVBHMMTagger,
+    DistributedCVBPCFG,
     DistributedEMHMM,
     DistributedEMHMMTagger,
+    DistributedEMPCFG,
     DistributedVBHMM,
     DistributedVBHMMTagger,
+    DistributedVBPCFG,
 )
 
 __all__ = [
     "DistributedCVBHMM",
     "DistributedCVBHMMTagger",
+    "DistributedCVBPCFG",
     "DistributedEMHMM",
     "DistributedEMHMMTagger",
+    "DistributedEMPCFG",
     "DistributedVBHMM",
     "DistributedVBHMMTagger",
+    "DistributedVBPCFG",
 ]

@@ -16,7 +16,6 @@ from distributed import Client, Future, wait
 from sklearn_cvb.distributed import workers
 from sklearn_cvb.distributed.partitions import Partitions
 from sklearn_cvb.distributed.progress import Progress
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.shards import Facts, Found, Place
 from sklearn_cvb.hmm.whole import places_of
 
@@ -68,7 +67,7 @@ class OnWorkers:
             for item, home in zip(items, self._homes, strict=True)
         ]
 
-    def survey(self, model: BaseHMM) -> Any:
+    def survey(self, model: Any) -> Any:
         """What all partitions tell of their words."""
         shipped = self._client.scatter(model, hash=False, broadcast=True)
         surveys = [
@@ -85,7 +84,7 @@ class OnWorkers:
         self._places = places_of([sizes[index] for index in kept])
         return found
 
-    def make(self, model: BaseHMM) -> list[Facts]:
+    def make(self, model: Any) -> list[Facts]:
         """Make the shards of a model that was laid out."""
         self._model = model
         answers = self._answers(("facts",), total=False)

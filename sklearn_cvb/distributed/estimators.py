@@ -14,16 +14,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn_cvb.distributed.asking import OnWorkers
 from sklearn_cvb.distributed.partitions import Partitions, client_of, labels_of, partitions_of
 from sklearn_cvb.distributed.progress import Progress
-from sklearn_cvb.distributed.workers import predicted
-from sklearn_cvb.hmm.base import BaseHMM
+from sklearn_cvb.distributed.workers import family_of, predicted
 from sklearn_cvb.hmm.cvb import CVBHMM
 from sklearn_cvb.hmm.cvb_tagger import CVBHMMTagger
 from sklearn_cvb.hmm.em import EMHMM
 from sklearn_cvb.hmm.em_tagger import EMHMMTagger
-from sklearn_cvb.hmm.survey import lay_out
 from sklearn_cvb.hmm.vb import VBHMM
 from sklearn_cvb.hmm.vb_tagger import VBHMMTagger
-from sklearn_cvb.hmm.whole import fit_whole, refuse_in_shards, whole_of
+from sklearn_cvb.pcfg.cvb import CVBPCFG
+from sklearn_cvb.pcfg.em import EMPCFG
+from sklearn_cvb.pcfg.vb import VBPCFG
 
 _OWN = ("client", "reader")
 _DOC = """{title}
@@ -63,18 +63,18 @@ _ABOUT = {
 class Distributed(BaseEstimator):
     """What all estimators on workers share; a subclass names its plain one."""
 
-    _plain_class: ClassVar[type[BaseHMM]]
+    _plain_class: ClassVar[type]
 
     # Set by constructors.
     client: Any
     reader: Callable[[Any], Any] | None
     local_: Any
 
-    def __init_subclass__(cls, plain: type[BaseHMM], **others: Any) -> None:
+    def __init_subclass__(cls, plain: type, **others: Any) -> None:
         super().__init_subclass__(**others)
         cls._plain_class = plain
         cls.__init__ = _constructor_of(plain)  # type: ignore[method-assign]
-        about = _ABOUT["collapsed" if issubclass(plain, CVBHMM) else "batch"]
+        about = _ABOUT["collapsed" if issubclass(plain, CVBHMM | CVBPCFG) else "batch"]
         title = (cls.__doc__ or "").strip()
         cls.__doc__ = _DOC.format(title=title, plain=plain.__name__, about=about)
 
@@ -99,16 +99,18 @@ class Distributed(BaseEstimator):
         """
         model = self._to_fit()
         model._validate_params()
-        refuse_in_shards(model)
+        family = family_of(model)
+        family.refuse_in_shards(model)
         client = client_of(self.client)
         partitions = partitions_of(X, self.reader)
         labels = labels_of(y, len(partitions.items))
         with Progress(model.verbose, model.max_iter) as progress:
             shards = OnWorkers(client, partitions, labels, progress)
             try:
-                laid_out = lay_out(model, shards.survey(model))
-                whole = whole_of(model, laid_out, shards.make(laid_out.model), shards)
-                fit_whole(model, whole)
+                laid_out = family.lay_out(model, shards.survey(model))
+                facts = shards.make(laid_out.model)
+                whole = family.whole_of(model, laid_out, facts, shards)
+                family.fit_whole(model, whole)
             finally:
                 shards.close()
         # Whoever keeps the model, or sends it on, keeps no tasks.
@@ -212,7 +214,7 @@ class Distributed(BaseEstimator):
         return {**super().__getstate__(), "client": None}
 
 
-def _constructor_of(plain: type[BaseHMM]) -> Callable[..., None]:
+def _constructor_of(plain: type) -> Callable[..., None]:
     """A constructor with the parameters of a plain estimator, and those of `Distributed`."""
     signature = inspect.signature(plain)
     own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in _OWN]
@@ -253,3 +255,15 @@ class DistributedVBHMMTagger(Distributed, plain=VBHMMTagger):
 
 class DistributedCVBHMMTagger(Distributed, plain=CVBHMMTagger):
     """Tagger learned by collapsed variational Bayes on the workers of Dask."""
+
+
+class DistributedEMPCFG(Distributed, plain=EMPCFG):
+    """Grammar learned by expectation-maximisation on the workers of Dask."""
+
+
+class DistributedVBPCFG(Distributed, plain=VBPCFG):
+    """Grammar learned by variational Bayes on the workers of Dask."""
+
+
+class DistributedCVBPCFG(Distributed, plain=CVBPCFG):
+    """Grammar learned by collapsed variational Bayes on the workers of Dask."""

@@ -9,18 +9,24 @@ it was lost as well; without posteriors it then infers them once (see `sklearn_c
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.shards import Place, added
 from sklearn_cvb.hmm.survey import Part, Survey, merged, read_part, survey_of
-from sklearn_cvb.hmm.whole import shard_of
 
 _shards: dict[tuple[str, int], Any] = {}
 _locks: dict[tuple[str, int], threading.Lock] = {}
 _changing = threading.Lock()
+
+
+def family_of(model: Any) -> ModuleType:
+    """The module that lays out, and learns in shards, models of this family."""
+    family = type(model).__module__.split(".")[1]
+    return import_module(f"sklearn_cvb.{family}.whole")
 
 
 class Answer(NamedTuple):
@@ -64,7 +70,7 @@ def sentences_of(path: Any) -> list[list[str]]:
         return [tokens for line in lines if (tokens := line.split())]
 
 
-def survey(model: BaseHMM, part: Part | None) -> Survey:
+def survey(model: Any, part: Part | None) -> Survey:
     """What a partition tells of its words."""
     return Survey({}, {}, set(), False, 0) if part is None else survey_of(model, part)
 
@@ -79,12 +85,12 @@ def size(part: Part | None) -> int:
     return 0 if part is None else part.corpus.n_sequences
 
 
-def ask(model: BaseHMM, part: Part, place: Place, fit: str, question: tuple) -> Answer:
+def ask(model: Any, part: Part, place: Place, fit: str, question: tuple) -> Answer:
     """Call a method of the shard of a part.
 
     Parameters
     ----------
-    model : BaseHMM
+    model : estimator
         Laid out.
     part : Part
     place : Place
@@ -99,7 +105,7 @@ def ask(model: BaseHMM, part: Part, place: Place, fit: str, question: tuple) -> 
     with lock:
         begin = time.perf_counter()
         if key not in _shards:
-            _shards[key] = shard_of(model, part, place)
+            _shards[key] = family_of(model).shard_of(model, part, place)
         shard = _shards[key]
         name, *arguments = question
         found = getattr(shard, name)(*arguments)
@@ -126,7 +132,7 @@ def forget(fit: str) -> None:
             _locks.pop(key, None)
 
 
-def predicted(model: BaseHMM, method: str, X: Any, reader: Callable | None) -> np.ndarray:
+def predicted(model: Any, method: str, X: Any, reader: Callable | None) -> np.ndarray:
     """What a fitted model predicts of a partition."""
     if reader is not None:
         X = reader(X)

@@ -62,11 +62,13 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         *BaseModel._read_names,
         *("classes_", "coverage_", "dropped_tags_", "open_tags_"),
         *("_cells", "_n_states", "_legal", "_labels", "_labelled"),
-        *("_is_clean", "_is_told", "_shares", "_formed", "_formed_outside"),
+        *("_is_clean", "_is_told", "_shares", "_formed", "_formed_outside", "_word_shares"),
     )
 
     # Models that learn no concentration have no such parameters.
     alpha_prior = beta_prior = (1.0, 1.0)
+    # Whether a first batch of `partial_fit` is read: then the words of the text are not all known.
+    _streams: bool = False
     # Nor have EM and taggers these.
     transition_prior: str = "dirichlet"
     gamma: float = 1.0
@@ -93,7 +95,9 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [
-            StrOptions({"token", "word", "parameter", "unambiguous", "context", "kmeans"}),
+            StrOptions(
+                {"token", "word", "parameter", "unambiguous", "context", "merged", "kmeans"}
+            ),
             HasMethods("predict_proba"),
             "array-like",
             None,
@@ -152,10 +156,16 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         lattice = self._training_lattice(corpus, sequences, y)
         if self.end_state:
             self._cells = cells_with_end(self._cells)
-            return problem_with_end(corpus, lattice, self._cells)
-        if self._cells.topology is None:
-            return problem_of(corpus, lattice, self._cells)
-        return restricted_problem(corpus, lattice, self._cells, self._cells.topology)
+        return self._problem_of(corpus, lattice)
+
+    def _problem_of(self, corpus: Corpus, lattice: Lattice) -> Problem:
+        """A corpus with the layout of now."""
+        cells = self._cells
+        if cells.has_end:
+            return problem_with_end(corpus, lattice, cells)
+        if cells.topology is None:
+            return problem_of(corpus, lattice, cells)
+        return restricted_problem(corpus, lattice, cells, cells.topology)
 
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the number of states; return the states of each word (None: all of them)."""
@@ -235,9 +245,13 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         if isinstance(init, str) and init == "kmeans":
             raise InvalidParameterError(
                 f"The 'init' parameter of {type(self).__name__} must be a str among 'context', "
-                "'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers (see "
-                "`emission`)"
+                "'merged', 'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
+                "(see `emission`)"
             )
+        if isinstance(init, str) and init == "merged":
+            from sklearn_cvb.hmm.merging import merged_start
+
+            return merged_start(self, problem, rng)
         if isinstance(init, str):
             start = getattr(starting, f"{init}_start")(problem, rng)
         elif hasattr(init, "predict_proba"):

@@ -8,14 +8,16 @@ import numpy as np
 from sklearn_cvb import dirichlet
 from sklearn_cvb.fitting import Fit, even_pieces, on_threads, threads_for_each
 from sklearn_cvb.hmm import start as starting
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.expectation import Expectation, expectation
 from sklearn_cvb.hmm.forms import Forms, forms_of
+from sklearn_cvb.hmm.growing import with_unseen
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, uniform_weights
+from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.kernels.chain.decoding import smoothed, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells, Problem, n_entries
+from sklearn_cvb.streaming import Running, Swept
 
 # Fewer tokens than this are not worth a thread.
 _SHORTEST_PIECE = 5000
@@ -37,7 +39,7 @@ class BatchState(NamedTuple):
     forms: Forms | None = None
 
 
-class BatchHMM(BaseHMM):
+class BatchHMM(StreamingHMM):
     """Start and sweep of the algorithms that update all counts at once."""
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> BatchState:
@@ -154,3 +156,30 @@ class BatchHMM(BaseHMM):
 
         on_threads(label, even_pieces(starts, _SHORTEST_PIECE), self.n_jobs)
         return path
+
+    def _swept_batch(
+        self, problem: Problem, running: Running | None, rng: np.random.Generator
+    ) -> Swept:
+        """Weights from the counts so far (of a first batch: from its start), then an E-step."""
+        cells = problem.cells
+        before = self._start(problem, rng) if running is None else self._before(problem, running)
+        state, value = self._sweep(before, problem, rng)
+
+        def values(scale: float) -> tuple[float, float]:
+            penalty = 0.0
+            if scale != 1.0:
+                penalty = self._penalty(before.counts, state.prior, state.weights, cells)
+            objective = scale * (value + penalty) - penalty
+            return objective, objective
+
+        return Swept(state._replace(forms=None), state.counts, values)
+
+    def _before(self, problem: Problem, running: Running) -> BatchState:
+        """The state that a batch is inferred from, if it is not the first."""
+        concentrations = self._first_concentrations()
+        prior = self._priors(problem.cells, concentrations)
+        counts = with_unseen(HMMCounts(*running.counts), prior, problem.cells)
+        return BatchState(counts, prior, concentrations, running.kept, np.empty(0, np.intp), 0)
+
+    def _with_running_counts(self, state: Any, counts: tuple, problem: Problem) -> Any:
+        return state._replace(counts=HMMCounts(*counts))

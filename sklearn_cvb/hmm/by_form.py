@@ -12,9 +12,9 @@ from sklearn_cvb.lattice import Cells
 from sklearn_cvb.tag_shares import Row, TagShares
 
 # What the form of a word is worth beside its uses.
-_FORM_USES = 5.0
+FORM_USES = 5.0
 # What a form tells of a tag counts so much less than how often it was seen.
-_FORM_WEIGHT = 0.5
+FORM_WEIGHT = 0.5
 # So many tokens without a letter may come before the word that begins a sentence.
 _MOST_MARKS = 2
 # The shares of a word with one tag.
@@ -169,7 +169,7 @@ def centred(cells: Cells, formed: dict[int, Row]) -> Cells:
     for word, (_, shares) in formed.items():
         here = slice(cells.indptr[word], cells.indptr[word + 1])
         centre[here] = len(shares) * shares
-        expected[here] = _FORM_WEIGHT * (expected[here] + _FORM_USES * shares)
+        expected[here] = FORM_WEIGHT * (expected[here] + FORM_USES * shares)
     return cells._replace(centre=centre, expected=expected)
 
 

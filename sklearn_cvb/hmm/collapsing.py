@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.fitting import Fit
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.batches import largest_share
 from sklearn_cvb.hmm.collapsed import (
     CVBState,
@@ -23,9 +22,13 @@ from sklearn_cvb.hmm.collapsed import (
     under,
     units_of,
 )
+from sklearn_cvb.hmm.growing import added_to
+from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean, tally_of
 from sklearn_cvb.hmm.start import Start
+from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.lattice import Problem
+from sklearn_cvb.streaming import Running, Swept
 from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import InvalidParameterError
 
@@ -38,7 +41,7 @@ HALF_OF_ALL = (
 )
 
 
-class CollapsedHMM(BaseHMM):
+class CollapsedHMM(StreamingHMM):
     """Start, sweep and score of collapsed variational Bayes; `update` says what is left out."""
 
     update: str
@@ -171,3 +174,28 @@ class CollapsedHMM(BaseHMM):
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"loo_score_": best.objective}
+
+    def _swept_batch(
+        self, problem: Problem, running: Running | None, rng: np.random.Generator
+    ) -> Swept:
+        """A sweep over the batch, each sequence from the counts so far and the batch's others.
+
+        The counts so far are part of the prior. Posteriors begin as inferred from them alone.
+        """
+        concentrations = self._first_concentrations()
+        if running is None:
+            state = self._start(problem, rng)
+        else:
+            counts = HMMCounts(*running.counts)
+            prior = added_to(self._priors(problem.cells, concentrations), counts, problem.cells)
+            nothing = HMMCounts(*map(np.zeros_like, counts))
+            start = Start(None, posterior_mean(nothing, prior, problem.cells))
+            state = first_state(problem, lambda: start, prior, concentrations, self._left_out)
+        state, value = self._sweep(state, problem, rng)
+        score = self._objective(Fit(state, [value], False), problem)
+        return Swept(state, state.counts, lambda scale: (value, score))
+
+    def _with_running_counts(self, state: Any, counts: tuple, problem: Problem) -> Any:
+        prior = self._priors(problem.cells, state.concentrations)
+        tally = tally_of(HMMCounts(*counts), None if state.layout is None else prior, problem.cells)
+        return state._replace(tally=tally, prior=prior, pairs=np.empty(0))

@@ -4,7 +4,7 @@ A sampled path is kept as the slot of every token in the lattice: its state is
 ``lattice.state[slot]``, its emission cell ``lattice.cell[slot]``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from sklearn_cvb.kernels.chain.path_drawing import (
 from sklearn_cvb.kernels.chain.runs import Factors
 from sklearn_cvb.kernels.chain.tally import Tally
 from sklearn_cvb.lattice import Cells, Problem, Runs
-from sklearn_cvb.sampling import Averages, draw_rows
+from sklearn_cvb.sampling import Averages
 
 # Tokens that are grouped by their number of states: few enough to stay in the cache.
 _CHUNK = 8192
@@ -35,8 +35,6 @@ _BLOCK = 1 << 18
 _HOTTEST = 10.0
 # Above this prior a count can no longer be read off the sum of both.
 _LARGEST_PRIOR = 2.0**40
-# A rest of prior mass below this share of its row is rounding.
-_ROUNDING = 1e-12
 
 
 class Scan(NamedTuple):
@@ -155,17 +153,22 @@ def first_slots(
 
 
 def drawn_given_weights(
-    weights: Weights, problem: Problem, levels: np.ndarray, slots: np.ndarray
+    weights: Weights,
+    problem: Problem,
+    levels: np.ndarray,
+    slots: np.ndarray,
+    draw: Callable = draw_stretches,
 ) -> np.ndarray:
     """The path `slots` with the states of all ambiguous tokens drawn anew, given weights.
 
-    `levels` holds a uniform number for each of them. What no path explains stays as it is.
+    `levels` holds a uniform number for each of them; `draw` is the kernel. What no path explains
+    stays as it is.
     """
     ones = np.ones(problem.cells.n_states)
     factors = Factors(*weights, ones, ones)
     stretches, room = stretches_of(problem), room_for(problem)
     drawn, is_lost = slots.copy(), np.empty(len(stretches.begin), bool)
-    draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, room)
+    draw(factors, problem.lattice, stretches, levels, drawn, is_lost, room)
     paths = Proposal(slots, drawn, levels, np.empty(0))
     owners = np.searchsorted(stretches.sequence, np.flatnonzero(is_lost), side="right") - 1
     for i in np.unique(owners).tolist():
@@ -214,7 +217,7 @@ def room_for(problem: Problem) -> Room:
     return Room(np.empty(most), np.empty(problem.cells.n_states))
 
 
-def _n_levels(stretches: Stretches | Runs) -> int:
+def n_levels(stretches: Stretches | Runs) -> int:
     """As many random numbers as drawing all stretches takes."""
     return int((stretches.end - stretches.begin).sum(dtype=np.int64))
 
@@ -372,7 +375,7 @@ def sweep_by_sequence(
     weights, scales = urn.weights, np.empty((2, cells.n_states))
     factors = Factors(weights.start, weights.transition, weights.emission, *scales)
     n_sequences = len(stretches.starts) - 1
-    levels, chances = rng.random(_n_levels(stretches)), rng.random(n_sequences)
+    levels, chances = rng.random(n_levels(stretches)), rng.random(n_sequences)
     proposal = Proposal(state.slots.copy(), state.slots.copy(), levels, chances)
     n_accepted, begin = 0, 0
     while begin < n_sequences:
@@ -390,58 +393,3 @@ def sweep_by_sequence(
     counts = HMMCounts(urn.counts.start, urn.counts.transition, urn.counts.emission)
     n_proposed = np.count_nonzero(np.diff(stretches.sequence))
     return proposal.slots, counts, np.array([n_accepted, n_proposed])
-
-
-# With the parameters (Gao and Johnson 2008). At temperature tau both draws are those of the joint
-# density of states and parameters, taken over log parameters, to the power 1 / tau: the Dirichlets
-# have parameters (C + u) / tau, and the weights of the states are raised to 1 / tau.
-
-
-def sweep_by_parameters(
-    state: GibbsState, problem: Problem, prior: Prior, temperature: float, rng: np.random.Generator
-) -> Swept:
-    """Draw parameters given the states, then all states given the parameters.
-
-    Parameters and result as in `sweep_by_sequence`.
-    """
-    weights = draw_weights(state.counts, prior, problem.cells, temperature, rng)
-    levels = rng.random(_n_levels(problem.runs))
-    slots = drawn_given_weights(weights, problem, levels, state.slots)
-    return slots, counts_of_path(problem, slots), np.zeros(2, np.int64)
-
-
-def draw_weights(
-    counts: HMMCounts, prior: Prior, cells: Cells, temperature: float, rng: np.random.Generator
-) -> Weights:
-    """Draw start, transition and emission probabilities given the states of all tokens.
-
-    Parameters
-    ----------
-    counts : HMMCounts
-        Actual counts, flat emission cells.
-    prior : Prior
-    cells : Cells
-    temperature : float
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Weights
-        Draws to the power 1 / `temperature`. The cells that a dictionary rules out have their
-        share of each row, which is drawn too.
-    """
-    n = cells.n_states
-    rows = np.repeat(np.arange(n), n)
-    rest = prior.emission_total - cells.row_totals(prior.emission)
-    rest[rest < _ROUNDING * prior.emission_total] = 0.0
-    start = draw_rows(
-        counts.start + prior.start, np.zeros(n, np.intp), np.zeros(1), temperature, rng
-    )
-    transition = draw_rows(
-        (counts.transition + prior.transition).ravel(), rows, np.zeros(n), temperature, rng
-    )
-    emission = draw_rows(counts.emission + prior.emission, cells.state, rest, temperature, rng)
-    return Weights(start, transition.reshape(n, n), emission)
-
-
-SWEEPS = {"token": sweep_by_token, "sequence": sweep_by_sequence, "parameter": sweep_by_parameters}

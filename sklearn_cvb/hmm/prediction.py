@@ -254,15 +254,7 @@ class PredictionMixin(TransformerMixin):
         cells, corpus = problem.cells, problem.corpus
         if self.handle_unknown not in ("rare", "form") or corpus.unknown:
             return None
-        seen = corpus.uses(cells.n_words)
-        once = np.repeat(seen == 1, np.diff(cells.indptr[: cells.n_words + 1]))
-        if not once.any():
-            return None
-        slots = np.flatnonzero(once)
-        total = np.bincount(
-            cells.state[slots], weights=counts.emission[slots], minlength=cells.n_emitting
-        )
-        return total / np.count_nonzero(seen == 1)
+        return rare_counts(counts.emission, cells, corpus.uses(cells.n_words))
 
     def _mean_weights(self) -> Weights:
         """Posterior-mean weights."""
@@ -385,6 +377,16 @@ class PredictionMixin(TransformerMixin):
             last = np.searchsorted(row, row[-1])
             symbols[here] = np.minimum(np.searchsorted(row, levels, side="right"), last)
         return symbols
+
+
+def rare_counts(emission: np.ndarray, cells: Cells, seen: np.ndarray) -> np.ndarray | None:
+    """Mean count, by state, of the words that were `seen` once; None without any."""
+    once = np.repeat(seen == 1, np.diff(cells.indptr[: cells.n_words + 1]))
+    if not once.any():
+        return None
+    slots = np.flatnonzero(once)
+    total = np.bincount(cells.state[slots], weights=emission[slots], minlength=cells.n_emitting)
+    return total / np.count_nonzero(seen == 1)
 
 
 def smoothed_entries(

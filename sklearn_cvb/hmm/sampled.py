@@ -12,13 +12,15 @@ from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of, log_joint
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.gibbs_sweeps import (
-    SWEEPS,
     GibbsState,
     Samples,
     counts_of_path,
     first_slots,
     scan_for,
+    sweep_by_sequence,
+    sweep_by_token,
 )
+from sklearn_cvb.hmm.parameter_sweeps import sweep_by_parameters, sweep_in_beam
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -27,6 +29,12 @@ from sklearn_cvb.sampling import SamplerMixin, late, no_averages
 from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import InvalidParameterError
 
+SWEEPS = {
+    "token": sweep_by_token,
+    "sequence": sweep_by_sequence,
+    "parameter": sweep_by_parameters,
+    "beam": sweep_in_beam,
+}
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
 # Of a number that float64 holds, with room for a product.

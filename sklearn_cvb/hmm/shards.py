@@ -26,6 +26,7 @@ from sklearn_cvb.hmm.collapsed import (
     counts_of,
     first_state,
     knows_absence,
+    posterior_of,
     score_units,
     sweep_units,
 )
@@ -41,7 +42,7 @@ from sklearn_cvb.hmm.parameters import (
     tally_of,
 )
 from sklearn_cvb.hmm.seeds import Seed, counts_for, start_of
-from sklearn_cvb.kernels.chain.absence import Absence
+from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.tally import Tally
 from sklearn_cvb.lattice import Problem, n_entries
@@ -76,33 +77,37 @@ class Found(NamedTuple):
 
     Attributes
     ----------
-    counts : HMMCounts
+    counts : HMMCounts or PCFGCounts
         Expected counts of their sequences.
     total : float
         Sum of log Z, or of the log normalisers of what was left out (nats).
     unexplained : ndarray
         Sequences that no path explains, by their number in the whole corpus.
-    absence : Absence or None
+    absence : tuple or None
         P(C = 0) of all counts as far as their sequences go; None where nobody asks, or not known.
     """
 
-    counts: HMMCounts
+    counts: Any
     total: float
     unexplained: np.ndarray = _NONE
-    absence: Absence | None = None
+    absence: Any = None
 
 
 def added(one: Found, other: Found) -> Found:
     """What two shards, or neighbouring groups of them, add together."""
     absence = None
     if one.absence is not None and other.absence is not None:
-        absence = Absence(*(a * b for a, b in zip(one.absence, other.absence, strict=True)))
+        absence = _by_table(np.multiply, one.absence, other.absence)
     return Found(
-        HMMCounts(*(a + b for a, b in zip(one.counts, other.counts, strict=True))),
+        _by_table(np.add, one.counts, other.counts),
         one.total + other.total,
         np.concatenate([one.unexplained, other.unexplained]),
         absence,
     )
+
+
+def _by_table(operation: Callable, one: Any, other: Any) -> Any:
+    return type(one)(*map(operation, one, other))
 
 
 def summed(found: Sequence, add: Callable = added) -> Any:
@@ -140,10 +145,11 @@ class Shard:
     Parameters
     ----------
     problem : Problem
+        Of a grammar its own.
     place : Place
     """
 
-    def __init__(self, problem: Problem, place: Place) -> None:
+    def __init__(self, problem: Any, place: Place) -> None:
         self.problem = problem
         self.place = place
         self.messages: tuple[str, ...] = ()
@@ -298,6 +304,13 @@ class CollapsedShard(Shard):
         else:
             own = _changed(own, before, state.tally)
         return self._keep(state, own, total, now)
+
+    def best_states(self) -> np.ndarray:
+        """The state with the largest q(z_t) of each token, after the last sweep."""
+        assert self._state is not None, "a shard starts before it has posteriors"
+        path = np.empty(len(self.problem.corpus.tokens), np.int32)
+        best_states(self.problem.lattice, posterior_of(self._state), 0, len(path), path)
+        return path
 
     def score(self, counts: HMMCounts, terms: Terms) -> Found:
         """The leave-one-out score with the counts of all frozen."""

@@ -8,7 +8,7 @@ out its parameters from it as it would from all sequences. It has no sequences t
 
 import copy
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,15 @@ class Part(NamedTuple):
     types: list
     corpus: Corpus
     y: Any
+
+    def by(self, index: Mapping) -> Corpus:
+        """The corpus by the codes of a vocabulary; other types follow it."""
+        unknown = [word for word in self.types if word not in index]
+        others = {word: len(index) + i for i, word in enumerate(unknown)}
+        codes = [index[word] if word in index else others[word] for word in self.types]
+        # A missing observation has code -1, and takes the last value.
+        table = np.array([*codes, -1], np.int32)
+        return self.corpus._replace(tokens=table[self.corpus.tokens], unknown=unknown)
 
 
 class Survey(NamedTuple):
@@ -83,14 +92,14 @@ def read_part(X: Any, y: Any = None) -> Part:
     return Part(types, reading.encode(sequences, index), y)
 
 
-def _labels_of(model: BaseHMM, part: Part) -> list:
+def _labels_of(model: Any, part: Part) -> list:
     """The labels that a tagger learns from, one for each token; empty for none."""
     if part.y is None or not isinstance(model, TaggerMixin) or model.supervision != "y":
         return []
     return read_labels(part.y, part.corpus)
 
 
-def survey_of(model: BaseHMM, part: Part) -> Survey:
+def survey_of(model: Any, part: Part) -> Survey:
     """What a part tells of its words."""
     types, corpus = part.types, part.corpus
     tokens, labels = corpus.tokens, _labels_of(model, part)
@@ -171,7 +180,7 @@ class LaidOut(NamedTuple):
 
     Attributes
     ----------
-    model : BaseHMM
+    model : estimator
         A copy: what it holds is sent to where the parts are.
     corpus : Corpus
         The digest.
@@ -179,7 +188,7 @@ class LaidOut(NamedTuple):
         The digest, as it was read.
     """
 
-    model: BaseHMM
+    model: Any
     corpus: Corpus
     sequences: Sequences
     y: list | None
@@ -190,7 +199,6 @@ def lay_out(model: BaseHMM, survey: Survey) -> LaidOut:
     model._check_parameters()
     sequences, y = digest_of(survey)
     corpus = model._lay_out(sequences, y)
-    model._check_unknown(corpus, sequences)
     return LaidOut(copy.copy(model), corpus, sequences, y)
 
 
@@ -207,13 +215,8 @@ def finish(model: BaseHMM, laid_out: LaidOut) -> None:
 def problem_of_part(model: BaseHMM, part: Part) -> Problem:
     """The problem of a part under the layout of a model that was sent here."""
     model = copy.copy(model)
-    tokens, index = part.corpus.tokens, model._index
-    unknown = [word for word in part.types if word not in index]
-    codes = index | {word: len(index) + i for i, word in enumerate(unknown)}
-    # A missing observation has code -1, and takes the last value.
-    table = np.array([*map(codes.__getitem__, part.types), -1], np.int32)
-    corpus = part.corpus._replace(tokens=table[tokens], unknown=unknown)
-    sequences = Sequences(Words(part.types, tokens), corpus.starts, None)
+    corpus = part.by(model._index)
+    sequences = Sequences(Words(part.types, part.corpus.tokens), corpus.starts, None)
     model._check_unknown(corpus, sequences)
     if isinstance(model, TaggerMixin):
         model._labels = _labels_of(model, part)

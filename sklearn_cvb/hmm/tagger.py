@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Hashable
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -33,17 +33,13 @@ from sklearn_cvb.hmm.by_form import (
 )
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import Prior, with_dictionary
+from sklearn_cvb.hmm.streaming_tags import StreamingTags, are_labelled
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Cells, Problem, expect, lattice_for, overrule, restrict
 from sklearn_cvb.slips import ShapeShares, can_be_cleaned, disagreeing, keeping, without
 from sklearn_cvb.tag_shares import Row, TagShares, tag_shares, told_by
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions, without_lengths
 from sklearn_cvb.word_table import WordTable, WordToCheck, words_at_stake
-
-if TYPE_CHECKING:
-    from sklearn_cvb.hmm.base import BaseHMM as _Model
-else:
-    _Model = object
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
@@ -97,12 +93,7 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
     return [None if reading.is_missing(tag) else tag for tag in labels]
 
 
-def _are_labelled(corpus: Corpus, states: np.ndarray, cells: Cells) -> np.ndarray:
-    """Which tokens have a label (`states`: -1 where unknown) and a word of the vocabulary."""
-    return (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < cells.n_words)
-
-
-class TaggerMixin(_Model):
+class TaggerMixin(StreamingTags):
     """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token."""
 
     # With a cleaned dictionary: without labels, with some.
@@ -255,7 +246,7 @@ class TaggerMixin(_Model):
         labels = []
         if y is not None and self.supervision == "y":
             labels = self._read_labels(y, corpus)
-        self._labels = labels
+        self._labels, self._word_shares = labels, None
         unknown_tags = () if self.unknown_tags is None else check_unknown_tags(self.unknown_tags)
         tags = tags_in(dictionary, set(labels), unknown_tags)
         if not tags:
@@ -308,6 +299,8 @@ class TaggerMixin(_Model):
 
     def _cleaned(self, dictionary: dict, words: list, corpus: Corpus) -> dict:
         """The dictionary without the tags that `denoise` drops, which this sets."""
+        if self._streams:
+            words = list(dictionary)
         self._is_clean = self.denoise == "auto" and can_be_cleaned(dictionary, words)
         self._is_told = any(tag is not None for tag in self._labels)
         self.dropped_tags_ = disagreeing(dictionary, words) if self._is_clean else {}
@@ -345,7 +338,7 @@ class TaggerMixin(_Model):
         if not self._labels or cells.is_full:
             return cells
         states = self._encode_labels(self._labels)
-        told = _are_labelled(corpus, states, cells)
+        told = are_labelled(corpus, states, cells.n_words)
         return cells.with_labels(corpus.tokens[told], states[told])
 
     def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
@@ -383,7 +376,7 @@ class TaggerMixin(_Model):
         if not labels:
             return lattice
         states = self._encode_labels(labels)
-        self._labelled = np.unique(corpus.tokens[_are_labelled(corpus, states, self._cells)])
+        self._labelled = np.unique(corpus.tokens[are_labelled(corpus, states, self._cells.n_words)])
         lattice, forbidden = restrict(lattice, states)
         if not len(forbidden):
             return lattice

@@ -153,7 +153,7 @@ class VBHMM(EmissionMixin, BatchHMM):
         Largest number of sweeps.
     tol : float, default=1e-4
         Stop when the bound changes by less than this per token.
-    init : {"token", "context", "word", "parameter", "unambiguous"}, arrays, model, default=None
+    init : str, list of arrays or fitted model, default=None
         Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
         times the weights of a dictionary that has some (None means this with a dictionary or
         labels). "context": each token's posterior from what its neighbours may be (None means this
@@ -161,14 +161,26 @@ class VBHMM(EmissionMixin, BatchHMM):
         Gibbs). "parameter": random weights and one E-step (None means this otherwise; for CVB's
         token update, "word"). "word": one posterior for all tokens of a word, from Dirichlet(0.1).
         "unambiguous": transitions counted between neighbouring tokens that have one allowed state
-        each (Kupiec 1992). Arrays: the posteriors of each training sequence, shape (length,
-        n_components). A fitted model of this family over the same vocabulary and states: its counts
-        (within a search wrap it in `sklearn.frozen.FrozenEstimator`). From "context",
+        each (Kupiec 1992). "merged": sweeps of VB in which pairs of states are joined while the
+        bound rises; of symbols under ``transition_prior="hdp"`` alone. Arrays: the posteriors of
+        each training sequence, shape (length, n_components). A fitted model of this family over the
+        same vocabulary and states: its counts (within a search wrap it in
+        `sklearn.frozen.FrozenEstimator`). From "context",
         "unambiguous", arrays or a model all restarts would be the same, and only one is run.
     handle_unknown : {"error", "smooth", "rare"}, default="smooth"
         Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
         cell the mean expected count of the words seen once as well. With the cell the number of
         symbols is ``len(vocabulary_) + 1`` everywhere.
+    learning_decay : float in (0.5, 1], default=1.0
+        With `partial_fit`: how fast steps get smaller. Where t batches of this size were seen, the
+        last one makes up a share (learning_offset + t) ** -learning_decay of the counts, but no
+        less than 1 / t, as if all were counted alike: so with 1. The smaller, the sooner are old
+        counts forgotten.
+    learning_offset : float, default=10.0
+        With `partial_fit`: the larger, the longer are all batches counted alike.
+    total_samples : int or None, default=None
+        With `partial_fit`: of how many sequences there will be all counts are estimates; None for
+        as many as were seen so far. Give it where sequences come several times.
     vocabulary : collection or None, default=None
         The known symbols; None for those seen in `fit`.
     warm_start : bool, default=False
@@ -229,6 +241,8 @@ class VBHMM(EmissionMixin, BatchHMM):
         `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
+    n_batches_seen_ : int
+        Calls of `partial_fit` since the last `fit`.
     converged_ : bool
         Whether it stopped by `tol`.
     alpha_, beta_ : float
@@ -280,6 +294,9 @@ class VBHMM(EmissionMixin, BatchHMM):
         tol: float = 1e-4,
         init: Any = None,
         handle_unknown: str = "smooth",
+        learning_decay: float = 1.0,
+        learning_offset: float = 10.0,
+        total_samples: int | None = None,
         vocabulary: Collection | None = None,
         warm_start: bool = False,
         checkpoint: Folder | None = None,
@@ -306,6 +323,9 @@ class VBHMM(EmissionMixin, BatchHMM):
         self.tol = tol
         self.init = init
         self.handle_unknown = handle_unknown
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
+        self.total_samples = total_samples
         self.vocabulary = vocabulary
         self.warm_start = warm_start
         self.checkpoint = checkpoint

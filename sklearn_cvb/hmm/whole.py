@@ -118,8 +118,8 @@ class Whole:
         self.shards = Here([])
 
 
-class _Sharded(_Model):
-    """What all algorithms do otherwise where the problem is a `Whole`."""
+class InShards:
+    """What all models do otherwise where the sequences are in shards."""
 
     # Shards hold one restart at a time.
     _restart_jobs = 1
@@ -129,6 +129,16 @@ class _Sharded(_Model):
 
     def _warn_of_data(self, problem: Any) -> None:
         """Nothing: no shard is left out as a whole."""
+
+    def _completed(self, state: Any, problem: Any) -> Any:
+        return state
+
+    def _stripped(self, state: Any) -> Any:
+        return state
+
+
+class _Sharded(InShards, _Model):
+    """What all algorithms do otherwise where the problem is a `Whole`."""
 
     def _any_choice(self, problem: Any) -> bool:
         return problem.any_choice
@@ -144,12 +154,6 @@ class _Sharded(_Model):
         cells, corpus = problem.cells, problem.corpus
         steps = cells.state, cells.n_states, cells.topology
         return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
-
-    def _completed(self, state: Any, problem: Any) -> Any:
-        return state
-
-    def _stripped(self, state: Any) -> Any:
-        return state
 
     def _seed(self, whole: Any, prior: Prior, rng: np.random.Generator) -> Seed:
         """Where the shards start."""
@@ -333,7 +337,11 @@ def places_of(sizes: Sequence[int]) -> list[Place]:
 
 def fit_whole(model: BaseHMM, whole: Whole) -> None:
     """Fit a model on a problem in shards; it is left as a plain fit leaves it, without labels."""
-    kind = ShardedCollapsed if isinstance(model, CollapsedHMM) else ShardedBatch
+    fit_as(ShardedCollapsed if isinstance(model, CollapsedHMM) else ShardedBatch, model, whole)
+
+
+def fit_as(kind: type, model: Any, whole: Any) -> None:
+    """Fit a model with the hooks of `kind` before its own."""
     one = type(model)
     sharded: Any = object.__new__(type(one.__name__, (kind, one), {"__module__": one.__module__}))
     # The same attributes: what the fit sets is set on the model.

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
-from sklearn_cvb.corpus import Sequences
+from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.pcfg.concentrations import Alpha, check_alpha, first_alpha
@@ -79,14 +79,22 @@ class BasePCFG(PredictionMixin, BaseModel):
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary and the grammar, and lays it out."""
         sequences = self._sequences_to_fit(X, y)
-        self.rules_, types = self._grammar_for(sequences)
+        self._lay_out(*self._grammar_for(sequences))
+        return self._problem_of(self._encode(sequences), sequences, y)
+
+    def _lay_out(self, grammar: Grammar, types: list) -> None:
+        """Set the grammar, its words, and the layout of both."""
+        self.rules_ = grammar
         n_shown = self.n_components if self._is_independent() else None
-        self.symbols_ = reading.as_array(self.rules_.symbols[:n_shown])
+        self.symbols_ = reading.as_array(grammar.symbols[:n_shown])
         self.vocabulary_ = reading.as_array(types)
         self._index = {token: i for i, token in enumerate(types)}
-        self._layout = layout = layout_of(self.rules_, self._index, n_shown)
+        self._layout = layout_of(grammar, self._index, n_shown)
         self._check_parameters()
-        corpus = self._encode(sequences)
+
+    def _problem_of(self, corpus: Corpus, sequences: Sequences, y: Any) -> Problem:
+        """Sentences under the grammar of now, with what `y` tells of their trees."""
+        layout = self._layout
         numeric = self.vocabulary_.dtype.kind in "iuf"
         brackets = brackets_from(
             y if self.supervision == "y" else None,
@@ -104,9 +112,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         given = self.grammar
         if given is None:
             types = self._vocabulary_types(sequences)
-            terminals = types if self.handle_unknown == "error" else [*types, UNKNOWN]
-            build = Grammar.independent if self._is_independent() else Grammar.full
-            return build(self.n_components, dict.fromkeys(terminals)), types
+            return self._grammar_of(types), types
         if self._is_independent():
             raise ValueError(
                 "rules='independent' is for a model without grammar: a grammar has its rules"
@@ -118,6 +124,12 @@ class BasePCFG(PredictionMixin, BaseModel):
         if self.handle_unknown != "error":
             words -= {UNKNOWN}
         return given, reading.sorted_types(words)
+
+    def _grammar_of(self, types: list) -> Grammar:
+        """The grammar of so many symbols over these words."""
+        terminals = types if self.handle_unknown == "error" else [*types, UNKNOWN]
+        build = Grammar.independent if self._is_independent() else Grammar.full
+        return build(self.n_components, dict.fromkeys(terminals))
 
     def _is_independent(self) -> bool:
         return self.rules == "independent"
@@ -213,9 +225,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         counts = self._final_counts(state)
         return {
             "counts_": PCFGCounts(counts),
-            "labels_": self._arranged_trees(
-                problem.corpus, problem.words, self._label_trees(state, problem)
-            ),
+            **self._fitted_trees(state, problem),
             **record,
             "alpha_": state.alpha.public(),
             "_prior": state.prior,
@@ -224,6 +234,11 @@ class BasePCFG(PredictionMixin, BaseModel):
             "_resume": (problem, best) if self.warm_start else None,
             **self._fitted_by_algorithm(best, problem),
         }
+
+    def _fitted_trees(self, state: Any, problem: Problem) -> dict[str, Any]:
+        """The trees of the training sentences."""
+        trees = self._label_trees(state, problem)
+        return {"labels_": self._arranged_trees(problem.corpus, problem.words, trees)}
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         """Attributes that only one algorithm leaves."""

@@ -12,11 +12,13 @@ from sklearn_cvb.corpus import warn_of_giant
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
-from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
 from sklearn_cvb.pcfg.forms import Problem
+from sklearn_cvb.pcfg.parameters import posterior_mean
 from sklearn_cvb.pcfg.shares import counts_of, first_shares, left_out_trees, presence
+from sklearn_cvb.pcfg.streaming import StreamingPCFG
 from sklearn_cvb.pcfg.sweeps import leave_out_sweep, tally_of
+from sklearn_cvb.streaming import Running, Swept
 
 
 class CVBState(NamedTuple):
@@ -31,7 +33,7 @@ class CVBState(NamedTuple):
     shares: Shares
 
 
-class CVBPCFG(BasePCFG):
+class CVBPCFG(StreamingPCFG):
     """Probabilistic context-free grammar learned by collapsed variational Bayes.
 
     Probabilities are integrated out, and the trees of each sentence are inferred from the expected
@@ -80,6 +82,16 @@ class CVBPCFG(BasePCFG):
         Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
         model without grammar has for every symbol; or give these rules the mean expected count of
         the words seen once as well. A given grammar without ``<unk>`` cannot derive them.
+    learning_decay : float in (0.5, 1], default=1.0
+        With `partial_fit`: how fast steps get smaller. Where t batches of this size were seen, the
+        last one makes up a share (learning_offset + t) ** -learning_decay of the counts, but no
+        less than 1 / t, as if all were counted alike: so with 1. The smaller, the sooner are old
+        counts forgotten.
+    learning_offset : float, default=10.0
+        With `partial_fit`: the larger, the longer are all batches counted alike.
+    total_samples : int or None, default=None
+        With `partial_fit`: of how many sequences there will be all counts are estimates; None for
+        as many as were seen so far. Give it where sequences come several times.
     vocabulary : collection or None, default=None
         The known words where no grammar is given; None for those seen in `fit`.
     supervision : {"y", "none"}, default="y"
@@ -130,6 +142,8 @@ class CVBPCFG(BasePCFG):
         `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
+    n_batches_seen_ : int
+        Calls of `partial_fit` since the last `fit`.
     converged_ : bool
         Whether it stopped by `tol`.
     alpha_ : float or ndarray of shape (n_rules,)
@@ -178,6 +192,9 @@ class CVBPCFG(BasePCFG):
         tol: float = 1e-4,
         init: Any = None,
         handle_unknown: str = "smooth",
+        learning_decay: float = 1.0,
+        learning_offset: float = 10.0,
+        total_samples: int | None = None,
         vocabulary: Collection | None = None,
         supervision: str = "y",
         warm_start: bool = False,
@@ -197,6 +214,9 @@ class CVBPCFG(BasePCFG):
         self.tol = tol
         self.init = init
         self.handle_unknown = handle_unknown
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
+        self.total_samples = total_samples
         self.vocabulary = vocabulary
         self.supervision = supervision
         self.warm_start = warm_start
@@ -262,3 +282,24 @@ class CVBPCFG(BasePCFG):
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         return {"loo_score_": best.objective}
+
+    def _swept_batch(
+        self, problem: Problem, running: Running | None, rng: np.random.Generator
+    ) -> Swept:
+        """A sweep over the batch, each sentence from the counts so far and the batch's others.
+
+        The counts so far are part of the prior. Shares begin as inferred from them alone.
+        """
+        if running is None:
+            state = self._start(problem, rng)
+        else:
+            layout, alpha = problem.layout, self._first_alpha(problem.layout)
+            alpha = alpha._replace(cells=alpha.cells + running.counts[0])
+            theta = posterior_mean(layout, np.zeros(len(layout.lhs)), alpha.cells, None)
+            shares, log_z = first_shares(theta, problem)
+            unexplained = np.flatnonzero(np.isneginf(log_z))
+            counts = counts_of(shares, problem)
+            state = CVBState(counts, alpha, alpha.cells, None, unexplained, 0, shares)
+        state, value = self._sweep(state, problem, rng)
+        score = self._objective(Fit(state, [value], False), problem)
+        return Swept(state, (state.counts,), lambda scale: (value, score))

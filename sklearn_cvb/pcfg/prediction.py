@@ -146,7 +146,10 @@ class PredictionMixin(_Model):
 
     def _encode(self, sequences: Sequences) -> Corpus:
         """Encode sentences; missing tokens are refused."""
-        corpus = reading.encode(sequences, self._index)
+        return self._checked(reading.encode(sequences, self._index), sequences)
+
+    def _checked(self, corpus: Corpus, sequences: Sequences) -> Corpus:
+        """Encoded sentences, if nothing is missing and unknown words are handled."""
         reading.refuse_missing(corpus)
         self._check_unknown(corpus, sequences)
         return corpus
@@ -170,17 +173,10 @@ class PredictionMixin(_Model):
 
     def _rare_counts(self, counts: np.ndarray, problem: Problem) -> np.ndarray | None:
         """Mean expected count of words seen once, by unknown cell; None where nothing is to add."""
-        layout, corpus = problem.layout, problem.corpus
-        cells = layout.unknown_cells
-        if self.handle_unknown != "rare" or corpus.unknown or not len(cells):
+        if self.handle_unknown != "rare" or problem.corpus.unknown:
             return None
-        once = np.flatnonzero(np.bincount(corpus.tokens, minlength=layout.n_words) == 1)
-        if not len(once):
-            return None
-        text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
-        here = np.isin(text, once) & (layout.cell >= 0)
-        total = np.bincount(layout.symbol[here], counts[layout.cell[here]], layout.n_lhs)
-        return total[layout.lhs[cells]] / len(once)
+        seen = problem.corpus.uses(problem.layout.n_words)
+        return rare_counts(counts, problem.layout, seen)
 
     def _mean_weights(self) -> np.ndarray:
         """Posterior-mean weights of rules."""
@@ -222,6 +218,17 @@ class PredictionMixin(_Model):
         if corpus.width is not None:
             return to_charts(self._layout, trees, corpus)
         return object_array(to_nltk(self._layout, trees, sentences_of(corpus, words)))
+
+
+def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndarray | None:
+    """Mean count of the words that were `seen` once, by unknown cell; None without any."""
+    cells, once = layout.unknown_cells, np.flatnonzero(seen == 1)
+    if not (len(cells) and len(once)):
+        return None
+    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
+    here = np.isin(text, once) & (layout.cell >= 0)
+    total = np.bincount(layout.symbol[here], counts[layout.cell[here]], layout.n_lhs)
+    return total[layout.lhs[cells]] / len(once)
 
 
 def _as_lists(layout: Layout, corpus: Corpus, words: list) -> Problem:

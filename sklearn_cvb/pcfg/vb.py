@@ -61,6 +61,16 @@ class VBPCFG(BatchPCFG):
         Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
         model without grammar has for every symbol; or give these rules the mean expected count of
         the words seen once as well. A given grammar without ``<unk>`` cannot derive them.
+    learning_decay : float in (0.5, 1], default=1.0
+        With `partial_fit`: how fast steps get smaller. Where t batches of this size were seen, the
+        last one makes up a share (learning_offset + t) ** -learning_decay of the counts, but no
+        less than 1 / t, as if all were counted alike: so with 1. The smaller, the sooner are old
+        counts forgotten.
+    learning_offset : float, default=10.0
+        With `partial_fit`: the larger, the longer are all batches counted alike.
+    total_samples : int or None, default=None
+        With `partial_fit`: of how many sequences there will be all counts are estimates; None for
+        as many as were seen so far. Give it where sequences come several times.
     vocabulary : collection or None, default=None
         The known words where no grammar is given; None for those seen in `fit`.
     supervision : {"y", "none"}, default="y"
@@ -111,6 +121,8 @@ class VBPCFG(BatchPCFG):
         `history_` of every restart.
     n_iter_ : int
         Sweeps of the kept restart.
+    n_batches_seen_ : int
+        Calls of `partial_fit` since the last `fit`.
     converged_ : bool
         Whether it stopped by `tol`.
     alpha_ : float or ndarray of shape (n_rules,)
@@ -151,6 +163,9 @@ class VBPCFG(BatchPCFG):
         tol: float = 1e-4,
         init: Any = None,
         handle_unknown: str = "smooth",
+        learning_decay: float = 1.0,
+        learning_offset: float = 10.0,
+        total_samples: int | None = None,
         vocabulary: Collection | None = None,
         supervision: str = "y",
         warm_start: bool = False,
@@ -170,6 +185,9 @@ class VBPCFG(BatchPCFG):
         self.tol = tol
         self.init = init
         self.handle_unknown = handle_unknown
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
+        self.total_samples = total_samples
         self.vocabulary = vocabulary
         self.supervision = supervision
         self.warm_start = warm_start

@@ -1,8 +1,14 @@
-"""Corpora on disk: encoded once a batch at a time, memory-mapped, and fitted in pieces."""
+"""Corpora on disk: encoded once a batch at a time, memory-mapped, and fitted in pieces.
 
-from sklearn_cvb.store.corpus_store import CorpusStore, StoredTags, open_store
+`CorpusStore`, `open_store` and `write_store` are documented where users find them, in
+`sklearn_cvb`.
+"""
+
+from sklearn_cvb.store.corpus_store import CorpusStore as CorpusStore
+from sklearn_cvb.store.corpus_store import StoredTags
+from sklearn_cvb.store.corpus_store import open_store as open_store
 from sklearn_cvb.store.files import StoreError
 from sklearn_cvb.store.stored_states import StoredStates
-from sklearn_cvb.store.writing import write_store
+from sklearn_cvb.store.writing import write_store as write_store
 
-__all__ = ["CorpusStore", "StoreError", "StoredStates", "StoredTags", "open_store", "write_store"]
+__all__ = ["StoreError", "StoredStates", "StoredTags"]

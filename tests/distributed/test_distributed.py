@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, CVBHMMTagger, EMHMMTagger
+from sklearn_cvb import CVBHMM, EMHMM, EMPCFG, VBHMM, CVBHMMTagger, EMHMMTagger
 
 pytest.importorskip("distributed")
 
@@ -22,6 +22,7 @@ from sklearn_cvb.distributed import (
     DistributedCVBHMMTagger,
     DistributedEMHMM,
     DistributedEMHMMTagger,
+    DistributedEMPCFG,
     DistributedVBHMM,
 )
 from sklearn_cvb.distributed.asking import OnWorkers
@@ -106,6 +107,13 @@ def test_cvb_counts_every_token(client, plain, kind):
     assert several.counts_.emission.sum() == pytest.approx(N_OBSERVED, rel=1e-12)
     assert several.objective_ == pytest.approx(plain.objective_, abs=0.05)
     assert several.alpha_ == pytest.approx(plain.alpha_, rel=0.2)
+
+
+def test_grammars_learn_on_workers(client):
+    plain = EMPCFG(n_components=3, **COMMON).fit(sentences())
+    model = DistributedEMPCFG(n_components=3, **COMMON).fit(bag(3))
+    np.testing.assert_allclose(model.history_, plain.history_, rtol=1e-12)
+    np.testing.assert_allclose(model.counts_.rule, plain.counts_.rule, rtol=1e-10, atol=1e-12)
 
 
 def test_labels_come_in_the_partitions_of_x(client):

@@ -8,8 +8,9 @@ from scipy.integrate import quad
 from scipy.special import betaln, gammaln
 from scipy.stats import beta as beta_distribution
 
-from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
 from sklearn_cvb.hmm.concentrations import Presence, first_concentrations
+from sklearn_cvb.hmm.merging import joined_counts, likely_pairs
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.hmm.shared_weights import drawn_weights, learned_weights
 from sklearn_cvb.validation import InvalidParameterError
@@ -128,16 +129,19 @@ def log_path(path, weight, alpha, sticky):
     return value - (gammaln(moves.sum(1) + u.sum(1)) - gammaln(u.sum(1))).sum()
 
 
-@pytest.mark.parametrize("sticky", [0.0, 0.7])
-def test_gibbs_draws_from_the_posterior(sticky):
+@pytest.mark.parametrize(
+    ("update", "sticky"), [("token", 0.0), ("token", 0.7), ("parameter", 0.7), ("beam", 0.7)]
+)
+def test_gibbs_draws_from_the_posterior(update, sticky):
     """Shares of all 64 paths of six symbols, the weights integrated by quadrature."""
     x, alpha, gamma, beta = [0, 0, 1, 0, 1, 1], 1.5, 1.2, 0.6
     settings = {"transition_prior": "hdp", "alpha": alpha, "gamma": gamma, "sticky": sticky}
     model = GibbsHMM(
         2,
         beta=beta,
+        update=update,
         handle_unknown="error",
-        max_iter=12_000,
+        max_iter=12_000 if update == "token" else 40_000,
         n_burn_in=100,
         thin=1,
         random_state=0,
@@ -169,6 +173,71 @@ def test_the_sampler_finds_the_number_of_states(seed):
         12, transition_prior="hdp", alpha=1.0, beta=0.1, max_iter=1500, n_init=2, random_state=seed
     ).fit(chain(seed))
     assert model.n_effective_components_ == 5
+
+
+def leaving(seed):
+    """Ten sequences of four states that never stay, each with three symbols of eight."""
+    rng = np.random.default_rng(seed)
+    X, state = np.empty((10, 100), int), rng.integers(4, size=10)
+    for t in range(100):
+        X[:, t] = (2 * state + rng.integers(3, size=10)) % 8
+        state = (state + rng.integers(1, 3, size=10)) % 4
+    return X
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_that_share_a_role_are_joined(kind, seed):
+    settings = {"transition_prior": "hdp", "alpha": 1.0, "max_iter": 200, "random_state": seed}
+    model = kind(10, init="merged", n_init=2, **settings).fit(leaving(seed))
+    assert model.n_effective_components_ == 4
+    if kind is CVBHMM:
+        assert kind(10, n_init=2, **settings).fit(leaving(seed)).n_effective_components_ > 4
+
+
+def test_joining_raises_the_bound():
+    """Ten starts of VB alone end lower than one that joins states."""
+    X = chain(5, n_sequences=100)
+    settings = {"transition_prior": "hdp", "alpha": 1.0, "random_state": 0}
+    alone = VBHMM(12, n_init=10, **settings).fit(X)
+    joined = VBHMM(12, init="merged", **settings).fit(X)
+    assert joined.objective_ > alone.objective_ + 50.0
+    assert joined.n_effective_components_ == 5 < alone.n_effective_components_
+
+
+def test_joined_counts():
+    rng = np.random.default_rng(0)
+    cells = VBHMM(3)._problem([[0, 1, 2, 3]], None).cells
+    table = rng.random((cells.n_rows, 3))
+    counts = HMMCounts(rng.random(3), rng.random((3, 3)), table.ravel())
+    start, transition, emission = joined_counts(counts, (0, 2), cells)
+    turn = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(start, turn @ counts.start)
+    np.testing.assert_allclose(transition, turn @ counts.transition @ turn.T)
+    np.testing.assert_allclose(emission.reshape(-1, 3), table @ turn.T)
+
+
+def test_the_states_most_alike_come_first():
+    """By the evidence of their symbols; a state without tokens is in no pair."""
+    cells = VBHMM(4, handle_unknown="error")._problem([[0, 1, 2]], None).cells
+    table = np.array([[9.0, 0.0, 8.0, 0.0], [1.0, 5.0, 2.0, 0.0], [0.0, 5.0, 0.0, 0.0]])
+    counts = HMMCounts(np.zeros(4), np.zeros((4, 4)), table.ravel())
+    pairs = likely_pairs(counts, np.full(12, 0.1), cells)
+    assert pairs == [(0, 2), (1, 2), (0, 1)]
+
+
+@pytest.mark.parametrize("kind", [EMHMM, *KINDS])
+def test_joining_needs_shared_weights(kind):
+    with pytest.raises(InvalidParameterError, match="it needs transition_prior='hdp'"):
+        kind(3, init="merged").fit([[0, 1, 0]])
+    with pytest.raises(InvalidParameterError, match="init='merged' is for symbols"):
+        kind(3, init="merged", emission="gaussian").fit([[0.0, 1.0, 0.0]])
+
+
+def test_joining_knows_no_states():
+    model = VBHMM(3, init="merged", transition_prior="hdp", supervision="y")
+    with pytest.raises(InvalidParameterError, match="no known states"):
+        model.fit([[0, 1, 0]], [[0, -1, -1]])
 
 
 def test_numbers_have_the_same_prior():

@@ -32,6 +32,7 @@ MODELS = {
     "CVB in batches": lambda **keywords: CVBHMM(batch_size=2, **keywords),
     "Gibbs": lambda **keywords: GibbsHMM(update="sequence", **keywords),
     "Gibbs parameter": lambda **keywords: GibbsHMM(update="parameter", **keywords),
+    "Gibbs beam": lambda **keywords: GibbsHMM(update="beam", **keywords),
     "Gibbs token": lambda **keywords: GibbsHMM(**keywords),
 }
 WITH_MASKS = [name for name in MODELS if "token" not in name]
@@ -226,7 +227,7 @@ def test_the_bound_never_decreases(topology, alpha):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("update", ["sequence", "parameter"])
+@pytest.mark.parametrize("update", ["sequence", "parameter", "beam"])
 @pytest.mark.parametrize("mask", MASKS)
 def test_samples_follow_the_exact_posterior(mask, update):
     value, start, transition = MASKS[mask]

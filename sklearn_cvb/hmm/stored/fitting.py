@@ -19,7 +19,7 @@ from sklearn_cvb.hmm.stored.pieces import Pieces, StoredBatch
 from sklearn_cvb.hmm.stored.reading import survey_of_store
 from sklearn_cvb.hmm.survey import finish, lay_out
 from sklearn_cvb.hmm.tagger import TaggerMixin
-from sklearn_cvb.hmm.whole import ShardedBatch, ShardedCollapsed, Whole
+from sklearn_cvb.hmm.whole import ShardedBatch, ShardedCollapsed, Whole, fit_as
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.store import CorpusStore, StoredTags, write_store
 from sklearn_cvb.store.stored_states import StoredStates
@@ -33,6 +33,8 @@ else:
 
 def fit_in_bulk(model: BaseHMM, X: Any, y: Any) -> Any:
     """Fit a model on a store, or on what is first encoded into a temporary one."""
+    if getattr(model, "supervision", None) == "none":
+        y = None
     _refuse(model, y)
     store = X if isinstance(X, CorpusStore) else temporary_store(X)
     if y is not None and not isinstance(y, StoredTags):
@@ -44,11 +46,7 @@ def fit_in_bulk(model: BaseHMM, X: Any, y: Any) -> Any:
         raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
     whole = StoredWhole(model, store, y)
     kind = StoredCollapsedFit if isinstance(model, CollapsedHMM) else StoredBatchFit
-    one = type(model)
-    on_store: Any = object.__new__(type(one.__name__, (kind, one), {"__module__": one.__module__}))
-    # The same attributes: what the fit sets is set on the model.
-    on_store.__dict__ = model.__dict__
-    on_store.fit(whole)
+    fit_as(kind, model, whole)
     return model
 
 
@@ -101,8 +99,8 @@ class StoredWhole(Whole):
 
     def __init__(self, model: BaseHMM, store: CorpusStore, y: StoredTags | None) -> None:
         self.store = store
-        learns = y is not None and isinstance(model, TaggerMixin) and model.supervision == "y"
-        self.tags = y if learns else None
+        # The tags that a tagger learns from.
+        self.tags = y if isinstance(model, TaggerMixin) else None
 
     def lay_out(self, cells: Cells, digest: Corpus, pieces: Pieces, shards: Any) -> None:
         """What the fit learns from, once parameters and pieces are laid out."""

@@ -68,7 +68,7 @@ def _scaled(message, position, n):
 
 
 @jit_inline
-def _first_row(factors, lattice, span, bounds):
+def first_row(factors, lattice, span, bounds):
     """Weights of the step into a stretch, by state: (K,)."""
     row = factors.start
     if span[0] > bounds[0]:
@@ -77,7 +77,7 @@ def _first_row(factors, lattice, span, bounds):
 
 
 @jit_inline
-def _weigh(factors, lattice, t, span, bounds, message, position):
+def weigh(factors, lattice, t, span, bounds, message, position):
     """Multiply token t's message by its emission and, at the end, by the step to the border."""
     base, n, is_last = lattice.first[t], lattice.count[t], t == bounds[1] - 1
     cell = lattice.cell[base]
@@ -136,13 +136,13 @@ def filter_stretch(factors, lattice, span, bounds, message):
     for t in range(span[0], span[1]):
         n = lattice.count[t]
         if t == span[0]:
-            row = _first_row(factors, lattice, span, bounds)
+            row = first_row(factors, lattice, span, bounds)
             for j in range(n):
                 message[position + j] = row[lattice.state[lattice.first[t] + j]]
         else:
             here = message[position : position + n]
             _step(factors, lattice, t, message[before:position], here)
-        _weigh(factors, lattice, t, span, bounds, message, position)
+        weigh(factors, lattice, t, span, bounds, message, position)
         total = _scaled(message, position, n)
         if not (_SMALLEST_SCALE < total < _LARGEST_SCALE):
             return math.nan
@@ -156,7 +156,7 @@ def filter_stretch(factors, lattice, span, bounds, message):
 
 
 @jit_inline
-def _draw(cumulative, n, level):
+def draw_index(cumulative, n, level):
     """Index below n by its share of the running sums; one without weight is never drawn."""
     bound = level * cumulative[n - 1]
     picked = 0
@@ -212,7 +212,7 @@ def draw_stretch(factors, lattice, span, bounds, levels, number, slots, room):
                 cumulative[np.uint64(j)] = total
         if not total > _SMALLEST_CHANCE:
             return False
-        slots[t] = base + _draw(cumulative, n, levels[number + t - span[0]])
+        slots[t] = base + draw_index(cumulative, n, levels[number + t - span[0]])
     return True
 
 
@@ -244,7 +244,7 @@ def draw_stretches(factors, lattice, stretches, levels, slots, is_lost, room):
 @jit_called
 def filter_in_logs(factors, lattice, span, bounds, message):
     """`filter_stretch` in log space: logs of the messages; returns -inf if no path is left."""
-    row = _first_row(factors, lattice, span, bounds)
+    row = first_row(factors, lattice, span, bounds)
     position, before, log_z = np.int64(0), np.int64(0), 0.0
     for t in range(span[0], span[1]):
         n, total = lattice.count[t], -math.inf
@@ -298,5 +298,5 @@ def draw_stretch_in_logs(factors, lattice, span, bounds, levels, number, slots, 
         for j in range(n):
             total += math.exp(cumulative[j] - largest)
             cumulative[j] = total
-        slots[t] = base + _draw(cumulative, n, levels[number + t - span[0]])
+        slots[t] = base + draw_index(cumulative, n, levels[number + t - span[0]])
     return True

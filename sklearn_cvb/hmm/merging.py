@@ -1,0 +1,134 @@
+"""A start with few states: sweeps of VB from many, and pairs of states joined under the bound.
+
+Where two states share a role no sweep joins them: each of their tokens is explained by both. So
+pairs are joined outright, and stay so where VB's lower bound on the evidence rises by it (after
+Hughes, Stephenson and Sudderth 2015, "Scalable adaptation of state complexity for nonparametric
+hidden Markov models", NeurIPS).
+"""
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from sklearn_cvb.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean
+from sklearn_cvb.hmm.start import Start
+from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.validation import InvalidParameterError
+
+if TYPE_CHECKING:
+    from sklearn_cvb.hmm.batch import BatchState
+    from sklearn_cvb.hmm.vb import VBHMM
+
+# Sweeps from random weights, and after states were joined.
+_SWEEPS, _SWEEPS_BETWEEN = 100, 50
+# A bound that changes by less than this a token (nats) has settled.
+_CALM = 1e-4
+# A state with fewer tokens is none that could be joined.
+_LEAST_TOKENS = 1.0
+# So many pairs are looked at, and so many of them followed until the bound settles.
+_TRIED, _FOLLOWED = 30, 3
+
+
+def merged_start(model: Any, problem: Problem, rng: np.random.Generator) -> Start:
+    """Weights of the states that are left.
+
+    Parameters
+    ----------
+    model : BaseHMM
+        Gives the prior.
+    problem : Problem
+    rng : numpy.random.Generator
+    """
+    if model.transition_prior != "hdp" or problem.any_told:
+        raise InvalidParameterError(
+            "init='merged' joins states that share a role: it needs transition_prior='hdp', and "
+            "no known states"
+        )
+    learner = _learner(model, problem.cells.n_states)
+    state, bound = _settled(learner, learner._start(problem, rng), problem, rng, _SWEEPS)
+    while True:
+        joined = _with_one_less(learner, state, bound, problem, rng)
+        if joined is None:
+            return Start(None, posterior_mean(state.counts, state.prior, problem.cells))
+        state, bound = joined
+
+
+def _learner(model: Any, n_states: int) -> "VBHMM":
+    """VB under the prior of a model."""
+    from sklearn_cvb.hmm.vb import VBHMM
+
+    names = ("transition_prior", "gamma", "sticky", "alpha", "beta", "start_alpha")
+    prior = {name: getattr(model, name) for name in (*names, "alpha_prior", "beta_prior")}
+    return VBHMM(n_states, **prior)
+
+
+def _settled(
+    learner: "VBHMM", state: "BatchState", problem: Problem, rng: np.random.Generator, most: int
+) -> tuple["BatchState", float]:
+    """State and bound after at most so many sweeps."""
+    state, bound = learner._sweep(state, problem, rng)
+    for _ in range(most - 1):
+        before = bound
+        state, bound = learner._sweep(state, problem, rng)
+        # The weights of the states wait for the warm-up to end.
+        is_calm = abs(bound - before) < _CALM * len(problem.corpus.tokens)
+        if is_calm and state.n_sweeps > WARM_UP_SWEEPS:
+            break
+    return state, bound
+
+
+def _with_one_less(
+    learner: "VBHMM",
+    state: "BatchState",
+    bound: float,
+    problem: Problem,
+    rng: np.random.Generator,
+) -> tuple["BatchState", float] | None:
+    """State and bound with two states joined; None where the bound never rises by it."""
+    tried = []
+    for pair in likely_pairs(state.counts, state.prior.emission, problem.cells)[:_TRIED]:
+        counts = joined_counts(state.counts, pair, problem.cells)
+        after, value = learner._sweep(state._replace(counts=counts), problem, rng)
+        tried.append((value, after))
+    tried.sort(key=lambda one: -one[0])
+    for _, after in tried[:_FOLLOWED]:
+        after, value = _settled(learner, after, problem, rng, _SWEEPS_BETWEEN)
+        if value > bound:
+            return after, value
+    return None
+
+
+def joined_counts(counts: HMMCounts, pair: tuple[int, int], cells: Cells) -> HMMCounts:
+    """Counts where the first state of a pair has those of the second, too."""
+    first, second = pair
+    emission = counts.emission.reshape(cells.n_rows, cells.n_states).copy()
+    start, transition = counts.start.copy(), counts.transition.copy()
+    for table in (start, transition, transition.T, emission.T):
+        table[first] += table[second]
+        table[second] = 0.0
+    return HMMCounts(start, transition, emission.ravel())
+
+
+def likely_pairs(counts: HMMCounts, prior: np.ndarray, cells: Cells) -> list[tuple[int, int]]:
+    """Pairs of states that hold tokens, those first whose symbols are most alike.
+
+    By the evidence of both rows of emissions as one row, over that of two.
+    """
+    shape = cells.n_rows, cells.n_states
+    own, prior = (table.reshape(shape).T for table in (counts.emission, prior))
+    held = np.flatnonzero(own.sum(axis=1) >= _LEAST_TOKENS)
+    alone = _log_evidence(own, prior)
+    pairs = list(combinations(held.tolist(), 2))
+    gains = [
+        _log_evidence(own[[i]] + own[[j]], prior[[i]])[0] - alone[i] - alone[j] for i, j in pairs
+    ]
+    return [pairs[place] for place in np.argsort(-np.array(gains), kind="stable")]
+
+
+def _log_evidence(counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Log evidence of rows of counts (nats)."""
+    cells = (gammaln(counts + prior) - gammaln(prior)).sum(axis=1)
+    return cells + gammaln(prior.sum(axis=1)) - gammaln((counts + prior).sum(axis=1))

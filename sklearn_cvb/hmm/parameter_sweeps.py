@@ -1,0 +1,94 @@
+"""Sweeps that draw the parameters, too: then all states given them, or those within a beam.
+
+Given the parameters sequences are independent (Gao and Johnson 2008). At temperature tau both draws
+are those of the joint density of states and parameters, taken over log parameters, to the power
+1 / tau: the Dirichlets have parameters (C + u) / tau, and the weights of the states are raised to
+1 / tau.
+"""
+
+import functools
+
+import numpy as np
+
+from sklearn_cvb.hmm.gibbs_sweeps import (
+    GibbsState,
+    Swept,
+    counts_of_path,
+    drawn_given_weights,
+    n_levels,
+)
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.kernels.chain.beam import Beam, draw_stretches_in_beam
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.sampling import draw_rows
+
+# A rest of prior mass below this share of its row is rounding.
+_ROUNDING = 1e-12
+
+
+def sweep_by_parameters(
+    state: GibbsState, problem: Problem, prior: Prior, temperature: float, rng: np.random.Generator
+) -> Swept:
+    """Draw parameters given the states, then all states given the parameters.
+
+    Parameters and result as in `sklearn_cvb.hmm.gibbs_sweeps.sweep_by_sequence`.
+    """
+    weights = draw_weights(state.counts, prior, problem.cells, temperature, rng)
+    levels = rng.random(n_levels(problem.runs))
+    slots = drawn_given_weights(weights, problem, levels, state.slots)
+    return slots, counts_of_path(problem, slots), np.zeros(2, np.int64)
+
+
+def sweep_in_beam(
+    state: GibbsState, problem: Problem, prior: Prior, temperature: float, rng: np.random.Generator
+) -> Swept:
+    """Draw parameters given the states, then states among the steps that slices leave.
+
+    Each step of the path gets a uniform number below its weight, and the new path keeps to steps
+    that weigh more (Van Gael, Saatci, Teh and Ghahramani 2008). Parameters and result as in
+    `sklearn_cvb.hmm.gibbs_sweeps.sweep_by_sequence`.
+    """
+    weights = draw_weights(state.counts, prior, problem.cells, temperature, rng)
+    n = n_levels(problem.runs)
+    levels = rng.random(n)
+    order = np.argsort(-weights.transition, axis=1, kind="stable")
+    largest = np.take_along_axis(weights.transition, order, axis=1)
+    beam = Beam(order.astype(np.int32), largest, rng.random(n))
+    draw = functools.partial(draw_stretches_in_beam, beam)
+    slots = drawn_given_weights(weights, problem, levels, state.slots, draw)
+    return slots, counts_of_path(problem, slots), np.zeros(2, np.int64)
+
+
+def draw_weights(
+    counts: HMMCounts, prior: Prior, cells: Cells, temperature: float, rng: np.random.Generator
+) -> Weights:
+    """Draw start, transition and emission probabilities given the states of all tokens.
+
+    Parameters
+    ----------
+    counts : HMMCounts
+        Actual counts, flat emission cells.
+    prior : Prior
+    cells : Cells
+    temperature : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Weights
+        Draws to the power 1 / `temperature`. The cells that a dictionary rules out have their
+        share of each row, which is drawn too.
+    """
+    n = cells.n_states
+    rows = np.repeat(np.arange(n), n)
+    rest = prior.emission_total - cells.row_totals(prior.emission)
+    rest[rest < _ROUNDING * prior.emission_total] = 0.0
+    start = draw_rows(
+        counts.start + prior.start, np.zeros(n, np.intp), np.zeros(1), temperature, rng
+    )
+    transition = draw_rows(
+        (counts.transition + prior.transition).ravel(), rows, np.zeros(n), temperature, rng
+    )
+    emission = draw_rows(counts.emission + prior.emission, cells.state, rest, temperature, rng)
+    return Weights(start, transition.reshape(n, n), emission)
