@@ -17,10 +17,12 @@ MODULES = [
     "sklearn_cvb",
     "sklearn_cvb.datasets",
     "sklearn_cvb.display",
+    "sklearn_cvb.distributed",
     "sklearn_cvb.emissions",
     "sklearn_cvb.metrics",
     "sklearn_cvb.plotting",
     "sklearn_cvb.selection",
+    "sklearn_cvb.store",
 ]
 
 
