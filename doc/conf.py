@@ -96,6 +96,7 @@ intersphinx_mapping = {
 nitpick_ignore_regex = [
     ("py:class", r"sklearn_cvb\.(display|emissions|pcfg)\.\w+\.\w+"),
     ("py:class", r"sklearn_cvb\.alignment\.base\.BaseAlignmentHMM"),
+    ("py:class", r"sklearn_cvb\.(corpus|store\.files)\.\w+"),
     ("py:class", r"scipy\.sparse\._csr\.csr_array"),
 ]
 autosummary_generate = True

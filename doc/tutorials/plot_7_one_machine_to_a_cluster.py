@@ -67,11 +67,21 @@ print(f"objective {pieces.objective_:.6f}")
 print("tags of a sentence:", pieces.predict(store[:1])[0].tolist()[:6])
 
 # %%
+# States and tags of a store stay on disk, too, and are read when asked for
+# (:class:`~sklearn_cvb.store.StoredStates`, :class:`~sklearn_cvb.store.StoredTags`). A damaged
+# file is refused by name (:class:`~sklearn_cvb.store.StoreError`).
+
+# %%
 # A cluster
 # ---------
 #
 # With Dask (``python -m pip install "sklearn_cvb[dask]"``) sentences lie in partitions, on many
-# machines. Each estimator has a twin that learns from them. Here the "cluster" is one process with
+# machines. These learn from them: :class:`~sklearn_cvb.distributed.DistributedEMHMM`,
+# :class:`~sklearn_cvb.distributed.DistributedVBHMM`,
+# :class:`~sklearn_cvb.distributed.DistributedCVBHMM`, and the taggers
+# :class:`~sklearn_cvb.distributed.DistributedEMHMMTagger`,
+# :class:`~sklearn_cvb.distributed.DistributedVBHMMTagger`,
+# :class:`~sklearn_cvb.distributed.DistributedCVBHMMTagger`. Here the "cluster" is one process with
 # two threads; on a real one it is ``Client("tcp://scheduler:8786")``.
 
 import dask.bag
