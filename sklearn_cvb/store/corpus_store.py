@@ -45,8 +45,8 @@ def open_store(
         How many tokens a fit, or a prediction, lays out in memory at a time. Not the `batch_size`
         of CVB, which says what is left out together.
     scratch : path or None, default=None
-        Where a fit by collapsed variational Bayes keeps its posteriors, 16 to 40 bytes a token with
-        a dictionary; None for the folder of the store.
+        Where a fit keeps what it lays out and, of collapsed variational Bayes, its posteriors: with
+        a dictionary 25 bytes a token, or 90. None for the folder of the store.
     verify : bool, default=False
         Read all files and compare their checksums. Without, sizes are compared, and the checksums
         of all but tokens, offsets and tags.

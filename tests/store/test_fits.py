@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -494,6 +495,24 @@ def test_a_disk_that_is_really_full(store, tmp_path):
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
+@pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
+def test_batch_size_bounds_memory(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    words = sorted(LEGAL)
+    text = ([[words[k] for k in rng.integers(0, 50, size=20)] for _ in range(500)] for _ in "12345")
+    folder = write_store(text, tmp_path / "store").folder
+    peaks = []
+    for batch_size in (1000, 50_000):
+        model = kind(LEGAL, max_iter=2, tol=0, random_state=0)
+        store = open_store(folder, batch_size=batch_size)
+        model.fit(store[:100])
+        tracemalloc.start()
+        model.fit(store)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert 5 * peaks[0] < peaks[1]
+
+
 def test_scratch_may_be_elsewhere(store, tmp_path):
     with pytest.raises(OSError, match="nowhere"):
         EMHMM(2).fit(open_store(store.folder, scratch=tmp_path / "nowhere"))
@@ -515,6 +534,11 @@ def test_arrays_of_named_tuples_come_back_to_the_last_byte(tmp_path):
         np.testing.assert_array_equal(table, value[1][0])
         np.testing.assert_array_equal(places, value[1][1])
         assert (name, none, empty.shape) == ("a", None, (0,))
+    # Nothing is written behind the last array of a value, or over its end.
+    for size in range(1, 40):
+        alone = file.keep((np.full(size, np.pi),))
+        file.keep((np.full(3, np.e),))
+        np.testing.assert_array_equal(alone.load()[0], np.pi)
     first = kept[3].load()[0]
     first[:] = 7.0
     del first
