@@ -216,9 +216,9 @@ def constants(settings):
     Returns
     -------
     dict
-        Processor seconds: ``"read"`` and ``"lay_out"`` a token, ``"sweep"`` a token and round of CVB with a
-        dictionary, ``"dense"`` of VB with 20 states, ``"add"`` and ``"maximise"`` a cell,
-        and on the wall ``"byte"`` between processes, ``"round"`` for a round without work.
+        Processor seconds: ``"read"`` and ``"lay_out"`` a token; ``"sweep"`` a token and round of
+        CVB with a dictionary, ``"dense"`` of VB with 20 states; ``"add"`` and ``"maximise"`` a
+        cell. On the wall: ``"byte"`` between processes, ``"round"`` for a round without work.
     """
     size = size_of(settings)
     text = first_sentences(settings, size.n_sentences, corpus=size.corpora[0])
