@@ -46,6 +46,7 @@ from sklearn_cvb.hmm.survey import (
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
+from sklearn_cvb.streaming import Seen
 from sklearn_cvb.validation import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -105,10 +106,13 @@ class Whole:
     sequences = places = left_out = None
 
     def __init__(self, cells: Cells, digest: Corpus, facts: list[Facts], shards: Shards) -> None:
-        self.cells = cells
+        self.cells, self.n_words = cells, cells.n_words
         self.corpus = WholeCorpus(digest, sum(one.n_sequences for one in facts))
         self.facts = facts
         self.shards = shards
+        self.n_tokens = sum(one.n_tokens for one in facts)
+        if cells.has_end:
+            self.n_tokens -= self.corpus.n_sequences
         self.any_told = any(one.any_told for one in facts)
         self.any_choice = any(one.any_choice for one in facts)
         self.n_runs = 0
@@ -135,6 +139,18 @@ class InShards:
 
     def _stripped(self, state: Any) -> Any:
         return state
+
+    def _seen_with(self, problem: Any, unexplained: np.ndarray, before: Seen | None) -> Seen:
+        """What `partial_fit` goes on from; shards tell sums, so that a sequence left out is of
+        mean length.
+        """
+        n_all, uses = problem.corpus.n_sequences, self._uses_of_words(problem)
+        n_sequences = n_all - len(unexplained)
+        n_tokens = round(problem.n_tokens * n_sequences / n_all)
+        return Seen(n_tokens, n_sequences, float(n_tokens), 0, uses)
+
+    def _uses_of_words(self, problem: Any) -> np.ndarray:
+        return problem.corpus.uses(problem.n_words)[: problem.n_words]
 
 
 class _Sharded(InShards, _Model):

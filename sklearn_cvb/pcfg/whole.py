@@ -142,7 +142,8 @@ class WholeTreebank:
     """
 
     def __init__(self, layout: Layout, digest: Corpus, facts: list[Facts], shards: Shards) -> None:
-        self.layout = layout
+        self.layout, self.n_words = layout, layout.n_words
+        self.n_tokens = sum(one.n_tokens for one in facts)
         self.corpus = WholeCorpus(digest, sum(one.n_sequences for one in facts))
         self.shards = shards
         self.n_runs = 0
