@@ -192,8 +192,6 @@ class StreamingMixin(_Model):
     learning_decay: float
     learning_offset: float
     total_samples: int | None
-    _streams: bool
-
     # Whether a first batch is read.
     _streams: bool
 
