@@ -35,14 +35,16 @@ class Answer(NamedTuple):
     Attributes
     ----------
     found : object
-    seconds : dict
-        By the name of a worker: the seconds that its shards took, summed.
+    seconds, processor : dict
+        By the name of a worker: the seconds that its shards took, summed, on the wall and of the
+        processor.
     tokens : dict
         By the name of a worker: their tokens.
     """
 
     found: Any
     seconds: dict[str, float]
+    processor: dict[str, float]
     tokens: dict[str, int]
 
 
@@ -103,25 +105,30 @@ def ask(model: Any, part: Part, place: Place, fit: str, question: tuple) -> Answ
     with _changing:
         lock = _locks.setdefault(key, threading.Lock())
     with lock:
-        begin = time.perf_counter()
+        begin = time.perf_counter(), time.thread_time()
         if key not in _shards:
             _shards[key] = family_of(model).shard_of(model, part, place)
         shard = _shards[key]
         name, *arguments = question
         found = getattr(shard, name)(*arguments)
-        seconds = time.perf_counter() - begin
-    worker = _worker_name()
-    return Answer(found, {worker: seconds}, {worker: len(shard.problem.corpus.tokens)})
+        seconds = time.perf_counter() - begin[0], time.thread_time() - begin[1]
+    worker, n_tokens = _worker_name(), len(shard.problem.corpus.tokens)
+    return Answer(found, {worker: seconds[0]}, {worker: seconds[1]}, {worker: n_tokens})
 
 
 def add(one: Answer, other: Answer) -> Answer:
     """Two answers as one."""
-    seconds, tokens = dict(one.seconds), dict(one.tokens)
-    for worker, value in other.seconds.items():
-        seconds[worker] = seconds.get(worker, 0.0) + value
-    for worker, number in other.tokens.items():
-        tokens[worker] = tokens.get(worker, 0) + number
-    return Answer(added(one.found, other.found), seconds, tokens)
+    return Answer(
+        added(one.found, other.found),
+        _by_worker(one.seconds, other.seconds),
+        _by_worker(one.processor, other.processor),
+        _by_worker(one.tokens, other.tokens),
+    )
+
+
+def _by_worker(one: dict, other: dict) -> dict:
+    """Sums of two tables by worker."""
+    return {worker: one.get(worker, 0) + other.get(worker, 0) for worker in {**one, **other}}
 
 
 def forget(fit: str) -> None:
