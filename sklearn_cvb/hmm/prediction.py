@@ -251,10 +251,9 @@ class PredictionMixin(TransformerMixin):
 
     def _rare_counts(self, counts: HMMCounts, problem: Problem) -> np.ndarray | None:
         """Mean expected count, by state, of the words seen once; None where nothing is to add."""
-        cells, corpus = problem.cells, problem.corpus
-        if self.handle_unknown not in ("rare", "form") or corpus.unknown:
+        if self.handle_unknown not in ("rare", "form") or problem.corpus.unknown:
             return None
-        return rare_counts(counts.emission, cells, corpus.uses(cells.n_words))
+        return rare_counts(counts.emission, problem.cells, problem.corpus.uses(problem.cells.n_words))
 
     def _mean_weights(self) -> Weights:
         """Posterior-mean weights."""
