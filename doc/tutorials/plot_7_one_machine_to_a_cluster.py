@@ -142,5 +142,5 @@ ax.invert_yaxis()
 # :class:`~sklearn_cvb.distributed.DistributedVBPCFG` and
 # :class:`~sklearn_cvb.distributed.DistributedCVBPCFG`.
 #
-# Where to go from here: :doc:`/distributed` has the rest, :doc:`/bulk` is the guide to large corpora, :doc:`/performance` has the
-# time of each algorithm by the size of the corpus.
+# Where to go from here: :doc:`/distributed` has the rest, :doc:`/bulk` is the guide to large
+# corpora, :doc:`/performance` has the time of each algorithm by the size of the corpus.
