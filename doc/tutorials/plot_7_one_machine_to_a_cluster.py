@@ -138,5 +138,9 @@ ax.invert_yaxis()
 # %%
 # Nothing: the cut changes less than another start would.
 #
-# Where to go from here: :doc:`/bulk` is the guide to large corpora, :doc:`/performance` has the
-# time of each algorithm by the size of the corpus.
+# Grammars learn on the workers, too: :class:`~sklearn_cvb.distributed.DistributedEMPCFG`,
+# :class:`~sklearn_cvb.distributed.DistributedVBPCFG` and
+# :class:`~sklearn_cvb.distributed.DistributedCVBPCFG`.
+#
+# Where to go from here: :doc:`/distributed` has the rest, :doc:`/bulk` is the guide to large
+# corpora, :doc:`/performance` has the time of each algorithm by the size of the corpus.
