@@ -318,6 +318,16 @@ def without_prior(tables: Tally, prior: Prior | None) -> HMMCounts:
     return HMMCounts(*(np.maximum(a - b, 0.0) for a, b in zip(counts, added, strict=True)))
 
 
+def rare_counts(emission: np.ndarray, cells: Cells, seen: np.ndarray) -> np.ndarray | None:
+    """Mean count, by state, of the words that were `seen` once; None without any."""
+    once = np.repeat(seen == 1, np.diff(cells.indptr[: cells.n_words + 1]))
+    if not once.any():
+        return None
+    slots = np.flatnonzero(once)
+    total = np.bincount(cells.state[slots], weights=emission[slots], minlength=cells.n_emitting)
+    return total / np.count_nonzero(seen == 1)
+
+
 def floor_of(prior: Prior) -> Floor:
     """The tables of a prior alone: what no count may fall below."""
     return Floor(

@@ -27,6 +27,7 @@ from sklearn_cvb.hmm.parameters import (
     flat_cells,
     log_weights,
     posterior_mean,
+    rare_counts,
     with_end,
     word_major,
 )
@@ -253,7 +254,9 @@ class PredictionMixin(TransformerMixin):
         """Mean expected count, by state, of the words seen once; None where nothing is to add."""
         if self.handle_unknown not in ("rare", "form") or problem.corpus.unknown:
             return None
-        return rare_counts(counts.emission, problem.cells, problem.corpus.uses(problem.cells.n_words))
+        return rare_counts(
+            counts.emission, problem.cells, problem.corpus.uses(problem.cells.n_words)
+        )
 
     def _mean_weights(self) -> Weights:
         """Posterior-mean weights."""
@@ -376,16 +379,6 @@ class PredictionMixin(TransformerMixin):
             last = np.searchsorted(row, row[-1])
             symbols[here] = np.minimum(np.searchsorted(row, levels, side="right"), last)
         return symbols
-
-
-def rare_counts(emission: np.ndarray, cells: Cells, seen: np.ndarray) -> np.ndarray | None:
-    """Mean count, by state, of the words that were `seen` once; None without any."""
-    once = np.repeat(seen == 1, np.diff(cells.indptr[: cells.n_words + 1]))
-    if not once.any():
-        return None
-    slots = np.flatnonzero(once)
-    total = np.bincount(cells.state[slots], weights=emission[slots], minlength=cells.n_emitting)
-    return total / np.count_nonzero(seen == 1)
 
 
 def smoothed_entries(

@@ -9,8 +9,7 @@ from sklearn_cvb.containers import refuse_lengths
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.growing import Growth, carried_counts, carried_weights, with_words
-from sklearn_cvb.hmm.parameters import HMMCounts, flat_cells, with_end
-from sklearn_cvb.hmm.prediction import rare_counts
+from sklearn_cvb.hmm.parameters import HMMCounts, flat_cells, rare_counts, with_end
 from sklearn_cvb.lattice import Problem
 from sklearn_cvb.streaming import CONSTRAINTS, Running, Seen, StreamingMixin
 

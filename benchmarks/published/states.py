@@ -1,0 +1,259 @@
+"""How many states: the hierarchical Dirichlet process beside a fixed number of them.
+
+Chains whose number of states is known (after Beal, Ghahramani and Rasmussen 2002), letters of
+Alice, and words of the Wall Street Journal without a dictionary. "Fixed" is the plain prior, under
+which VB leaves states empty by itself (Beal 2003); "hdp" learns weights of the states; "merged" is
+"hdp" from a start that joins states.
+"""
+
+from functools import partial
+from statistics import fmean
+
+import numpy as np
+from sklearn.metrics import v_measure_score
+
+from benchmarks.published.settings import run_parts
+from benchmarks.published.tables import list_table
+from benchmarks.published.text import first_sentences
+from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM
+from sklearn_cvb.datasets import fetch_alice
+
+MODELS = {"VB": VBHMM, "CVB": CVBHMM, "Gibbs": GibbsHMM}
+# The chains have four states or ten; so many are at hand.
+MOST = 20
+# Each state shows three symbols of eight, and shares one with each of two others.
+SHOWN = np.array(
+    [
+        [1, 1, 1, 0, 0, 0, 0, 0],
+        [0, 0, 1, 1, 1, 0, 0, 0],
+        [0, 0, 0, 0, 1, 1, 1, 0],
+        [1, 0, 0, 0, 0, 0, 1, 1],
+    ]
+)
+STAYING = 0.9 * np.eye(4) + 0.1 / 3 * (1 - np.eye(4))
+# Of two successors each, and never twice in the same state.
+LEAVING = np.array([[0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1], [1, 1, 0, 0]]) / 2
+CYCLE = np.array([0, 1, 2, 3, 4, 5, 4, 3, 2, 1])
+TRUE = {"cycle": 10, "staying": 4, "leaving": 4}
+# A state that holds so large a share of the tokens is used.
+SHARE = 0.01
+
+
+# Restarts and sweeps on chains: long enough for a sampler to settle.
+RUNS = {
+    ("VB", "fixed"): {"n_init": 10},
+    ("VB", "hdp"): {"n_init": 10},
+    ("VB", "merged"): {"n_init": 5},
+    ("CVB", "hdp"): {"n_init": 10},
+    ("CVB", "merged"): {"n_init": 5},
+    ("Gibbs", "hdp"): {"n_init": 3, "max_iter": 2000},
+    ("Gibbs", "merged"): {"max_iter": 1000},
+}
+
+
+def chain(name, seed):
+    """Ten sequences of a chain: 80 symbols of the cycle, 200 of the others."""
+    rng = np.random.default_rng(seed)
+    if name == "cycle":
+        return [np.tile(CYCLE, 9)[k : k + 80].tolist() for k in rng.integers(10, size=10)]
+    moves = (STAYING if name == "staying" else LEAVING).cumsum(axis=1)
+    shown = (SHOWN / 3).cumsum(axis=1)
+    X, state = np.empty((10, 200), int), rng.integers(4, size=10)
+    for t in range(200):
+        X[:, t] = (shown[state] < rng.random((10, 1))).sum(axis=1).clip(0, 7)
+        state = (moves[state] < rng.random((10, 1))).sum(axis=1).clip(0, 3)
+    return X.tolist()
+
+
+def model_of(name, method, n_states, seed, **keywords):
+    """A model with one way to choose its number of states."""
+    settings = {"beta": 0.1, "random_state": seed, "handle_unknown": "error"} | keywords
+    if method != "fixed":
+        settings |= {"transition_prior": "hdp", "alpha": 1.0}
+    if method == "merged":
+        settings["init"] = "merged"
+    return MODELS[name](n_states, **settings)
+
+
+def n_used(model):
+    """How many states hold one token in a hundred."""
+    states = np.concatenate(list(model.labels_))
+    return int(np.count_nonzero(np.bincount(states) >= SHARE * len(states)))
+
+
+def chains(kind, settings):
+    """States used on a chain, by algorithm and method, for every seed."""
+    found = []
+    for (name, method), more in RUNS.items():
+        more = {"max_iter": 300, "handle_unknown": "smooth"} | more
+        if settings.quick:
+            more |= {"n_init": 1, "max_iter": 50}
+        if method == "fixed":
+            more["alpha"] = 1.0 / MOST
+        states = [
+            n_used(model_of(name, method, MOST, seed, **more).fit(chain(kind, seed)))
+            for seed in range(2 if settings.quick else 10)
+        ]
+        found.append({"model": name, "method": method, "states": states})
+        print(kind, *found[-1].values(), flush=True)
+    return {"cells": found}
+
+
+def letters_of_alice(settings):
+    """Sentences of Alice to learn from and to test on, and the alphabet."""
+    book, n = fetch_alice(data_home=settings.data_home).data, 30 if settings.quick else 300
+    return book[:n], book[n : n + 200], None, list("abcdefghijklmnopqrstuvwxyz ")
+
+
+def words_of_the_journal(settings):
+    """Nine of ten sentences, the others, the tags of the former, and all words of both."""
+    n = 100 if settings.quick else 1000
+    text = first_sentences(settings, n)
+    cut = 9 * n // 10
+    tags = [tag for sentence in text.y[:cut] for tag in sentence]
+    return text.X[:cut], text.X[cut:], tags, sorted({word for x in text.X for word in x})
+
+
+def held_out(read, sizes, settings):
+    """States used, V-measure with the tags and held-out perplexity of every setting."""
+    train, test, tags, vocabulary = read(settings)
+    sizes = sizes[:2] if settings.quick else sizes
+    cells = [(name, "fixed", n) for name in MODELS for n in sizes]
+    cells += [(name, "hdp", sizes[-1]) for name in MODELS]
+    if tags is None:
+        cells.append(("VB", "merged", sizes[-1]))
+    found = []
+    for name, method, n in cells:
+        more = {"vocabulary": vocabulary}
+        if name == "Gibbs":
+            more["max_iter"] = 30 if settings.quick else 400
+        rows = []
+        for seed in range(1 if settings.quick or method == "merged" else 2):
+            model = model_of(name, method, n, seed, **more).fit(train)
+            states = np.concatenate(list(model.labels_))
+            measure = None if tags is None else float(v_measure_score(tags, states))
+            rows.append((n_used(model), float(model.perplexity(test)), measure))
+        used, perplexity, measure = zip(*rows, strict=True)
+        found.append(
+            {
+                "model": name,
+                "method": method,
+                "n_components": n,
+                "used": fmean(used),
+                "perplexity": fmean(perplexity),
+                "v_measure": None if tags is None else fmean(measure),
+            }
+        )
+        print(*found[-1].values(), flush=True)
+    return {"cells": found, "n_tokens": sum(map(len, train))}
+
+
+PARTS = {
+    **{kind: partial(chains, kind) for kind in TRUE},
+    "letters": partial(held_out, letters_of_alice, (5, 10, 20, 30, 40)),
+    "tags": partial(held_out, words_of_the_journal, (10, 20, 30, 45)),
+}
+
+
+def run(settings):
+    """Run all parts.
+
+    Parameters
+    ----------
+    settings : Settings
+
+    Returns
+    -------
+    dict
+    """
+    return run_parts(PARTS, settings)
+
+
+def against_best(cells, name):
+    """Perplexity of "hdp" over the least one of a fixed number of states, less 1."""
+    own = [cell for cell in cells if cell["model"] == name]
+    best = min(cell["perplexity"] for cell in own if cell["method"] == "fixed")
+    return next(cell["perplexity"] for cell in own if cell["method"] == "hdp") / best - 1.0
+
+
+def tables(results):
+    """States found on chains, and perplexities.
+
+    Parameters
+    ----------
+    results : dict
+
+    Returns
+    -------
+    str
+    """
+    text = []
+    if any(kind in results for kind in TRUE):
+        text.append(_chain_table(results))
+    for part, title in (("letters", "Letters of Alice"), ("tags", "Words of the journal")):
+        if part in results:
+            text.append(_held_out_table(results[part]["cells"], title))
+    return "\n".join(text)
+
+
+def _chain_table(results):
+    kinds = [kind for kind in TRUE if kind in results]
+    rows = []
+    for place, cell in enumerate(results[kinds[0]]["cells"]):
+        found = [results[kind]["cells"][place]["states"] for kind in kinds]
+        rows.append([cell["model"], cell["method"]])
+        rows[-1] += [_found(own, TRUE[kind]) for own, kind in zip(found, kinds, strict=True)]
+    header = ["model", "prior", *(f"{kind}: {TRUE[kind]} states" for kind in kinds)]
+    title = f"Seeds with the true number of states, of those tried, and range; {MOST} at hand"
+    return list_table(header, rows, title)
+
+
+def _found(states, true):
+    right = sum(n == true for n in states)
+    return f"{right} of {len(states)} ({min(states)} to {max(states)})"
+
+
+def _held_out_table(cells, title):
+    with_tags = cells[0]["v_measure"] is not None
+    rows = []
+    for cell in cells:
+        row = [cell["model"], cell["method"], cell["n_components"], f"{cell['used']:.0f}"]
+        row.append(f"{cell['perplexity']:.4g}")
+        if with_tags:
+            row.append(f"{100 * cell['v_measure']:.1f}")
+        is_hdp = cell["method"] == "hdp"
+        row.append(f"{100 * against_best(cells, cell['model']):+.1f}" if is_hdp else "")
+        rows.append(row)
+    header = ["model", "prior", "states at hand", "states used", "held-out perplexity"]
+    header += ["V-measure, %"] if with_tags else []
+    return list_table([*header, "against the best fixed, %"], rows, title)
+
+
+def draw(results, folder):
+    """Perplexity against the number of states, one panel a text.
+
+    Parameters
+    ----------
+    results : dict
+    folder : pathlib.Path
+    """
+    from matplotlib.figure import Figure
+
+    parts = [part for part in ("letters", "tags") if part in results]
+    if not parts:
+        return
+    figure = Figure(figsize=(4.2 * len(parts), 3.4), layout="constrained")
+    panels = figure.subplots(1, len(parts), squeeze=False)[0]
+    colours = dict(zip(MODELS, ("#0072b2", "#e69f00", "#cc3311"), strict=True))
+    for panel, part in zip(panels, parts, strict=True):
+        for name, colour in colours.items():
+            own = [one for one in results[part]["cells"] if one["model"] == name]
+            fixed = [one for one in own if one["method"] == "fixed"]
+            sizes = [one["n_components"] for one in fixed]
+            panel.plot(sizes, [one["perplexity"] for one in fixed], "o-", color=colour, label=name)
+            level = next(one["perplexity"] for one in own if one["method"] == "hdp")
+            panel.axhline(level, color=colour, ls=":", lw=1.2)
+        panel.set(title=part, xlabel="fixed number of states (dotted: hdp)")
+    panels[0].set_ylabel("held-out perplexity")
+    panels[0].legend(frameon=False)
+    figure.savefig(folder / "states_perplexity.png", dpi=110)

@@ -1,0 +1,59 @@
+"""How many states: the chains, what the tables say, and a small run."""
+
+import numpy as np
+
+from benchmarks.published import states
+
+
+def held_out(perplexities):
+    return {
+        "cells": [
+            {
+                "model": model,
+                "method": method,
+                "n_components": n,
+                "used": 3.0,
+                "perplexity": value,
+                "v_measure": None,
+            }
+            for model in states.MODELS
+            for (method, n), value in perplexities.items()
+        ]
+    }
+
+
+CHAINS = {
+    "cells": [
+        {"model": model, "method": method, "states": [4, 4, 6]} for model, method in states.RUNS
+    ]
+}
+LETTERS = held_out({("fixed", 2): 12.0, ("fixed", 4): 10.0, ("hdp", 4): 9.0})
+RESULTS = {"staying": CHAINS, "letters": LETTERS}
+
+
+def test_chains_are_what_they_are_called():
+    assert all(row[:-10] == row[10:] for row in states.chain("cycle", 0))
+    for kind in ("staying", "leaving"):
+        X = np.array(states.chain(kind, 0))
+        assert X.shape == (10, 200)
+        # Symbols 1, 3, 5 and 7 tell their state.
+        sure = (X[:, :-1] % 2 == 1) & (X[:, 1:] % 2 == 1)
+        again = (X[:, :-1] == X[:, 1:])[sure].mean()
+        assert again > 0.8 if kind == "staying" else again == 0.0
+
+
+def test_against_the_best_fixed_number():
+    assert np.isclose(states.against_best(LETTERS["cells"], "CVB"), -0.1)
+
+
+def test_tables_and_picture(tmp_path):
+    text = states.tables(RESULTS)
+    assert "   * - VB\n     - hdp\n     - 2 of 3 (4 to 6)\n" in text
+    assert "- -10.0\n" in text
+    states.draw(RESULTS, tmp_path)
+    assert (tmp_path / "states_perplexity.png").stat().st_size > 5000
+
+
+def test_joined_states_of_a_cycle():
+    model = states.model_of("VB", "merged", 15, 0, max_iter=100).fit(states.chain("cycle", 0))
+    assert states.n_used(model) == 10
