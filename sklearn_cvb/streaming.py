@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 
 from sklearn_cvb.compilation import announced_fit
 from sklearn_cvb.fitting import Fit, spawn_generators
@@ -180,6 +181,16 @@ class Swept(NamedTuple):
     values: Callable[[float], tuple[float, float]]
 
 
+def _learns_symbols(model: Any) -> bool:
+    """Whether there is `partial_fit`; if not, the error says why."""
+    if getattr(model, "_is_numeric", False):
+        raise AttributeError(
+            f"partial_fit is for symbols: {type(model).__name__} learns numbers "
+            f"(emission={model.emission!r}) by fit"
+        )
+    return True
+
+
 class StreamingMixin(_Model):
     """`partial_fit` for a family of models.
 
@@ -195,6 +206,7 @@ class StreamingMixin(_Model):
     # Whether a first batch is read.
     _streams: bool
 
+    @available_if(_learns_symbols)
     @without_lengths
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -223,8 +235,10 @@ class StreamingMixin(_Model):
         ------
         ValueError
             If what fixes the layout of the counts (such as `n_components` or `tag_dictionary`) has
-            changed, a label is none of the tags, a concentration is to be learned ("auto", "hdp"),
-            or observations are numbers.
+            changed, a label is none of the tags, or a concentration is to be learned ("auto",
+            "hdp").
+        AttributeError
+            If observations are numbers.
         """
         check_sizes(self.get_params(deep=False))
         self._check_streaming()
@@ -294,12 +308,6 @@ class StreamingMixin(_Model):
 
     def _check_streaming(self) -> None:
         """Raise where `partial_fit` cannot go on, or cannot begin."""
-        name = type(self).__name__
-        if getattr(self, "_is_numeric", False):
-            raise ValueError(
-                f"partial_fit is for symbols: {name} learns numbers (emission={self.emission!r}) "
-                "by fit"
-            )
         learned = [f"{key}='auto'" for key in ("alpha", "beta") if self._is_auto(key)]
         if getattr(self, "transition_prior", "dirichlet") == "hdp":
             learned.append("transition_prior='hdp'")

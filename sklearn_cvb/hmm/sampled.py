@@ -56,9 +56,10 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
 
     def _check_topology(self, topology: Topology | None) -> None:
         if self._update == "token" and topology is not None and not topology.tied:
+            other = "parameter" if self._is_numeric else "sequence"
             raise InvalidParameterError(
                 "update='token' moves one token at a time, which cannot reach every path that "
-                "topology allows: use update='parameter', or for symbols 'sequence'"
+                f"topology allows: use update={other!r}"
             )
 
     def _start(self, problem: Problem, rng: np.random.Generator) -> GibbsState:

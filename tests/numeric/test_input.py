@@ -149,11 +149,10 @@ def test_values_that_an_emission_cannot_have_are_named_by_place():
         ({"beta": "auto"}, "emissions have priors of their own"),
         ({"vocabulary": [1]}, "vocabulary=[1] is for symbols alone"),
         ({"init": "word"}, "init='word' is for symbols"),
-        ({"kind": CVBHMM, "update": "token"}, "or windows of block_length steps"),
         ({"kind": CVBHMM, "batch_size": 4}, "batch_size=4 is for symbols alone"),
         ({"kind": CVBHMM, "update": "token", "order": 2}, "is for symbols alone"),
         ({"kind": GibbsHMM, "temperatures": (2.0, 1.0)}, "chains are not annealed"),
-        ({"kind": GibbsHMM, "update": "sequence"}, "GibbsHMM sweeps as update='parameter'"),
+        ({"kind": GibbsHMM, "update": "sequence"}, "take 'parameter' or 'token'"),
     ],
 )
 def test_settings_that_numbers_do_not_have(settings, message):
@@ -161,8 +160,8 @@ def test_settings_that_numbers_do_not_have(settings, message):
 
 
 def test_samplers_of_numbers_sweep_over_parameters():
-    """The default `update` is one for symbols; it stands for what numbers have."""
-    one, other = (fit(RAGGED, kind=GibbsHMM, update=word) for word in ("token", "parameter"))
+    """The default `update` depends on what states emit."""
+    one, other = (fit(RAGGED, kind=GibbsHMM, update=word) for word in (None, "parameter"))
     assert same_fit(one, other)
 
 
