@@ -214,9 +214,11 @@ def unhashable(values: list, starts: np.ndarray, kind: str = "token") -> TypeErr
     """The error that names the first of the flat values that has no hash."""
     for position, value in enumerate(values):
         if not is_hashable(value):
+            is_deeper = kind == "token" and isinstance(value, list)
+            deeper = " (X is a list of sequences, not of batches)" if is_deeper else ""
             return TypeError(
                 f"{kind} {shown(value)} ({place(position, starts)}) is not hashable: the argument "
-                "must be a hashable value such as a string or a number"
+                "must be a hashable value such as a string or a number" + deeper
             )
     return TypeError(f"every {kind} must be hashable")
 

@@ -82,6 +82,10 @@ class FitCheckpoint:
 
     def __init__(self, model: Any, problem: Any) -> None:
         self.folder = Path(model.checkpoint)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise NotADirectoryError(
+                f"checkpoint {self.folder} is a file: name a folder, which is made if it is missing"
+            )
         self._every = every_of(model.checkpoint_every)
         self._strip: Callable[[Any], Any] = model._stripped
         self._fit_name = secrets.token_hex(4)

@@ -268,9 +268,16 @@ def test_a_state_that_cannot_be_saved_is_told_and_the_fit_goes_on(tmp_path, monk
     assert_same(model, EMHMM(max_iter=4, tol=0, random_state=0).fit(X))
 
 
+def test_a_file_is_no_folder(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(NotADirectoryError, match="file is a file: name a folder"):
+        EMHMM(2, checkpoint=file).fit([["a", "b"]])
+
+
 def test_a_folder_that_cannot_be_made_is_told_before_the_first_sweep(tmp_path):
     (tmp_path / "file").write_text("")
-    model = EMHMM(checkpoint=tmp_path / "file")
+    model = EMHMM(checkpoint=tmp_path / "file" / "folder")
     swept = count_sweeps(model)
     with pytest.raises(OSError, match="could not be saved"):
         model.fit(X)

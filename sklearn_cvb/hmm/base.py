@@ -401,11 +401,15 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         Raises
         ------
         AttributeError
-            If the model was not fitted with ``warm_start=True``.
+            If the model was not fitted with ``warm_start=True``, or on a store or in shards.
         """
         if getattr(self, "_resume", None) is None:
             raise AttributeError("training_posteriors needs a fit with warm_start=True")
         problem, best = self._resume
+        if not isinstance(problem, Problem):
+            raise AttributeError(
+                "a fit on a store or in shards keeps no posteriors in memory: use predict_proba"
+            )
         entries = self._posterior(best.state, problem)
         table = dense_posterior(problem.lattice, entries, problem.cells.n_states)
         table = problem.among_given(table, self._of_left_out(best.state, problem))

@@ -108,6 +108,10 @@ def test_X_that_is_no_collection():
     fails(ValueError, "Expected 2D array, got 1D array instead", VBHMM().fit, np.arange(3))
 
 
+def test_batches_are_no_sequences():
+    fails(TypeError, "X is a list of sequences, not of batches", VBHMM().fit, [[["a"], ["b"]]])
+
+
 def test_unhashable_tokens():
     message = "token ['b'] (sequence 1, position 1) is not hashable"
     fails(TypeError, message, VBHMM().fit, [["a"], ["a", ["b"]]])

@@ -543,3 +543,9 @@ def test_arrays_of_named_tuples_come_back_to_the_last_byte(tmp_path):
     first[:] = 7.0
     del first
     assert (kept[3].load()[0] == 7.0).all()
+
+
+def test_posteriors_of_a_fit_on_a_store_are_not_in_memory(store):
+    model = CVBHMM(2, max_iter=1, warm_start=True, random_state=0).fit(store)
+    with pytest.raises(AttributeError, match="keeps no posteriors in memory: use predict_proba"):
+        model.training_posteriors()

@@ -162,9 +162,6 @@ class _OnStore(_Model):
         steps = cells.indptr, cells.state, cells.n_states, cells.topology
         return (problem.store.identity, None if tags is None else tags.store.identity, *steps)
 
-    def training_posteriors(self) -> np.ndarray:
-        raise AttributeError("a fit on a store keeps no posteriors: predict_proba of some of it")
-
 
 def classes_of(model: Any) -> np.ndarray:
     """The states of a model, or its tags."""
