@@ -1,4 +1,4 @@
-"""Where no folder for compiled code can be written, everything works, after one warning."""
+"""Compiled code on disk: never out of date, and no need of a folder, after one warning."""
 
 import os
 import shutil
@@ -10,6 +10,7 @@ import pytest
 
 import sklearn_cvb
 from sklearn_cvb.compilation import SECONDS
+from sklearn_cvb.kernels import jit
 
 PROGRAM = """
 import sklearn_cvb
@@ -64,3 +65,42 @@ def test_the_fit_says_that_it_compiles(run_without_folder):
     lines = run_without_folder.stderr.splitlines()
     said = [line for line in lines if line.startswith("compiling, once")]
     assert said == [f"compiling, once: up to about {SECONDS['EMHMM']} s"]
+
+
+CALLER = """
+from kernels.callee import result
+from kernels.jit import jit
+
+@jit
+def call(x):
+    return result(x)
+"""
+CALLEE = """
+from kernels.jit import jit_token
+
+@jit_token
+def result(x):
+    return x + {}
+"""
+ASK = "from kernels.caller import call; print(call(1)); print(sum(call.stats.cache_hits.values()))"
+
+
+def _ask(folder, added):
+    """What a kernel returns that calls another file, in a process of its own, and its hits."""
+    (folder / "kernels" / "callee.py").write_text(CALLEE.format(added))
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
+    asked = [sys.executable, "-B", "-c", ASK]
+    done = subprocess.run(
+        asked, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return [int(word) for word in done.stdout.split()]
+
+
+def test_code_on_disk_is_not_used_where_a_called_file_has_changed(tmp_path):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "__init__.py").touch()
+    (tmp_path / "kernels" / "jit.py").write_text(Path(jit.__file__).read_text())
+    (tmp_path / "kernels" / "caller.py").write_text(CALLER)
+    assert _ask(tmp_path, 10) == [11, 0]
+    assert _ask(tmp_path, 10) == [11, 1]
+    assert _ask(tmp_path, 20) == [21, 0]

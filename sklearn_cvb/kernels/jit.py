@@ -10,7 +10,9 @@ that is passed on begins as ``np.int64(0)``: for 0 alone a function would be com
 
 import functools
 import warnings
+import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -36,13 +38,27 @@ def kept_on_disk(**options: Any) -> Callable[[Callable], Any]:
 
     def decorate(function: Callable) -> Any:
         try:
-            return keep(function)
+            kernel = keep(function)
         except RuntimeError:
             kernel = lose(function)  # raises again if the folder was not the reason
             _warn_of_no_folder()
             return kernel
+        # Numba compiles anew where the function's own file has changed. What it calls is compiled
+        # into it: after an upgrade that changes another file alone it would run the old code.
+        index = kernel._cache._cache_file
+        index._source_stamp = (index._source_stamp, _sum_of_all_kernels())
+        return kernel
 
     return decorate
+
+
+@functools.cache
+def _sum_of_all_kernels() -> int:
+    """A checksum of the source of all kernels."""
+    total = 0
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
+        total = zlib.crc32(file.read_bytes(), total)
+    return total
 
 
 @functools.cache
