@@ -339,10 +339,12 @@ def forward_pass(start, transition, lattice, begin, end, emission, message, scal
             message[np.uint64(position + j)] *= inverse
         scale[t - begin] = total
         # A log for many tokens instead of one for each.
-        product *= total
-        if not (1e-150 < product < 1e150):
+        further = product * total
+        if not (1e-150 < further < 1e150):
+            # Two scales alone may leave float64's range together.
             log_z += math.log(product)
-            product = 1.0
+            further = total
+        product = further
         previous = position
         before = n
         position += n

@@ -146,10 +146,12 @@ def filter_stretch(factors, lattice, span, bounds, message):
         total = _scaled(message, position, n)
         if not (_SMALLEST_SCALE < total < _LARGEST_SCALE):
             return math.nan
-        product *= total
-        if not (1e-150 < product < 1e150):
+        further = product * total
+        if not (1e-150 < further < 1e150):
+            # Two scales alone may leave float64's range together.
             log_z += math.log(product)
-            product = 1.0
+            further = total
+        product = further
         before = position
         position += n
     return log_z + math.log(product)

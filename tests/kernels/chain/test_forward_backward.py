@@ -315,6 +315,16 @@ def test_long_sequences_of_tiny_probabilities():
         np.testing.assert_allclose(log_p - same_log_p, lengths * np.log(1e-300), rtol=1e-9)
 
 
+@pytest.mark.parametrize("scales", [(1e-149, 1e-200), (1e-200, 1e-149, 1e-10), (1e145, 1e250, 3.0)])
+def test_scales_whose_product_leaves_float64(scales):
+    # Each alone is in its range.
+    weights = Weights(np.ones(1), np.ones((1, 1)), np.array(scales))
+    lattice, starts = full_lattice(len(scales), 1), starts_of([len(scales)])
+    counts, log_z = sums_of_counts(weights, lattice, starts)
+    np.testing.assert_allclose(log_z, np.log(scales).sum(), rtol=1e-14)
+    np.testing.assert_allclose(counts.emission, 1.0, rtol=1e-14)
+
+
 def test_expected_counts_of_tiny_probabilities():
     rng = np.random.default_rng(2)
     starts = starts_of([2000, 3])
