@@ -14,7 +14,7 @@ from scipy.special import digamma, gammaln
 from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_zeros
 from sklearn_cvb.emissions.gaussian import NormalPrior, Units
 from sklearn_cvb.kernels.emission.features import feature_sums, linear_scores
-from sklearn_cvb.kernels.emission.gaussian import squared_distances_by_column
+from sklearn_cvb.kernels.emission.gaussian import parabolas_by_column
 from sklearn_cvb.kernels.emission.one_step import NormalColumns, NormalSpheres
 from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
 from sklearn_cvb.kernels.emission.predictive import (
@@ -53,18 +53,8 @@ class NormalScores(NamedTuple):
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
-        squared_distances_by_column(
-            observations.values, observations.observed, units, self.means, self.precisions, out
-        )
-        out *= -0.5
-        if observations.observed is None:
-            out += spread(self.constants.sum(axis=-2), units)
-        else:
-            constants = np.empty_like(out)
-            linear_scores(
-                observations.observed.astype(np.float64), units, self.constants, constants
-            )
-            out += constants
+        tables = self.constants, self.means, -0.5 * self.precisions
+        parabolas_by_column(observations.values, observations.observed, units, tables, out)
 
 
 class StudentScores(NamedTuple):

@@ -17,7 +17,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     tables_for_tokens,
     width_for,
 )
-from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps
+from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
 
 # Sequences are inferred together up to so many steps: their tables stay in the cache.
@@ -143,11 +143,9 @@ def _pass_over(
     inside, cuts = starts[first : last + 1] - begin, units[bounds[0] : bounds[1] + 1] - begin
     posterior, log_z = found.posterior[begin:end], found.log_z[first:last]
     scale, transition = np.empty(end - begin), chain.transition[own]
-    forward_steps(
-        chain.start[own], transition, weights[begin:end], inside, cuts, scale, posterior, log_z
-    )
+    room, part = room_for_steps(weights.shape[1]), (scale, posterior, log_z)
+    forward_steps(chain.start[own], transition, weights[begin:end], inside, cuts, room, part)
     backward = np.ascontiguousarray(np.swapaxes(transition, 1, 2))
-    room = np.empty((2, weights.shape[1]))
     part = posterior, found.pairs[counted], log_z
     backward_steps(backward, weights[begin:end], inside, cuts, scale, room, part)
 
@@ -162,8 +160,8 @@ def filtered(
     units = starts if units is None else units
     weights, largest = weights_of(chain, scores, starts, units)
     message, log_z = np.empty_like(weights), np.empty(len(starts) - 1)
-    scale = np.empty(len(weights))
-    forward_steps(chain.start, chain.transition, weights, starts, units, scale, message, log_z)
+    room, part = room_for_steps(weights.shape[1]), (np.empty(len(weights)), message, log_z)
+    forward_steps(chain.start, chain.transition, weights, starts, units, room, part)
     lost = np.flatnonzero(np.isnan(log_z))
     log_z += np.add.reduceat(largest, starts[:-1])
     logs = _logs_with_ends(chain, scores, starts, units) if len(lost) else np.empty(0)

@@ -17,8 +17,9 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     Lattice,
     Weights,
 )
-from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
-from sklearn_cvb.kernels.tiles import LANES, ROWS, add_outer_products, fetch, multiply
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
+from sklearn_cvb.kernels.tiles import ROWS, add_outer_products, fetch, multiply
+from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of
 
 # Sequences side by side: enough for matrix products, few enough for the cache.
 SIDE_BY_SIDE = 32
@@ -87,28 +88,31 @@ def width_for(n_states: int) -> int:
     return LANES * (n_vectors if n_vectors < 32 else n_vectors | 1)
 
 
-@jit_token_reduction
+@jit_token
 def _weigh(message, weights):
     """message *= weights, then to sum 1; returns the sum."""
-    total = 0.0
-    for k in range(message.size):
-        message[k] *= weights[k]
-        total += message[k]
-    inverse = 1.0 / total
-    for k in range(message.size):
-        message[k] *= inverse
-    return total
+    sums = spread(0.0)
+    for k in range(0, message.size, LANES):
+        weighed = part(message, k) * part(weights, k)
+        put(message, k, weighed)
+        sums += weighed
+    scale = sum_of(sums)
+    inverse = spread(1.0 / scale)
+    for k in range(0, message.size, LANES):
+        put(message, k, part(message, k) * inverse)
+    return scale
 
 
-@jit_token_reduction
+@jit_token
 def _look_back(message, forward, weights, inverse, g, counts):
     """Add the posterior of one token to `counts` and fill g; returns the message's sum."""
-    total = 0.0
-    for k in range(message.size):
-        total += message[k]
-        counts[k] += forward[k] * message[k]
-        g[k] = weights[k] * message[k] * inverse
-    return total
+    sums, by = spread(0.0), spread(inverse)
+    for k in range(0, message.size, LANES):
+        behind = part(message, k)
+        sums += behind
+        put(counts, k, part(counts, k) + part(forward, k) * behind)
+        put(g, k, part(weights, k) * behind * by)
+    return sum_of(sums)
 
 
 def _aligned(*shape):

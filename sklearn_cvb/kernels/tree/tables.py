@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit_called
-from sklearn_cvb.kernels.tiles import aligned, up_to_vectors
+from sklearn_cvb.kernels.tiles import aligned
+from sklearn_cvb.kernels.vectors import up_to_vectors
 from sklearn_cvb.kernels.tree.arrays import Lexicon, Rules
 from sklearn_cvb.kernels.tree.charts import Chart
 from sklearn_cvb.kernels.tree.listed import Listed
