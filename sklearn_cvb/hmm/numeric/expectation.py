@@ -1,5 +1,6 @@
 """Posteriors, pair marginals and statistics of all sequences under given weights and scores."""
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,10 @@ from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.kernels.chain.side_by_side import (
     SIDE_BY_SIDE,
+    Messages,
+    Tables,
+    clear_counts,
+    clear_messages,
     expected_counts_dense,
     messages_for,
     tables_for_tokens,
@@ -108,10 +113,14 @@ def infer(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray, by_u
 
 
 def weights_of(
-    chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray
+    chain: Chain,
+    scores: Any,
+    starts: np.ndarray,
+    units: np.ndarray,
+    out: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights of all steps, with ends, the largest of each 1; and logs of what they were."""
-    weights = scores.log_weights()
+    weights = scores.log_weights(out)
     if chain.end is not None:
         _add_ends(chain.end, weights, starts, units)
     largest = np.empty(len(weights))
@@ -197,37 +206,57 @@ class Scored(NamedTuple):
     units: np.ndarray
     known: np.ndarray | None = None
 
-    def log_weights(self) -> np.ndarray:
-        """Log densities of all steps (n_steps, K), made anew."""
-        logs = np.empty(self.shape)
+    def log_weights(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Log densities of all steps (n_steps, K), made anew; in `out` if it is given."""
+        logs = np.empty(self.shape) if out is None else out
         self.scores.fill(self.observations, self.units, logs)
         keep_to_known(logs, self.known)
         return logs
 
 
-def infer_together(chain: Chain, scored: Scored, starts: np.ndarray) -> Found | None:
-    """Forward-backward over sequences side by side, a third faster; None if any is lost.
+class Bench(NamedTuple):
+    """Tables for sequences side by side, which one thread uses for piece after piece."""
 
-    `log_z` holds their sum alone.
-    """
-    n_steps, n_states = scored.shape
-    weights, largest = weights_of(chain, scored, starts, starts)
-    fits = width_for(n_states) == n_states
-    tables = tables_for_tokens(n_steps, n_states, weights if fits else None)
-    if not fits:
-        tables.emission[:, :n_states] = weights
+    tables: Tables
+    messages: Messages
+    rows: Lattice
+
+
+def bench_for(chain: Chain, starts: np.ndarray, pieces: list[tuple[int, int]]) -> Bench:
+    """A bench with place for each of some ranges of sequences."""
+    n_states = chain.start.shape[1]
+    n_steps = max(int(starts[last] - starts[first]) for first, last in pieces)
+    side = min(SIDE_BY_SIDE, max(last - first for first, last in pieces))
+    tables = tables_for_tokens(n_steps, n_states)
     tables.start[:n_states] = chain.start[0]
     tables.transition[:n_states, :n_states] = chain.transition[0]
     tables.backward[:n_states, :n_states] = chain.transition[0].T
-    lengths = np.diff(starts)
-    order = np.argsort(-lengths, kind="stable")
-    side = min(SIDE_BY_SIDE, len(order))
-    messages = messages_for(side, int(lengths.max()), n_states)
-    lost = np.zeros(len(order), bool)
+    messages = messages_for(side, int(np.diff(starts).max()), n_states)
+    return Bench(tables, messages, _rows(n_steps, n_states))
+
+
+def infer_together(chain: Chain, scored: Scored, starts: np.ndarray, bench: Bench) -> Found | None:
+    """Forward-backward over sequences side by side, several times as fast; None if any is lost.
+
+    `log_z` holds their sum alone; the posteriors last until the bench is used again.
+    """
+    n_steps, n_states = scored.shape
+    own = bench.tables
+    tables = own._replace(emission=own.emission[:n_steps], received=own.received[:n_steps])
+    clear_counts(tables)
+    fits = width_for(n_states) == n_states
+    weights, largest = weights_of(
+        chain, scored, starts, starts, tables.emission if fits else np.empty(scored.shape)
+    )
+    if not fits:
+        tables.emission[:, :n_states] = weights
+    order = np.argsort(starts[:-1] - starts[1:], kind="stable")
+    side, lost = min(SIDE_BY_SIDE, len(order)), np.zeros(len(order), bool)
     total = expected_counts_dense(
-        _rows(n_steps, n_states), starts, order, side, n_states, tables, messages, lost
+        bench.rows, starts, order, side, n_states, tables, bench.messages, lost
     )
     if lost.any():
+        clear_messages(bench.messages)
         return None
     pairs = tables.outer[:n_states, :n_states] * chain.transition[0]
     posterior = np.ascontiguousarray(tables.received[:, :n_states])
@@ -357,6 +386,7 @@ def expectation(
     chain = chain_of(weights, n_states)
 
     is_large = starts[-1] >= _FEWEST_STEPS
+    pieces, own = even_pieces(starts, _PIECE), threading.local()
 
     def part(first: int, last: int) -> Expectation:
         begin, end = starts[first], starts[last]
@@ -366,7 +396,9 @@ def expectation(
         scored = Scored(scores, observations, (end - begin, n_states), whole, known)
         found = None
         if is_large and last - first >= _FEWEST:
-            found = infer_together(chain, scored, inside)
+            if not hasattr(own, "bench"):
+                own.bench = bench_for(chain, starts, pieces)
+            found = infer_together(chain, scored, inside, own.bench)
         if found is None:
             # Every sequence begins a unit for the kernel; its sums are of all.
             found = infer(chain, scored, inside, inside, by_unit=False)
@@ -375,7 +407,7 @@ def expectation(
         counts = counts_of(found, observations, problem, inside, scores)
         return Expectation(counts, float(found.log_z[explained].sum()), lost)
 
-    shares = on_threads(part, even_pieces(starts, _PIECE), n_jobs)
+    shares = on_threads(part, pieces, n_jobs)
     counts, *others = [share.counts for share in shares]
     for other in others:
         for table, more in zip(counts, other, strict=True):

@@ -139,9 +139,12 @@ class GivenLogs(NamedTuple):
 
     logs: np.ndarray
 
-    def log_weights(self) -> np.ndarray:
-        """A copy, which may be changed."""
-        return self.logs.copy()
+    def log_weights(self, out: np.ndarray | None = None) -> np.ndarray:
+        """A copy, which may be changed; in `out` if it is given."""
+        if out is None:
+            return self.logs.copy()
+        out[:] = self.logs
+        return out
 
 
 def posteriors_of(

@@ -73,6 +73,49 @@ def parabolas(x, units, tables, slope, scores):
 
 
 @jit
+def moments_by_column(x, observed, posterior, units, sums):
+    """Add to `sums` the states' shares of 1, of x and of its square, by column.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_steps, D)
+    observed : ndarray of shape (n_steps, D), bool, or None
+        None where nothing is missing.
+    posterior : ndarray of shape (n_steps, K)
+    units : ndarray of shape (n_units + 1,), int64
+    sums : ndarray of shape (n_units or 1, 3 D, K)
+        How much of each column is observed; sums of values; sums of squares.
+    """
+    n_columns = x.shape[1]
+    for u in range(units.size - 1):
+        table = sums[u if sums.shape[0] > 1 else 0]
+        for k in range(0, posterior.shape[1], LANES):
+            for c in range(0, n_columns, 2):
+                # Two columns at a time, the last one twice if need be: sums stay in registers.
+                d = min(c + 1, n_columns - 1)
+                n_c, n_d = part(table[c], k), part(table[d], k)
+                sum_c, sum_d = part(table[n_columns + c], k), part(table[n_columns + d], k)
+                square_c = part(table[2 * n_columns + c], k)
+                square_d = part(table[2 * n_columns + d], k)
+                for t in range(units[u], units[u + 1]):
+                    shares, x_c, x_d = part(posterior[t], k), spread(x[t, c]), spread(x[t, d])
+                    if observed is None or observed[t, c]:
+                        n_c += shares
+                        sum_c += shares * x_c
+                        square_c += shares * x_c * x_c
+                    if observed is None or observed[t, d]:
+                        n_d += shares
+                        sum_d += shares * x_d
+                        square_d += shares * x_d * x_d
+                put(table[c], k, n_c)
+                put(table[d], k, n_d)
+                put(table[n_columns + c], k, sum_c)
+                put(table[n_columns + d], k, sum_d)
+                put(table[2 * n_columns + c], k, square_c)
+                put(table[2 * n_columns + d], k, square_d)
+
+
+@jit
 def second_moments(x, posterior, units, sums):
     """Add to `sums` the states' shares of 1, of x and of the products of two columns of x.
 
