@@ -29,15 +29,20 @@ def parabolas_by_column(x, observed, units, tables, scores):
     for u in range(units.size - 1):
         own = u if means.shape[0] > 1 else 0
         constant, mean, factor = constants[own], means[own], factors[own]
-        for t in range(units[u], units[u + 1]):
-            row = scores[t]
-            for k in range(0, row.size, LANES):
-                sums = spread(0.0)
+        for k in range(0, scores.shape[1], LANES):
+            start = spread(0.0)
+            if observed is None:
+                for d in range(x.shape[1]):
+                    start += part(constant[d], k)
+            for t in range(units[u], units[u + 1]):
+                sums = start
                 for d in range(x.shape[1]):
                     if observed is None or observed[t, d]:
                         off = spread(x[t, d]) - part(mean[d], k)
-                        sums += part(constant[d], k) + part(factor[d], k) * off * off
-                put(row, k, sums)
+                        sums += part(factor[d], k) * off * off
+                        if observed is not None:
+                            sums += part(constant[d], k)
+                put(scores[t], k, sums)
 
 
 @jit
