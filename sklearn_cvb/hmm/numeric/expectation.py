@@ -113,19 +113,22 @@ def infer(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray, by_u
 
 
 def weights_of(
-    chain: Chain,
-    scores: Any,
-    starts: np.ndarray,
-    units: np.ndarray,
-    out: np.ndarray | None = None,
+    chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights of all steps, with ends, the largest of each 1; and logs of what they were."""
-    weights = scores.log_weights(out)
+    weights = scores.log_weights()
+    return weights, _to_weights(chain, weights, starts, units)
+
+
+def _to_weights(
+    chain: Chain, logs: np.ndarray, starts: np.ndarray, units: np.ndarray
+) -> np.ndarray:
+    """Log weights to weights as `weights_of` gives them, in place; returns logs of the largest."""
     if chain.end is not None:
-        _add_ends(chain.end, weights, starts, units)
-    largest = np.empty(len(weights))
-    to_weights(weights, largest, room_for_bits())
-    return weights, largest
+        _add_ends(chain.end, logs, starts, units)
+    largest = np.empty(len(logs))
+    to_weights(logs, largest, room_for_bits())
+    return largest
 
 
 def _runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
@@ -206,9 +209,12 @@ class Scored(NamedTuple):
     units: np.ndarray
     known: np.ndarray | None = None
 
-    def log_weights(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Log densities of all steps (n_steps, K), made anew; in `out` if it is given."""
-        logs = np.empty(self.shape) if out is None else out
+    def log_weights(self) -> np.ndarray:
+        """Log densities of all steps (n_steps, K), made anew."""
+        return self.fill(np.empty(self.shape))
+
+    def fill(self, logs: np.ndarray) -> np.ndarray:
+        """The same, in a table that is there."""
         self.scores.fill(self.observations, self.units, logs)
         keep_to_known(logs, self.known)
         return logs
@@ -245,9 +251,8 @@ def infer_together(chain: Chain, scored: Scored, starts: np.ndarray, bench: Benc
     tables = own._replace(emission=own.emission[:n_steps], received=own.received[:n_steps])
     clear_counts(tables)
     fits = width_for(n_states) == n_states
-    weights, largest = weights_of(
-        chain, scored, starts, starts, tables.emission if fits else np.empty(scored.shape)
-    )
+    weights = scored.fill(tables.emission if fits else np.empty(scored.shape))
+    largest = _to_weights(chain, weights, starts, starts)
     if not fits:
         tables.emission[:, :n_states] = weights
     order = np.argsort(starts[:-1] - starts[1:], kind="stable")

@@ -139,12 +139,9 @@ class GivenLogs(NamedTuple):
 
     logs: np.ndarray
 
-    def log_weights(self, out: np.ndarray | None = None) -> np.ndarray:
-        """A copy, which may be changed; in `out` if it is given."""
-        if out is None:
-            return self.logs.copy()
-        out[:] = self.logs
-        return out
+    def log_weights(self) -> np.ndarray:
+        """A copy, which may be changed."""
+        return self.logs.copy()
 
 
 def posteriors_of(
