@@ -10,7 +10,7 @@ A kernel loops ``for k in range(0, row.size, LANES)``, takes ``part(row, k)``, c
 """
 
 import operator
-from typing import Any
+from typing import Any, ClassVar
 
 from llvmlite import ir
 from numba import types
@@ -52,7 +52,7 @@ def _define(operation: Any, instruction: str) -> None:
     """Let kernels apply an operator of Python to two vectors."""
 
     class Template(ConcreteTemplate):
-        cases = [_vector(_vector, _vector)]
+        cases: ClassVar = [_vector(_vector, _vector)]
 
     def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return getattr(builder, instruction)(*arguments)
