@@ -1,6 +1,7 @@
 """The fit loop, once for all models: sweeps until they stop changing, restarts on threads."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -221,9 +222,29 @@ def on_threads(work: Callable, pieces: list[tuple], n_jobs: int | None) -> list:
     n_threads = min(effective_n_jobs(n_jobs), len(pieces))
     if n_threads == 1:
         return [work(*piece) for piece in pieces]
-    # Joblib looks for results every 10 ms: too seldom for what is called in every sweep.
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(lambda piece: work(*piece), pieces))
+    left = deque(enumerate(pieces))
+    results: list[Any] = [None] * len(pieces)
+
+    def run() -> None:
+        while left:
+            try:
+                place, piece = left.popleft()
+            except IndexError:
+                # Another thread has taken the last one.
+                return
+            results[place] = work(*piece)
+
+    # Joblib looks for results every 10 ms: too seldom for what is called in every sweep. Starting
+    # a thread takes as long as a small piece: this one works, too.
+    with ThreadPoolExecutor(n_threads - 1) as pool:
+        others = [pool.submit(run) for _ in range(n_threads - 1)]
+        try:
+            run()
+            for other in others:
+                other.result()
+        finally:
+            left.clear()
+    return results
 
 
 def n_sweeps_before(begun: Fit | None) -> int:

@@ -13,8 +13,8 @@ from scipy.special import digamma, gammaln
 
 from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_zeros
 from sklearn_cvb.emissions.gaussian import NormalPrior, Units
-from sklearn_cvb.kernels.emission.features import feature_sums, linear_scores
-from sklearn_cvb.kernels.emission.gaussian import squared_distances_by_column
+from sklearn_cvb.kernels.emission.features import linear_scores
+from sklearn_cvb.kernels.emission.gaussian import moments_by_column, parabolas_by_column
 from sklearn_cvb.kernels.emission.one_step import NormalColumns, NormalSpheres
 from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
 from sklearn_cvb.kernels.emission.predictive import (
@@ -53,18 +53,8 @@ class NormalScores(NamedTuple):
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
-        squared_distances_by_column(
-            observations.values, observations.observed, units, self.means, self.precisions, out
-        )
-        out *= -0.5
-        if observations.observed is None:
-            out += spread(self.constants.sum(axis=-2), units)
-        else:
-            constants = np.empty_like(out)
-            linear_scores(
-                observations.observed.astype(np.float64), units, self.constants, constants
-            )
-            out += constants
+        tables = self.constants, self.means, -0.5 * self.precisions
+        parabolas_by_column(observations.values, observations.observed, units, tables, out)
 
 
 class StudentScores(NamedTuple):
@@ -156,8 +146,7 @@ class GaussianColumns(Family):
 
     def read(self, table: np.ndarray) -> Observations:
         values, observed = with_zeros(self.units.standard(table))
-        there = np.ones_like(values) if observed is None else observed.astype(np.float64)
-        return Observations(values, observed, np.hstack([there, values, values * values]))
+        return Observations(values, observed, np.empty((len(values), 0)))
 
     def statistics(
         self,
@@ -167,7 +156,7 @@ class GaussianColumns(Family):
         scores: Any = None,
     ) -> np.ndarray:
         sums = np.zeros((len(units) - 1, 3 * self.n_columns, self.n_states))
-        feature_sums(observations.features, posterior, units, sums)
+        moments_by_column(observations.values, observations.observed, posterior, units, sums)
         return sums
 
     # From statistics to distributions
@@ -270,8 +259,10 @@ class GaussianColumns(Family):
 
     def by_step(self, observations: Observations, statistics: np.ndarray) -> tuple:
         prior, kind = self.prior, NormalSpheres if self.is_spherical else NormalColumns
+        values, observed = observations.values, observations.observed
+        there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         part = kind(
-            observations.features,
+            np.hstack([there, values, values * values]),
             statistics,
             prior.mean,
             prior.mean_precision,

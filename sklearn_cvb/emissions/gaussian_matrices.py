@@ -23,7 +23,7 @@ from sklearn_cvb.emissions.gaussian_missing import (
     fill_partly_missing,
     patterns_of,
 )
-from sklearn_cvb.kernels.emission.gaussian import second_moments, squared_distances
+from sklearn_cvb.kernels.emission.gaussian import parabolas, second_moments
 from sklearn_cvb.kernels.emission.one_step import MatrixRoom, NormalMatrices, TiedMatrix
 from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
 from sklearn_cvb.kernels.emission.predictive import normal_wishart
@@ -72,15 +72,15 @@ class MatrixScores(NamedTuple):
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
-        along = np.empty(out.shape[1])
-        squared_distances(observations.values, units, self.means, self.factors, along, out)
+        values, means, factors = observations.values, self.means, self.factors
         if self.exponents is None:
-            out *= -0.5
+            parabolas(values, units, (self.constants, means, factors), -0.5, out)
         else:
-            out += 1.0
+            ones = np.ones_like(self.constants)
+            parabolas(values, units, (ones, means, factors), 1.0, out)
             log_of(out.reshape(-1), room_for_bits())
             out *= spread(self.exponents, units)
-        out += spread(self.constants, units)
+            out += spread(self.constants, units)
         if observations.observed is not None:
             out[~observations.observed.any(axis=1)] = 0.0
         if _has_partly_missing(observations):

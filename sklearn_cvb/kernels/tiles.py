@@ -14,9 +14,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.vectors import LANES, VECTOR, spread_over
 
-# Numbers in a vector: the longest there are, and a cache line.
-LANES = 8
 ROWS = 8
 
 # How many sums fit in the registers: 32 of eight numbers, or fewer, or shorter ones.
@@ -28,7 +27,6 @@ _CACHED_ROWS = 128
 
 _FUSED = ("contract",)
 _INTEGER = ir.IntType(64)
-_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
 
 def aligned(*shape):
@@ -39,26 +37,13 @@ def aligned(*shape):
     return memory[begin : begin + size].view(np.float64).reshape(shape)
 
 
-def up_to_vectors(n):
-    """A width rounded up to whole vectors."""
-    return -(-max(int(n), 1) // LANES) * LANES
-
-
 def _integer(value):
     return ir.Constant(_INTEGER, value)
 
 
 def _place(builder, pointer, offset):
     """Address of the vector at an offset."""
-    return builder.bitcast(builder.gep(pointer, [offset]), _VECTOR.as_pointer())
-
-
-def _spread(builder, number):
-    """A vector of one number."""
-    nothing, index = ir.Constant(_VECTOR, ir.Undefined), ir.IntType(32)
-    first = builder.insert_element(nothing, number, ir.Constant(index, 0))
-    every = ir.Constant(ir.VectorType(index, LANES), [0] * LANES)
-    return builder.shuffle_vector(first, nothing, every)
+    return builder.bitcast(builder.gep(pointer, [offset]), VECTOR.as_pointer())
 
 
 def _add_terms(builder, sums, left, table, strides, step, width):
@@ -68,7 +53,7 @@ def _add_terms(builder, sums, left, table, strides, step, width):
     for i, j in sums:
         if j == 0:
             at = builder.add(builder.mul(_integer(i), row_stride), builder.mul(step, step_stride))
-            factor = _spread(builder, builder.load(builder.gep(left, [at])))
+            factor = spread_over(builder, builder.load(builder.gep(left, [at])))
         at = builder.add(builder.mul(step, width), _integer(j * LANES))
         row = builder.load(_place(builder, table, at), align=8)
         product = builder.fmul(factor, row, flags=_FUSED)
@@ -87,14 +72,14 @@ def _write_tile(builder, pointers, strides, width, n_steps, n_vectors, add):
         _place(builder, result, builder.add(builder.mul(_integer(i), width), _integer(j * LANES)))
         for i, j in cells
     ]
-    zero = ir.Constant(_VECTOR, [0.0] * LANES)
+    zero = ir.Constant(VECTOR, [0.0] * LANES)
     begin = builder.block
     first = [builder.load(place, align=8) if add else zero for place in places]
     loop, end = builder.append_basic_block("steps"), builder.append_basic_block("stores")
     builder.branch(loop)
     builder.position_at_end(loop)
     step = builder.phi(_INTEGER)
-    sums = {cell: builder.phi(_VECTOR) for cell in cells}
+    sums = {cell: builder.phi(VECTOR) for cell in cells}
     terms = _add_terms(builder, sums, left, table, strides, step, width)
     following = builder.add(step, _integer(1))
     builder.cbranch(builder.icmp_signed("<", following, n_steps), loop, end)

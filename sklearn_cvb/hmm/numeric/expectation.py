@@ -1,5 +1,6 @@
 """Posteriors, pair marginals and statistics of all sequences under given weights and scores."""
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +13,16 @@ from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.kernels.chain.side_by_side import (
     SIDE_BY_SIDE,
+    Messages,
+    Tables,
+    clear_counts,
+    clear_messages,
     expected_counts_dense,
     messages_for,
     tables_for_tokens,
     width_for,
 )
-from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps
+from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
 
 # Sequences are inferred together up to so many steps: their tables stay in the cache.
@@ -112,11 +117,18 @@ def weights_of(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights of all steps, with ends, the largest of each 1; and logs of what they were."""
     weights = scores.log_weights()
+    return weights, _to_weights(chain, weights, starts, units)
+
+
+def _to_weights(
+    chain: Chain, logs: np.ndarray, starts: np.ndarray, units: np.ndarray
+) -> np.ndarray:
+    """Log weights to weights as `weights_of` gives them, in place; returns logs of the largest."""
     if chain.end is not None:
-        _add_ends(chain.end, weights, starts, units)
-    largest = np.empty(len(weights))
-    to_weights(weights, largest, room_for_bits())
-    return weights, largest
+        _add_ends(chain.end, logs, starts, units)
+    largest = np.empty(len(logs))
+    to_weights(logs, largest, room_for_bits())
+    return largest
 
 
 def _runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
@@ -143,11 +155,9 @@ def _pass_over(
     inside, cuts = starts[first : last + 1] - begin, units[bounds[0] : bounds[1] + 1] - begin
     posterior, log_z = found.posterior[begin:end], found.log_z[first:last]
     scale, transition = np.empty(end - begin), chain.transition[own]
-    forward_steps(
-        chain.start[own], transition, weights[begin:end], inside, cuts, scale, posterior, log_z
-    )
+    room, part = room_for_steps(weights.shape[1]), (scale, posterior, log_z)
+    forward_steps(chain.start[own], transition, weights[begin:end], inside, cuts, room, part)
     backward = np.ascontiguousarray(np.swapaxes(transition, 1, 2))
-    room = np.empty((2, weights.shape[1]))
     part = posterior, found.pairs[counted], log_z
     backward_steps(backward, weights[begin:end], inside, cuts, scale, room, part)
 
@@ -162,8 +172,8 @@ def filtered(
     units = starts if units is None else units
     weights, largest = weights_of(chain, scores, starts, units)
     message, log_z = np.empty_like(weights), np.empty(len(starts) - 1)
-    scale = np.empty(len(weights))
-    forward_steps(chain.start, chain.transition, weights, starts, units, scale, message, log_z)
+    room, part = room_for_steps(weights.shape[1]), (np.empty(len(weights)), message, log_z)
+    forward_steps(chain.start, chain.transition, weights, starts, units, room, part)
     lost = np.flatnonzero(np.isnan(log_z))
     log_z += np.add.reduceat(largest, starts[:-1])
     logs = _logs_with_ends(chain, scores, starts, units) if len(lost) else np.empty(0)
@@ -201,35 +211,57 @@ class Scored(NamedTuple):
 
     def log_weights(self) -> np.ndarray:
         """Log densities of all steps (n_steps, K), made anew."""
-        logs = np.empty(self.shape)
+        return self.fill(np.empty(self.shape))
+
+    def fill(self, logs: np.ndarray) -> np.ndarray:
+        """The same, in a table that is there."""
         self.scores.fill(self.observations, self.units, logs)
         keep_to_known(logs, self.known)
         return logs
 
 
-def infer_together(chain: Chain, scored: Scored, starts: np.ndarray) -> Found | None:
-    """Forward-backward over sequences side by side, a third faster; None if any is lost.
+class Bench(NamedTuple):
+    """Tables for sequences side by side, which one thread uses for piece after piece."""
 
-    `log_z` holds their sum alone.
-    """
-    n_steps, n_states = scored.shape
-    weights, largest = weights_of(chain, scored, starts, starts)
-    fits = width_for(n_states) == n_states
-    tables = tables_for_tokens(n_steps, n_states, weights if fits else None)
-    if not fits:
-        tables.emission[:, :n_states] = weights
+    tables: Tables
+    messages: Messages
+    rows: Lattice
+
+
+def bench_for(chain: Chain, starts: np.ndarray, pieces: list[tuple[int, int]]) -> Bench:
+    """A bench with place for each of some ranges of sequences."""
+    n_states = chain.start.shape[1]
+    n_steps = max(int(starts[last] - starts[first]) for first, last in pieces)
+    side = min(SIDE_BY_SIDE, max(last - first for first, last in pieces))
+    tables = tables_for_tokens(n_steps, n_states)
     tables.start[:n_states] = chain.start[0]
     tables.transition[:n_states, :n_states] = chain.transition[0]
     tables.backward[:n_states, :n_states] = chain.transition[0].T
-    lengths = np.diff(starts)
-    order = np.argsort(-lengths, kind="stable")
-    side = min(SIDE_BY_SIDE, len(order))
-    messages = messages_for(side, int(lengths.max()), n_states)
-    lost = np.zeros(len(order), bool)
+    messages = messages_for(side, int(np.diff(starts).max()), n_states)
+    return Bench(tables, messages, _rows(n_steps, n_states))
+
+
+def infer_together(chain: Chain, scored: Scored, starts: np.ndarray, bench: Bench) -> Found | None:
+    """Forward-backward over sequences side by side, several times as fast; None if any is lost.
+
+    `log_z` holds their sum alone; the posteriors last until the bench is used again.
+    """
+    n_steps, n_states = scored.shape
+    own = bench.tables
+    tables = own._replace(emission=own.emission[:n_steps], received=own.received[:n_steps])
+    clear_counts(tables)
+    fits = width_for(n_states) == n_states
+    weights = scored.fill(tables.emission if fits else np.empty(scored.shape))
+    largest = _to_weights(chain, weights, starts, starts)
+    if not fits:
+        tables.emission[:, :n_states] = weights
+    order = np.argsort(starts[:-1] - starts[1:], kind="stable")
+    side, lost = min(SIDE_BY_SIDE, len(order)), np.zeros(len(order), bool)
     total = expected_counts_dense(
-        _rows(n_steps, n_states), starts, order, side, n_states, tables, messages, lost
+        bench.rows, starts, order, side, n_states, tables, bench.messages, lost
     )
     if lost.any():
+        clear_messages(bench.messages)
         return None
     pairs = tables.outer[:n_states, :n_states] * chain.transition[0]
     posterior = np.ascontiguousarray(tables.received[:, :n_states])
@@ -359,6 +391,7 @@ def expectation(
     chain = chain_of(weights, n_states)
 
     is_large = starts[-1] >= _FEWEST_STEPS
+    pieces, own = even_pieces(starts, _PIECE), threading.local()
 
     def part(first: int, last: int) -> Expectation:
         begin, end = starts[first], starts[last]
@@ -368,7 +401,9 @@ def expectation(
         scored = Scored(scores, observations, (end - begin, n_states), whole, known)
         found = None
         if is_large and last - first >= _FEWEST:
-            found = infer_together(chain, scored, inside)
+            if not hasattr(own, "bench"):
+                own.bench = bench_for(chain, starts, pieces)
+            found = infer_together(chain, scored, inside, own.bench)
         if found is None:
             # Every sequence begins a unit for the kernel; its sums are of all.
             found = infer(chain, scored, inside, inside, by_unit=False)
@@ -377,7 +412,7 @@ def expectation(
         counts = counts_of(found, observations, problem, inside, scores)
         return Expectation(counts, float(found.log_z[explained].sum()), lost)
 
-    shares = on_threads(part, even_pieces(starts, _PIECE), n_jobs)
+    shares = on_threads(part, pieces, n_jobs)
     counts, *others = [share.counts for share in shares]
     for other in others:
         for table, more in zip(counts, other, strict=True):

@@ -17,8 +17,9 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     Lattice,
     Weights,
 )
-from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
-from sklearn_cvb.kernels.tiles import LANES, ROWS, add_outer_products, fetch, multiply
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
+from sklearn_cvb.kernels.tiles import ROWS, add_outer_products, fetch, multiply
+from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of
 
 # Sequences side by side: enough for matrix products, few enough for the cache.
 SIDE_BY_SIDE = 32
@@ -61,11 +62,13 @@ class Messages(NamedTuple):
     Attributes
     ----------
     forward, g : ndarray of shape (longest * side + ROWS, S)
-        Forward messages and g, as in `sklearn_cvb.kernels.chain.forward_backward.backward_pass`.
+        Forward messages and g, as in `sklearn_cvb.kernels.chain.forward_backward.backward_pass`,
+        but not yet divided by the scale of their own step, so that no step waits for a division:
+        forward messages are larger by it, backward messages smaller.
     backward : ndarray of shape (side + ROWS, S)
         Backward messages of one step.
-    scale : ndarray of shape (longest * side,)
-        Scales of the forward pass.
+    inverse : ndarray of shape (longest * side,)
+        1 / scale, for the scales of the forward pass.
     row : ndarray of shape (longest * side,), int64
         Row of the emission table of each token.
     lost : ndarray of shape (side,), bool
@@ -75,7 +78,7 @@ class Messages(NamedTuple):
     forward: np.ndarray
     g: np.ndarray
     backward: np.ndarray
-    scale: np.ndarray
+    inverse: np.ndarray
     row: np.ndarray
     lost: np.ndarray
 
@@ -87,28 +90,27 @@ def width_for(n_states: int) -> int:
     return LANES * (n_vectors if n_vectors < 32 else n_vectors | 1)
 
 
-@jit_token_reduction
-def _weigh(message, weights):
-    """message *= weights, then to sum 1; returns the sum."""
-    total = 0.0
-    for k in range(message.size):
-        message[k] *= weights[k]
-        total += message[k]
-    inverse = 1.0 / total
-    for k in range(message.size):
-        message[k] *= inverse
-    return total
+@jit_token
+def _weigh(message, weights, inverse):
+    """message *= inverse weights; returns the sum."""
+    sums, by = spread(0.0), spread(inverse)
+    for k in range(0, message.size, LANES):
+        weighed = part(message, k) * part(weights, k) * by
+        put(message, k, weighed)
+        sums += weighed
+    return sum_of(sums)
 
 
-@jit_token_reduction
+@jit_token
 def _look_back(message, forward, weights, inverse, g, counts):
     """Add the posterior of one token to `counts` and fill g; returns the message's sum."""
-    total = 0.0
-    for k in range(message.size):
-        total += message[k]
-        counts[k] += forward[k] * message[k]
-        g[k] = weights[k] * message[k] * inverse
-    return total
+    sums, by = spread(0.0), spread(inverse)
+    for k in range(0, message.size, LANES):
+        behind = part(message, k)
+        sums += behind
+        put(counts, k, part(counts, k) + part(forward, k) * behind)
+        put(g, k, part(weights, k) * behind * by)
+    return sum_of(sums)
 
 
 def _aligned(*shape):
@@ -258,13 +260,13 @@ def _clear(row):
 
 @jit_called
 def _forward(tables, lattice, starts, members, side, n_states, messages):
-    """Scaled forward messages of sequences side by side.
+    """Forward messages of sequences side by side, scaled but for each step's own scale.
 
     Entries of sequences that are over or lost are 0. Returns the sum of log p(x), or NaN.
     """
     forward = messages.forward
     alive = members.size
-    total = 0.0
+    total, product = 0.0, 1.0
     for t in range(starts[members[0] + 1] - starts[members[0]]):
         while starts[members[alive - 1]] + t >= starts[members[alive - 1] + 1]:
             alive -= 1
@@ -275,25 +277,29 @@ def _forward(tables, lattice, starts, members, side, n_states, messages):
             fetch(tables.emission, row)
         if t > 0:
             multiply(forward[now - side :], tables.transition, alive, n_states, forward[now:])
-        product = 1.0
         for i in range(alive):
-            if t == 0:
+            inverse = 1.0
+            if t > 0:
+                inverse = messages.inverse[now - side + i]
+            else:
                 for k in range(n_states):
                     forward[i, k] = tables.start[k]
-            scale = _weigh(forward[now + i], tables.emission[messages.row[now + i]])
+            weights = tables.emission[messages.row[now + i]]
+            scale = _weigh(forward[now + i], weights, inverse)
             if not (_SMALLEST_SCALE < scale < _LARGEST_MESSAGE):
                 messages.lost[i] = True
                 total = math.nan
                 _clear(forward[now + i])
                 scale = 1.0
-            messages.scale[now + i] = scale
+            messages.inverse[now + i] = 1.0 / scale
+            # A log for many steps instead of one for each.
             product *= scale
-            if not (1e-150 < product < 1e150) or i == alive - 1:
+            if not (1e-150 < product < 1e150):
                 total += math.log(product)
                 product = 1.0
         for i in range(now + alive, now + side):
             _clear(forward[i])
-    return total
+    return total + math.log(product)
 
 
 @jit_called
@@ -317,13 +323,14 @@ def _backward(tables, starts, members, side, n_states, messages):
         if before > 0:
             multiply(g[now + side :], tables.backward, before, n_states, message)
         for i in range(before, alive):
-            message[i] = 1.0
+            message[i] = messages.inverse[now + i]
         for i in range(alive):
+            inverse = messages.inverse[now - side + i] if t > 0 else 1.0
             largest = _look_back(
                 message[i],
                 forward[now + i],
                 tables.emission[messages.row[now + i]],
-                1.0 / messages.scale[now + i],
+                inverse,
                 g[now + i],
                 tables.received[messages.row[now + i]],
             )

@@ -6,40 +6,31 @@ of K numbers; steps are dense. Equations 7 and 8 of Wang and Blunsom (2013), in 
 
 import math
 
-from sklearn_cvb.kernels.chain.forward_backward import (
-    _LARGEST_MESSAGE,
-    _SMALLEST_SCALE,
-    advance_dense,
-)
-from sklearn_cvb.kernels.jit import jit, jit_token_reduction
+import numpy as np
+
+from sklearn_cvb.kernels.chain.forward_backward import _LARGEST_MESSAGE, _SMALLEST_SCALE
+from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of, up_to_vectors
 
 
-@jit_token_reduction
-def _scaled(message, weights):
-    """message *= weights, then to sum 1; returns the sum."""
-    total = 0.0
-    for k in range(message.size):
-        message[k] *= weights[k]
-        total += message[k]
-    inverse = 1.0 / total
-    for k in range(message.size):
-        message[k] *= inverse
-    return total
+def room_for_steps(n_states: int) -> np.ndarray:
+    """A buffer: rows as wide as whole vectors, of two messages and of sums of pairs."""
+    return np.zeros((2 + n_states, up_to_vectors(n_states)))
 
 
-@jit_token_reduction
-def _look_back(posterior, message, weights, inverse, g):
-    """Fill g and turn a forward message into a posterior; returns the backward message's sum."""
-    total = 0.0
-    for k in range(message.size):
-        total += message[k]
-        g[k] = weights[k] * message[k] * inverse
-        posterior[k] *= message[k]
-    return total
+@jit_token
+def _moved(message, transition, k):
+    """The states from k on of message @ transition; the message has a place after its last."""
+    even, odd, last = spread(0.0), spread(0.0), transition.shape[0] - 1
+    # Two sums, so that none waits for the one before; what is beyond the last state is 0.
+    for i in range(0, last + 1, 2):
+        even += spread(message[i]) * part(transition[i], k)
+        odd += spread(message[i + 1]) * part(transition[min(i + 1, last)], k)
+    return even + odd
 
 
 @jit
-def forward_steps(start, transition, weights, starts, units, scale, message, log_z):
+def forward_steps(start, transition, weights, starts, units, room, found):
     """Scaled forward messages p(z_t | x_1..t) of sequences whose steps have a row of weights each.
 
     Parameters
@@ -53,26 +44,38 @@ def forward_steps(start, transition, weights, starts, units, scale, message, log
     starts : ndarray of shape (n_sequences + 1,), int64
     units : ndarray of shape (n_units + 1,), int64
         Where units begin. Every sequence begins one.
-    scale : ndarray of shape (n_steps,)
-        Filled with p(x_t | x_1..t-1).
-    message : ndarray of shape (n_steps, K)
-        Filled in.
-    log_z : ndarray of shape (n_sequences,)
-        Filled in; NaN where float64 may lose a sequence.
+    room : ndarray
+        See `room_for_steps`.
+    found : tuple (scale, message, log_z)
+        ``scale`` (n_steps,) is filled with p(x_t | x_1..t-1), ``message`` (n_steps, K) with
+        messages, and ``log_z`` (n_sequences,), NaN where float64 may lose a sequence.
     """
-    n_states, several, unit = transition.shape[1], transition.shape[0] > 1, 0
+    scale, message, log_z = found
+    several, unit = transition.shape[0] > 1, 0
+    before, now = room[0], room[1]
+    before[:] = 0.0
+    now[:] = 0.0
     for i in range(starts.size - 1):
-        total, product = 0.0, 1.0
+        total, product, inverse = 0.0, 1.0, 1.0
         for t in range(starts[i], starts[i + 1]):
             if t == units[unit + 1]:
                 unit += 1
             own = unit if several else 0
-            if t == starts[i]:
-                for k in range(n_states):
-                    message[t, k] = start[own, k]
-            else:
-                advance_dense(transition[own], message[t - 1], message[t])
-            value = _scaled(message[t], weights[t])
+            sums, by = spread(0.0), spread(inverse)
+            for k in range(0, message.shape[1], LANES):
+                if t == starts[i]:
+                    moved = part(start[own], k)
+                else:
+                    # Of messages not yet scaled: who comes next does not wait for a division.
+                    moved = _moved(before, transition[own], k) * by
+                weighed = moved * part(weights[t], k)
+                put(now, k, weighed)
+                sums += weighed
+            value = sum_of(sums)
+            inverse = 1.0 / value
+            for k in range(0, message.shape[1], LANES):
+                put(message[t], k, part(now, k) * spread(inverse))
+            before, now = now, before
             if not (_SMALLEST_SCALE < value < _LARGEST_MESSAGE):
                 total = math.nan
             scale[t] = value
@@ -84,6 +87,15 @@ def forward_steps(start, transition, weights, starts, units, scale, message, log
         log_z[i] = total + math.log(product)
 
 
+@jit_token
+def _flush(sums, pairs):
+    """Add the sums of a unit to `pairs`, and begin anew."""
+    for k in range(0, pairs.shape[1], LANES):
+        for i in range(pairs.shape[0]):
+            put(pairs[i], k, part(pairs[i], k) + part(sums[i], k))
+            put(sums[i], k, spread(0.0))
+
+
 @jit
 def backward_steps(backward, weights, starts, units, scale, room, found):
     """From forward messages to posteriors, and sums of pair marginals without their weights.
@@ -92,32 +104,39 @@ def backward_steps(backward, weights, starts, units, scale, room, found):
     ----------
     backward : ndarray of shape (n_units or 1, K, K)
         Transposes of the weights of the steps into each unit.
-    weights, starts, units, scale
+    weights, starts, units, scale, room
         As in `forward_steps`.
-    room : ndarray of shape (2, K)
-        A buffer.
     found : tuple (posterior, pairs, log_z)
         ``posterior`` (n_steps, K) holds forward messages and gets posteriors, ``pairs`` (n_units
         or 1, K, K) is added to, and ``log_z`` (n_sequences,) becomes NaN where float64 may lose a
         sequence. What a lost sequence leaves in the other two is of no use.
     """
     posterior, pairs, log_z = found
-    message, g = room[0], room[1]
-    n_states, several, counted = backward.shape[1], backward.shape[0] > 1, pairs.shape[0] > 1
-    unit = units.size - 2
+    # Rows of whole vectors: what is written a moment ago is read again sooner.
+    message, g, sums = room[0], room[1], room[2:]
+    sums[:] = 0.0
+    several, counted, unit = backward.shape[0] > 1, pairs.shape[0] > 1, units.size - 2
+    n_states = posterior.shape[1]
     for i in range(starts.size - 2, -1, -1):
         message[:] = 1.0
         for t in range(starts[i + 1] - 1, starts[i] - 1, -1):
             if t < units[unit]:
+                if counted:
+                    _flush(sums, pairs[unit])
                 unit -= 1
-            own, to = unit if several else 0, unit if counted else 0
-            largest = _look_back(posterior[t], message, weights[t], 1.0 / scale[t], g)
-            if not (largest < _LARGEST_MESSAGE):
+            total, by = spread(0.0), spread(1.0 / scale[t])
+            for k in range(0, n_states, LANES):
+                behind = part(message, k)
+                total += behind
+                put(g, k, part(weights[t], k) * behind * by)
+                put(posterior[t], k, part(posterior[t], k) * behind)
+            if not (sum_of(total) < _LARGEST_MESSAGE):
                 log_z[i] = math.nan
             if t > starts[i]:
-                for k in range(n_states):
-                    before = posterior[t - 1, k]
-                    row = pairs[to, k]
+                for k in range(0, n_states, LANES):
+                    ahead = part(g, k)
                     for j in range(n_states):
-                        row[j] += before * g[j]
-                advance_dense(backward[own], g, message)
+                        before = spread(posterior[t - 1, j])
+                        put(sums[j], k, part(sums[j], k) + before * ahead)
+                    put(message, k, _moved(g, backward[unit if several else 0], k))
+    _flush(sums, pairs[unit if counted else 0])

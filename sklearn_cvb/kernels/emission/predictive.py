@@ -8,42 +8,15 @@ import math
 import numpy as np
 
 from sklearn_cvb.kernels.emission.powers import log_of_block
-from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token_reduction
+from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.vectors import LANES, part, put, spread
 
 
-@jit_token_reduction
-def _fill_ratios(value, means, inverse, row):
-    """row = 1 + inverse (value - means)^2, state by state."""
-    for k in range(row.size):
-        off = value - means[k]
-        row[k] = 1.0 + inverse[k] * off * off
-
-
-@jit_token_reduction
-def _add_logs(logs, constants, exponents, row):
-    """row += constants + exponents logs, state by state."""
-    for k in range(row.size):
-        row[k] += constants[k] + exponents[k] * logs[k]
-
-
-@jit_token_reduction
-def _multiply_ratios(value, means, inverse, row):
-    """row *= 1 + inverse (value - means)^2, state by state."""
-    for k in range(row.size):
-        off = value - means[k]
-        row[k] *= 1.0 + inverse[k] * off * off
-
-
-@jit_token_reduction
-def _four_ratios(x, means, inverse, row):
-    """The product of four columns' ratios, which are read once, state by state."""
-    x0, x1, x2, x3 = x[0], x[1], x[2], x[3]
-    m0, m1, m2, m3 = means[0], means[1], means[2], means[3]
-    i0, i1, i2, i3 = inverse[0], inverse[1], inverse[2], inverse[3]
-    for k in range(row.size):
-        d0, d1, d2, d3 = x0 - m0[k], x1 - m1[k], x2 - m2[k], x3 - m3[k]
-        near = (1.0 + i0[k] * d0 * d0) * (1.0 + i1[k] * d1 * d1)
-        row[k] = near * ((1.0 + i2[k] * d2 * d2) * (1.0 + i3[k] * d3 * d3))
+@jit_token
+def _ratio(x, d, means, inverses, k):
+    """1 + inverse (x - mean)^2 of one column, for the states from k on."""
+    off = spread(x[d]) - part(means[d], k)
+    return spread(1.0) + part(inverses[d], k) * off * off
 
 
 @jit
@@ -63,14 +36,12 @@ def multiply_ratios(x, columns, units, means, inverses, products):
     for u in range(units.size - 1):
         own = u if means.shape[0] > 1 else 0
         mean, inverse = means[own], inverses[own]
-        for t in range(units[u], units[u + 1]):
-            row = products[t]
-            if last - first == 4:
-                _four_ratios(x[t, first:last], mean[first:last], inverse[first:last], row)
-            else:
-                _fill_ratios(x[t, first], mean[first], inverse[first], row)
+        for k in range(0, products.shape[1], LANES):
+            for t in range(units[u], units[u + 1]):
+                product = _ratio(x[t], first, mean, inverse, k)
                 for d in range(first + 1, last):
-                    _multiply_ratios(x[t, d], mean[d], inverse[d], row)
+                    product *= _ratio(x[t], d, mean, inverse, k)
+                put(products[t], k, product)
 
 
 @jit
@@ -78,8 +49,10 @@ def add_logs(logs, units, constants, exponents, scores):
     """scores += constants + exponents logs; of units (n_units or 1, K), the others (n_steps, K)."""
     for u in range(units.size - 1):
         own = u if exponents.shape[0] > 1 else 0
-        for t in range(units[u], units[u + 1]):
-            _add_logs(logs[t], constants[own], exponents[own], scores[t])
+        for k in range(0, scores.shape[1], LANES):
+            constant, exponent = part(constants[own], k), part(exponents[own], k)
+            for t in range(units[u], units[u + 1]):
+                put(scores[t], k, part(scores[t], k) + constant + exponent * part(logs[t], k))
 
 
 @jit
@@ -104,16 +77,18 @@ def student_by_column(x, observed, units, tables, room, scores):
     flat = ratios.reshape(n_columns * n_states)
     for u in range(units.size - 1):
         own = u if means.shape[0] > 1 else 0
+        constant, exponent = constants[own], exponents[own]
         for t in range(units[u], units[u + 1]):
-            row = scores[t]
             for d in range(n_columns):
-                _fill_ratios(x[t, d], means[own, d], inverses[own, d], ratios[d])
+                for k in range(0, n_states, LANES):
+                    put(ratios[d], k, _ratio(x[t], d, means[own], inverses[own], k))
             log_of_block(flat, bits)
-            for k in range(n_states):
-                row[k] = 0.0
-            for d in range(n_columns):
-                if observed[t, d]:
-                    _add_logs(ratios[d], constants[own, d], exponents[own, d], row)
+            for k in range(0, n_states, LANES):
+                sums = spread(0.0)
+                for d in range(n_columns):
+                    if observed[t, d]:
+                        sums += part(constant[d], k) + part(exponent[d], k) * part(ratios[d], k)
+                put(scores[t], k, sums)
 
 
 @jit_token_reduction

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tiles import add_outer_products, aligned, multiply, up_to_vectors
+from sklearn_cvb.kernels.tiles import add_outer_products, aligned, multiply
 from sklearn_cvb.kernels.tree.charts import Chart
 from sklearn_cvb.kernels.tree.listed import Listed
 from sklearn_cvb.kernels.tree.lists import has_terminal, largest_exponent
@@ -28,6 +28,7 @@ from sklearn_cvb.kernels.tree.side_by_side import (
     longest_at_hand,
 )
 from sklearn_cvb.kernels.tree.spans import NOTHING, SMALLEST_ITEM, power, rescale, span_at
+from sklearn_cvb.kernels.vectors import up_to_vectors
 
 
 class Factors(NamedTuple):

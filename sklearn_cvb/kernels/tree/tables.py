@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit_called
-from sklearn_cvb.kernels.tiles import aligned, up_to_vectors
+from sklearn_cvb.kernels.tiles import aligned
 from sklearn_cvb.kernels.tree.arrays import Lexicon, Rules
 from sklearn_cvb.kernels.tree.charts import Chart
 from sklearn_cvb.kernels.tree.listed import Listed
 from sklearn_cvb.kernels.tree.side_by_side import CHUNK, DenseCharts, charts_for
 from sklearn_cvb.kernels.tree.unary_rules import UnaryRules
+from sklearn_cvb.kernels.vectors import up_to_vectors
 
 
 class DenseRules(NamedTuple):
