@@ -25,8 +25,8 @@ from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token
 _FEW_STATES = 8
 # A forward message below this may have lost mass that matters further on.
 _SUSPICIOUS_MESSAGE = 1e-200
-# Where no weight but 0 is below this, no product of it with other messages underflows.
-_SUSPICIOUS_WEIGHT = 1e-50
+# Where no weight but 0 is a smaller share of the largest, products with messages do not underflow.
+_SUSPICIOUS_SHARE = 1e-50
 # Paths are drawn for so many entries at a time.
 _ENTRIES = 2**20
 
@@ -313,7 +313,8 @@ def log_likelihood(
 ) -> None:
     """Fill in log p(x) of every sequence (nats), as `smoothed`; -inf where no path explains it."""
     zeros_are_safe = all(
-        table[table > 0.0].min(initial=1.0) >= _SUSPICIOUS_WEIGHT for table in weights
+        table[table > 0.0].min(initial=1.0) >= _SUSPICIOUS_SHARE * table.max(initial=1.0)
+        for table in weights
     )
     passes = passes_for(starts, lattice.count)
     done = forward_likelihoods(weights, lattice, starts, zeros_are_safe, passes, log_z)
