@@ -204,10 +204,22 @@ def _expected(state: CVBState, problem: Problem, weights: Weights) -> CVBState |
     tally = Tally(weights.start, weights.transition, ones, weights.emission, ones)
     shared = shared_by(tally, Floor(*tally, 0.0, 0.0))
     found = Stored(np.empty(layout.sequences.entry[-1]), np.empty(size), np.empty(layout.n_units))
-    log_z = _passed(EXPECT, Pass(layout, shared, found), state.batches)
+    log_z = _passed(EXPECT, Pass(layout, shared, found, _noted(state)), state.batches)
     if not np.isfinite(log_z).all():
         return None
     return state._replace(posterior=found.posterior, pairs=found.pairs)
+
+
+def _noted(state: CVBState) -> np.ndarray | None:
+    """Where a pass notes how surely each pair was there, which a sum of pairs does not say.
+
+    None where nobody asks. All passes of a fit get the same type, or kernels would be compiled
+    twice.
+    """
+    layout = state.units
+    if not (state.concentrations.learned and layout.sequences.summed.any()):
+        return None
+    return np.ones((layout.n_states, layout.n_states))
 
 
 def _independent(state: CVBState, problem: Problem, posterior: np.ndarray) -> CVBState:
@@ -241,7 +253,7 @@ def counts_of(state: CVBState, problem: Problem) -> HMMCounts:
     if layout.settled is not None:
         shared.emission[:-1] = layout.settled.count
     stored = Stored(state.posterior, state.pairs, np.empty(layout.n_units))
-    _passed(PUT_BACK, Pass(layout, shared, stored), state.batches)
+    _passed(PUT_BACK, Pass(layout, shared, stored, _noted(state)), state.batches)
     return HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
 
@@ -352,11 +364,7 @@ def sweep_units(
     is_alone : bool
         Whether there are none.
     """
-    layout, n_states = state.units, problem.cells.n_states
-    # A sum of pairs does not say how surely each was there: that is noted on the way.
-    absent = None
-    if state.concentrations.learned and layout.sequences.summed.any():
-        absent = np.ones((n_states, n_states))
+    layout, absent = state.units, _noted(state)
     stored = Stored(state.posterior, state.pairs, np.empty(layout.n_units))
     if is_alone and all_left_out(state):
         log_z = _passed(EXPECT, Pass(layout, _prior_alone(state), stored, absent), state.batches)
@@ -390,11 +398,12 @@ def leave_out_score(state: CVBState, problem: Problem) -> float:
 def score_units(state: CVBState, others: np.ndarray | float = 0.0, is_alone: bool = True) -> float:
     """`leave_out_score` summed over all units; `others` and `is_alone` as for `sweep_units`."""
     stored = Stored(state.posterior, state.pairs, np.empty(state.units.n_units))
+    work = Pass(state.units, _prior_alone(state), stored, _noted(state))
     if is_alone and all_left_out(state):
-        log_z = _passed(INFER, Pass(state.units, _prior_alone(state), stored), state.batches)
+        log_z = _passed(INFER, work, state.batches)
     else:
         shared = shared_by(state.tally, state.floor)
-        log_z = _passed(SCORE, Pass(state.units, shared, stored), state.batches)
+        log_z = _passed(SCORE, work._replace(shared=shared), state.batches)
     return _with_settled(log_z, state, others)
 
 

@@ -9,6 +9,7 @@ that is passed on begins as ``np.int64(0)``: for 0 alone a function would be com
 """
 
 import functools
+import gc
 import warnings
 import zlib
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from typing import Any
 
 import numba
 from llvmlite import ir
+from numba.core import event
 from numba.extending import intrinsic, overload
 
 # No function is handed to C code, and those that only kernels call need no wrapper for Python: the
@@ -26,6 +28,34 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 # Counting references to every array costs more than the work on a token: kernels that allocate
 # nothing do without.
 _BORROWED = {"_nrt": False}
+
+
+class _WithoutCollections(event.Listener):
+    """Keeps Python from looking for garbage while a function of this package is compiled.
+
+    Numba makes millions of objects that live until the end: to go through them again and again
+    would be a sixth of a first fit. Only one thread compiles at a time.
+    """
+
+    def __init__(self) -> None:
+        self._depth, self._collects = 0, False
+
+    def on_start(self, event: event.Event) -> None:
+        module = event.data["dispatcher"].py_func.__module__ or ""
+        if self._depth or module.partition(".")[0] == __name__.partition(".")[0]:
+            if self._depth == 0:
+                self._collects = gc.isenabled()
+                gc.disable()
+            self._depth += 1
+
+    def on_end(self, event: event.Event) -> None:
+        if self._depth:
+            self._depth -= 1
+            if self._depth == 0 and self._collects:
+                gc.enable()
+
+
+event.register("numba:compile", _WithoutCollections())
 
 
 def kept_on_disk(**options: Any) -> Callable[[Callable], Any]:

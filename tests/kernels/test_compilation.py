@@ -4,6 +4,7 @@ Kernels that Python calls are cached on disk; the parts they are made of are com
 have no cache of their own.
 """
 
+import gc
 import importlib
 import json
 import pkgutil
@@ -158,6 +159,38 @@ def test_every_kernel_releases_the_lock_and_keeps_to_ieee():
         assert options["error_model"] == "numpy", name
         assert not options.get("parallel"), name
         assert options["fastmath"] <= {"contract", "reassoc"}, name
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_garbage_is_looked_for_while_the_package_compiles(collects):
+    from numba.core import event
+
+    from sklearn_cvb.kernels.chain.decoding import best_paths, marginals
+
+    def compiling(function):
+        return event.trigger_event("numba:compile", data={"dispatcher": function})
+
+    def foreign():
+        pass
+
+    foreign.py_func = foreign
+    foreign.__module__ = "sklearn_cvb_of_others"
+    before = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        with compiling(foreign):
+            assert gc.isenabled() == collects
+            with compiling(best_paths):
+                # Of its parts some are numba's own.
+                with compiling(foreign), compiling(marginals):
+                    assert not gc.isenabled()
+                assert not gc.isenabled()
+            assert gc.isenabled() == collects
+        with pytest.raises(ZeroDivisionError), compiling(best_paths):
+            raise ZeroDivisionError
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 if __name__ == "__main__":

@@ -192,6 +192,16 @@ def test_posteriors_sum_to_one_where_log_weights_are_huge():
     np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
 
 
+def test_scales_whose_product_leaves_float64():
+    """Two steps, each far better explained by the state that cannot be there."""
+    chain = Chain(np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0], [1.0, 0.0]]]), None)
+    logs, starts = np.array([[-343.0, 0.0], [0.0, -460.0]]), np.array([0, 2])
+    found = infer_chain(chain, Logs(logs), starts, starts, by_unit=False)
+    assert found.log_z[0] == pytest.approx(-803.0, rel=1e-14)
+    np.testing.assert_array_equal(found.posterior, np.eye(2))
+    assert filtered(chain, Logs(logs), starts)[1][0] == pytest.approx(-803.0, rel=1e-14)
+
+
 @pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
 @pytest.mark.parametrize("scale", [1e200, 1e-200])
 def test_scales_whose_squares_leave_float64_are_named(covariance_type, scale):

@@ -151,7 +151,8 @@ class StoredCollapsed:
         prior = self._priors(terms.concentrations)
         weights = posterior_mean(counts, prior, self._cells)
         tally = self._begun(terms, lambda problem, index: starting.Start(None, weights))
-        total, _ = self._pass(SCORE, shared_by(tally, floor_of(prior)), terms.run, None)
+        shared = shared_by(tally, floor_of(prior))
+        total, _ = self._pass(SCORE, shared, terms.run, self._absent(terms))
         return self._found(terms._replace(n_sweeps=terms.n_sweeps + 1), tally, total, None)
 
     def score(self, counts: HMMCounts, terms: Terms) -> Found:
@@ -164,7 +165,7 @@ class StoredCollapsed:
         else:
             tally = tally_of(counts, prior, self._cells)
             steps, shared = SCORE, shared_by(tally, floor_of(prior))
-        return Found(counts, self._pass(steps, shared, terms.run, None)[0])
+        return Found(counts, self._pass(steps, shared, terms.run, self._absent(terms))[0])
 
     def adopt(self, before: "StoredCollapsed", state: Any) -> HMMCounts:
         """Go on with the posteriors of another fit on the same pieces; returns their counts."""
@@ -238,7 +239,7 @@ class StoredCollapsed:
         for index in indices:
             units = self._units(terms.run, index)
             stored = Stored(units.posterior, units.pairs, np.empty(units.layout.n_units))
-            make_pass(PUT_BACK, Pass(units.layout, shared, stored))
+            make_pass(PUT_BACK, Pass(units.layout, shared, stored, self._absent(terms)))
         counts = HMMCounts(shared.start, shared.transition, shared.emission[:-1])
         return tally_of(counts, prior, self._cells)
 

@@ -25,6 +25,8 @@ from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token
 _FEW_STATES = 8
 # A forward message below this may have lost mass that matters further on.
 _SUSPICIOUS_MESSAGE = 1e-200
+# Where no weight but 0 is a smaller share of the largest, products with messages do not underflow.
+_SUSPICIOUS_SHARE = 1e-50
 # Paths are drawn for so many entries at a time.
 _ENTRIES = 2**20
 
@@ -219,6 +221,37 @@ def marginals(weights, lattice, starts, smooth, passes, target, log_z):
         offset += size
 
 
+@jit
+def forward_likelihoods(weights, lattice, starts, zeros_are_safe, passes, log_z):
+    """Fill `log_z` with log p(x) of one sequence after the other, by forward passes alone.
+
+    Returns the number of sequences before the first one where these may lose mass, see `marginals`;
+    with `zeros_are_safe` a message of 0 has lost none.
+    """
+    for i in range(starts.size - 1):
+        begin, end = starts[i], starts[i + 1]
+        size = fill_emission(weights.emission, lattice, begin, end, 1.0, passes.emission)
+        log_z[i] = forward_pass(
+            weights.start,
+            weights.transition,
+            lattice,
+            begin,
+            end,
+            passes.emission,
+            passes.forward,
+            passes.scale,
+        )
+        is_safe = not math.isnan(log_z[i])
+        if is_safe:
+            for position in range(size):
+                value = passes.forward[position]
+                if value < _SUSPICIOUS_MESSAGE and not (zeros_are_safe and value == 0.0):
+                    is_safe = False
+        if not is_safe:
+            return i
+    return starts.size - 1
+
+
 def _read_off(weights, log_weights, lattice, starts, smooth, target, log_z):
     """Marginals and log p(x) of all sequences; in log space of those that float64 loses."""
     passes = passes_for(starts, lattice.count)
@@ -279,7 +312,14 @@ def log_likelihood(
     log_z: np.ndarray,
 ) -> None:
     """Fill in log p(x) of every sequence (nats), as `smoothed`; -inf where no path explains it."""
-    _read_off(weights, log_weights, lattice, starts, False, np.empty(0), log_z)
+    zeros_are_safe = all(
+        table[table > 0.0].min(initial=1.0) >= _SUSPICIOUS_SHARE * table.max(initial=1.0)
+        for table in weights
+    )
+    passes = passes_for(starts, lattice.count)
+    done = forward_likelihoods(weights, lattice, starts, zeros_are_safe, passes, log_z)
+    if done < len(log_z):
+        _read_off(weights, log_weights, lattice, starts[done:], False, np.empty(0), log_z[done:])
 
 
 def _emissions(weights, lattice, begin, end, unobserved):

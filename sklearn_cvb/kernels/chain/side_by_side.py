@@ -95,7 +95,8 @@ def _weigh(message, weights, inverse):
     """message *= inverse weights; returns the sum."""
     sums, by = spread(0.0), spread(inverse)
     for k in range(0, message.size, LANES):
-        weighed = part(message, k) * part(weights, k) * by
+        # The message first: with tiny weights it would leave float64 before it is scaled.
+        weighed = part(message, k) * by * part(weights, k)
         put(message, k, weighed)
         sums += weighed
     return sum_of(sums)
@@ -293,10 +294,12 @@ def _forward(tables, lattice, starts, members, side, n_states, messages):
                 scale = 1.0
             messages.inverse[now + i] = 1.0 / scale
             # A log for many steps instead of one for each.
-            product *= scale
-            if not (1e-150 < product < 1e150):
+            further = product * scale
+            if not (1e-150 < further < 1e150):
+                # Two scales alone may leave float64's range together.
                 total += math.log(product)
-                product = 1.0
+                further = scale
+            product = further
         for i in range(now + alive, now + side):
             _clear(forward[i])
     return total + math.log(product)

@@ -80,10 +80,12 @@ def forward_steps(start, transition, weights, starts, units, room, found):
                 total = math.nan
             scale[t] = value
             # A log for many steps instead of one for each.
-            product *= value
-            if not (1e-150 < product < 1e150):
+            further = product * value
+            if not (1e-150 < further < 1e150):
+                # Two scales alone may leave float64's range together.
                 total += math.log(product)
-                product = 1.0
+                further = value
+            product = further
         log_z[i] = total + math.log(product)
 
 

@@ -14,11 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from sklearn_cvb.kernels.emission.predictive import (
-    invert_factors,
-    normal_wishart,
-    sums_of_squares,
-)
+from sklearn_cvb.kernels.emission.predictive import eliminate, invert_factors, sums_of_squares
 from sklearn_cvb.kernels.jit import chosen_by_type
 
 # Divisor of states that no other step is in.
@@ -289,29 +285,23 @@ def _add_spheres(parts, t, shares, logs):
 
 def _add_matrices(parts, t, shares, logs):
     if parts.features[t, 0] != 0.0:
-        room = parts.room
+        room, off, n = parts.room, parts.room.means, parts.mean.size
         for f in range(parts.features.shape[1]):
             for k in range(logs.size):
                 room.others[f, k] = parts.sums[f, k] - parts.features[t, f] * shares[k]
-        # As one unit, of the types with which the kernel is called elsewhere.
-        others = room.others.reshape(1, *room.others.shape)
-        means, log_det = (
-            room.means.reshape(1, *room.means.shape),
-            room.log_det.reshape(1, logs.size),
+        sums_of_squares(
+            room.others, parts.mean, parts.strength, parts.scale, room.means, room.factors
         )
-        factors = room.factors.reshape(1, *room.factors.shape)
-        normal_wishart(others, parts.mean, parts.strength, parts.scale, means, factors, log_det)
-        n = parts.mean.size
+        for i in range(n):
+            for k in range(logs.size):
+                off[i, k] = parts.features[t, 1 + i] - room.means[i, k]
+        eliminate(room.factors, parts.scale, off, room.log_det)
         for k in range(logs.size):
             count = max(room.others[0, k], 0.0)
             widened, half = 1.0 + 1.0 / (parts.strength + count), 0.5 * (parts.degrees + count + 1)
             distance = 0.0
-            for j in range(n):
-                along = 0.0
-                for i in range(j + 1):
-                    off = parts.features[t, 1 + i] - room.means[i, k]
-                    along += room.factors[j, i, k] * off
-                distance += along * along
+            for i in range(n):
+                distance += room.factors[i, i, k] * off[i, k] * off[i, k]
             logs[k] += math.lgamma(half) - math.lgamma(half - 0.5 * n) - parts.log_volume
             logs[k] -= 0.5 * (room.log_det[k] + n * math.log(math.pi * widened))
             logs[k] -= half * math.log1p(distance / widened)

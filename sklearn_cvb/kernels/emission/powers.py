@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.jit import jit, jit_inline
 
 # So many numbers at a time, whose bits stay in the nearest cache.
 _BLOCK = 512
@@ -17,18 +17,20 @@ _FACTORIALS = tuple(1.0 / math.factorial(n) for n in range(14))
 _F = _FACTORIALS
 
 
-def room_for_bits() -> np.ndarray:
-    """A buffer for the exponents of numbers."""
-    return np.empty(_BLOCK, np.int64)
+def room_for_bits(size: int = _BLOCK) -> tuple[np.ndarray, np.ndarray]:
+    """A buffer for the bits of numbers: as integers, and the same memory as numbers."""
+    bits = np.empty(size, np.int64)
+    return bits, bits.view(np.float64)
 
 
 @jit
-def to_weights(logs, largest, bits):
+def to_weights(logs, largest, room):
     """Log weights (n_steps, K) to weights, in place, the largest of each step 1.
 
     `largest` (n_steps,) receives what was taken off the logs of each step: 0 where all are -inf. A
-    weight below e**-708 of the largest becomes 0.
+    weight below e**-708 of the largest becomes 0. `room` is that of `room_for_bits`.
     """
+    bits, power = room
     n_steps, n_states = logs.shape
     for t in range(n_steps):
         row, most = logs[t], -math.inf
@@ -39,7 +41,7 @@ def to_weights(logs, largest, bits):
         largest[t] = most
         for k in range(n_states):
             row[k] -= most
-    flat, power = logs.reshape(n_steps * n_states), bits.view(np.float64)
+    flat = logs.reshape(n_steps * n_states)
     for begin in range(0, flat.size, bits.size):
         part = flat[begin : begin + bits.size]
         for i in range(part.size):
@@ -56,10 +58,9 @@ def to_weights(logs, largest, bits):
             part[i] *= power[i]
 
 
-@jit_token
-def log_of_block(part, bits):
-    """Logs of positive numbers from 1 on, in place; `bits` has a place for each."""
-    mantissas = bits.view(np.float64)
+@jit_inline
+def log_of_block(part, bits, mantissas):
+    """Logs of positive numbers from 1 on, in place; two views of a buffer with a place for each."""
     for i in range(part.size):
         mantissas[i] = part[i]
     for i in range(part.size):
@@ -79,7 +80,8 @@ def log_of_block(part, bits):
 
 
 @jit
-def log_of(values, bits):
-    """Logs of positive numbers from 1 on (n,), in place; `bits` is a buffer."""
+def log_of(values, room):
+    """Logs of positive numbers from 1 on (n,), in place; `room` is that of `room_for_bits`."""
+    bits, mantissas = room
     for begin in range(0, values.size, bits.size):
-        log_of_block(values[begin : begin + bits.size], bits)
+        log_of_block(values[begin : begin + bits.size], bits, mantissas)

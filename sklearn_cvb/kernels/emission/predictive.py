@@ -7,9 +7,12 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.emission.powers import log_of_block
+from sklearn_cvb.kernels.emission.powers import log_of_block, room_for_bits
 from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token, jit_token_reduction
 from sklearn_cvb.kernels.vectors import LANES, part, put, spread
+
+# What rounding leaves of a pivot is never less than this share of the prior's.
+_SMALLEST_PIVOT = 1e-6
 
 
 @jit_token
@@ -66,13 +69,13 @@ def student_by_column(x, observed, units, tables, room, scores):
     units : ndarray of shape (n_units + 1,), int64
     tables : tuple (constants, means, inverses, exponents)
         Arrays of shape (n_units or 1, D, K).
-    room : tuple (ratios, bits)
-        Buffers: (D, K) numbers, and their bits.
+    room : tuple (ratios, (bits, mantissas))
+        Buffers: (D, K) numbers, and for their bits.
     scores : ndarray of shape (n_steps, K)
         Filled in.
     """
     constants, means, inverses, exponents = tables
-    ratios, bits = room
+    ratios, (bits, mantissas) = room
     n_columns, n_states = ratios.shape
     flat = ratios.reshape(n_columns * n_states)
     for u in range(units.size - 1):
@@ -82,7 +85,7 @@ def student_by_column(x, observed, units, tables, room, scores):
             for d in range(n_columns):
                 for k in range(0, n_states, LANES):
                     put(ratios[d], k, _ratio(x[t], d, means[own], inverses[own], k))
-            log_of_block(flat, bits)
+            log_of_block(flat, bits, mantissas)
             for k in range(0, n_states, LANES):
                 sums = spread(0.0)
                 for d in range(n_columns):
@@ -127,6 +130,66 @@ def sums_of_squares(table, mean_prior, strength, scale_prior, mean, factor):
             mean[i, k] = total / (strength + count)
 
 
+@jit_inline
+def invert_factors(factor, scale_prior, log_det):
+    """From Psi to inv(L), in place, for all states; the upper triangles become 0."""
+    n, n_states = factor.shape[0], factor.shape[2]
+    for k in range(n_states):
+        log_det[k] = 0.0
+    for j in range(n):
+        for i in range(j):
+            _less_product(factor[j, j], factor[j, i], factor[j, i])
+        for k in range(n_states):
+            pivot = max(factor[j, j, k], _SMALLEST_PIVOT * scale_prior[j, j])
+            log_det[k] += math.log(pivot)
+            factor[j, j, k] = math.sqrt(pivot)
+        for i in range(j + 1, n):
+            for h in range(j):
+                _less_product(factor[i, j], factor[i, h], factor[j, h])
+            _divided(factor[i, j], factor[j, j])
+    # inv(L), row by row from the top: row i is (e_i - sum over h < i of L[i, h] row h) / L[i, i].
+    for i in range(n):
+        # Rows above are inverted; this one holds L until column i has all sums.
+        for j in range(i):
+            factor[j, i] = 0.0
+            for h in range(j, i):
+                _less_product(factor[j, i], factor[i, h], factor[h, j])
+        for j in range(i):
+            for k in range(n_states):
+                factor[i, j, k] = factor[j, i, k] / factor[i, i, k]
+                factor[j, i, k] = 0.0
+        for k in range(n_states):
+            factor[i, i, k] = 1.0 / factor[i, i, k]
+
+
+@jit_inline
+def eliminate(factor, scale_prior, off, log_det):
+    """Solve Psi for one vector of each state: off' inv(Psi) off is the sum of off^2 diagonal.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (D, D, K)
+        Psi in the lower triangles; gets the reciprocals of the pivots on the diagonals.
+    scale_prior : ndarray of shape (D, D)
+    off : ndarray of shape (D, K)
+        Changed in place.
+    log_det : ndarray of shape (K,)
+        Filled in with log |Psi|.
+    """
+    n, n_states = off.shape
+    for j in range(n):
+        for k in range(n_states):
+            pivot = max(factor[j, j, k], _SMALLEST_PIVOT * scale_prior[j, j])
+            log_det[k] = math.log(pivot) + (log_det[k] if j > 0 else 0.0)
+            factor[j, j, k] = 1.0 / pivot
+        for i in range(j + 1, n):
+            for k in range(n_states):
+                factor[j, i, k] = factor[i, j, k] * factor[j, j, k]
+            _less_product(off[i], factor[j, i], off[j])
+            for h in range(j + 1, i + 1):
+                _less_product(factor[i, h], factor[j, i], factor[h, j])
+
+
 @jit
 def normal_wishart(statistics, mean_prior, strength, scale_prior, means, factors, log_det):
     """Posterior means, and factors of the inverses of the posterior sums of squares Psi.
@@ -151,44 +214,6 @@ def normal_wishart(statistics, mean_prior, strength, scale_prior, means, factors
         invert_factors(factors[u], scale_prior, log_det[u])
 
 
-@jit_token_reduction
-def invert_factors(factor, scale_prior, log_det):
-    """From Psi to inv(L), in place, for all states; the upper triangles become 0."""
-    n, n_states = factor.shape[0], factor.shape[2]
-    for k in range(n_states):
-        log_det[k] = 0.0
-    for j in range(n):
-        for i in range(j):
-            _less_product(factor[j, j], factor[j, i], factor[j, i])
-        for k in range(n_states):
-            # What rounding leaves is never less than a share of the prior.
-            pivot = max(factor[j, j, k], 1e-6 * scale_prior[j, j])
-            log_det[k] += math.log(pivot)
-            factor[j, j, k] = math.sqrt(pivot)
-        for i in range(j + 1, n):
-            for h in range(j):
-                _less_product(factor[i, j], factor[i, h], factor[j, h])
-            _divided(factor[i, j], factor[j, j])
-    # inv(L), row by row from the top: row i is (e_i - sum over h < i of L[i, h] row h) / L[i, i].
-    for i in range(n):
-        for j in range(i):
-            for k in range(n_states):
-                factor[j, i, k] = 0.0
-        for j in range(i):
-            for k in range(n_states):
-                total = 0.0
-                for h in range(j, i):
-                    total -= factor[i, h, k] * factor[h, j, k]
-                # Rows above are inverted; this one still holds L, read before it is written.
-                factor[j, i, k] = total
-        for j in range(i):
-            for k in range(n_states):
-                factor[i, j, k] = factor[j, i, k] / factor[i, i, k]
-                factor[j, i, k] = 0.0
-        for k in range(n_states):
-            factor[i, i, k] = 1.0 / factor[i, i, k]
-
-
-def room_for(n_columns: int, n_states: int) -> tuple[np.ndarray, np.ndarray]:
+def room_for(n_columns: int, n_states: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Buffers of `student_by_column`."""
-    return np.empty((n_columns, n_states)), np.empty(n_columns * n_states, np.int64)
+    return np.empty((n_columns, n_states)), room_for_bits(n_columns * n_states)

@@ -357,6 +357,38 @@ def test_mass_that_seems_lost_and_turns_out_to_be_all(factor):
     assert log_z[0] == pytest.approx(np.log(0.5) + 200 * np.log(factor), rel=1e-12)
 
 
+def test_mass_that_one_step_loses_and_the_next_brings_back():
+    # 1e-50 beside 1e276 is 0; both states explain half of the whole.
+    emission = np.array([1e276, 1e-50, 1e-50, 1e276])
+    weights = Weights(np.full(2, 0.5), np.eye(2), emission)
+    assert_plain(weights, full_lattice(2, 2), starts_of([2]))
+
+
+def test_likelihoods_need_no_backward_pass_where_nothing_is_lost(monkeypatch):
+    # A chain that only goes on has messages of 0, and these are exact.
+    weights = Weights(np.eye(3)[0], np.triu(np.full((3, 3), 0.25)), np.full(120, 0.5))
+    lattice, starts = full_lattice(40, 3), starts_of([10, 30])
+    expected = run(decoding.smoothed, weights, lattice, starts)[1]
+
+    def stop(*arguments):
+        raise AssertionError("a backward pass")
+
+    monkeypatch.setattr(decoding, "marginals", stop)
+    log_z = np.empty(2)
+    decoding.log_likelihood(weights, logs_of(weights), lattice, starts, log_z)
+    np.testing.assert_allclose(log_z, expected, rtol=1e-14)
+    # Of weights like these a message may be 0 by rounding.
+    faint = weights._replace(transition=weights.transition + 1e-60)
+    with pytest.raises(AssertionError, match="a backward pass"):
+        decoding.log_likelihood(
+            faint._replace(start=np.array([1.0, 1e-250, 0.0])),
+            logs_of(faint),
+            lattice,
+            starts,
+            log_z,
+        )
+
+
 def test_a_sequence_no_path_explains_is_left_out():
     weights = Weights(np.array([1.0, 0.0]), np.eye(2), np.array([1.0, 0, 0, 1.0, 1.0, 0.5]))
     lattice, starts = full_lattice(3, 2), starts_of([2, 1])

@@ -13,6 +13,8 @@ CASES = {
     "token": ("CVBHMM", {"update": "token"}, True),
     "token open": ("CVBHMM", {"update": "token"}, False),
     "order 2": ("CVBHMM", {"update": "token", "order": 2}, True),
+    "learned": ("CVBHMM", {"alpha": "auto", "max_iter": 22, "tol": 0.0}, False),
+    "shared": ("CVBHMM", {"transition_prior": "hdp", "init": "merged"}, False),
 }
 # Kernels that Python calls, of the files that are about these algorithms.
 EXPECTED = {
@@ -36,6 +38,8 @@ EXPECTED = {
         "leave_token_out.count_tokens",
         "score_tokens.score_sequences",
     },
+    "learned": {"sequences.pass_over_sequences", "absence.absence_of_units"},
+    "shared": {"sequences.pass_over_sequences"},
 }
 FILES = (
     "gibbs_tokens",
@@ -44,6 +48,7 @@ FILES = (
     "leave_token_out",
     "leave_token_out_second_order",
     "score_tokens",
+    "sequences",
     "absence",
 )
 
@@ -60,7 +65,7 @@ def _used(name):
     if with_dictionary:
         model = getattr(sklearn_cvb, f"{algorithm}Tagger")(legal, max_iter=3, **settings)
     else:
-        model = getattr(sklearn_cvb, algorithm)(n_components=2, max_iter=3, **settings)
+        model = getattr(sklearn_cvb, algorithm)(n_components=2, **{"max_iter": 3} | settings)
     model.fit(X)
     found = {}
     for module in [module for name, module in sys.modules.items() if "kernels.chain" in name]:

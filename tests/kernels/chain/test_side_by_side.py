@@ -155,6 +155,26 @@ def test_states_of_zero_weight_have_no_counts(n_states):
     assert counts.transition.sum() == pytest.approx(starts[-1] - 5)
 
 
+@pytest.mark.parametrize("scales", [(1e-149, 1e-200), (1e-200, 1e-149, 1e-10), (1e145, 1e250, 3.0)])
+def test_scales_whose_product_leaves_float64(scales):
+    # Each alone is in its range.
+    n = len(scales)
+    weights = Weights(np.ones(1), np.ones((1, 1)), np.array(scales))
+    lattice, starts = lattice_of_words(np.tile(np.arange(n), 2), 1), np.array([0, n, 2 * n])
+    counts, total, lost = side_by_side(weights, lattice, starts)
+    np.testing.assert_allclose(total, 2 * np.log(scales).sum(), rtol=1e-14)
+    np.testing.assert_allclose(counts.emission, 2.0, rtol=1e-14)
+    assert lost == []
+
+
+def test_what_is_little_beside_a_tiny_scale_keeps_its_digits():
+    weights = Weights(np.ones(2), np.ones((2, 2)), np.array([1e-200, 1e-200, 1e-100, 1e-118]))
+    lattice, starts = lattice_of_words(np.tile([0, 1], 2), 2), np.array([0, 2, 4])
+    counts, _, lost = side_by_side(weights, lattice, starts)
+    np.testing.assert_allclose(counts.emission, [1, 1, 2, 2e-18], rtol=1e-11)
+    assert lost == []
+
+
 @pytest.mark.parametrize("factor", [1e-300, 1e300, 0.0])
 def test_numbers_beyond_float64_give_nan_and_add_nothing(factor):
     weights, words, lattice, starts = random_case(1, 5, [9, 4, 6])
