@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb import dirichlet
+from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of, log_joint
@@ -108,11 +109,12 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
     def _with_drawn_weights(
         self, state: Any, learned: Concentrations, cells: Cells, rng: np.random.Generator
     ) -> tuple[Concentrations, Prior]:
-        """Weights of the states drawn given those of the last sweep, and alpha as learned."""
+        """The weights of the states, alpha and gamma drawn, and beta as learned."""
         from sklearn_cvb.hmm.shared_weights import drawn_weights
 
-        drawn = drawn_weights(state.concentrations, state.counts, rng)
-        concentrations = learned._replace(shared=drawn.shared)
+        is_resting = state.n_sweeps < WARM_UP_SWEEPS
+        drawn = drawn_weights(state.concentrations, state.counts, rng, is_resting)
+        concentrations = drawn._replace(beta=learned.beta)
         return concentrations, self._priors(cells, concentrations)
 
     def _with_parameters_of_now(self, state: GibbsState, problem: Problem) -> GibbsState | None:
