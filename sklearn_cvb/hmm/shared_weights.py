@@ -177,12 +177,9 @@ def _shortened(before: Concentrations, after: Concentrations, own: _Table) -> Co
 
 
 def drawn_weights(
-    concentrations: Concentrations,
-    counts: HMMCounts,
-    rng: np.random.Generator,
-    rests: bool = False,
+    concentrations: Concentrations, counts: HMMCounts, rng: np.random.Generator
 ) -> Concentrations:
-    """Weights, alpha and gamma drawn given whole counts; alpha and gamma as they are if it rests.
+    """Weights, and alpha and gamma where they are learned, drawn given whole counts.
 
     Table counts first (Antoniak 1974), then alpha and gamma given those of all cells, and of all
     states (Escobar and West 1995), then the weights.
@@ -194,13 +191,13 @@ def drawn_weights(
     # Tables on the diagonal may come from `sticky` instead.
     tables = _drawn_tables(own.cells, prior.table.cells, rng)
     tables = rng.binomial(tables, prior.weighted / prior.table.cells)
-    if concentrations.learn_alpha and not rests:
+    if concentrations.learn_alpha:
         anew = tables[prior.per_alpha > 0].sum()
         anew += _drawn_tables(own.ends, prior.table.ends, rng).sum()
         rows = own.totals, prior.table.totals, prior.per_alpha
         alpha = _drawn_concentration(anew, *rows, concentrations.alpha_prior, rng)
     sums = tables.sum(axis=0)
-    if concentrations.learn_gamma and not rests:
+    if concentrations.learn_gamma:
         anew = _drawn_tables(sums, np.full(n, gamma / n), rng).sum()
         rows = sums.sum(keepdims=True), np.array([gamma]), np.ones(1)
         gamma = _drawn_concentration(anew, *rows, concentrations.gamma_prior, rng)

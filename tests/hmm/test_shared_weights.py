@@ -156,11 +156,11 @@ def test_drawn_concentrations_follow_their_posterior(sticky, start_alpha, n_ends
     now = now._replace(
         learn_alpha=True, learn_gamma=True, alpha_prior=(2.0, 1.0), gamma_prior=(1.5, 0.5)
     )
-    draws = np.empty((20_000, 3))
+    draws = np.empty((15_000, 3))
     for row in draws:
         now = drawn_weights(now, counts, rng)
         row[:] = np.log(now.alpha), np.log(now.gamma), now.shared[0]
-    logs, weight = np.linspace(-7.0, 5.0, 150), (np.arange(300) + 0.5) / 300
+    logs, weight = np.linspace(-7.0, 5.0, 100), (np.arange(200) + 0.5) / 200
     evidence = np.array(
         [
             [
@@ -172,7 +172,7 @@ def test_drawn_concentrations_follow_their_posterior(sticky, start_alpha, n_ends
     )
     evidence += (gamma_distribution(2.0).logpdf(np.exp(logs)) + logs)[:, None]
     # Cells of the grid hold the mass of the weight near its ends.
-    edges = beta_distribution.cdf(np.linspace(0.0, 1.0, 301), *np.exp([logs[:, None]] * 2) / 2)
+    edges = beta_distribution.cdf(np.linspace(0.0, 1.0, 201), *np.exp([logs[:, None]] * 2) / 2)
     of_gamma = gamma_distribution(1.5, scale=2.0).logpdf(np.exp(logs)) + logs
     joint = np.exp(evidence - evidence.max()).sum(axis=0) * np.diff(edges)
     joint *= np.exp(of_gamma)[:, None]
@@ -180,13 +180,6 @@ def test_drawn_concentrations_follow_their_posterior(sticky, start_alpha, n_ends
     assert draws[:, 0].mean() == pytest.approx(by_alpha @ logs / by_alpha.sum(), abs=0.05)
     assert draws[:, 1].mean() == pytest.approx(joint.sum(1) @ logs / joint.sum(), abs=0.05)
     assert draws[:, 2].mean() == pytest.approx(joint.sum(0) @ weight / joint.sum(), abs=0.01)
-
-
-def test_resting_concentrations_are_not_drawn():
-    now = concentrations(2, 1.0, 2.0)._replace(learn_alpha=True, learn_gamma=True)
-    after = drawn_weights(now, whole_counts(2, 9), np.random.default_rng(0), rests=True)
-    assert (after.alpha, after.gamma) == (1.0, 2.0)
-    assert after.shared != now.shared
 
 
 def test_drawn_weights_follow_drawn_tables():
@@ -392,13 +385,30 @@ def test_warm_starts_go_on_with_the_weights(kind, learned):
     settings = {"transition_prior": "hdp", "alpha": 1.0, "tol": 0.0, "random_state": 0}
     if learned:
         settings |= {"alpha": "auto", "gamma": "auto", "end_state": True}
-    settings |= {"max_iter": 50} if kind is not GibbsHMM else {"max_iter": 50, "thin": 1}
+    settings |= {"max_iter": 50}
+    if kind is GibbsHMM:
+        settings |= {"thin": 1, "n_burn_in": 20}
     whole = kind(5, **settings).fit(X)
     part = kind(5, warm_start=True, **settings | {"max_iter": 30}).fit(X)
     part.set_params(max_iter=20).fit(X)
     np.testing.assert_allclose(part.state_weights_, whole.state_weights_, rtol=1e-10)
     assert part.gamma_ == pytest.approx(whole.gamma_, rel=1e-10)
     assert (whole.gamma_ != 1.0) == learned
+
+
+@pytest.mark.parametrize("emission", ["categorical", "gaussian"])
+def test_a_chain_begins_under_equal_weights(emission):
+    """They are drawn from three quarters of the burn-in on."""
+    X = chain(2, n_sequences=6).astype(float)
+    settings = {"alpha": "auto", "gamma": "auto", "emission": emission, "random_state": 0}
+    settings |= {"transition_prior": "hdp", "n_burn_in": 40, "warm_start": True}
+    before = GibbsHMM(5, max_iter=30, **settings).fit(X)
+    np.testing.assert_array_equal(before.state_weights_, 0.2)
+    assert (before.alpha_, before.gamma_) == (0.5, 1.0)
+    after = GibbsHMM(5, max_iter=31, **settings).fit(X)
+    assert np.ptp(after.state_weights_) > 0.0
+    assert after.alpha_ != 0.5
+    assert after.gamma_ != 1.0
 
 
 @pytest.mark.parametrize("kind", KINDS)

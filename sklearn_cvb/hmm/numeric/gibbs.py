@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.chains import Chains, Draw, chains_of, log_joint
@@ -115,10 +114,10 @@ class GibbsAlgorithm:
         cells = problem.cells
         concentrations, prior = self.model._chain_learned(state, cells, dirichlet.fixed_point)
         if concentrations.shared is not None:
-            is_resting = state.n_sweeps < WARM_UP_SWEEPS
-            concentrations = drawn_weights(
-                state.concentrations, without_emission(state.counts), rng, is_resting
-            )
+            concentrations = state.concentrations
+            if not self.model._is_resting(state.n_sweeps, state.n_planned):
+                chain = without_emission(state.counts)
+                concentrations = drawn_weights(concentrations, chain, rng)
             prior = self.model._prior_of_chain(cells, concentrations)
         path, counts = self._drawn(state, prior, problem, rng)
         chain = without_emission(counts)
