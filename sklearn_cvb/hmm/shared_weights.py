@@ -134,23 +134,21 @@ def learned_weights(
     if step is dirichlet.ascend:
         found = _shortened(concentrations, found, own)
     if concentrations.learn_gamma:
-        # A cell has a table of the weights no more surely than tokens, or tables expected of it.
+        # A cell has a table of the weights no more surely than tokens, or than it has tables.
         none = np.prod(1.0 - np.minimum(seen.cells, tables), axis=0)
-        found = found._replace(gamma=_learned_gamma(concentrations, tables, 1.0 - none, step))
+        found = found._replace(gamma=_learned_gamma(concentrations, tables, 1.0 - none))
     return found
 
 
-def _learned_gamma(
-    concentrations: Concentrations, tables: np.ndarray, seen: np.ndarray, step: Callable
-) -> float:
-    """gamma after one step from the expected tables of each state.
+def _learned_gamma(concentrations: Concentrations, tables: np.ndarray, seen: np.ndarray) -> float:
+    """gamma after one step from the expected tables of each state, and how surely it has any.
 
     They are counts of one row, whose prior has gamma / K in each cell.
     """
     sums, n = tables.sum(axis=0), tables.shape[1]
     row = Rows(sums, seen, sums.sum(keepdims=True), np.ones(1), n)
     shape, rate = concentrations.gamma_prior
-    found = n * step(concentrations.gamma / n, [row], shape, rate * n)
+    found = n * dirichlet.fixed_point(concentrations.gamma / n, [row], shape, rate * n)
     return float(np.clip(found, dirichlet.SMALLEST, dirichlet.LARGEST))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
-from scipy.special import betaln, gammaln
+from scipy.special import betaln, digamma, gammaln
 from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma as gamma_distribution
 
@@ -144,6 +144,24 @@ def test_learned_gamma_has_the_highest_posterior_density():
 
     best = minimize_scalar(lost, bounds=(1e-3, 50.0), method="bounded", options={"xatol": 1e-9})
     assert found.gamma == pytest.approx(best.x, rel=1e-5)
+
+
+def test_what_is_hardly_there_hardly_tells_of_gamma():
+    """Single tokens of uncertain state: a table each where they are; all cases are summed."""
+    shares = np.array([[0.9, 0.1, 0.02], [0.8, 0.2, 0.01], [0.7, 0.05, 0.03]])
+    counts = HMMCounts(np.zeros(3), shares, np.empty(0))
+    totals = HMMCounts(np.zeros(1), np.ones(3), np.empty(0))
+    before = concentrations(3, 1.3, 0.9)._replace(learn_gamma=True)
+    after = learned_weights(before, counts, Presence(counts, totals), dirichlet.ascend)
+    anew = 0.0
+    for of_state in shares.T:
+        for case in itertools.product([0, 1], repeat=3):
+            chance = np.prod(np.where(case, of_state, 1.0 - of_state))
+            n_tables = sum(case)
+            anew += chance * (table_distribution(n_tables, 0.3) @ np.arange(n_tables + 1))
+    total = shares.sum()
+    expected = anew / (1.0 + digamma(0.9 + total) - digamma(0.9))
+    assert after.gamma == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.parametrize(
