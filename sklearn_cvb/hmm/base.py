@@ -13,7 +13,13 @@ from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm import start as starting
-from sklearn_cvb.hmm.concentrations import Concentrations, first_concentrations, going_on, learn
+from sklearn_cvb.hmm.concentrations import (
+    Concentrations,
+    first_concentrations,
+    going_on,
+    learn,
+    with_equal_weights,
+)
 from sklearn_cvb.hmm.ending import cells_with_end, problem_with_end
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
@@ -66,12 +72,12 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     )
 
     # Models that learn no concentration have no such parameters.
-    alpha_prior = beta_prior = (1.0, 1.0)
+    alpha_prior = beta_prior = gamma_prior = (1.0, 1.0)
     # Whether a first batch of `partial_fit` is read: then the words of the text are not all known.
     _streams: bool = False
     # Nor have EM and taggers these.
     transition_prior: str = "dirichlet"
-    gamma: float = 1.0
+    gamma: float | str = 1.0
     sticky: float = 0.0
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -83,7 +89,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "topology": [StrOptions(set(NAMES)), "array-like"],
         "supervision": [StrOptions({"none", "y"})],
         "transition_prior": [StrOptions({"dirichlet", "hdp"})],
-        "gamma": [Interval(Real, SMALLEST, LARGEST, closed="both")],
+        "gamma": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
         "sticky": [Interval(Real, 0, LARGEST, closed="both")],
         "end_state": ["boolean"],
         "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
@@ -91,6 +97,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "start_alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), None],
         "alpha_prior": [tuple],
         "beta_prior": [tuple],
+        "gamma_prior": [tuple],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -194,14 +201,13 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
-        for name in ("alpha_prior", "beta_prior"):
+        for name in ("alpha_prior", "beta_prior", "gamma_prior"):
             check_gamma_prior(name, getattr(self, name))
-        if self.transition_prior == "hdp" and (
-            self.end_state or not isinstance(self.topology, str) or self.topology != "full"
-        ):
+        is_full = isinstance(self.topology, str) and self.topology == "full"
+        if self.transition_prior == "hdp" and not is_full:
             raise InvalidParameterError(
                 "transition_prior='hdp' gives every state a weight wherever it is entered from: it "
-                "needs topology='full' and end_state=False"
+                "needs topology='full'"
             )
 
     @property
@@ -224,8 +230,8 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             self.alpha, self.beta, self.alpha_prior, self.beta_prior, self.start_alpha
         )
         if self.transition_prior == "hdp":
-            first = first._replace(shared=(1.0 / self.n_components,) * self.n_components)
-        return first._replace(gamma=float(self.gamma), sticky=float(self.sticky))
+            first = with_equal_weights(first, self.n_components, self.gamma, self.gamma_prior)
+        return first._replace(sticky=float(self.sticky))
 
     def _learned(
         self, state: Any, problem: Problem, step: Callable
@@ -337,6 +343,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         held = np.bincount(path, minlength=self.n_components)
         return {
             "state_weights_": np.array(concentrations.shared),
+            "gamma_": concentrations.gamma,
             "n_effective_components_": int(np.count_nonzero(held >= LEAST_SHARE * len(path))),
         }
 

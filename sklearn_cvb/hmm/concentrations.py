@@ -5,19 +5,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import dirichlet
 from sklearn_cvb.concentrations import Rows, first_value, log_density, present, rests
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.topology import Topology
 
+# gamma starts here where it is learned.
+_FIRST_GAMMA = 1.0
+
 
 class Concentrations(NamedTuple):
     """alpha and beta of a sweep, which of them are learned, and their Gamma priors.
 
-    `shared` are the weights of the states under the prior "hdp", `gamma` their concentration, and
-    `sticky` what is added for staying in a state (see `sklearn_cvb.hmm.shared_weights`).
+    `start_alpha` None is `alpha`. `shared` are the weights of the states under the prior "hdp",
+    `gamma` their concentration, and `sticky` what is added for staying in a state (see
+    `sklearn_cvb.hmm.shared_weights`).
     """
 
     alpha: float
@@ -26,9 +29,11 @@ class Concentrations(NamedTuple):
     learn_beta: bool
     alpha_prior: tuple[float, float]
     beta_prior: tuple[float, float]
-    with_start: bool
+    start_alpha: float | None
     shared: tuple[float, ...] | None = None
     gamma: float = 1.0
+    learn_gamma: bool = False
+    gamma_prior: tuple[float, float] = (1.0, 1.0)
     sticky: float = 0.0
 
     @property
@@ -69,7 +74,22 @@ def first_concentrations(
         beta == "auto",
         alpha_prior,
         beta_prior,
-        start_alpha is None,
+        start_alpha,
+    )
+
+
+def with_equal_weights(
+    first: Concentrations, n: int, gamma: float | str, gamma_prior: tuple[float, float]
+) -> Concentrations:
+    """The concentrations of the first sweep where rows share weights of `n` states."""
+    is_learned = gamma == "auto"
+    return first._replace(
+        # Equal weights are the plain prior, and so is what is learned at first.
+        alpha=n * first.alpha if first.learn_alpha else first.alpha,
+        shared=(1.0 / n,) * n,
+        gamma=_FIRST_GAMMA if is_learned else float(gamma),
+        learn_gamma=is_learned,
+        gamma_prior=gamma_prior,
     )
 
 
@@ -90,11 +110,15 @@ def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
 
 def going_on(first: Concentrations, before: Concentrations) -> Concentrations:
     """The concentrations asked for now, where learned ones go on from their values `before`."""
-    learns_weights = first.shared is not None and before.shared is not None
+    beta = before.beta if first.learn_beta else first.beta
+    if (first.shared is None) != (before.shared is None):
+        # alpha was that of a cell, and is that of a row, or the other way round.
+        return first._replace(beta=beta)
     return first._replace(
         alpha=before.alpha if first.learn_alpha else first.alpha,
-        beta=before.beta if first.learn_beta else first.beta,
-        shared=before.shared if learns_weights else first.shared,
+        beta=beta,
+        shared=before.shared,
+        gamma=before.gamma if first.learn_gamma else first.gamma,
     )
 
 
@@ -135,22 +159,22 @@ def learn(
         own, seen, sums, sums_seen = (getattr(table, name) for table in tables)
         return Rows(own, seen, sums, sums_seen, width)
 
-    alpha, beta, shared = concentrations.alpha, concentrations.beta, concentrations.shared
-    if shared is not None:
+    after = concentrations
+    if concentrations.shared is not None:
         from sklearn_cvb.hmm.shared_weights import learned_weights
 
-        never_falls = step is dirichlet.ascend
-        after = learned_weights(concentrations, counts, surely, never_falls)
-        alpha, shared = after.alpha, after.shared
+        after = learned_weights(concentrations, counts, surely, step)
     elif concentrations.learn_alpha:
         tables = _by_width(rows("transition", cells.n_states), cells.topology)
-        if concentrations.with_start:
+        if concentrations.start_alpha is None:
             allowed = None if cells.topology is None else cells.topology.start
             tables.append(rows("start", cells.n_emitting if allowed is None else allowed.sum()))
-        alpha = step(alpha, tables, *concentrations.alpha_prior)
+        alpha = step(concentrations.alpha, tables, *concentrations.alpha_prior)
+        after = concentrations._replace(alpha=alpha)
     if concentrations.learn_beta:
-        beta = step(beta, [rows("emission", cells.n_rows)], *concentrations.beta_prior)
-    return concentrations._replace(alpha=alpha, beta=beta, shared=shared)
+        tables = [rows("emission", cells.n_rows)]
+        after = after._replace(beta=step(after.beta, tables, *concentrations.beta_prior))
+    return after
 
 
 def _by_width(rows: Rows, topology: Topology | None) -> list[Rows]:

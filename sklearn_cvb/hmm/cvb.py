@@ -53,8 +53,9 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         "hdp": the rows of transitions share weights of the states, which are learned, and states
         that are not needed get next to none (a truncated hierarchical Dirichlet process);
         `n_components` is then the largest number of states, `alpha` a row's total concentration.
-    gamma : float, default=1.0
-        With "hdp": concentration of the weights. More makes more states likely.
+    gamma : float or "auto", default=1.0
+        With "hdp": concentration of the weights, 1e-10 to 1e10. More makes more states likely.
+        "auto" learns it while fitting.
     sticky : float, default=0.0
         Added to the concentration of staying in each state (Fox et al. 2011).
     alpha : float or "auto", default=0.1
@@ -66,6 +67,8 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         Concentration of the start row, 1e-10 to 1e10; None for `alpha`.
     alpha_prior, beta_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma priors of `alpha` and `beta` where they are "auto".
+    gamma_prior : tuple (shape, rate), default=(1.0, 1.0)
+        Gamma prior of `gamma` where it is "auto".
     update : {"sequence", "token"}, default="sequence"
         What is left out and inferred from all the rest: a sequence at a time (the paper's
         Algorithm 2) or a token at a time (Algorithm 1).
@@ -181,6 +184,8 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         Concentrations of the last sweep.
     state_weights_ : ndarray of shape (n_components,)
         With `transition_prior="hdp"`: the learned weights of the states, which sum to 1.
+    gamma_ : float
+        With "hdp": concentration of the weights in the last sweep.
     n_effective_components_ : int
         With "hdp": the number of states that hold at least one in a hundred training tokens, by
         `labels_`.
@@ -226,13 +231,14 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         supervision: str = "none",
         end_state: bool = False,
         transition_prior: str = "dirichlet",
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
         sticky: float = 0.0,
         alpha: float | str = 0.1,
         beta: float | str = 0.1,
         start_alpha: float | None = None,
         alpha_prior: tuple[float, float] = (1.0, 1.0),
         beta_prior: tuple[float, float] = (1.0, 1.0),
+        gamma_prior: tuple[float, float] = (1.0, 1.0),
         update: str = "sequence",
         order: int = 1,
         block_length: int | None = None,
@@ -266,6 +272,7 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         self.start_alpha = start_alpha
         self.alpha_prior = alpha_prior
         self.beta_prior = beta_prior
+        self.gamma_prior = gamma_prior
         self.update = update
         self.order = order
         self.block_length = block_length

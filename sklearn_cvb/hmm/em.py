@@ -181,7 +181,7 @@ class EMHMM(EmissionMixin, BatchHMM):
         **{
             name: constraint
             for name, constraint in BatchHMM._parameter_constraints.items()
-            if name not in ("alpha_prior", "beta_prior")
+            if name not in ("alpha_prior", "beta_prior", "gamma_prior")
         },
         "alpha": _PSEUDO_COUNT,
         "beta": _PSEUDO_COUNT,

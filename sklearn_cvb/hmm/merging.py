@@ -47,7 +47,7 @@ def merged_start(model: Any, problem: Problem, rng: np.random.Generator) -> Star
             "init='merged' joins states that share a role: it needs transition_prior='hdp', and "
             "no known states"
         )
-    learner = _learner(model, problem.cells.n_states)
+    learner = _learner(model, problem.cells.n_emitting)
     state, bound = _settled(learner, learner._start(problem, rng), problem, rng, _SWEEPS)
     while True:
         joined = _with_one_less(learner, state, bound, problem, rng)
@@ -61,7 +61,8 @@ def _learner(model: Any, n_states: int) -> "VBHMM":
     from sklearn_cvb.hmm.vb import VBHMM
 
     names = ("transition_prior", "gamma", "sticky", "alpha", "beta", "start_alpha")
-    prior = {name: getattr(model, name) for name in (*names, "alpha_prior", "beta_prior")}
+    names = (*names, "end_state", "alpha_prior", "beta_prior", "gamma_prior")
+    prior = {name: getattr(model, name) for name in names}
     return VBHMM(n_states, **prior)
 
 
@@ -104,7 +105,7 @@ def _with_one_less(
 def joined_counts(counts: HMMCounts, pair: tuple[int, int], cells: Cells) -> HMMCounts:
     """Counts where the first state of a pair has those of the second, too."""
     first, second = pair
-    emission = counts.emission.reshape(cells.n_rows, cells.n_states).copy()
+    emission = counts.emission.reshape(cells.n_rows, cells.n_emitting).copy()
     start, transition = counts.start.copy(), counts.transition.copy()
     for table in (start, transition, transition.T, emission.T):
         table[first] += table[second]
@@ -117,7 +118,7 @@ def likely_pairs(counts: HMMCounts, prior: np.ndarray, cells: Cells) -> list[tup
 
     By the evidence of both rows of emissions as one row, over that of two.
     """
-    shape = cells.n_rows, cells.n_states
+    shape = cells.n_rows, cells.n_emitting
     own, prior = (table.reshape(shape).T for table in (counts.emission, prior))
     held = np.flatnonzero(own.sum(axis=1) >= _LEAST_TOKENS)
     alone = _log_evidence(own, prior)

@@ -94,16 +94,18 @@ def unequal_transitions(
 ) -> Prior:
     """The prior with weights of the states that all rows share, and more for staying in a state.
 
-    `shared` None leaves cells equal. With weights `alpha` and `start_alpha` are totals of a row.
+    `shared` None leaves cells equal. With weights `alpha` and `start_alpha` are totals of a row,
+    and the end, which is no state, has as much as one of K equal weights beside them.
     """
     n = len(prior.start)
     if shared is not None:
-        weights = np.array(shared)
+        ends = np.full(n - len(shared), 1.0 / len(shared))
+        weights = np.append(shared, ends)
         prior = prior._replace(
-            start=start_alpha * weights,
+            start=start_alpha * np.append(shared, 0.0 * ends),
             start_total=start_alpha,
             transition=np.tile(alpha * weights, (n, 1)),
-            transition_total=np.full(n, alpha),
+            transition_total=np.full(n, alpha * (1.0 + ends.sum())),
         )
     stays = np.where(np.diag(prior.transition) > 0, sticky, 0.0)
     return prior._replace(

@@ -91,7 +91,8 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
         cells = problem.cells
         concentrations, prior = self._learned(state, problem, dirichlet.fixed_point)
         if concentrations.shared is not None:
-            concentrations, prior = self._with_drawn_weights(state, concentrations, cells, rng)
+            concentrations = self._with_drawn_weights(state, concentrations, rng)
+            prior = self._priors(cells, concentrations)
         temperature = self._temperature(state.n_sweeps, state.n_planned)
         slots, counts, proposals = SWEEPS[self._update](state, problem, prior, temperature, rng)
         value = log_joint(counts, prior, cells)
@@ -105,15 +106,24 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
         )
         return state._replace(samples=self._remembered(state, problem, value)), value
 
+    def _is_resting(self, n_sweeps: int, n_planned: int) -> bool:
+        """Whether weights of the states that rows share are still equal after so many sweeps.
+
+        A state that is left without tokens early soon has no weight, and none begins anew: under
+        equal weights a chain finds its states sooner.
+        """
+        return n_sweeps < self._n_burn_in(n_planned) * 3 // 4
+
     def _with_drawn_weights(
-        self, state: Any, learned: Concentrations, cells: Cells, rng: np.random.Generator
-    ) -> tuple[Concentrations, Prior]:
-        """Weights of the states drawn given those of the last sweep, and alpha as learned."""
+        self, state: Any, learned: Concentrations, rng: np.random.Generator
+    ) -> Concentrations:
+        """The weights of the states, alpha and gamma drawn unless they rest; beta as learned."""
         from sklearn_cvb.hmm.shared_weights import drawn_weights
 
-        drawn = drawn_weights(state.concentrations, state.counts, rng)
-        concentrations = learned._replace(shared=drawn.shared)
-        return concentrations, self._priors(cells, concentrations)
+        concentrations = state.concentrations._replace(beta=learned.beta)
+        if self._is_resting(state.n_sweeps, state.n_planned):
+            return concentrations
+        return drawn_weights(concentrations, state.counts, rng)
 
     def _with_parameters_of_now(self, state: GibbsState, problem: Problem) -> GibbsState | None:
         """The state, or None under another prior: samples of two posteriors are not averaged."""

@@ -1,6 +1,7 @@
 """Bad input gets a clear error, and nothing is lost: every row of the table, on the words."""
 
 import re
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -234,8 +235,15 @@ def test_other_parameters_out_of_range(kind, name, value, words):
     fails(InvalidParameterError, message, kind(**{name: value}).fit, X)
 
 
-@pytest.mark.parametrize("kind", [VBHMM, CVBHMM, GibbsHMM, VBHMMTagger, CVBHMMTagger])
-@pytest.mark.parametrize("name", ["alpha_prior", "beta_prior"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *product(
+            [VBHMM, CVBHMM, GibbsHMM, VBHMMTagger, CVBHMMTagger], ["alpha_prior", "beta_prior"]
+        ),
+        *product([VBHMM, CVBHMM, GibbsHMM], ["gamma_prior"]),
+    ],
+)
 def test_gamma_priors(kind, name):
     for pair in ((0.5, 1), (1, 0), (1, -1), (np.nan, 1), (1, np.inf), (1,), (1, 2, 3), ("a", 1)):
         message = f"{name} must be (shape, rate) with shape >= 1 and rate > 0, got {pair!r}"

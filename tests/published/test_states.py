@@ -13,11 +13,11 @@ def held_out(perplexities):
                 "method": method,
                 "n_components": n,
                 "used": 3.0,
-                "perplexity": value,
+                "perplexities": values,
                 "v_measure": None,
             }
             for model in states.MODELS
-            for (method, n), value in perplexities.items()
+            for (method, n), values in perplexities.items()
         ]
     }
 
@@ -27,7 +27,13 @@ CHAINS = {
         {"model": model, "method": method, "states": [4, 4, 6]} for model, method in states.RUNS
     ]
 }
-LETTERS = held_out({("fixed", 2): 12.0, ("fixed", 4): 10.0, ("hdp", 4): 9.0})
+LETTERS = held_out(
+    {
+        ("fixed", 2): [9.0, 15.0],
+        ("fixed", 4): [10.0, 10.0],
+        **{(method, 4): [8.0, 10.0] for method in states.COMPARED},
+    }
+)
 RESULTS = {"staying": CHAINS, "letters": LETTERS}
 
 
@@ -43,13 +49,23 @@ def test_chains_are_what_they_are_called():
 
 
 def test_against_the_best_fixed_number():
-    assert np.isclose(states.against_best(LETTERS["cells"], "CVB"), -0.1)
+    """It is that of the least mean; starts are paired."""
+    mean, error = states.against_best(LETTERS["cells"], "CVB", "hdp")
+    assert np.isclose(mean, -0.1)
+    assert np.isclose(error, 0.1)
+
+
+def test_like_concentrations_are_compared():
+    """With equal weights "hdp" has the plain prior's default of 0.1 in each cell."""
+    assert states.model_of("VB", "fixed", 40, 0).alpha == 0.1
+    settings = states.concentrations_of("hdp", 40)
+    assert states.model_of("VB", "hdp", 40, 0, **settings).alpha == 4.0
 
 
 def test_tables_and_picture(tmp_path):
     text = states.tables(RESULTS)
     assert "   * - VB\n     - hdp\n     - 2 of 3 (4 to 6)\n" in text
-    assert "- -10.0\n" in text
+    assert "- -10.0 ± 10.0\n" in text
     states.draw(RESULTS, tmp_path)
     assert (tmp_path / "states_perplexity.png").stat().st_size > 5000
 

@@ -114,8 +114,10 @@ class GibbsAlgorithm:
         cells = problem.cells
         concentrations, prior = self.model._chain_learned(state, cells, dirichlet.fixed_point)
         if concentrations.shared is not None:
-            drawn = drawn_weights(state.concentrations, state.counts, rng)
-            concentrations = concentrations._replace(shared=drawn.shared)
+            concentrations = state.concentrations
+            if not self.model._is_resting(state.n_sweeps, state.n_planned):
+                chain = without_emission(state.counts)
+                concentrations = drawn_weights(concentrations, chain, rng)
             prior = self.model._prior_of_chain(cells, concentrations)
         path, counts = self._drawn(state, prior, problem, rng)
         chain = without_emission(counts)
