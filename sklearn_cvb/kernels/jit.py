@@ -34,7 +34,7 @@ class _WithoutCollections(event.Listener):
     """Keeps Python from looking for garbage while a function of this package is compiled.
 
     Numba makes millions of objects that live until the end: to go through them again and again
-    would be a sixth of a first fit. Only one thread compiles at a time.
+    would take a tenth of a first fit. Only one thread compiles at a time.
     """
 
     def __init__(self) -> None:
