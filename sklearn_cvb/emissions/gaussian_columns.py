@@ -98,8 +98,8 @@ class StudentScores(NamedTuple):
             last = min(first + 4, n)
             multiply_ratios(values, (first, last), units, self.means, inverses, products)
             groups = [(first, last)]
-            # Of numbers from 1 on: what is not finite shows in the sum.
-            if not math.isfinite(products.sum()):
+            # Of numbers from 1 on: what is not finite shows in the largest.
+            if not math.isfinite(products.max()):
                 groups = [(d, d + 1) for d in range(first, last)]
             for group in groups:
                 if len(groups) > 1:

@@ -5,8 +5,10 @@ through rows of a few states, one by one. Kernels that say what vectors they mea
 one for eight states, and are compiled sooner: there is one loop, without remainders. The vectors
 are LLVM's, which become the instructions of any processor.
 
-A kernel loops ``for k in range(0, row.size, LANES)``, takes ``part(row, k)``, computes with ``+ - *
-/`` and the functions here, and writes with ``put(row, k, vector)``. Rows are C-contiguous.
+A kernel loops ``for k in range(0, row.size, LANES)``, takes ``part(row, k)``, computes with
+``+ - *`` and the functions here, and writes with ``put(row, k, vector)``. Rows are C-contiguous.
+What is read right after it was written is best kept in rows as wide as whole vectors
+(`up_to_vectors`): where a row ends within a vector, a processor waits until it is in memory.
 """
 
 import operator
@@ -68,7 +70,6 @@ for _operation, _instruction in (
     (operator.isub, "fsub"),
     (operator.mul, "fmul"),
     (operator.imul, "fmul"),
-    (operator.truediv, "fdiv"),
 ):
     _define(_operation, _instruction)
 

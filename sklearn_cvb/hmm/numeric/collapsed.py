@@ -119,9 +119,12 @@ def chain_without(
     if topology is not None and topology.tied:
         transition = np.repeat(start[:, None, :], n, axis=1)
         return Chain(start, np.ascontiguousarray(transition), None)
-    moved = np.maximum(counts.transition - own.transition, 0.0)
-    out = moved.sum(axis=-1, keepdims=True) + prior.transition_total[:, None]
-    moved = (moved + prior.transition) / out
+    moved = counts.transition - own.transition
+    np.maximum(moved, 0.0, out=moved)
+    # A product with ones is several times as fast as sums of short rows.
+    out = moved @ np.ones((moved.shape[-1], 1)) + prior.transition_total[:, None]
+    moved += prior.transition
+    moved /= out
     end = np.ascontiguousarray(moved[:, :n, n]) if problem.cells.has_end else None
     return Chain(np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end)
 

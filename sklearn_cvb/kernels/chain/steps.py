@@ -20,13 +20,11 @@ def room_for_steps(n_states: int) -> np.ndarray:
 
 @jit_token
 def _moved(message, transition, k):
-    """The states from k on of message @ transition; the message has a place after its last."""
-    even, odd, last = spread(0.0), spread(0.0), transition.shape[0] - 1
-    # Two sums, so that none waits for the one before; what is beyond the last state is 0.
-    for i in range(0, last + 1, 2):
-        even += spread(message[i]) * part(transition[i], k)
-        odd += spread(message[i + 1]) * part(transition[min(i + 1, last)], k)
-    return even + odd
+    """The states from k on of message @ transition."""
+    sums = spread(0.0)
+    for i in range(transition.shape[0]):
+        sums += spread(message[i]) * part(transition[i], k)
+    return sums
 
 
 @jit
