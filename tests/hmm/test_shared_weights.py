@@ -1,5 +1,6 @@
 """transition_prior="hdp" and sticky: weights of the states that all rows of transitions share."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -129,30 +130,20 @@ def log_path(path, weight, alpha, sticky):
     return value - (gammaln(moves.sum(1) + u.sum(1)) - gammaln(u.sum(1))).sum()
 
 
-@pytest.mark.parametrize(
-    ("update", "sticky"), [("token", 0.0), ("token", 0.7), ("parameter", 0.7), ("beam", 0.7)]
-)
-def test_gibbs_draws_from_the_posterior(update, sticky):
-    """Shares of all 64 paths of six symbols, the weights integrated by quadrature."""
-    x, alpha, gamma, beta = [0, 0, 1, 0, 1, 1], 1.5, 1.2, 0.6
-    settings = {"transition_prior": "hdp", "alpha": alpha, "gamma": gamma, "sticky": sticky}
-    model = GibbsHMM(
-        2,
-        beta=beta,
-        update=update,
-        handle_unknown="error",
-        max_iter=12_000 if update == "token" else 40_000,
-        n_burn_in=100,
-        thin=1,
-        random_state=0,
-        **settings,
-    ).fit([x])
+SMALL = {"alpha": 1.5, "gamma": 1.2, "beta": 0.6}
+SYMBOLS = [0, 0, 1, 0, 1, 1]
+
+
+@functools.cache
+def exact_shares(sticky):
+    """Posterior of all 64 paths of six symbols, the weights integrated by quadrature."""
+    alpha, gamma, beta = SMALL.values()
     paths, values = list(itertools.product([0, 1], repeat=6)), []
     prior = beta_distribution(gamma / 2, gamma / 2)
     for path in paths:
         value = 0.0
         for k in (0, 1):
-            seen = np.array([sum(s == k and w == v for s, w in zip(path, x, strict=True))
+            seen = np.array([sum(s == k and w == v for s, w in zip(path, SYMBOLS, strict=True))
                              for v in (0, 1)])  # fmt: skip
             value += betaln(*(seen + beta)) - betaln(beta, beta)
 
@@ -160,10 +151,26 @@ def test_gibbs_draws_from_the_posterior(update, sticky):
             return np.exp(log_path(path, weight, alpha, sticky)) * prior.pdf(weight)
 
         values.append(np.exp(value) * quad(density, 0.0, 1.0, limit=200)[0])
-    exact = np.array(values) / np.sum(values)
+    return np.array(values) / np.sum(values)
+
+
+# Sweeps that bring the distance of a sound chain to about .03.
+@pytest.mark.parametrize(
+    ("update", "sticky", "n_sweeps"),
+    [
+        ("token", 0.0, 9_000),
+        ("token", 0.7, 9_000),
+        ("parameter", 0.7, 12_000),
+        ("beam", 0.7, 20_000),
+    ],
+)
+def test_gibbs_draws_from_the_posterior(update, sticky, n_sweeps):
+    settings = {"transition_prior": "hdp", "sticky": sticky, "handle_unknown": "error"}
+    settings |= {"max_iter": n_sweeps, "n_burn_in": 100, "thin": 1, "random_state": 0}
+    model = GibbsHMM(2, update=update, **SMALL, **settings).fit([SYMBOLS])
     drawn = np.asarray(model.samples_, int) @ 2 ** np.arange(6)[::-1]
     found = np.bincount(drawn, minlength=64) / len(drawn)
-    assert 0.5 * np.abs(found - exact).sum() < 0.05
+    assert 0.5 * np.abs(found - exact_shares(sticky)).sum() < 0.05
 
 
 @pytest.mark.parametrize("seed", [2, 5, 6])
