@@ -6,6 +6,7 @@ folder); processes with the same folder and the same files of the package compil
 """
 
 import argparse
+import gc
 import os
 import sys
 import warnings
@@ -120,4 +121,6 @@ def cache_folder() -> Path | None:
 
 
 if __name__ == "__main__":
+    # A compiler makes and keeps many objects: looking through them again and again is a tenth.
+    gc.set_threshold(100_000)
     sys.exit(main())

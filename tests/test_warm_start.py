@@ -1,12 +1,14 @@
 """Fits that go on: 17 sweeps and 23 are 40, random numbers included."""
 
 import pickle
+from functools import partial
 
 import brute
 import numpy as np
 import pytest
 import restatement_pcfg as plain
 from estimators import make_estimator
+from hmm.chain_deviations import one_hot
 from interruption import Interrupt
 from problems import make_problem
 
@@ -151,7 +153,8 @@ def test_a_fit_that_fails_leaves_chain_and_random_numbers():
     assert_same(one, other)
 
 
-# One sweep a fit: each fit begins where the last one drew its last random number.
+# One sweep a fit: each fit begins where the last one drew its last random number. So many fits draw
+# what one chain draws, and the chain follows the exact posterior.
 
 PROBLEM = make_problem(
     [[0, 3, 1], [3, 2], [4, 0, 3], [2, 4]],
@@ -161,31 +164,53 @@ PROBLEM = make_problem(
     0.2,
     {0: [0], 1: [1], 2: [0, 2], 3: [1, 2], 4: [0, 1]},
 )
-N_FITS = 1000
+N_FITS, N_SWEEPS = 40, 1000
+
+
+def fits_of_single_sweeps(kind, X):
+    """A model of many fits, the same sweeps in one fit, and the chain that goes on from there."""
+    single = kind(max_iter=1)
+    values = [single.fit(X).history_[0] for _ in range(N_FITS)]
+    part, whole = (kind(max_iter=n).fit(X) for n in (N_FITS, N_SWEEPS))
+    assert np.array_equal(values, part.history_)
+    assert np.array_equal(values, whole.history_[:N_FITS])
+    assert len(set(values)) > 2
+    assert_same(single, part)
+    return single, part, whole
+
+
+def frequencies(samples):
+    """How often each state was drawn for each token of `PROBLEM`, and steps between states."""
+    states = range(PROBLEM.n_states)
+    steps = [[brute.transition_count(PROBLEM, samples, k, j) for j in states] for k in states]
+    return one_hot(samples, PROBLEM.n_states).mean(axis=0), np.mean(steps, axis=2)
 
 
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter", "beam"])
 def test_single_sweeps_follow_the_exact_posterior_over_states(update):
-    settings = {"update": update, "max_iter": 1, "n_burn_in": 0, "thin": 1, "warm_start": True}
-    model = make_estimator("Gibbs", PROBLEM, temperatures=None, **settings)
-    for _ in range(N_FITS):
-        model.fit(PROBLEM.sequences)
+    settings = {"update": update, "n_burn_in": 0, "thin": 1, "temperatures": None}
+    kind = partial(make_estimator, "Gibbs", PROBLEM, warm_start=True, **settings)
+    single, _, model = fits_of_single_sweeps(kind, PROBLEM.sequences)
+    assert single.samples_.shape == (N_FITS, 10)
+    shares, steps = frequencies(single.samples_)
+    assert np.concatenate(single.training_posteriors()).ravel() == pytest.approx(shares)
+    assert single.counts_.transition == pytest.approx(steps)
     exact = brute.collapsed_posterior(PROBLEM)
-    assert model.samples_.shape == (N_FITS, 10)
+    assert model.samples_.shape == (N_SWEEPS, 10)
     # Repeated random numbers miss by .5 and more.
-    found = np.concatenate(model.training_posteriors())
-    assert np.abs(found - np.concatenate(exact.marginals)).max() < 0.15
-    assert model.counts_.transition == pytest.approx(exact.transition, abs=0.3)
+    shares, steps = frequencies(model.samples_)
+    assert np.abs(shares - np.concatenate(exact.marginals).ravel()).max() < 0.15
+    assert steps == pytest.approx(exact.transition, abs=0.3)
 
 
 @pytest.mark.parametrize("kind", [HastingsPCFG, GibbsPCFG])
 def test_single_sweeps_follow_the_exact_posterior_over_trees(kind):
     grammar = Grammar.from_text("S -> S S | S 'b' | 'a' | 'a' 'b' | 'b'")
     sentences = [list("aab"), list("abab")]
-    settings = {"max_iter": 1, "n_burn_in": 0, "thin": 1, "warm_start": True, "random_state": 0}
-    model = kind(grammar, alpha=0.2, handle_unknown="error", **settings)
-    for _ in range(N_FITS):
-        model.fit(sentences)
+    settings = {"n_burn_in": 0, "thin": 1, "random_state": 0}
+    kind = partial(kind, grammar, alpha=0.2, handle_unknown="error", warm_start=True, **settings)
+    single, part, model = fits_of_single_sweeps(kind, sentences)
+    assert np.array_equal(single.counts_.rule, part.counts_.rule)
     tables = plain.frequencies(grammar, sentences, 1)
     shares, _ = plain.joint_posterior(grammar, tables, 0.2)
     exact = sum(

@@ -6,7 +6,7 @@ compared with those of the treebank. Beside them left- and right-branching trees
 all rules A -> B C where these are fast enough.
 """
 
-from functools import partial
+from functools import lru_cache, partial
 from time import thread_time
 from typing import NamedTuple
 
@@ -71,13 +71,18 @@ def gold_trees(data_home, longest):
     -------
     list of nltk.Tree
     """
+    return [tree for tree in _trees_over_tags(data_home) if 0 < len(tree.leaves()) <= longest]
+
+
+@lru_cache(maxsize=1)
+def _trees_over_tags(data_home):
+    """All trees of the sample, read once; empty where all words are left out."""
     from nltk.corpus.reader import BracketParseCorpusReader
 
     path = find_corpus("treebank", data_home=data_home, download_if_missing=False)
     with nltk_root(path, "treebank/combined/") as root:
         reader = BracketParseCorpusReader(root, r"wsj_.*\.mrg", encoding="ascii")
-        trees = [over_tags(tree) for tree in reader.parsed_sents()]
-    return [tree for tree in trees if len(tree) and len(tree.leaves()) <= longest]
+        return [over_tags(tree) for tree in reader.parsed_sents()]
 
 
 def over_tags(tree):

@@ -104,6 +104,12 @@ _LONGEST = 40
 
 
 @cache
+def _trees(data_home):
+    """All trees of the sample, read once."""
+    return fetch_treebank_trees(data_home=data_home, download_if_missing=False).target
+
+
+@cache
 def divided(settings, development=False):
     """The sample of the Penn Treebank in two.
 
@@ -117,7 +123,7 @@ def divided(settings, development=False):
     -------
     Divided
     """
-    trees = fetch_treebank_trees(data_home=settings.data_home, download_if_missing=False).target
+    trees = _trees(settings.data_home)
     longest = 10 if settings.quick else _LONGEST
     if settings.quick:
         trees = [tree for tree in trees[:1500] if len(tree.leaves()) <= 15]

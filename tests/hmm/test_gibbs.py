@@ -106,7 +106,7 @@ def test_samples_stay_legal(chains):
 def test_constant_temperature_flattens_the_posterior():
     # The conditionals to a power are those of the joint to that power.
     problem = PROBLEMS["dictionary"]
-    settings = {"max_iter": 60_000, "temperatures": (4.0, 4.0), "warm_start": True}
+    settings = {"max_iter": 30_000, "temperatures": (4.0, 4.0), "warm_start": True}
     got = np.concatenate(_chain(problem, **settings).training_posteriors())
     z = brute.joint_assignments(problem)
     tempered, plain = (_shares(brute.collapsed_log_joint(problem, z) / power) for power in (4, 1))

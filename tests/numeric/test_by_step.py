@@ -133,7 +133,7 @@ GIBBS = [
 
 @pytest.mark.parametrize(("name", "topology", "has_end", "missing"), GIBBS, ids=str)
 def test_gibbs_draws_from_the_posterior(name, topology, has_end, missing):
-    found = gibbs_deviation(name, topology, has_end, missing, 3000, update="token")
+    found = gibbs_deviation(name, topology, has_end, missing, 2000, update="token")
     assert found < 0.08
 
 
