@@ -8,7 +8,8 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.emissions.emission import Emission, Family, Scores
 from sklearn_cvb.hmm.numeric.batch import BatchAlgorithm
 from sklearn_cvb.hmm.numeric.collapsed import CollapsedAlgorithm
-from sklearn_cvb.hmm.numeric.expectation import chain_of, filtered, infer
+from sklearn_cvb.hmm.numeric.expectation import chain_of, infer
+from sklearn_cvb.hmm.numeric.filtering import filtered
 from sklearn_cvb.hmm.numeric.gibbs import GibbsAlgorithm
 from sklearn_cvb.hmm.numeric.problem import keep_to_known, lattice_of_steps
 from sklearn_cvb.hmm.numeric.reading import Series, observations_of, read_series
@@ -154,10 +155,12 @@ def posteriors_of(
     """
     logs, starts, chain = emission.reshape(-1, n_states), corpus.starts, chain_of(weights, n_states)
     if smooth:
-        posterior, _, log_z = infer(chain, GivenLogs(logs), starts, starts, by_unit=False)
+        given = chain, GivenLogs(logs), starts, starts
+        posterior, _, log_z = infer(*given, by_unit=False, exact=True)
     else:
         # What came so far does not tell that the sequence ends.
-        posterior, log_z = filtered(chain._replace(end=None), GivenLogs(logs), starts)
+        online = chain._replace(end=None)
+        posterior, log_z, _ = filtered(online, GivenLogs(logs), starts, every_step=True)
     lost = np.repeat(np.isneginf(log_z), np.diff(starts))
     if lost.any():
         shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
