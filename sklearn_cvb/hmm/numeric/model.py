@@ -104,6 +104,22 @@ def algorithm_of(model: Any) -> Algorithm:
     return BatchAlgorithm(model, is_variational=kind == "variational")
 
 
+def renumbered(model: Any, order: np.ndarray) -> dict[str, Any]:
+    """What a fitted model says of its emissions, if its state k were state ``order[k]``."""
+    before: Fitted = model._numeric
+    family, kind = before.family, model._numeric_algorithm
+    point = family.reordered(before.point, order)
+    if kind == "likelihood":
+        predicting = scoring = family.at(point)
+    else:
+        statistics = np.ascontiguousarray(model.counts_.emission[order].T)
+        predicting = scoring = family.predictive(statistics)
+        if kind == "variational":
+            predicting = family.expected(statistics)
+    numeric = before._replace(point=point, predicting=predicting, scoring=scoring)
+    return {"_numeric": numeric, **family.attributes(point)}
+
+
 def read_again(X: Any, model: Any, fitted: Fitted) -> Series:
     """New sequences, with the columns that were fitted."""
     series = read_series(X, model, reset=False)
