@@ -125,9 +125,12 @@ def read_again(X: Any, model: Any, fitted: Fitted) -> Series:
     series = read_series(X, model, reset=False)
     n_columns = series.table.shape[1]
     if n_columns != fitted.family.n_columns:
+        hint = ""
+        if series.is_table:
+            hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
         raise ValueError(
             f"X has {n_columns} columns a step, but {type(model).__name__} is expecting "
-            f"{fitted.family.n_columns} as in fit"
+            f"{fitted.family.n_columns} as in fit{hint}"
         )
     if series.names is not None and fitted.names is not None and series.names != fitted.names:
         raise ValueError(
