@@ -10,15 +10,15 @@ from pathlib import Path
 
 from benchmarks.measurement import Measurement, Row
 from benchmarks.timing import run_python, single_threaded
-from sklearn_cvb.situations import SITUATIONS
+from sklearn_cvb.situations import EVERY_SITUATION
 
 _IMPORT = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
 # Processor seconds of the last of some situations; of the first one the import is a part.
 _FITS = """
 import sys, time
-from sklearn_cvb.situations import SITUATIONS
+from sklearn_cvb.situations import EVERY_SITUATION
 pairs = [argument.split("/") for argument in sys.argv[1:]]
-*before, last = [SITUATIONS[name][title] for name, title in pairs]
+*before, last = [EVERY_SITUATION[name][title] for name, title in pairs]
 for each in before:
     each.fit().predict(each.new)
 begin = time.process_time() if before else 0.0
@@ -29,7 +29,8 @@ print(time.process_time() - begin)
 _CHAIN_TITLES = ("full", "partial", "labels", "none", "missing", "auto", "windows", "topology")
 _OTHER_TITLES = ("token", "token partial", "batches", "sequence")
 _GRAMMAR_TITLES = ("given", "n_components", "tables")
-_TITLES = (*_CHAIN_TITLES, *_OTHER_TITLES, *_GRAMMAR_TITLES, "raw", "fixed", "split-merge")
+_NAMED = ("raw", "fixed", "split-merge", "symbols", "numbers")
+_TITLES = (*_CHAIN_TITLES, *_OTHER_TITLES, *_GRAMMAR_TITLES, *_NAMED)
 # Most seconds, and the goal.
 _CHAIN, _CVB_SEQUENCE, _GIVEN, _ALL_RULES = (7, 4), (9, 5), (7, 4), (14, 7)
 _SECOND, _MAIN = (3, 1), (28, 15)
@@ -75,7 +76,7 @@ def rows():
     dict of str to Row
     """
     found = {}
-    for name, situations in SITUATIONS.items():
+    for name, situations in EVERY_SITUATION.items():
         usual = next(iter(situations))
         for title in filter(situations.__contains__, _TITLES):
             measure = partial(_first, f"{name}/{title}")

@@ -111,6 +111,7 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
                         self._reporter(index, record, context, problem, X, y),
                         rng,
                         () if begun is None else begun.history,
+                        ends_sweeps=self.warm_start or saved is not None,
                     )
                     if saved is not None:
                         saved.save_restart(index)

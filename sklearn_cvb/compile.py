@@ -16,7 +16,7 @@ from pathlib import Path
 from time import perf_counter
 
 from sklearn_cvb.compilation import when_compiling
-from sklearn_cvb.situations import SITUATIONS, Situation
+from sklearn_cvb.situations import EVERY_SITUATION, Situation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,9 +61,9 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only",
         type=_chosen,
-        default={name: list(situations.values()) for name, situations in SITUATIONS.items()},
+        default={name: list(situations.values()) for name, situations in EVERY_SITUATION.items()},
         metavar="NAMES",
-        help=f"a selection of {','.join(SITUATIONS)}, also with wildcards as in '*PCFG'; a "
+        help=f"a selection of {','.join(EVERY_SITUATION)}, also with wildcards as in '*PCFG'; a "
         "situation after a colon, as in CVBHMMTagger:partial (default: all)",
     )
     return parser
@@ -73,13 +73,13 @@ def _chosen(text: str) -> dict[str, list[Situation]]:
     chosen: dict[str, list[Situation]] = {}
     for part in text.split(","):
         pattern, _, title = part.strip().partition(":")
-        names = [name for name in SITUATIONS if fnmatchcase(name, pattern)]
+        names = [name for name in EVERY_SITUATION if fnmatchcase(name, pattern)]
         if not names:
             raise argparse.ArgumentTypeError(
-                f"unknown {pattern!r}: choose from {', '.join(SITUATIONS)}"
+                f"unknown {pattern!r}: choose from {', '.join(EVERY_SITUATION)}"
             )
         for name in names:
-            known = SITUATIONS[name]
+            known = EVERY_SITUATION[name]
             if title and title not in known:
                 raise argparse.ArgumentTypeError(
                     f"unknown situation {title!r} of {name}: choose from {', '.join(known)}"

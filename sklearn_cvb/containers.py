@@ -56,8 +56,8 @@ def is_table(X: Any) -> bool:
     return _sequences_in_column(X) is None
 
 
-def samples_of(X: Any) -> list:
-    """The samples of X, as they were given.
+def samples_of(X: Any, such_as: str = "lists of words") -> list:
+    """The samples of X, as they were given; a message says what sequences are, `such_as`.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def samples_of(X: Any) -> list:
         raise TypeError(f"X is the string {X!r}: {_TOKENISE}, and pass a list of samples")
     if isinstance(X, Mapping | Set) or not hasattr(X, "__iter__"):
         raise TypeError(
-            f"X is {shown(X)}: pass a list of sequences, such as lists of words{_values_of(X)}"
+            f"X is {shown(X)}: pass a list of sequences, such as {such_as}{_values_of(X)}"
         )
     items = as_list(X)
     return list(X) if items is None else items

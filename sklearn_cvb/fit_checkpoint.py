@@ -9,7 +9,6 @@ each may be saved after another sweep.
 import os
 import re
 import secrets
-import signal
 import sys
 import threading
 import time
@@ -98,9 +97,8 @@ class FitCheckpoint:
         self._latest: dict[int, tuple[Fit, int]] = {}
         self._saved: dict[int, int] = {}
         self._next: dict[int, float] = {}
-        # Restarts in the middle of a sweep, and how often Ctrl-C came in one.
+        # Restarts in the middle of a sweep.
         self._busy: set[int] = set()
-        self._interrupts = 0
 
     def begin(self, generators: list[Mapping[str, Any]]) -> None:
         """A fit begins, with random generators in these states."""
@@ -151,8 +149,7 @@ class FitCheckpoint:
         def swept(state: Any) -> tuple[Any, float]:
             # From here on the last state may be changed in place.
             self._busy.add(index)
-            with self._without_interrupt():
-                return sweep(state)
+            return sweep(state)
 
         def recorded(fit: Fit) -> bool:
             stop, n_sweeps = record(fit), len(fit.history)
@@ -164,33 +161,9 @@ class FitCheckpoint:
                 is_time = time.monotonic() >= self._next[index]
             if is_time:
                 self._save(index)
-            if self._interrupts:
-                raise KeyboardInterrupt
             return stop
 
         return swept, recorded
-
-    @contextmanager
-    def _without_interrupt(self) -> Iterator[None]:
-        """Ctrl-C waits for the end of the sweep, which then is saved; a second one does not.
-
-        Only the main thread hears it; restarts on other threads end their sweeps in any case.
-        """
-        is_main = threading.current_thread() is threading.main_thread()
-        if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-            yield
-            return
-
-        def heard(_number: int, _frame: Any) -> None:
-            self._interrupts += 1
-            if self._interrupts > 1:
-                raise KeyboardInterrupt
-
-        signal.signal(signal.SIGINT, heard)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def save_restart(self, index: int) -> None:
         """Save the last sweep of a restart that is over."""

@@ -1,9 +1,11 @@
 """The fit loop, once for all models: sweeps until they stop changing, restarts on threads."""
 
+import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -64,6 +66,33 @@ class Interrupted(Exception):
         self.fits = fits
 
 
+@contextmanager
+def ctrl_c_waits() -> Iterator[None]:
+    """Ctrl-C waits for the end of what is in this context; a second one does not.
+
+    Only the main thread hears it, and another handler than Python's own is left alone.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    n_heard = 0
+
+    def heard(_number: int, _frame: Any) -> None:
+        nonlocal n_heard
+        n_heard += 1
+        if n_heard > 1:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if n_heard:
+        raise KeyboardInterrupt
+
+
 def sweep_until(
     state: Any,
     sweep: Sweep,
@@ -71,6 +100,8 @@ def sweep_until(
     record: Record,
     rng: np.random.Generator | None = None,
     history: Sequence[float] = (),
+    *,
+    ends_sweeps: bool = False,
 ) -> Fit:
     """Sweep until the schedule says stop.
 
@@ -86,6 +117,9 @@ def sweep_until(
         What the sweeps draw from.
     history : sequence of float
         What the sweeps before `state` reported, if the schedule counts these, too.
+    ends_sweeps : bool, default=False
+        Whether Ctrl-C waits until a sweep is recorded: it may change its state in place, so that
+        one that is broken off leaves no state to go on from to the same numbers.
 
     Returns
     -------
@@ -95,13 +129,14 @@ def sweep_until(
     for done in range(1, len(history) + 1):
         calm = _calm(history[:done], calm, schedule)
     fit = Fit(state, history, calm >= schedule.patience, randomness=_state_of(rng))
-    while len(history) < schedule.max_iter and not fit.converged:
-        state, value = sweep(state)
-        history.append(value)
-        calm = _calm(history, calm, schedule)
-        fit = Fit(state, history, calm >= schedule.patience, randomness=_state_of(rng))
-        if record(fit):
-            break
+    stop = False
+    while len(history) < schedule.max_iter and not fit.converged and not stop:
+        with ctrl_c_waits() if ends_sweeps else nullcontext():
+            state, value = sweep(state)
+            history.append(value)
+            calm = _calm(history, calm, schedule)
+            fit = Fit(state, history, calm >= schedule.patience, randomness=_state_of(rng))
+            stop = record(fit)
     return fit
 
 

@@ -63,11 +63,11 @@ class Situation(NamedTuple):
     estimator : str
         Name of its class.
     settings : dict
-        What the constructor is given.
+        What the constructor is given; a situation stands for its estimator.
     X : list of list, of pairs of lists, or of trees
         Sequences to fit.
-    y : list of list or None
-        Labels or brackets.
+    y : list of list, list or None
+        Labels or brackets; of a classifier a class for each sequence.
     new : list of list, or of pairs of lists
         Sequences, or pairs of them, to predict.
     """
@@ -78,10 +78,15 @@ class Situation(NamedTuple):
     y: list[Any] | None
     new: list[Any]
 
-    def fit(self) -> Any:
-        """The fitted estimator; of the package only what it needs is imported."""
+    def unfitted(self) -> Any:
+        """The estimator; of the package only what it needs is imported."""
         kind = getattr(import_module("sklearn_cvb"), self.estimator)
-        return kind(**self.settings).fit(self.X, self.y)
+        settings = self.settings.items()
+        return kind(**{k: v.unfitted() if isinstance(v, Situation) else v for k, v in settings})
+
+    def fit(self) -> Any:
+        """The fitted estimator."""
+        return self.unfitted().fit(self.X, self.y)
 
     def read(self, model: Any) -> None:
         """Read a fitted estimator in every way."""
@@ -92,7 +97,8 @@ class Situation(NamedTuple):
             method = getattr(model, name, None) if name != other else None
             if method is not None and settings.keys() <= signature(method).parameters.keys():
                 method(self.new, **settings)
-        model.score(self.X)
+        # Who scores by classes alone needs them.
+        model.score(self.X, *([self.y] if hasattr(model, "class_count_") else []))
         if hasattr(model, "sample"):
             model.sample(2, random_state=0)
 
@@ -337,3 +343,19 @@ def _all_situations() -> dict[str, dict[str, Situation]]:
 
 # By class, then by title; the first of a class is its usual one.
 SITUATIONS = _all_situations()
+
+
+def _classifier_situations() -> dict[str, Situation]:
+    """Those of a classifier of sequences: words, and series of numbers."""
+
+    def situation(title: str) -> Situation:
+        own = SITUATIONS["VBHMM"][title]._replace(y=None)
+        y = ["odd" if index % 2 else "even" for index in range(len(own.X))]
+        return Situation("HMMClassifier", {"estimator": own}, own.X, y, own.new)
+
+    return {"symbols": situation("none"), "numbers": situation("gaussian")}
+
+
+# Estimators made of others, which have none of their parameters.
+AROUND = {"HMMClassifier": _classifier_situations()}
+EVERY_SITUATION = SITUATIONS | AROUND

@@ -18,6 +18,7 @@ from sklearn_cvb import (
     EMHMMTagger,
     EMLatentPCFG,
     GibbsHMM,
+    HMMClassifier,
 )
 from sklearn_cvb.display import ModelSummary
 from sklearn_cvb.display.model_summary import curve_svg, steps_svg
@@ -31,7 +32,10 @@ def chain(**settings):
     return CVBHMM(2, random_state=0, **settings).fit(X)
 
 
-FAMILIES = ["chain", "sampled", "numbers", "grammar", "dependencies", "alignment", "treebank"]
+FAMILIES = [
+    *("chain", "sampled", "numbers", "grammar", "dependencies", "alignment", "treebank"),
+    "classes",
+]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,7 @@ def fitted():
         CVBDMV(random_state=0).fit([["N", "V"], ["D", "N", "V"]] * 2),
         EMAlignmentHMM(random_state=0).fit([(["the", "house"], ["la", "casa"])]),
         EMLatentPCFG(n_subtypes=2, random_state=0).fit(["(S (N dogs) (V run))"]),
+        HMMClassifier(CVBHMM(2, random_state=0)).fit([*X, ["a", "a"]], ["x", "y<", "x", "x"]),
     ]
     return dict(zip(FAMILIES, models, strict=True))
 
@@ -147,6 +152,26 @@ def test_rules_dependents_and_translations_are_the_most_probable(fitted):
     assert root == dependencies.vocabulary_[dependencies.rootprob_.argmax()]
     rows = {row.name: row.best for row in ModelSummary(alignment).learned.rows}
     assert rows["the"] == alignment.lexicon_.translations("the", 6)
+
+
+def test_classes_show_their_priors_and_their_models(fitted):
+    model = fitted["classes"]
+    first, second = ModelSummary(model).learned.rows
+    assert (first.name, first.share) == ("x", 0.75)
+    assert (second.name, second.share) == ("y<", 0.25)
+    own = model.estimators_[0]
+    sweeps = f"{own.n_iter_} sweeps, converged"
+    assert first.best == [
+        (f"3 sequences, 2 states, objective {own.objective_:.6g}, {sweeps}", None)
+    ]
+    assert second.best[0][0].startswith("1 sequence, 2 states, ")
+    assert str(ModelSummary(model)).endswith("\n2 classes, CVBHMM")
+    assert "y&lt;" in model._repr_html_()
+    assert "polyline" not in ModelSummary(model)._repr_html_()
+    unfitted = HMMClassifier(CVBHMM())
+    assert "learned from" not in unfitted._repr_html_()
+    flat = HMMClassifier(unfitted.estimator, priors=[0.5, 0.5]).fit([["a"], ["b"]], [0, 1])
+    assert [row.share for row in ModelSummary(flat).learned.rows] == pytest.approx([0.5, 0.5])
 
 
 def test_areas_of_circles_are_probabilities():

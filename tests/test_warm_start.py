@@ -1,6 +1,8 @@
 """Fits that go on: 17 sweeps and 23 are 40, random numbers included."""
 
+import os
 import pickle
+import signal
 from functools import partial
 
 import brute
@@ -124,6 +126,61 @@ def test_a_sweep_that_is_broken_off_leaves_no_trace(name, monkeypatch):
     fitted(model.set_params(max_iter=SECOND), situation)
     assert np.array_equal(model.history_, whole.history_[FIRST:])
     assert_same(model, whole)
+
+
+# Fits whose sweeps change arrays in place.
+IN_PLACE = [
+    *(("CVBHMM", title) for title in ("none", "token", "batches", "gaussian", "gaussian token")),
+    *(("GibbsHMM", title) for title in ("none", "gaussian", "poisson")),
+    *(("CVBHMMTagger", "full"), ("CVBPCFG", "given"), ("CVBDMV", "raw")),
+    *(("CVBAlignmentHMM", "raw"), ("CVBLatentPCFG", "fixed")),
+]
+
+
+def press_ctrl_c_in(sweep, times, model):
+    """Let Ctrl-C be pressed in a sweep of a model, once it has changed what it changes."""
+    sound, done = model._sweep, []
+
+    def swept(*arguments):
+        done.append(None)
+        result = sound(*arguments)
+        for _ in range(times if len(done) == sweep else 0):
+            os.kill(os.getpid(), signal.SIGINT)
+        return result
+
+    model._sweep = swept
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
+@pytest.mark.parametrize(("name", "title"), IN_PLACE)
+def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title):
+    """The sweep is ended first: half of it would be mixed with the counts before it."""
+    situation = SITUATIONS[name][title]
+    settings = {"n_burn_in": 10} if (name, title) in SAMPLERS else {}
+    whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
+    stopped = model_of(situation, max_iter=WHOLE, warm_start=True, **settings)
+    press_ctrl_c_in(FIRST, 1, stopped)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(stopped, situation)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert stopped.n_iter_ == FIRST
+    del stopped._sweep
+    fitted(stopped.set_params(max_iter=SECOND), situation)
+    assert np.array_equal(stopped.history_, whole.history_[FIRST:])
+    assert_same(stopped, whole)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
+@pytest.mark.parametrize("warm_start", [True, False])
+def test_a_second_ctrl_c_ends_a_fit_at_once(warm_start):
+    """So does the first where nothing will go on."""
+    situation = SITUATIONS["CVBHMM"]["gaussian"]
+    model = model_of(situation, max_iter=WHOLE, warm_start=warm_start)
+    press_ctrl_c_in(FIRST, 2 if warm_start else 1, model)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(model, situation)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert getattr(model, "n_iter_", None) == (FIRST - 1 if warm_start else None)
 
 
 @pytest.mark.parametrize("name", CHAINS)

@@ -214,6 +214,45 @@ def _of_treebank(model: Any) -> Learned:
     return Learned("symbol", "hidden subtypes", rows, len(found) - len(rows))
 
 
+def _of_classes(model: Any) -> Learned:
+    """Classes, and the model of each: its size, its objective, and how its fit went."""
+    shares = np.exp(model.class_log_prior_)
+    shown = np.argsort(-shares, kind="stable")[:MOST_ROWS]
+    # Few classes keep their order.
+    shown = shown if len(shares) > MOST_ROWS else np.arange(len(shares))
+    rows = []
+    for k in shown.tolist():
+        texts = [_number_of(int(model.class_count_[k]), "sequence"), *_fit_of(model.estimators_[k])]
+        best: list[tuple[str, float | None]] = [(", ".join(texts), None)]
+        rows.append(Row(text_of_one(model.classes_[k]), float(shares[k]), best))
+    return Learned("class", "learned from, and the model", rows, len(shares) - len(rows))
+
+
+def _fit_of(model: Any) -> list[str]:
+    """States, objective and sweeps of a fitted model, as far as it has these."""
+    texts = []
+    if hasattr(model, "transmat_"):
+        texts.append(_number_of(len(model.transmat_), "state"))
+    if hasattr(model, "objective_"):
+        texts.append(f"objective {model.objective_:.6g}")
+    if hasattr(model, "history_"):
+        texts.append(how_it_ended(model))
+    return texts
+
+
+def how_it_ended(model: Any) -> str:
+    """How many sweeps a fit made, and whether it converged."""
+    sweeps = _number_of(len(model.history_), "sweep")
+    # Samplers have nothing to converge to.
+    if hasattr(model, "temperatures"):
+        return sweeps
+    return f"{sweeps}, {'converged' if model.converged_ else 'stopped before it converged'}"
+
+
+def _number_of(n: int, thing: str) -> str:
+    return f"{n} {thing}{'s' * (n != 1)}"
+
+
 # By an attribute that the models of a family alone have.
 _READERS = {
     "transmat_": _of_chain,
@@ -221,4 +260,5 @@ _READERS = {
     "rule_probabilities_": _of_grammar,
     "attachprob_": _of_dependencies,
     "lexicon_": _of_alignment,
+    "class_log_prior_": _of_classes,
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.display.learned import Learned, Row, learned_by
+from sklearn_cvb.display.learned import Learned, Row, how_it_ended, learned_by
 from sklearn_cvb.display.svg import quoted
 from sklearn_cvb.display.tagged_html import page_of
 from sklearn_cvb.display.terminal import padded
@@ -28,9 +28,9 @@ class ModelSummary:
     A notebook shows it below scikit-learn's diagram wherever a fitted model stands last in a cell;
     ``print`` shows the rows. They are states or tags with their share of the tokens and their most
     frequent symbols (or their means), symbols of a grammar with their rules, heads with their
-    dependents, source words with their translations. For hidden Markov models a picture shows the
-    transitions: a circle's area is the probability to go from its row to its column. The curve is
-    `history_`, what the fit reported sweep by sweep.
+    dependents, source words with their translations, classes with their priors and models. For
+    hidden Markov models a picture shows the transitions: a circle's area is the probability to go
+    from its row to its column. The curve is `history_`, what the fit reported sweep by sweep.
 
     Parameters
     ----------
@@ -68,15 +68,14 @@ class ModelSummary:
             raise TypeError(f"model is {model!r}: give a fitted model of sklearn_cvb")
         check_is_fitted(model)
         self.learned: Learned = learned_by(model)
-        self.history = np.asarray(model.history_, dtype=float)
+        # A classifier has none of its own.
+        self.history = np.asarray(getattr(model, "history_", []), dtype=float)
         self.name = type(model).__name__
         self._is_total = getattr(model, "_history_is_total", True)
-        n = len(self.history)
-        self._ended = f"{n} sweep{'s' * (n != 1)}"
-        # Samplers have nothing to converge to.
-        if not hasattr(model, "temperatures"):
-            ended = "converged" if model.converged_ else "stopped before it converged"
-            self._ended += f", {ended}"
+        if len(self.history):
+            self._ended = how_it_ended(model)
+        else:
+            self._ended = f"{len(model.classes_)} classes, {type(model.estimators_[0]).__name__}"
 
     def to_html(self) -> str:
         """A page of its own.
@@ -120,6 +119,8 @@ class ModelSummary:
 
     def _curve(self) -> str:
         """The curve of what was reported."""
+        if not len(self.history):
+            return ""
         unit = "objective (nats)" if self._is_total else "mean log normaliser (nats per token)"
         return _part(curve_svg(self.history), f"{unit} by sweep: {self._ended}")
 

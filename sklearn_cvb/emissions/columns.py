@@ -176,6 +176,10 @@ class MixedFamily(Family):
     def predictive(self, statistics: np.ndarray) -> SummedScores:
         return SummedScores(tuple(self._each("predictive", statistics)))
 
+    def reordered(self, point: tuple, order: np.ndarray) -> tuple:
+        pairs = zip(self.families, point, strict=True)
+        return tuple(family.reordered(own, order) for family, own in pairs)
+
     def by_step(self, observations: MixedObservations, statistics: np.ndarray) -> tuple:
         own = zip(self.families, observations.parts, self._split(statistics), strict=True)
         return sum((family.by_step(part, sums) for family, part, sums in own), ())

@@ -36,6 +36,9 @@ class FeatureFamily(Family):
         feature_sums(observations.features, posterior, units, sums)
         return sums
 
+    def reordered(self, point: np.ndarray, order: np.ndarray) -> np.ndarray:
+        return point[..., order]
+
 
 def as_units(statistics: np.ndarray) -> np.ndarray:
     """Statistics with an axis of units, also where there is one alone."""

@@ -18,6 +18,7 @@ else; so a new emission is a new file that defines these.
 ``sample(point, states)``      Observations of given states.
 ``attributes(...)``            What a fitted model shows.
 ``marginals(statistics)``      Posterior of each parameter alone (credible intervals).
+``reordered(point, order)``    A point whose states are numbered otherwise.
 ``by_step(observations, ...)`` What kernels need that leave out one step at a time.
 ============================== ===================================================================
 
@@ -160,6 +161,10 @@ class Family(ABC):
 
         A dict of distributions of scipy.stats for tables (K, D), by name; dicts and lists of such.
         """
+
+    @abstractmethod
+    def reordered(self, point: Any, order: np.ndarray) -> Any:
+        """The point whose state k is state ``order[k]`` of this one."""
 
     @abstractmethod
     def moments(self, point: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -328,6 +328,9 @@ class GaussianColumns(Family):
         means, deviations = point.means.T[states], np.sqrt(point.variances.T[states])
         return self.units.data(means + deviations * rng.standard_normal(means.shape))
 
+    def reordered(self, point: Point, order: np.ndarray) -> Point:
+        return Point(*(table[:, order] for table in point))
+
     def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         return self.units.data(point.means.T), point.variances.T * self.units.scale**2
 

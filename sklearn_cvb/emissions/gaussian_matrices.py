@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, multigammaln
 
-from sklearn_cvb.emissions.conjugate import as_units
+from sklearn_cvb.emissions.conjugate import FEWEST, as_units
 from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_zeros
 from sklearn_cvb.emissions.gaussian import NormalPrior, Units
 from sklearn_cvb.emissions.gaussian_columns import spread
@@ -28,9 +28,6 @@ from sklearn_cvb.kernels.emission.one_step import MatrixRoom, NormalMatrices, Ti
 from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
 from sklearn_cvb.kernels.emission.predictive import normal_wishart
 from sklearn_cvb.validation import InvalidParameterError
-
-# States with fewer steps keep their parameters in EM.
-_FEWEST = 1e-10
 
 
 class Point(NamedTuple):
@@ -178,7 +175,7 @@ class GaussianMatrices(Family):
     def _scatter(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Number of steps, their average, and sums of products around it."""
         count, total, products = self._parts(statistics)
-        average = total / np.maximum(count, _FEWEST)[..., None]
+        average = total / np.maximum(count, FEWEST)[..., None]
         scatter = products - total[..., :, None] * average[..., None, :]
         return count, average, scatter
 
@@ -205,17 +202,17 @@ class GaussianMatrices(Family):
             found = self._posterior(statistics)
             # The density of means and precisions has its peak here; a tied precision has K means.
             degrees = found.degrees - n - 1.0 + (self.n_states if self.is_tied else 1.0)
-            degrees = np.maximum(degrees, _FEWEST)[..., None, None]
+            degrees = np.maximum(degrees, FEWEST)[..., None, None]
             return Point(found.mean, self._floored(found.scale / degrees))
         count, means, scatter = self._scatter(statistics)
         n_seen = count
         if self.is_tied:
             scatter = np.broadcast_to(scatter.sum(axis=0), scatter.shape)
             n_seen = np.full_like(count, count.sum())
-        covariances = self._floored(scatter / np.maximum(n_seen, _FEWEST)[:, None, None])
+        covariances = self._floored(scatter / np.maximum(n_seen, FEWEST)[:, None, None])
         if kept is None:
             kept = Point(np.zeros_like(means), np.tile(np.eye(n), (self.n_states, 1, 1)))
-        seen = count > _FEWEST
+        seen = count > FEWEST
         return Point(
             np.where(seen[:, None], means, kept.means),
             np.where((seen | self.is_tied)[:, None, None], covariances, kept.covariances),
@@ -420,6 +417,9 @@ class GaussianMatrices(Family):
         noise = rng.standard_normal((len(states), self.n_columns))
         off = np.einsum("tij,tj->ti", factors[states], noise)
         return self.units.data(point.means[states] + off)
+
+    def reordered(self, point: Point, order: np.ndarray) -> Point:
+        return Point(*(table[order] for table in point))
 
     def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         variances = np.diagonal(point.covariances, axis1=-2, axis2=-1)

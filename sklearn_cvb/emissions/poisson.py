@@ -19,6 +19,8 @@ from sklearn_cvb.kernels.emission.one_step import Events
 
 # EM's smallest rate, as a share of the column's mean.
 _SMALLEST_RATE = 1e-6
+# From here on differences of log Gamma functions lose digits that matter.
+_LARGE = 1e3
 
 
 class Poisson(Emission):
@@ -67,6 +69,62 @@ class Poisson(Emission):
         return PoissonFamily(shape, rates, means * _SMALLEST_RATE, n_states, is_given)
 
 
+def _stirling_rest(x: np.ndarray) -> np.ndarray:
+    """What Stirling's formula leaves of log x! for x > 0 (Loader 2000)."""
+    inverse = 1.0 / np.maximum(x, 16.0)
+    square = inverse * inverse
+    series = 1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188))
+    rest = inverse * (1 / 12 - square * series)
+    small = x < 16.0
+    few = x[small]
+    rest[small] = gammaln(few + 1.0) - (few + 0.5) * np.log(few) + few - 0.5 * np.log(2.0 * np.pi)
+    return rest
+
+
+def _deviance(x: np.ndarray, mean: np.ndarray, difference: np.ndarray) -> np.ndarray:
+    """x log(x / mean) + mean - x, of which `difference` is x - mean (Loader 2000)."""
+    ratio = difference / (x + mean)
+    square = ratio * ratio
+    series = np.full_like(square, 1 / 17)
+    for odd in range(15, 1, -2):
+        series = 1 / odd + square * series
+    near = difference * ratio + 2.0 * x * ratio * square * series
+    return np.where(np.abs(ratio) < 0.1, near, xlogy(x, x / mean) - difference)
+
+
+def log_negative_binomial(x: np.ndarray, shape: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """Log probability of counts x given a rate with a Gamma distribution, however large they are.
+
+    Differences of log Gamma functions lose their digits at large arguments: here all that is large
+    cancels on paper (Loader 2000, "Fast and accurate computation of binomial probabilities").
+
+    Parameters
+    ----------
+    x, shape, rate : ndarray, broadcast with one another
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_cvb.emissions.poisson import log_negative_binomial
+    >>> one = np.ones(1)
+    >>> float(np.exp(log_negative_binomial(0 * one, one, one)[0]))
+    0.5
+    """
+    x, shape, rate = np.broadcast_arrays(x, shape, rate)
+    total, off = x + shape, (x * rate - shape) / (rate + 1.0)
+    # No count at all has a formula of its own.
+    some = np.where(x > 0, x, 1.0)
+    found = _stirling_rest(total) - _stirling_rest(shape) - _stirling_rest(some)
+    found -= _deviance(some, total / (rate + 1.0), off)
+    found -= _deviance(shape, total * (rate / (rate + 1.0)), -off)
+    found += 0.5 * np.log(shape / (2.0 * np.pi * some * total))
+    return np.where(x > 0, found, -shape * np.log1p(1.0 / rate))
+
+
 class NegativeBinomialScores(NamedTuple):
     """What is to come under Gamma distributions of the rates; shape and rate (n_units, D, K)."""
 
@@ -76,13 +134,17 @@ class NegativeBinomialScores(NamedTuple):
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
         values, observed = observations.values, observations.observed
-        out[:] = observations.features[:, -1:]
-        constants = xlogy(self.shape, self.rate / (self.rate + 1.0)) - gammaln(self.shape)
+        largest = self.shape.max(axis=(0, 2)) + values.max(axis=0, initial=0.0)
+        constants = -self.shape * np.log1p(1.0 / self.rate) - gammaln(self.shape)
+        out[:] = 0.0
         for d in range(values.shape[1]):
-            column = values[:, d, None]
-            score = gammaln(spread(self.shape[:, d], units) + column)
-            score = score - column * spread(np.log1p(self.rate[:, d]), units)
-            score = score + spread(constants[:, d], units)
+            column, shape = values[:, d, None], spread(self.shape[:, d], units)
+            if largest[d] > _LARGE:
+                score = log_negative_binomial(column, shape, spread(self.rate[:, d], units))
+            else:
+                score = gammaln(shape + column) - gammaln(column + 1.0)
+                score = score - column * spread(np.log1p(self.rate[:, d]), units)
+                score = score + spread(constants[:, d], units)
             out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
 
 

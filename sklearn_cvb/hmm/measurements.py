@@ -1,7 +1,7 @@
 """Reading a fitted model of numbers: its part of prediction, scores, samples and forecasts."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from sklearn_cvb.annotations import Seed
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights, posterior_mean, with_end
 from sklearn_cvb.hmm.summaries import CredibleIntervals, mixture_intervals
 from sklearn_cvb.kernels.chain import decoding
-from sklearn_cvb.validation import check_counts
+from sklearn_cvb.validation import InvalidParameterError, check_counts
 
 if TYPE_CHECKING:
     from sklearn_cvb.corpus import Corpus
@@ -56,6 +56,33 @@ class MeasurementsMixin(_Model):
     def _is_numeric(self) -> bool:
         """Whether observations are numbers."""
         return not (isinstance(self.emission, str) and self.emission == "categorical")
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this estimator, or of its emission as ``emission__<parameter>``.
+
+        Parameters
+        ----------
+        **params : dict
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown, or the emission is a name and has none.
+        """
+        nested = [name for name in params if name.startswith("emission__")]
+        nested = nested if "emission" in self._get_param_names() else []
+        emission = params.get("emission", self.emission)
+        if nested and isinstance(emission, str):
+            kind = emission.capitalize()
+            raise InvalidParameterError(
+                f"{nested[0]} is a parameter of an emission, but emission={emission!r} is its name "
+                f"alone: give the object, emission={kind}() of sklearn_cvb.emissions"
+            )
+        return super().set_params(**params)
 
     # Reading X
 
@@ -332,6 +359,11 @@ class MeasurementsMixin(_Model):
         if not self._is_numeric:
             return super().sample(n_samples, length, random_state)
         check_is_fitted(self)
+        if np.ndim(n_samples):
+            raise TypeError(
+                "n_samples must be an integer, got a sequence: predict_next(X, n_steps).samples "
+                "are drawn to follow given sequences"
+            )
         rng = check_random_state(random_state)
         states, lengths = self._drawn_states(n_samples, length, rng)
         numbers = np.random.default_rng(rng.randint(2**31 - 1))

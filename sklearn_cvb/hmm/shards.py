@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.collapsed import (
     REBUILT,
@@ -77,8 +78,8 @@ class Found(NamedTuple):
 
     Attributes
     ----------
-    counts : HMMCounts or PCFGCounts
-        Expected counts of their sequences.
+    counts : HMMCounts, PCFGCounts or ()
+        Expected counts of their sequences; () where none are asked for.
     total : float
         Sum of log Z, or of the log normalisers of what was left out (nats).
     unexplained : ndarray
@@ -124,7 +125,7 @@ class Facts(NamedTuple):
     Attributes
     ----------
     n_sequences, n_tokens, n_entries : int
-        Sequences as given; tokens and (token, state) entries of the problem.
+        Sequences and tokens as given; (token, state) entries of the problem.
     any_told, any_choice : bool
         Whether a token has a single state, and whether one has several.
     warnings : tuple of str
@@ -159,12 +160,24 @@ class Shard:
         problem = self.problem
         return Facts(
             problem.given.n_sequences,
-            len(problem.corpus.tokens),
+            len(problem.given.tokens),
             n_entries(problem.lattice),
             problem.any_told,
             bool(len(problem.runs.begin)),
             self.messages,
         )
+
+    @property
+    def _given(self) -> Corpus:
+        """The sequences as they were read."""
+        return self.problem.given
+
+    def n_tokens_of(self, sequences: np.ndarray) -> Found:
+        """How many tokens some sequences of the whole corpus have, as the total: those here."""
+        given = self._given
+        own = sequences - self.place.first
+        own = own[(own >= 0) & (own < given.n_sequences)]
+        return Found((), float(np.diff(given.starts)[own].sum()))
 
     def steps(self, name: str) -> Found:
         """What a start counts beforehand (see `sklearn_cvb.hmm.seeds`)."""

@@ -111,8 +111,6 @@ class Whole:
         self.facts = facts
         self.shards = shards
         self.n_tokens = sum(one.n_tokens for one in facts)
-        if cells.has_end:
-            self.n_tokens -= self.corpus.n_sequences
         self.any_told = any(one.any_told for one in facts)
         self.any_choice = any(one.any_choice for one in facts)
         self.n_runs = 0
@@ -141,12 +139,11 @@ class InShards:
         return state
 
     def _seen_with(self, problem: Any, unexplained: np.ndarray, before: Seen | None) -> Seen:
-        """What `partial_fit` goes on from; shards tell sums, so that a sequence left out is of
-        mean length.
-        """
-        n_all, uses = problem.corpus.n_sequences, self._uses_of_words(problem)
-        n_sequences = n_all - len(unexplained)
-        n_tokens = round(problem.n_tokens * n_sequences / n_all)
+        """What `partial_fit` goes on from; shards tell how long the sequences left out are."""
+        uses = self._uses_of_words(problem)
+        n_sequences, n_tokens = problem.corpus.n_sequences - len(unexplained), problem.n_tokens
+        if len(unexplained):
+            n_tokens -= int(problem.shards.ask("n_tokens_of", unexplained).total)
         return Seen(n_tokens, n_sequences, float(n_tokens), 0, uses)
 
     def _uses_of_words(self, problem: Any) -> np.ndarray:

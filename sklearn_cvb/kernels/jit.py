@@ -73,10 +73,12 @@ def kept_on_disk(**options: Any) -> Callable[[Callable], Any]:
             kernel = lose(function)  # raises again if the folder was not the reason
             _warn_of_no_folder()
             return kernel
-        # Numba compiles anew where the function's own file has changed. What it calls is compiled
-        # into it: after an upgrade that changes another file alone it would run the old code.
-        index = kernel._cache._cache_file
-        index._source_stamp = (index._source_stamp, _sum_of_all_kernels())
+        if not numba.config.DISABLE_JIT:
+            # Numba compiles anew where the function's own file has changed. What it calls is
+            # compiled into it: after an upgrade that changes another file alone it would run the
+            # old code.
+            index = kernel._cache._cache_file
+            index._source_stamp = (index._source_stamp, _sum_of_all_kernels())
         return kernel
 
     return decorate

@@ -2,15 +2,14 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_cvb.corpus import as_array
 from sklearn_cvb.dictionary import Legal, is_weighted, tags_of
-from sklearn_cvb.hmm.parameters import HMMCounts
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.hmm.tagger import TaggerMixin
-from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 
 
@@ -84,7 +83,8 @@ def relabel(model: Any, names: Mapping | Sequence) -> Any:
         If two states get one name, a name is given to an unknown state, or a sequence has another
         length than there are states.
     TypeError
-        If the observations of the model are numbers: it cannot be renumbered.
+        If states would get names and the observations of the model are numbers: there are no
+        taggers of these.
 
     See Also
     --------
@@ -103,17 +103,18 @@ def relabel(model: Any, names: Mapping | Sequence) -> Any:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
-    if getattr(model, "_is_numeric", False):
-        raise TypeError(
-            f"{type(model).__name__} has learned from numbers and keeps its states: give names to "
-            "what it predicts, such as np.array(names)[states]"
-        )
     if isinstance(model, TaggerMixin):
         return _renamed(model, _complete(names, model.classes_.tolist(), fill=False))
     states = list(range(len(model.counts_.start)))
     given = names.values() if isinstance(names, dict) else names
     if set(given) <= set(states):
         return _renumbered(model, _complete(names, states, fill=True))
+    if getattr(model, "_is_numeric", False):
+        raise TypeError(
+            f"{type(model).__name__} has learned from numbers, and there are no taggers of these: "
+            f"its states can be renumbered, as by {states[::-1]}, but not named; give names to "
+            "what it predicts, such as np.array(names)[states]"
+        )
     return _named(model, _complete(names, states, fill=False))
 
 
@@ -133,45 +134,90 @@ def _complete(names: Mapping | Sequence, old: list, fill: bool) -> list:
     return new
 
 
+class _Order(NamedTuple):
+    """Tables whose state k is state ``order[k]`` of those given."""
+
+    order: np.ndarray
+
+    def rows(self, totals: np.ndarray) -> np.ndarray:
+        """Indices of rows; the end of a sequence, where it is a state, stays the last one."""
+        return np.append(self.order, np.arange(len(self.order), len(totals)))
+
+    def cells(self, cells: np.ndarray) -> np.ndarray:
+        """Cells of words and states; of numbers there are none."""
+        return cells.reshape(-1, len(self.order))[:, self.order].reshape(cells.shape)
+
+    def chain(self, start: np.ndarray, transition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Start and transitions."""
+        rows = self.rows(start)
+        return start[rows], transition[np.ix_(rows, rows)]
+
+    def tables(self, tables: Any) -> Any:
+        """Counts or weights."""
+        chain = self.chain(tables.start, tables.transition)
+        return type(tables)(*chain, self.cells(tables.emission))
+
+    def prior(self, prior: Prior) -> Prior:
+        """Priors and their totals."""
+        rows = self.rows(prior.start)
+        start, transition = self.chain(prior.start, prior.transition)
+        return prior._replace(
+            start=start,
+            transition=transition,
+            transition_total=prior.transition_total[rows],
+            emission=self.cells(prior.emission),
+            emission_total=prior.emission_total[rows],
+        )
+
+
 def _renumbered(model: Any, new: list) -> Any:
     """A copy whose state new[k] is state k of before."""
     order = np.argsort(new)
-
-    def columns(cells: np.ndarray) -> np.ndarray:
-        return cells.reshape(-1, len(new))[:, order].reshape(cells.shape)
-
-    def tables(
-        start: np.ndarray, transition: np.ndarray, emission: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        rows = order_of(start)
-        return start[rows], transition[np.ix_(rows, rows)], columns(emission)
-
-    def order_of(totals: np.ndarray) -> np.ndarray:
-        # The end of a sequence, where it is a state, stays the last one.
-        return np.append(order, np.arange(len(order), len(totals)))
-
-    prior = model._prior
-    start, transition, emission = tables(prior.start, prior.transition, prior.emission)
+    by = _Order(order)
     changed = _copied(model, dict(enumerate(new)))
-    changed.counts_ = HMMCounts(*tables(*model.counts_))
+    if getattr(model, "_is_numeric", False):
+        _renumber_numbers(changed, model, by)
+    else:
+        changed.counts_ = by.tables(model.counts_)
+        if model._rare is not None:
+            changed._rare = model._rare[order]
     if model.end_counts_ is not None:
         changed.end_counts_ = model.end_counts_[order]
-    changed._prior = prior._replace(
-        start=start,
-        transition=transition,
-        transition_total=prior.transition_total[order_of(prior.start)],
-        emission=emission,
-        emission_total=prior.emission_total[order_of(prior.start)],
-    )
+    changed._prior = by.prior(model._prior)
+    topology = model._cells.topology
+    if topology is not None:
+        start, transition = by.chain(topology.start, topology.transition)
+        topology = topology._replace(start=start, transition=transition)
+        changed._cells = model._cells._replace(topology=topology)
     # What only some algorithms keep.
     for name in ("_kept", "_means"):
         if getattr(model, name, None) is not None:
-            setattr(changed, name, Weights(*tables(*getattr(model, name))))
-    if model._rare is not None:
-        changed._rare = model._rare[order]
+            setattr(changed, name, by.tables(getattr(model, name)))
+    if hasattr(model, "state_weights_"):
+        changed.state_weights_ = model.state_weights_[by.rows(model.state_weights_)]
     if getattr(model, "samples_", None) is not None:
         changed.samples_ = np.asarray(new, dtype=model.samples_.dtype)[model.samples_]
     return changed
+
+
+def _renumber_numbers(changed: Any, model: Any, by: _Order) -> None:
+    """Renumber what a model of numbers knows of its emissions."""
+    from sklearn_cvb.hmm.numeric.model import renumbered
+
+    vars(changed).update(renumbered(model, by.order))
+    counts = model.counts_
+    changed.counts_ = HMMCounts(
+        *by.chain(counts.start, counts.transition), counts.emission[by.order]
+    )
+    if hasattr(model, "_kept_samples"):
+        changed._kept_samples = [
+            (_numbers_by(by, kept), by.prior(prior)) for kept, prior in model._kept_samples
+        ]
+
+
+def _numbers_by(by: _Order, counts: HMMCounts) -> HMMCounts:
+    """Counts and statistics (S, K) of a sample."""
+    return HMMCounts(*by.chain(counts.start, counts.transition), counts.emission[:, by.order])
 
 
 def _named(model: Any, names: list) -> Any:

@@ -61,6 +61,10 @@ class TreeShard(Shard):
         corpus = self.problem.corpus
         return Facts(corpus.n_sequences, len(corpus.tokens), 0, False, True, self.messages)
 
+    @property
+    def _given(self) -> Corpus:
+        return self.problem.corpus
+
     def _found(self, counts: np.ndarray, log_z: np.ndarray, absence: Any = None) -> Found:
         explained = np.isfinite(log_z)
         unexplained = self.place.first + np.flatnonzero(~explained)

@@ -126,6 +126,19 @@ def test_labels_come_in_the_partitions_of_x(client):
         tagger.fit(bag(3), dask.bag.from_sequence(y, npartitions=2))
 
 
+def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(client):
+    """Nothing goes back from B to A: long sequences have no path."""
+    sequences = [list("ab"), list("abbabaabb"), list("aab"), list("ba")] * 3
+    settings = {"tag_dictionary": {"a": ["A"], "b": ["B"]}, "topology": "left-right", **COMMON}
+    with pytest.warns(UserWarning, match="cannot be explained"):
+        plain = EMHMMTagger(**settings).fit(sequences)
+    with pytest.warns(UserWarning, match="cannot be explained"):
+        tagger = DistributedEMHMMTagger(**settings, client=client).fit(
+            dask.bag.from_sequence(sequences, npartitions=3)
+        )
+    assert tagger.to_local()._seen[:3] == plain._seen[:3] == (15, 6, 15.0)
+
+
 def test_what_sequences_come_in(client, tmp_path):
     X = sentences()
     expected = DistributedEMHMM(2, **COMMON).fit(bag(2)).history_

@@ -1,11 +1,17 @@
 """Every family against scipy.stats, and each of its methods against another."""
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from emissions.plain import CASES, bound, scores_of
 from scipy import stats
+from scipy.special import gammaln
 
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+from sklearn_cvb.emissions.emission import Observations
+from sklearn_cvb.emissions.poisson import NegativeBinomialScores
+from sklearn_cvb.kernels.emission.one_step import _PREDICTIVE, Events
 
 WHOLE = {name: case for name, case in CASES.items() if "missing" not in name}
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -323,3 +329,72 @@ def test_columns_add_up_their_parts():
     values = [bound(case._replace(emission=emission)) for emission in alone]
     found = [own.family.log_evidence(own.statistics) for own in values]
     assert abs(found[0] - found[1]) < 1e-12
+
+
+def exact_log_gamma(z):
+    """log Gamma to 40 digits: Stirling's series, where it needs none of its later terms."""
+    z, shift = Decimal(z), Decimal(1)
+    while z < 200:
+        shift *= z
+        z += 1
+    pi = Decimal("3.14159265358979323846264338327950288419716939937510582097494")
+    value = (z - Decimal("0.5")) * z.ln() - z + (2 * pi).ln() / 2
+    terms = ("12", "-360", "1260", "-1680", "1188", None, "156")
+    power = 1 / z
+    for term in terms:
+        coefficient = Decimal(-691) / 360360 if term is None else 1 / Decimal(term)
+        value += coefficient * power
+        power /= z * z
+    return value - shift.ln()
+
+
+def exact_negative_binomial(x, shape, rate):
+    """log p(x) with 60 digits, of exactly these float64."""
+    with localcontext() as context:
+        context.prec = 60
+        a, b, x = Decimal(shape), Decimal(rate), Decimal(x)
+        value = exact_log_gamma(a + x) - exact_log_gamma(a) - exact_log_gamma(x + 1)
+        return float(value + a * (b / (b + 1)).ln() - x * (1 + b).ln())
+
+
+@pytest.mark.parametrize("shape", [1e-8, 0.3, 1.0, 15.9, 170.0, 9e3, 1e5 / 3, 1e8 / 3, 1e8, 1e12])
+@pytest.mark.parametrize("mean", [1e-3, 1.0, 37.5, 1e4, 1e6])
+def test_counts_to_come_have_all_digits_at_any_shape(shape, mean):
+    """Also far from their mean."""
+    for rate in {shape / mean, 0.5, 1e8}:
+        x = np.round(mean * np.array([0.0, 0.01, 0.9, 1.0, 1.001, 1.2, 50.0]))
+        x = np.unique([x, x + 1])
+        scores = NegativeBinomialScores(np.full((1, 1, 1), shape), np.full((1, 1, 1), rate))
+        found, whole = np.empty((len(x), 1)), np.array([0, len(x)])
+        scores.fill(Observations(x[:, None], None, np.empty((len(x), 0))), whole, found)
+        exact = [exact_negative_binomial(value, shape, rate) for value in x.tolist()]
+        np.testing.assert_allclose(found[:, 0], exact, rtol=1e-10, atol=1e-12)
+
+
+def test_counts_to_come_by_units_and_with_gaps_are_the_same_in_both_ways(monkeypatch):
+    rng = np.random.default_rng(0)
+    shape, rate = rng.gamma(2.0, 20.0, (3, 2, 4)), rng.gamma(2.0, 5.0, (3, 2, 4))
+    values, units = rng.poisson(4.0, (9, 2)).astype(float), np.array([0, 2, 7, 9])
+    observed = rng.random((9, 2)) < 0.7
+    values[~observed] = 0.0
+    both = []
+    for large in (1e3, 0.0):
+        monkeypatch.setattr("sklearn_cvb.emissions.poisson._LARGE", large)
+        found = np.empty((9, 4))
+        NegativeBinomialScores(shape, rate).fill(
+            Observations(values, observed, np.empty((9, 0))), units, found
+        )
+        both.append(found)
+    np.testing.assert_allclose(*both, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [0.3, 170.0, 9e3, 2e4, 1e8, 1e10])
+def test_counts_of_a_step_left_out_have_their_digits_at_any_shape(shape):
+    """What a sweep over tokens reads, without what no state changes."""
+    for x in (0.0, 1.0, 30.0):
+        row = np.array([[x, 1.0, -float(gammaln(x + 1.0))]])
+        sums, logs = np.array([[shape - 1.0], [shape / 10.0], [0.0]]), np.zeros(1)
+        parts = Events(row, np.maximum(sums, 0.0), 1.0 if shape > 1 else shape, np.full(1, 0.5))
+        _PREDICTIVE[Events](parts, 0, np.zeros(1), logs)
+        exact = exact_negative_binomial(x, shape, 0.5 + shape / 10.0)
+        assert logs[0] == pytest.approx(exact, rel=1e-10, abs=1e-11)

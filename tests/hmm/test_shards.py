@@ -219,6 +219,24 @@ def test_unexplained_sequences_have_their_number_in_the_whole():
     assert sharded.unexplained_.tolist() == [1, 3]
 
 
+@pytest.mark.parametrize("end_state", [False, True])
+@pytest.mark.parametrize("kind", [EMHMM, CVBHMM])
+def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, end_state):
+    """What goes on from shards is what goes on from the plain fit."""
+    X = [["a", "b"], ["b", "a"], ["a", "b"], list("baabbabab"), list("aab"), [None, "b"]]
+    y = [[0, 1], [1, 0], [0, 1], [1, 0, 0, 1, 1, 0, 1, 0, 1], [0, 0, 1], None]
+    settings = {"topology": "left-right", "supervision": "y", "end_state": end_state}
+    model = kind(2, max_iter=3, tol=0, random_state=0, **settings)
+    plain, sharded = fitted(model, X, y), in_shards(model, X, y, 1)
+    assert plain.unexplained_.tolist() == sharded.unexplained_.tolist() == [1, 3]
+    for seen in (plain._seen, sharded._seen, in_shards(model, X, y, 3)._seen):
+        assert (seen.n_tokens, seen.n_sequences, seen.mass) == (9, 4, 9.0)
+    for one, other in zip(
+        tables(plain.partial_fit(X[4:])), tables(sharded.partial_fit(X[4:])), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 @pytest.mark.parametrize("with_labels", [False, True])
 def test_a_digest_tells_of_words_what_the_corpus_tells(with_labels):
     X, y = sentences(), labels() if with_labels else None

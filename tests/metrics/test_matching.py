@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numeric.problems import EMISSIONS, numbers
 from sklearn.base import clone
 
 import sklearn_cvb
@@ -27,6 +28,8 @@ MODELS = {
     "CVB token": CVBHMM(3, update="token", handle_unknown="rare"),
     "Gibbs": GibbsHMM(3, max_iter=60, handle_unknown="rare"),
     "Gibbs annealed": GibbsHMM(3, max_iter=60, temperatures=(2.0, 0.5)),
+    "left-right": EMHMM(3, topology="left-right", alpha=0.1, end_state=True),
+    "learned": VBHMM(3, topology=~np.eye(3, dtype=bool), handle_unknown="rare"),
 }
 NEW = [2, 0, 1]
 
@@ -60,6 +63,74 @@ def test_renumbered_model_is_the_same_model(name):
     np.testing.assert_allclose(
         other.predict_next_proba(test), model.predict_next_proba(test), rtol=1e-10
     )
+
+
+@pytest.mark.parametrize("end_state", [False, True])
+@pytest.mark.parametrize("emission", EMISSIONS)
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
+def test_a_renumbered_model_of_numbers_is_the_same_model(kind, emission, end_state):
+    """Means and the like, states, forecasts and intervals are renumbered; scores are the same."""
+    X, order = numbers(emission, (9, 7, 12)), np.argsort(NEW)
+    settings = {"emission": EMISSIONS[emission], "end_state": end_state, "random_state": 0}
+    settings |= {"n_burn_in": 6, "thin": 1} if kind is GibbsHMM else {}
+    model = kind(3, max_iter=12, **settings).fit(X)
+    other = relabel(model, NEW)
+    close = {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(other.score_samples(X), model.score_samples(X), **close)
+    np.testing.assert_array_equal(flat(other.predict(X)), np.array(NEW)[flat(model.predict(X))])
+    np.testing.assert_array_equal(flat(other.labels_), np.array(NEW)[flat(model.labels_)])
+    for method in ("predict_proba", "filter_proba"):
+        one, renumbered = (flat(getattr(m, method)(X)) for m in (model, other))
+        np.testing.assert_allclose(renumbered, one[:, order], **close)
+    np.testing.assert_allclose(other.transmat_, model.transmat_[np.ix_(order, order)], **close)
+    if end_state:
+        np.testing.assert_allclose(other.endprob_, model.endprob_[order], **close)
+    shown = [
+        name
+        for name in ("means_", "covariances_", "rates_", "probabilities_")
+        if hasattr(model, name)
+    ]
+    assert shown or emission in ("categorical", "columns")
+    for name in shown:
+        is_shared = (emission, name) == ("tied", "covariances_")
+        table = getattr(model, name)[... if is_shared else order]
+        np.testing.assert_allclose(getattr(other, name), table, **close)
+    means = [m.predict_next(X, n_steps=2, n_draws=2, random_state=0).mean for m in (model, other)]
+    np.testing.assert_allclose(*means, **close)
+    assert np.isfinite(np.concatenate(other.sample(2, random_state=0)[0])).all()
+    if kind is not EMHMM and emission not in ("categorical", "columns"):
+        one, renumbered = model.credible_intervals(), other.credible_intervals()
+        np.testing.assert_allclose(renumbered.start, one.start[:, order], **close)
+        for name, table in one.emission.items():
+            np.testing.assert_allclose(
+                renumbered.emission[name], table[:, order], rtol=1e-7, atol=1e-9
+            )
+    back = relabel(other, order.tolist())
+    np.testing.assert_array_equal(back.counts_.emission, model.counts_.emission)
+
+
+@pytest.mark.parametrize("name", ["left-right", "learned"])
+def test_batches_after_renumbering_keep_to_what_may_follow_what(name):
+    model = fitted(name)
+    one = relabel(model, NEW).partial_fit(RAGGED)
+    other = relabel(model.partial_fit(RAGGED), NEW)
+    np.testing.assert_allclose(one.transmat_, other.transmat_, rtol=1e-10)
+    np.testing.assert_allclose(one.emissionprob_, other.emissionprob_, rtol=1e-10)
+    assert (one.transmat_ == 0).sum() == 3
+
+
+def test_weights_of_states_are_renumbered():
+    model = VBHMM(4, transition_prior="hdp", random_state=0, max_iter=10).fit(RAGGED)
+    other = relabel(model, [3, 1, 0, 2])
+    np.testing.assert_array_equal(other.state_weights_[[3, 1, 0, 2]], model.state_weights_[:4])
+
+
+def test_states_of_numbers_get_numbers_and_no_names():
+    model = EMHMM(2, emission="gaussian", random_state=0).fit([[0.0, 0.1, 5.0, 5.1], [5.0, 0.0]])
+    ordered = relabel(model, {int(model.means_.argmin()): 0})
+    assert ordered.means_[0, 0] < ordered.means_[1, 0]
+    with pytest.raises(TypeError, match=r"renumbered, as by \[1, 0\], but not named; .*np.array"):
+        relabel(model, ["low", "high"])
 
 
 def test_the_given_model_stays_as_it_was():

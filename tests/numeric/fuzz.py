@@ -160,6 +160,8 @@ def problems(index):
         warnings.simplefilter("error")
         # Series that no path explains are left out, and said to be.
         warnings.filterwarnings("ignore", message=".*have no path|.*no path")
+        # Some draws have single steps alone, or a column without any value.
+        warnings.filterwarnings("ignore", message="each of the .* single step|X has no value in")
         model.fit(series)
         return [*_unfinished(model), *_unread(model, series), *_fallen(model)]
 

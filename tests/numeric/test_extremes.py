@@ -1,5 +1,6 @@
 """Data that strain float64 or the model: finite and right, or refused in words. No warnings."""
 
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,8 +12,9 @@ from numeric.restatement import infer, scores_of
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
 from sklearn_cvb.emissions import Columns, Gaussian
-from sklearn_cvb.hmm.numeric.expectation import Chain, filtered
+from sklearn_cvb.hmm.numeric.expectation import Chain
 from sklearn_cvb.hmm.numeric.expectation import infer as infer_chain
+from sklearn_cvb.hmm.numeric.filtering import filtered
 
 KINDS = (EMHMM, VBHMM, CVBHMM, GibbsHMM)
 pytestmark = pytest.mark.filterwarnings("error")
@@ -72,7 +74,7 @@ def test_posteriors_of_log_weights_far_apart(seed):
     logs = rng.normal(size=(sum(lengths), n)) * rng.choice([1.0, 300.0, 1000.0], (sum(lengths), 1))
     chain = Chain(start[None], moves[None], None)
     found = infer_chain(chain, Logs(logs), starts, starts, by_unit=True)
-    heads, log_z = filtered(chain, Logs(logs), starts)
+    heads, log_z, _ = filtered(chain, Logs(logs), starts, every_step=True)
     np.testing.assert_allclose(log_z, found.log_z, rtol=1e-12)
     for i, (begin, end) in enumerate(pairwise(starts)):
         log_z, posterior, pairs = plain(chain, logs[begin:end])
@@ -83,6 +85,82 @@ def test_posteriors_of_log_weights_far_apart(seed):
             )
         np.testing.assert_allclose(found.posterior[begin:end], posterior, atol=1e-10)
         np.testing.assert_allclose(found.pairs[i], pairs.sum(axis=0), atol=1e-10)
+
+
+def plain_filter(chain, logs):
+    """p(z_t | x_1..t) of all steps of a series, and log Z: sums of logs, step by step."""
+    with np.errstate(divide="ignore"):
+        joint, moves = np.log(chain.start[0]) + logs[0], np.log(chain.transition[0])
+    each = [joint]
+    for row in logs[1:]:
+        joint = np.logaddexp.reduce(joint[:, None] + moves, axis=0) + row
+        each.append(joint)
+    totals = np.logaddexp.reduce(each, axis=1)
+    return np.exp(np.array(each) - totals[:, None]), totals[-1]
+
+
+def fading(rng):
+    """Log weights of three states: the second fades, is all for a while, and fades again."""
+    logs = rng.normal(size=(240, 3))
+    logs[:100, 1] -= 9.0
+    logs[100:200, 1] += 9.0
+    logs[200:, 1] -= 5.0
+    return logs
+
+
+@pytest.mark.parametrize("step", [0.0, 1e-320, 1e-290, 1e-260, 1e-100])
+def test_a_state_that_fades_out_of_float64_comes_back(step):
+    """No other state leads to it, or hardly ever: what is filtered must not lose it."""
+    rng = np.random.default_rng(0)
+    moves = np.array([[1.0, step, 0.0], [step, 1.0 - step, step], [0.3, step, 0.7]])
+    chain = Chain(np.array([[0.3, 0.3, 0.4]]), moves[None], None)
+    logs, begins = np.concatenate([fading(rng), fading(rng)[:7]]), np.array([0, 240, 247])
+    found = filtered(chain, Logs(logs), begins, every_step=True)
+    for begin, end in pairwise(begins):
+        exact, log_z = plain_filter(chain, logs[begin:end])
+        np.testing.assert_allclose(found.message[begin:end], exact, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(found.message.sum(axis=1), 1.0)
+    # After so much it is all, and log Z is told by it.
+    heads, log_z = plain_filter(chain, logs[:200])
+    found = filtered(chain, Logs(logs[:200]), np.array([0, 200]))
+    assert found.log_z[0] == pytest.approx(log_z, rel=1e-12)
+    np.testing.assert_allclose(found.message[-1], heads[-1], atol=1e-12)
+    np.testing.assert_allclose(
+        np.exp(found.log_message(np.array([0, 200]))[-1]), heads[-1], atol=1e-12
+    )
+
+
+@every_kind
+def test_a_regime_that_seems_ruled_out_and_turns_out_to_be_all(kind):
+    """Each series stays in one state: 100 steps speak for the first, 300 for the second."""
+    rng = np.random.default_rng(0)
+    train = [rng.normal(5.0 * (i % 2), 1.0, (3, 1)) for i in range(20)]
+    settings = {"n_burn_in": 4, "thin": 1} if kind is GibbsHMM else {}
+    model = kind(2, emission="gaussian", topology="constant", random_state=0, max_iter=8)
+    model.set_params(**settings).fit(train)
+    first, second = np.argsort(model.means_.ravel())
+    x = np.repeat([0.0, 5.0, 0.0], [100, 300, 60])[:, None]
+    heads = model.filter_proba([x])[0]
+    for t in (99, 150, 250, 399, 459):
+        exact = model.predict_proba([x[: t + 1]])[0][-1]
+        np.testing.assert_allclose(heads[t], exact, atol=1e-9)
+    assert heads[150, first] > 0.99 < heads[399, second]
+    forecast = model.predict_next([x[:400]], random_state=0)
+    assert forecast.proba[0, 0, second] > 0.99
+    assert (model.predict([x])[0] == second).all()
+    assert (model.sample_paths([x[:400]], random_state=0)[0] == second).all()
+
+
+def test_gibbs_draws_a_state_that_fades_and_comes_back():
+    """From states that are known a series may only stay in one of them."""
+    rng = np.random.default_rng(0)
+    x = np.repeat([0.0, 5.0], [100, 300])[:, None] + rng.normal(size=(400, 1))
+    short = [rng.normal(5.0 * (i % 2), 1.0, (30, 1)) for i in range(20)]
+    model = GibbsHMM(2, emission="gaussian", topology="constant", random_state=0, max_iter=8)
+    model.set_params(n_burn_in=4, thin=1).fit([*short, x])
+    for path in model.samples_[:, -400:]:
+        assert len(np.unique(path)) == 1
+        assert model.means_[path[0], 0] == pytest.approx(3.8, abs=1.5)
 
 
 @every_kind
@@ -153,7 +231,9 @@ def test_few_distinct_values(kind):
     """More states than distinct values, one step a sequence, steps of no value."""
     model = kind(5, emission="gaussian", max_iter=4, random_state=0)
     for series in ([[1.0, 2.0, 1.0, 2.0]], [[3.0]], [[1.0], [2.0], [1.0]], [[np.nan, 2.0, np.nan]]):
-        model.fit([np.array(x) for x in series])
+        said = pytest.warns(UserWarning, match="single step") if len(series) > 1 else nullcontext()
+        with said:
+            model.fit([np.array(x) for x in series])
         assert np.isfinite(model.means_).all()
         assert np.isfinite(model.covariances_).all()
 
@@ -162,7 +242,8 @@ def test_few_distinct_values(kind):
 def test_nothing_observed_leaves_the_prior(kind):
     """All values are missing: states are of the prior, alike but for what is drawn."""
     series = [np.full((4, 2), np.nan), np.full((3, 2), np.nan)]
-    model = kind(2, emission="gaussian", max_iter=3, random_state=0).fit(series)
+    with pytest.warns(UserWarning, match="X has no value at all"):
+        model = kind(2, emission="gaussian", max_iter=3, random_state=0).fit(series)
     np.testing.assert_allclose(model.means_, 0.0, atol=1e-12)
     assert np.isfinite(model.history_).all()
     assert np.isfinite(model.covariances_).all()

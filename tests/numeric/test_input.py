@@ -7,8 +7,18 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
+from sklearn.model_selection import GridSearchCV
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, CVBHMMTagger, GibbsHMM, split_by_lengths
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    CVBHMMTagger,
+    EMHMMTagger,
+    GibbsHMM,
+    split_by_lengths,
+)
 from sklearn_cvb.emissions import Bernoulli, Columns, Gaussian, Poisson
 
 KINDS = [EMHMM, VBHMM, CVBHMM, GibbsHMM]
@@ -120,6 +130,22 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]})
         ("abc", TypeError, "X is the string 'abc'"),
         ({"a": [1.0]}, TypeError, "here list(X.values())"),
         ([FRAME, FRAME[["b", "a"]]], ValueError, "X[1] has columns ['b', 'a'], but X[0] has"),
+        (None, TypeError, "such as arrays of shape (length, n_columns)"),
+        ({"a": [1.0]}, TypeError, "such as arrays of shape (length, n_columns), here list("),
+        ("series.csv", TypeError, "the string 'series.csv': pass a list of arrays"),
+        (FRAME.groupby("a"), TypeError, "pass [group for _, group in X]"),
+        (list(FRAME.groupby("a")), TypeError, "X[0] is a pair of a name and a frame"),
+        (np.array([[1.0, 2.0], [3.0, -np.inf]]), ValueError, "float64: sequence 1, position 1;"),
+        (scipy.sparse.csr_array(np.eye(3)), TypeError, "Sparse data was passed for X"),
+        (np.zeros((2, 3, 4, 5)), ValueError, "X has shape (2, 3, 4, 5); pass a list of arrays of"),
+        ([[1, 2], [1j, 2]], ValueError, "X[1] holds complex numbers; give their real and"),
+        ([FRAME.assign(b=["x", "y"])], ValueError, "in column 'b', but emissions are numbers: le"),
+        (
+            [FRAME.assign(t=pd.date_range("2020-01-01", periods=2))],
+            ValueError,
+            "X[0] holds Timestamp('2020-01-01 00:00:00') (text or a date) in column 't'",
+        ),
+        ([pd.date_range("2020-01-01", periods=2)], ValueError, "(text or a date), but its"),
     ],
 )
 def test_bad_numbers(X, error, message):
@@ -193,6 +219,60 @@ def test_one_series_as_a_table_is_asked_about():
         warnings.simplefilter("error")
         for X in (noise, wide, [WALK], WALK[:40]):
             fit(X)
+
+
+@pytest.mark.parametrize("n", [2, 100])
+def test_sequences_of_a_single_step_are_asked_about(n):
+    """What other estimators want of one series, a column: nothing follows anything in it."""
+    X = np.cumsum(RNG.normal(size=(n, 1)), axis=0)
+    for given, form in (
+        (X, r"pass \[X\]"),
+        (X.tolist(), r"\[numpy.concatenate\(X\)\]"),
+        (list(np.hstack([X, X])[:, None]), r"\[numpy.concatenate\(X\)\]"),
+    ):
+        with pytest.warns(
+            UserWarning, match=f"{n} sequences of X has a single step.*{form}"
+        ) as caught:
+            fit(given)
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(X, topology="independent")
+        fit([np.concatenate(X.tolist())])
+        fit(X[:1])
+
+
+def test_columns_without_any_value_are_named():
+    x = np.column_stack([RNG.normal(size=9), np.full(9, np.nan)])
+    for X, name in (([x, x], "1"), ([pd.DataFrame(x, columns=["a", "b"])] * 2, "'b'")):
+        with pytest.warns(UserWarning, match=rf"no value in columns \[{name}\]") as caught:
+            fit(X)
+        assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="X has no value at all"):
+        fit([[np.nan, np.nan], [np.nan]])
+
+
+def test_parameters_of_an_emission_want_the_object():
+    model = VBHMM(2, emission="gaussian")
+    message = r"emission__covariance_type is .* emission=Gaussian\(\) of sklearn_cvb.emissions"
+    with pytest.raises(ValueError, match=message):
+        model.set_params(emission__covariance_type="diag")
+    with pytest.raises(ValueError, match=message):
+        GridSearchCV(model, {"emission__covariance_type": ["diag"]}, cv=2).fit(RAGGED)
+    model.set_params(emission=Gaussian(), emission__covariance_type="diag")
+    assert model.emission.covariance_type == "diag"
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        model.set_params(emission__covariance="diag")
+    with pytest.raises(ValueError, match="Invalid parameter 'emission'"):
+        EMHMMTagger().set_params(emission__covariance_type="diag")
+
+
+def test_what_follows_given_sequences_is_drawn_by_predict_next():
+    model = fit(RAGGED)
+    with pytest.raises(TypeError, match=r"predict_next\(X, n_steps\)\.samples are drawn to follow"):
+        model.sample(RAGGED[0])
+    with pytest.raises(ValueError, match=r"expecting 2 as in fit; rows of a 2-D array.*pass \[X\]"):
+        model.predict(RAGGED[0])
 
 
 def test_predictions_want_the_columns_of_the_fit():

@@ -168,6 +168,19 @@ def test_more_settings_mean_the_same(estimator, store):
         assert there.n_effective_components_ == here.n_effective_components_
 
 
+@pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
+def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, tmp_path):
+    """Nothing goes back from B to A: long sequences have no path."""
+    sequences = [list("ab"), list("abbabaabb"), list("aab"), list("ba"), [None, "b"]] * 5
+    store = open_store(write_store(sequences, tmp_path / "store").folder, batch_size=20)
+    assert len(store.pieces()) > 3
+    tagger = kind({"a": ["A"], "b": ["B"]}, topology="left-right", random_state=0, max_iter=2)
+    with pytest.warns(UserWarning, match="cannot be explained"):
+        here, there = clone(tagger).fit(sequences), clone(tagger).fit(store)
+    assert len(there.unexplained_) == 10
+    assert there._seen[:3] == here._seen[:3] == (5 * (2 + 3 + 2), 15, 35.0)
+
+
 def test_one_sequence_alone_is_inferred_from_the_prior(tmp_path):
     alone = [["a", "b", "a", "b", "c"] * 4]
     store = write_store([alone], tmp_path / "store")

@@ -16,7 +16,8 @@ from sklearn_cvb import dirichlet
 from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.hmm.concentrations import Concentrations
-from sklearn_cvb.hmm.numeric.expectation import Chain, Found, Scored, filtered, infer
+from sklearn_cvb.hmm.numeric.expectation import Chain, Found, Scored, infer
+from sklearn_cvb.hmm.numeric.filtering import filtered
 from sklearn_cvb.hmm.numeric.problem import NumericProblem
 from sklearn_cvb.hmm.numeric.start import independent
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
@@ -223,7 +224,7 @@ class CollapsedAlgorithm:
         total = 0.0
         for group in state.layout.groups:
             without = _without(group, state.counts, state, problem)
-            _, log_z = filtered(without.chain, without.scored, without.starts, without.bounds)
+            log_z = filtered(*without[:4]).log_z
             total += log_z[np.isfinite(log_z)].sum()
         return float(total / problem.corpus.n_observed)
 

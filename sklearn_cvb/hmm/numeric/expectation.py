@@ -4,13 +4,13 @@ import threading
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.fitting import even_pieces, on_threads
 from sklearn_cvb.hmm.numeric.problem import NumericProblem, keep_to_known
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.log_steps import backward_log_steps, forward_log_steps
 from sklearn_cvb.kernels.chain.side_by_side import (
     SIDE_BY_SIDE,
     Messages,
@@ -27,6 +27,8 @@ from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
 
 # Sequences are inferred together up to so many steps: their tables stay in the cache.
 _PIECE = 8192
+# What is below may have lost digits; what steps of at least this probability add outweighs it.
+_SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250
 # So many sequences, of so many steps in all, are worth a kernel that takes them side by side.
 _FEWEST, _FEWEST_STEPS = 8, 50_000
 
@@ -74,7 +76,15 @@ def chain_of(weights: Weights, n_states: int) -> Chain:
     return Chain(np.ascontiguousarray(weights.start[:n_states])[None], transition[None], end)
 
 
-def infer(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray, by_unit: bool) -> Found:
+def infer(
+    chain: Chain,
+    scores: Any,
+    starts: np.ndarray,
+    units: np.ndarray,
+    by_unit: bool,
+    *,
+    exact: bool = False,
+) -> Found:
     """Forward-backward over sequences, one at a time.
 
     Parameters
@@ -87,6 +97,9 @@ def infer(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray, by_u
         Where units begin.
     by_unit : bool
         Whether pair marginals are summed by unit.
+    exact : bool, default=False
+        Whether a state may leave float64 twice, before it is all for a while and after: a sweep
+        need not look for that.
 
     Returns
     -------
@@ -99,12 +112,20 @@ def infer(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray, by_u
         np.zeros((len(units) - 1 if by_unit else 1, n_states, n_states)),
         np.empty(len(starts) - 1),
     )
-    _pass_over(chain, weights, starts, units, found)
+    if exact and chain.transition.min() <= SMALLEST_STEP:
+        message, room = np.empty_like(weights), room_for_steps(n_states)
+        part = np.empty(len(weights)), message, found.log_z
+        forward_steps(chain.start, chain.transition, weights, starts, units, room, part)
+        fading = is_small(message, starts)
+        pass_over(chain, weights, starts, units, found)
+        found.log_z[fading] = np.nan
+    else:
+        pass_over(chain, weights, starts, units, found)
     lost = np.isnan(found.log_z)
     if lost.any():
         found.pairs[:] = 0.0
-        for first, last in _runs_of(~lost):
-            _pass_over(chain, weights, starts, units, found, first, last)
+        for first, last in runs_of(~lost):
+            pass_over(chain, weights, starts, units, found, first, last)
     found.pairs[:] *= chain.transition
     found.log_z[:] += np.add.reduceat(largest, starts[:-1])
     if lost.any():
@@ -131,13 +152,13 @@ def _to_weights(
     return largest
 
 
-def _runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
+def runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
     """``(begin, end)`` of the stretches where a mask is True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]))).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _pass_over(
+def pass_over(
     chain: Chain,
     weights: np.ndarray,
     starts: np.ndarray,
@@ -162,29 +183,12 @@ def _pass_over(
     backward_steps(backward, weights[begin:end], inside, cuts, scale, room, part)
 
 
-def filtered(
-    chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """p(z_t | x_1..t) of all steps (n_steps, K), and log Z of the sequences.
-
-    `units` are those of the chain's tables, where they have more than one.
-    """
-    units = starts if units is None else units
-    weights, largest = weights_of(chain, scores, starts, units)
-    message, log_z = np.empty_like(weights), np.empty(len(starts) - 1)
-    room, part = room_for_steps(weights.shape[1]), (np.empty(len(weights)), message, log_z)
-    forward_steps(chain.start, chain.transition, weights, starts, units, room, part)
-    lost = np.flatnonzero(np.isnan(log_z))
-    log_z += np.add.reduceat(largest, starts[:-1])
-    logs = _logs_with_ends(chain, scores, starts, units) if len(lost) else np.empty(0)
-    for i in lost:
-        steps = slice(starts[i], starts[i + 1])
-        forward, _, log_z[i] = _forward_logs(*_alone(chain, units, steps), logs[steps])
-        message[steps] = np.exp(forward)
-    return message, log_z
+def is_small(message: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Whether a state fades out of float64 in each sequence."""
+    return np.minimum.reduceat(message.min(axis=1), starts[:-1]) < _SMALLEST_MESSAGE
 
 
-def _logs_with_ends(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray) -> np.ndarray:
+def logs_with_ends(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray) -> np.ndarray:
     """Log weights of all steps, ends among them."""
     logs = scores.log_weights()
     if chain.end is not None:
@@ -192,12 +196,34 @@ def _logs_with_ends(chain: Chain, scores: Any, starts: np.ndarray, units: np.nda
     return logs
 
 
-def _alone(chain: Chain, units: np.ndarray, steps: slice) -> tuple[Chain, np.ndarray]:
-    """The chain's tables for the steps of one sequence, and where its units begin in it."""
+class LogChain(NamedTuple):
+    """A chain for one sequence: logs of its tables, and which of them leads to each step.
+
+    `unit` says where pairs that end in each step are counted.
+    """
+
+    start: np.ndarray
+    transition: np.ndarray
+    table: np.ndarray
+    unit: np.ndarray
+
+
+def alone_in(chain: Chain, units: np.ndarray, steps: slice) -> LogChain:
+    """The chain's tables for the steps of one sequence, ends left out."""
     first, last = np.searchsorted(units, [steps.start, steps.stop])
-    own = slice(first, last) if len(chain.start) > 1 else slice(0, 1)
-    alone = Chain(chain.start[own], chain.transition[own], None)
-    return alone, units[first : last + 1] - steps.start
+    unit = np.repeat(np.arange(last - first), np.diff(units[first : last + 1]))
+    own, table = slice(first, last), unit
+    if len(chain.start) == 1:
+        own, table = slice(0, 1), np.zeros_like(unit)
+    with np.errstate(divide="ignore"):
+        return LogChain(np.log(chain.start[own][0]), np.log(chain.transition[own]), table, unit)
+
+
+def forward_logs(chain: LogChain, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Log forward messages of one sequence, log weights without what is common, and log Z."""
+    forward, rest = np.empty_like(logs), np.empty_like(logs)
+    log_z = forward_log_steps(chain.start, chain.transition, chain.table, logs, forward, rest)
+    return forward, rest, log_z
 
 
 class Scored(NamedTuple):
@@ -294,75 +320,19 @@ def _add_lost(
     lost: np.ndarray,
 ) -> None:
     """Add the sequences that leave the range of float64, in log space."""
-    logs = _logs_with_ends(chain, scored, starts, units)
+    logs = logs_with_ends(chain, scored, starts, units)
     for i in lost:
         steps = slice(starts[i], starts[i + 1])
-        alone, inside = _alone(chain, units, steps)
-        part = _infer_logs(alone, inside, logs[steps])
-        found.posterior[steps], found.log_z[i] = part.posterior, part.log_z[0]
-        if len(found.pairs) > 1:
-            first = np.searchsorted(units, steps.start)
-            found.pairs[first : first + len(part.pairs)] = part.pairs
-        else:
-            found.pairs[:] += part.pairs.sum(axis=0)
-
-
-def _forward_logs(
-    chain: Chain, units: np.ndarray, logs: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Forward messages of one sequence in log space, each to sum 1.
-
-    Also log weights without what is common to all states in reach, where huge ones would leave no
-    digits for the rest; and log Z.
-    """
-    own = _unit_of(chain, units)
-    with np.errstate(divide="ignore"):
-        steps, ahead = np.log(chain.transition), np.log(chain.start[0])
-    forward, rest, log_z = np.full_like(logs, -np.inf), np.empty_like(logs), 0.0
-    for t in range(len(logs)):
-        if t:
-            ahead = logsumexp(forward[t - 1][:, None] + steps[own[t]], axis=0)
-        in_reach = logs[t][np.isfinite(ahead)].max(initial=-np.inf)
-        if np.isneginf(in_reach):
-            return forward, rest, -np.inf
-        rest[t] = logs[t] - in_reach
-        total = logsumexp(ahead + rest[t])
-        forward[t] = ahead + rest[t] - total
-        log_z += in_reach + total
-    return forward, rest, log_z
-
-
-def _shares(logs: np.ndarray) -> np.ndarray:
-    """Numbers that sum to 1, from logs of what they are in proportion to."""
-    shares = np.exp(logs - logs.max())
-    return shares / shares.sum()
-
-
-def _unit_of(chain: Chain, units: np.ndarray) -> np.ndarray:
-    """The row of the chain's tables for each step."""
-    unit = np.repeat(np.arange(len(units) - 1), np.diff(units))
-    return unit if len(chain.start) > 1 else np.zeros_like(unit)
-
-
-def _infer_logs(chain: Chain, units: np.ndarray, logs: np.ndarray) -> Found:
-    """One sequence in log space: slow, and without limits."""
-    n_states = logs.shape[1]
-    own, unit = _unit_of(chain, units), np.repeat(np.arange(len(units) - 1), np.diff(units))
-    pairs = np.zeros((len(units) - 1, n_states, n_states))
-    forward, rest, log_z = _forward_logs(chain, units, logs)
-    if np.isneginf(log_z):
-        return Found(np.zeros_like(logs), pairs, np.array([log_z]))
-    with np.errstate(divide="ignore"):
-        steps = np.log(chain.transition)
-    posterior, backward = np.empty_like(logs), np.zeros(n_states)
-    for t in range(len(logs) - 1, -1, -1):
-        posterior[t] = _shares(forward[t] + backward)
-        if t:
-            ahead = steps[own[t]] + rest[t] + backward
-            pairs[unit[t]] += _shares(forward[t - 1][:, None] + ahead)
-            backward = logsumexp(ahead, axis=1)
-            backward -= backward[np.isfinite(forward[t - 1])].max()
-    return Found(posterior, pairs, np.array([log_z]))
+        alone = alone_in(chain, units, steps)
+        forward, rest, found.log_z[i] = forward_logs(alone, logs[steps])
+        if np.isneginf(found.log_z[i]):
+            found.posterior[steps] = 0.0
+            continue
+        pairs, unit = found.pairs, np.zeros_like(alone.unit)
+        if len(pairs) > 1:
+            pairs, unit = pairs[np.searchsorted(units, steps.start) :], alone.unit
+        room, own = np.empty((2, forward.shape[1])), (found.posterior[steps], pairs)
+        backward_log_steps(alone.transition, alone.table, unit, forward, rest, room, own)
 
 
 class Expectation(NamedTuple):

@@ -13,7 +13,8 @@ from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.chains import Chains, Draw, chains_of, log_joint
 from sklearn_cvb.hmm.concentrations import Concentrations
-from sklearn_cvb.hmm.numeric.expectation import Scored, chain_of, filtered
+from sklearn_cvb.hmm.numeric.expectation import Scored, chain_of
+from sklearn_cvb.hmm.numeric.filtering import filtered
 from sklearn_cvb.hmm.numeric.problem import NumericProblem, lattice_of_steps, without_emission
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean, tied
 from sklearn_cvb.hmm.shared_weights import drawn_weights
@@ -238,10 +239,9 @@ def _drawn_path(
     n, starts = problem.cells.n_emitting, problem.corpus.starts
     whole = np.array([0, len(problem.corpus.tokens)])
     scored = Scored(scores, problem.observations, (int(whole[1]), n), whole, problem.known)
-    message, _ = filtered(chain_of(weights, n), scored, starts)
-    path, chance = np.empty(len(message), np.int32), np.empty(n)
+    logs = filtered(chain_of(weights, n), scored, starts).log_message(starts)
+    path, chance = np.empty(len(logs), np.int32), np.empty(n)
     with np.errstate(divide="ignore"):
         steps = np.log(np.ascontiguousarray(weights.transition[:n, :n]))
-    lattice = lattice_of_steps(*message.shape)
-    draw_paths(steps, lattice, starts, rng, message.ravel(), chance, path)
+    draw_paths(steps, lattice_of_steps(*logs.shape), starts, rng, logs.ravel(), chance, path)
     return path.astype(np.int64)

@@ -8,7 +8,8 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.emissions.emission import Emission, Family, Scores
 from sklearn_cvb.hmm.numeric.batch import BatchAlgorithm
 from sklearn_cvb.hmm.numeric.collapsed import CollapsedAlgorithm
-from sklearn_cvb.hmm.numeric.expectation import chain_of, filtered, infer
+from sklearn_cvb.hmm.numeric.expectation import chain_of, infer
+from sklearn_cvb.hmm.numeric.filtering import filtered
 from sklearn_cvb.hmm.numeric.gibbs import GibbsAlgorithm
 from sklearn_cvb.hmm.numeric.problem import keep_to_known, lattice_of_steps
 from sklearn_cvb.hmm.numeric.reading import Series, observations_of, read_series
@@ -103,14 +104,33 @@ def algorithm_of(model: Any) -> Algorithm:
     return BatchAlgorithm(model, is_variational=kind == "variational")
 
 
+def renumbered(model: Any, order: np.ndarray) -> dict[str, Any]:
+    """What a fitted model says of its emissions, if its state k were state ``order[k]``."""
+    before: Fitted = model._numeric
+    family, kind = before.family, model._numeric_algorithm
+    point = family.reordered(before.point, order)
+    if kind == "likelihood":
+        predicting = scoring = family.at(point)
+    else:
+        statistics = np.ascontiguousarray(model.counts_.emission[order].T)
+        predicting = scoring = family.predictive(statistics)
+        if kind == "variational":
+            predicting = family.expected(statistics)
+    numeric = before._replace(point=point, predicting=predicting, scoring=scoring)
+    return {"_numeric": numeric, **family.attributes(point)}
+
+
 def read_again(X: Any, model: Any, fitted: Fitted) -> Series:
     """New sequences, with the columns that were fitted."""
     series = read_series(X, model, reset=False)
     n_columns = series.table.shape[1]
     if n_columns != fitted.family.n_columns:
+        hint = ""
+        if series.is_table:
+            hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
         raise ValueError(
             f"X has {n_columns} columns a step, but {type(model).__name__} is expecting "
-            f"{fitted.family.n_columns} as in fit"
+            f"{fitted.family.n_columns} as in fit{hint}"
         )
     if series.names is not None and fitted.names is not None and series.names != fitted.names:
         raise ValueError(
@@ -154,10 +174,12 @@ def posteriors_of(
     """
     logs, starts, chain = emission.reshape(-1, n_states), corpus.starts, chain_of(weights, n_states)
     if smooth:
-        posterior, _, log_z = infer(chain, GivenLogs(logs), starts, starts, by_unit=False)
+        given = chain, GivenLogs(logs), starts, starts
+        posterior, _, log_z = infer(*given, by_unit=False, exact=True)
     else:
         # What came so far does not tell that the sequence ends.
-        posterior, log_z = filtered(chain._replace(end=None), GivenLogs(logs), starts)
+        online = chain._replace(end=None)
+        posterior, log_z, _ = filtered(online, GivenLogs(logs), starts, every_step=True)
     lost = np.repeat(np.isneginf(log_z), np.diff(starts))
     if lost.any():
         shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))

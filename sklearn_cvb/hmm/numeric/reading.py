@@ -5,17 +5,21 @@ A sample is a sequence: an array of shape (length, n_columns), or (length,) for 
 """
 
 import warnings
+from collections.abc import Callable
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from sklearn_cvb.containers import is_table, refuse_lengths, samples_of, shown
 from sklearn_cvb.corpus import Corpus, is_missing, place
 from sklearn_cvb.emissions.emission import Family, OutsideSupport
 from sklearn_cvb.validation import LENGTHS, check_table
 
-_FORM = "pass a list of arrays of shape (length, n_columns)"
+_ARRAYS = "arrays of shape (length, n_columns)"
+_FORM = f"pass a list of {_ARRAYS}"
+# Text and times, which float() may read as something else.
+_NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)
 # More rows of fewer numbers may be one series of several columns, if each row is like the last.
 _MANY_ROWS, _FEW_COLUMNS, _ALIKE = 50, 20, 0.3
 
@@ -66,7 +70,9 @@ def read_series(X: Any, estimator: Any, *, reset: bool) -> Series:
             vars(estimator).pop(name, None)
     if is_cube:
         return _read_cube(X)
-    samples = samples_of(X)
+    if isinstance(X, str | bytes):
+        raise TypeError(f"X is the string {X!r}: {_FORM}, read from a file beforehand")
+    samples = samples_of(X, _ARRAYS)
     if not samples:
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
     names = _common_names(samples)
@@ -87,7 +93,20 @@ def read_to_fit(X: Any, y: Any, estimator: Any) -> Series:
     series = read_series(X, estimator, reset=True)
     n_sequences = series.corpus.n_sequences
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
-    warn_of_one_series(series)
+    missing = np.isnan(series.table).all(axis=0)
+    if missing.any():
+        names = series.names or range(len(missing))
+        empty = [name for name, is_empty in zip(names, missing, strict=True) if is_empty]
+        where = "at all" if missing.all() else f"in columns {empty}"
+        warnings.warn(
+            f"X has no value {where}: nothing can be learned there, and the prior alone says what "
+            "states emit",
+            UserWarning,
+            stacklevel=7,
+        )
+    # In a mixture nothing follows anything in any case.
+    if not np.array_equal(estimator.topology, "independent"):
+        warn_of_one_series(series)
     return series
 
 
@@ -104,6 +123,9 @@ def warn_of_one_series(series: Series) -> None:
     """Warn where rows of single numbers look like the steps of one series of several columns."""
     lengths = np.diff(series.corpus.starts)
     n_rows, width = len(lengths), int(lengths[0])
+    if n_rows > 1 and (lengths == 1).all():
+        _warn_of_single_steps(series)
+        return
     if series.table.shape[1] > 1 or not 1 < width < _FEW_COLUMNS or n_rows <= _MANY_ROWS:
         return
     if (lengths != width).any():
@@ -123,8 +145,28 @@ def warn_of_one_series(series: Series) -> None:
         )
 
 
+def _warn_of_single_steps(series: Series) -> None:
+    """Warn that nothing follows anything."""
+    n_steps, one = len(series.table), "[X]" if series.is_table else "[numpy.concatenate(X)]"
+    warnings.warn(
+        f"each of the {n_steps} sequences of X has a single step: nothing can be learned of what "
+        f"follows what. If X is one series of {n_steps} steps, pass {one}; if it is several, "
+        f"{LENGTHS}; for a mixture set topology='independent'",
+        UserWarning,
+        stacklevel=9,
+    )
+
+
 def _read_rows(X: Any, estimator: Any, *, reset: bool) -> Series:
     """A 2-D array; missing values at a row's end are padding."""
+    shape = getattr(X, "shape", ())
+    if len(shape) > 3:
+        raise ValueError(
+            f"Found array with dim {len(shape)}: X has shape {shape}; {_FORM}, or an array of "
+            "shape (n_sequences, length, n_columns)"
+        )
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
+        _refuse_infinite(np.isinf(X), lambda row, position: f"sequence {row}, position {position}")
     table = check_table(estimator, X, reset=reset)
     table = _numbers(table, "X")
     width = table.shape[1]
@@ -163,15 +205,21 @@ def _series(
     # Sums do not depend on how frames lie in memory.
     table = np.ascontiguousarray(table)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    infinite = np.isinf(table)
-    if infinite.any():
-        step, column = np.argwhere(infinite)[0]
-        raise ValueError(
-            f"Input X contains infinity or a value too large for float64: {place(step, starts)}, "
-            f"column {column}; NaN stands for a missing value"
-        )
+    _refuse_infinite(
+        np.isinf(table), lambda step, column: f"{place(step, starts)}, column {column}"
+    )
     tokens = np.where(np.isnan(table).all(axis=1), -1, 0).astype(np.int32)
     return Series(table, Corpus(tokens, starts, width, []), names, is_table)
+
+
+def _refuse_infinite(infinite: np.ndarray, place_of: Callable[[int, int], str]) -> None:
+    """Raise for the first infinity of a table."""
+    if infinite.any():
+        where = place_of(*map(int, np.argwhere(infinite)[0]))
+        raise ValueError(
+            f"Input X contains infinity or a value too large for float64: {where}; NaN stands for "
+            "a missing value"
+        )
 
 
 def _steps_of(sample: Any, index: int) -> np.ndarray:
@@ -181,7 +229,14 @@ def _steps_of(sample: Any, index: int) -> np.ndarray:
         raise TypeError(
             f"{name} is {shown(sample)}: {_FORM}, even if it is a single one; {LENGTHS}"
         )
-    array = _numbers(sample.to_numpy() if hasattr(sample, "to_numpy") else sample, name)
+    if isinstance(sample, tuple) and len(sample) == 2 and hasattr(sample[1], "to_numpy"):
+        raise TypeError(
+            f"{name} is a pair of a name and a frame or column, as groupby gives: pass "
+            "[group for _, group in X]"
+        )
+    columns = list(sample.columns) if hasattr(sample, "columns") else None
+    values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
+    array = _numbers(values, name, columns)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or (len(array) and not array.shape[1]):
@@ -189,8 +244,10 @@ def _steps_of(sample: Any, index: int) -> np.ndarray:
     return array
 
 
-def _numbers(values: Any, name: str) -> np.ndarray:
+def _numbers(values: Any, name: str, columns: list | None = None) -> np.ndarray:
     """Values as float64; None and what else stands for a missing value is NaN.
+
+    Messages name the column, where `columns` have names.
 
     Raises
     ------
@@ -206,28 +263,36 @@ def _numbers(values: Any, name: str) -> np.ndarray:
     except ValueError:
         raise ValueError(f"{name} has rows of different lengths: {_FORM}") from None
     if array.dtype.kind == "c":
-        check_array(np.atleast_2d(array))
+        raise ValueError(
+            f"Complex data not supported: {name} holds complex numbers; give their real and "
+            "imaginary parts as columns of their own"
+        )
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
     found = np.empty(array.shape)
     for place_in, value in np.ndenumerate(array.astype(object)):
-        found[place_in] = _number(value, name)
+        found[place_in] = _number(value, name, columns and columns[place_in[-1]])
     return found
 
 
-def _number(value: Any, name: str) -> float:
+def _number(value: Any, name: str, column: Any = None) -> float:
     """A single value as a float."""
     if is_missing(value):
         return np.nan
     why = "text or a date"
     try:
-        if not isinstance(value, str | bytes | np.datetime64 | np.timedelta64):
+        if not isinstance(value, _NO_NUMBERS):
             return float(value)
         kind: type[Exception] = ValueError
     except OverflowError:
         kind, why = ValueError, "too large for float64"
     except (TypeError, ValueError) as error:
         kind, why = TypeError, str(error)
+    if column is not None:
+        raise kind(
+            f"{name} holds {shown(value)} ({why}) in column {column!r}, but emissions are numbers: "
+            "leave the column out, or turn it into numbers, with NaN where values are missing"
+        )
     raise kind(
         f"{name} holds {shown(value)} ({why}), but its emissions are numbers: {_FORM} with NaN "
         "where values are missing, or set emission='categorical' for symbols"

@@ -5,7 +5,7 @@ counts of now, as a sweep in memory does: the numbers are the same.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +37,7 @@ from sklearn_cvb.hmm.parameters import (
     without_prior,
 )
 from sklearn_cvb.hmm.seeds import Seed, counts_for, start_of
-from sklearn_cvb.hmm.shards import Found, Terms
+from sklearn_cvb.hmm.shards import Found, Shard, Terms, added
 from sklearn_cvb.hmm.stored.pieces import Pieces
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.leave_out import (
@@ -106,6 +106,12 @@ class StoredCollapsed:
             found.start[:] += start
             found.transition[:] += transition
         return Found(found, 0.0)
+
+    def n_tokens_of(self, sequences: np.ndarray) -> Found:
+        """How many tokens some sequences have, as the total."""
+        given = zip(self.pieces, self.pieces.pieces, strict=True)
+        shards = (Shard(problem, piece.place) for problem, piece in given)
+        return reduce(added, (shard.n_tokens_of(sequences) for shard in shards))
 
     def start(self, seed: Seed, terms: Terms) -> Found:
         """First posteriors of all pieces, and their counts."""

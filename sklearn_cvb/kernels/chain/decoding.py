@@ -252,10 +252,16 @@ def forward_likelihoods(weights, lattice, starts, zeros_are_safe, passes, log_z)
     return starts.size - 1
 
 
-def _read_off(weights, log_weights, lattice, starts, smooth, target, log_z):
-    """Marginals and log p(x) of all sequences; in log space of those that float64 loses."""
+def _read_off(weights, log_weights, lattice, starts, smooth, target, log_z, as_logs=False):
+    """Marginals and log p(x) of all sequences; in log space of those that float64 loses.
+
+    `as_logs` fills in the logs of what is filtered, of which exp may underflow.
+    """
     passes = passes_for(starts, lattice.count)
     marginals(weights, lattice, starts, smooth, passes, target, log_z)
+    if as_logs:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            np.log(target, out=target)
     lost = np.flatnonzero(np.isnan(log_z))
     if not len(lost):
         return
@@ -263,9 +269,11 @@ def _read_off(weights, log_weights, lattice, starts, smooth, target, log_z):
     begins = np.append(0, ends[:-1])
     for i in lost:
         bounds, own = (starts[i], starts[i + 1]), target[begins[i] : ends[i]]
-        log_z[i] = marginals_log(log_weights, lattice, *bounds, smooth, passes, own)
+        log_z[i] = marginals_log(log_weights, lattice, *bounds, smooth, as_logs, passes, own)
         if log_z[i] == -math.inf and own.size:
-            own[:] = by_emission(weights.emission, lattice, *bounds)
+            shares = by_emission(weights.emission, lattice, *bounds)
+            with np.errstate(divide="ignore"):
+                own[:] = np.log(shares) if as_logs else shares
 
 
 def smoothed(
@@ -365,11 +373,11 @@ def draw(weights, begin, size, rng):
 
 
 @jit
-def draw_paths(log_transition, lattice, starts, rng, filtered, chance, path):
+def draw_paths(log_transition, lattice, starts, rng, log_filtered, chance, path):
     """Draw a state path of every sequence backward, from its filtered marginals.
 
-    Reads `filtered` (n_entries,) with p(z_t | x_1..t) and fills `path` (n_tokens,) with draws from
-    p(z | x): z_t has probability proportional to p(z_t | x_1..t) transition[z_t, z_t+1].
+    Reads `log_filtered` (n_entries,) with log p(z_t | x_1..t) and fills `path` (n_tokens,) with
+    draws from p(z | x): z_t has probability proportional to p(z_t | x_1..t) transition[z_t, z_t+1].
     `chance` (K,) is a buffer.
     """
     offset = 0
@@ -383,7 +391,7 @@ def draw_paths(log_transition, lattice, starts, rng, filtered, chance, path):
             position -= n
             largest = -math.inf
             for j in range(n):
-                chance[j] = math.log(filtered[position + j])
+                chance[j] = log_filtered[position + j]
                 if t < end - 1:
                     chance[j] += log_transition[lattice.state[base + j], path[t + 1]]
                 largest = max(largest, chance[j])
@@ -418,6 +426,6 @@ def sample_paths(
         before = int(ends[begin - 1]) if begin else 0
         end = max(begin + 1, int(np.searchsorted(ends, before + _ENTRIES, side="right")))
         some, entries = starts[begin : end + 1], np.empty(int(ends[end - 1]) - before)
-        filtered(weights, log_weights, lattice, some, entries, log_z[begin:end])
+        _read_off(weights, log_weights, lattice, some, False, entries, log_z[begin:end], True)
         draw_paths(log_weights.transition, lattice, some, rng, entries, chance, path)
         begin = end

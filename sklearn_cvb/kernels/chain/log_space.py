@@ -97,10 +97,11 @@ def forward_backward_log(start, transition, lattice, begin, end, size, work):
 
 
 @jit
-def marginals_log(log_weights, lattice, begin, end, smooth, passes, target):
+def marginals_log(log_weights, lattice, begin, end, smooth, as_logs, passes, target):
     """`sklearn_cvb.kernels.chain.decoding.marginals` of one sequence, in log space.
 
-    Fills `target`, the entries of the sequence, unless it is empty. Returns log p(x), -inf where no
+    Fills `target`, the entries of the sequence, unless it is empty; `as_logs` with the logs of what
+    is filtered. Returns log p(x), -inf where no
     path explains the sequence: `target` is left as it is.
     """
     size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, passes.emission)
@@ -111,6 +112,8 @@ def marginals_log(log_weights, lattice, begin, end, smooth, passes, target):
         for position in range(size):
             if smooth:
                 target[position] = passes.posterior[position]
+            elif as_logs:
+                target[position] = passes.forward[position]
             else:
                 target[position] = math.exp(passes.forward[position])
     return log_z

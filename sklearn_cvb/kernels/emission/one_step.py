@@ -19,6 +19,8 @@ from sklearn_cvb.kernels.jit import chosen_by_type
 
 # Divisor of states that no other step is in.
 _FEWEST = 1e-10
+# From so large a shape on differences of log Gamma functions lose digits that matter.
+_LARGE = 1e4
 
 
 class Categories(NamedTuple):
@@ -231,7 +233,13 @@ def _add_events(parts, t, shares, logs):
             for k in range(logs.size):
                 shape = parts.shape + max(parts.sums[d, k] - x * shares[k], 0.0)
                 rate = parts.rates[d] + max(parts.sums[n + d, k] - shares[k], 0.0)
-                logs[k] += math.lgamma(shape + x) - math.lgamma(shape)
+                if shape < _LARGE:
+                    logs[k] += math.lgamma(shape + x) - math.lgamma(shape)
+                else:
+                    # The difference by Stirling's series: both are too large to keep their digits.
+                    rest = (1.0 / (shape + x) - 1.0 / shape) / 12.0
+                    logs[k] += (shape - 0.5) * math.log1p(x / shape) + rest
+                    logs[k] += x * (math.log(shape + x) - 1.0)
                 logs[k] -= shape * math.log1p(1.0 / rate) + x * math.log1p(rate)
 
 

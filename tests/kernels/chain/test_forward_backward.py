@@ -389,6 +389,27 @@ def test_likelihoods_need_no_backward_pass_where_nothing_is_lost(monkeypatch):
         )
 
 
+@pytest.mark.parametrize("factor", [1e-3, 1e-8])
+def test_paths_are_drawn_through_a_state_that_fades(factor):
+    """Filtered it is 0 in float64 before the last token, which it alone explains."""
+    emission = np.ones((201, 2))
+    emission[:200, 1] = factor
+    emission[200, 0] = 0.0
+    weights = Weights(np.full(2, 0.5), np.eye(2), emission.ravel())
+    path, log_z = np.empty(201, np.int32), np.empty(1)
+    decoding.sample_paths(
+        weights,
+        logs_of(weights),
+        full_lattice(201, 2),
+        starts_of([201]),
+        np.random.default_rng(0),
+        path,
+        log_z,
+    )
+    assert path.tolist() == [1] * 201
+    assert log_z[0] == pytest.approx(np.log(0.5) + 200 * np.log(factor), rel=1e-12)
+
+
 def test_a_sequence_no_path_explains_is_left_out():
     weights = Weights(np.array([1.0, 0.0]), np.eye(2), np.array([1.0, 0, 0, 1.0, 1.0, 0.5]))
     lattice, starts = full_lattice(3, 2), starts_of([2, 1])
