@@ -295,3 +295,14 @@ def test_a_failed_fit_leaves_the_one_before():
     assert np.array_equal(model.means_, means)
     assert [len(states) for states in model.predict(RAGGED)] == [5, 7, 3]
     assert not hasattr(model.set_params(emission=Bernoulli()), "probabilities_")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_starts_and_series_may_lie_in_memory_by_columns(kind):
+    starts = [RNG.dirichlet(np.ones(2), len(steps)) for steps in RAGGED]
+    # One sequence alone is not copied on its way to the kernels.
+    rows = fit(RAGGED[:1], kind=kind, init=starts[:1])
+    columns = fit(
+        [np.asfortranarray(RAGGED[0])], kind=kind, init=[np.asfortranarray(starts[0], dtype=float)]
+    )
+    np.testing.assert_array_equal(rows.means_, columns.means_)

@@ -46,7 +46,8 @@ def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Genera
         posterior = posterior.copy()
         posterior[told] = 0.0
         posterior[told, problem.known[told]] = 1.0
-    return posterior
+    # Kernels take rows; what a user gives may be laid out by columns.
+    return np.ascontiguousarray(posterior)
 
 
 def _centres(
