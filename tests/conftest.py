@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,10 @@ from benchmarks.timing import source_cache  # noqa: E402
 # For the processes that tests start, and for this one: a plugin may have imported numba by now.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(source_cache()))
 numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
+
+# Who starts tests in the background, as a shell's "&" does, has told them to ignore Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

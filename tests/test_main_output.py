@@ -80,6 +80,8 @@ def _on_terminal(columns, tmp_path, *arguments, interrupt_after=None):
     process, leader = pty.fork()
     if not process:
         os.chdir(tmp_path)
+        # Who starts tests in the background may have told children to ignore Ctrl-C.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         hidden = ("NO_COLOR", "COLUMNS", "LINES")
         environment = {name: value for name, value in os.environ.items() if name not in hidden}
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
