@@ -37,7 +37,7 @@ class FeatureFamily(Family):
         return sums
 
     def reordered(self, point: np.ndarray, order: np.ndarray) -> np.ndarray:
-        return point[..., order]
+        return np.take(point, order, axis=-1)
 
 
 def as_units(statistics: np.ndarray) -> np.ndarray:

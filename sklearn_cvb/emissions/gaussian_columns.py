@@ -329,7 +329,7 @@ class GaussianColumns(Family):
         return self.units.data(means + deviations * rng.standard_normal(means.shape))
 
     def reordered(self, point: Point, order: np.ndarray) -> Point:
-        return Point(*(table[:, order] for table in point))
+        return Point(*(np.take(table, order, axis=1) for table in point))
 
     def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         return self.units.data(point.means.T), point.variances.T * self.units.scale**2

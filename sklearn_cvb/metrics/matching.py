@@ -217,7 +217,9 @@ def _renumber_numbers(changed: Any, model: Any, by: _Order) -> None:
 
 def _numbers_by(by: _Order, counts: HMMCounts) -> HMMCounts:
     """Counts and statistics (S, K) of a sample."""
-    return HMMCounts(*by.chain(counts.start, counts.transition), counts.emission[:, by.order])
+    return HMMCounts(
+        *by.chain(counts.start, counts.transition), np.take(counts.emission, by.order, axis=1)
+    )
 
 
 def _named(model: Any, names: list) -> Any:
