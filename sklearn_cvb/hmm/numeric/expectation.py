@@ -26,7 +26,7 @@ from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_
 from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
 
 # Sequences are inferred together up to so many steps: their tables stay in the cache.
-_PIECE = 8192
+_PIECE = 16384
 # What is below may have lost digits; what steps of at least this probability add outweighs it.
 _SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250
 # So many sequences, of so many steps in all, are worth a kernel that takes them side by side.
