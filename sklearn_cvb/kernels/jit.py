@@ -73,11 +73,11 @@ def kept_on_disk(**options: Any) -> Callable[[Callable], Any]:
             kernel = lose(function)  # raises again if the folder was not the reason
             _warn_of_no_folder()
             return kernel
-        if not numba.config.DISABLE_JIT:
-            # Numba compiles anew where the function's own file has changed. What it calls is
-            # compiled into it: after an upgrade that changes another file alone it would run the
-            # old code.
-            index = kernel._cache._cache_file
+        # Numba compiles anew where the function's own file has changed. What it calls is compiled
+        # into it: after an upgrade that changes another file alone it would run the old code. (No
+        # interface of numba's says this; with NUMBA_DISABLE_JIT there is no index.)
+        index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+        if index is not None:
             index._source_stamp = (index._source_stamp, _sum_of_all_kernels())
         return kernel
 
