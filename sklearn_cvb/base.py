@@ -11,10 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.compilation import announced_fit
-from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.containers import as_list, is_in_bulk, is_table, refuse_lengths, shown
 from sklearn_cvb.corpus import Sequences
-from sklearn_cvb.fitting import (
+from sklearn_cvb.going_on import GoingOnMixin
+from sklearn_cvb.learning.algorithm import Algorithm, check_requirements
+from sklearn_cvb.learning.hooks import Hooks, n_observed_of
+from sklearn_cvb.learning.loop import (
     Fit,
     Interrupted,
     Record,
@@ -25,7 +27,7 @@ from sklearn_cvb.fitting import (
     run_restarts,
     sweep_until,
 )
-from sklearn_cvb.going_on import GoingOnMixin
+from sklearn_cvb.learning.model import Model
 from sklearn_cvb.validation import (
     CallbackSupportMixin,
     check_choice,
@@ -44,15 +46,11 @@ if TYPE_CHECKING:
 class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
-    Hooks: `_problem` reads X and y, `_start` and `_sweep` are the algorithm, `_fitted` gives all
-    fitted attributes, `_log_likelihoods` scores. `_identity` is what must be the same if an earlier
-    fit is to go on, `_with_parameters_of_now` gives its state. `_start` and `_sweep` write
-    nothing on ``self``, so restarts run on threads.
+    Hooks: `_problem` reads X and y, `_model` binds what was read, `_algorithm` says how it is
+    learned, `_fitted` gives all fitted attributes, `_log_likelihoods` scores. `_identity` is what
+    must be the same if an earlier fit is to go on. Models and algorithms are values, so restarts
+    run on threads.
     """
-
-    # Sweeps with a small change before stopping, and whether the history sums over tokens.
-    _patience = 1
-    _history_is_total = True
 
     # What reading X and y sets, before there is a fit.
     _read_names: tuple[str, ...] = ("vocabulary_", "n_features_in_", "feature_names_in_", "_index")
@@ -89,15 +87,17 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
         with self._unchanged_on_error(), announced_fit(self, self.verbose):
             problem = self._problem(X, y)
             self._warn_of_data(problem)
-            with self._opened_checkpoint(problem) as saved:
-                rngs, before = self._beginnings(problem, saved)
+            algorithm, model = self._algorithm(), self._model(problem)
+            check_requirements(algorithm, model)
+            with self._opened_checkpoint(problem, model) as saved:
+                rngs, before = self._beginnings(problem, model, saved)
                 context = root_context(self, len(rngs))
                 if context is not None:
                     context.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
                 def restart(index: int, rng: np.random.Generator, record: Record) -> Fit:
                     def plain_sweep(state: Any) -> tuple[Any, float]:
-                        return self._sweep(state, problem, rng)
+                        return algorithm.sweep(state, model, rng)
 
                     begun = before[index]
                     sweep: Sweep = plain_sweep
@@ -105,9 +105,9 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
                         sweep, record = saved.around(index, sweep, record)
                     # No name here for the first state: its memory is free after the first sweep.
                     fit = sweep_until(
-                        self._start(problem, rng) if begun is None else begun.state,
+                        algorithm.start(model, rng) if begun is None else begun.state,
                         sweep,
-                        self._schedule(problem, n_sweeps_before(begun)),
+                        self._schedule(algorithm, model, n_sweeps_before(begun)),
                         self._reporter(index, record, context, problem, X, y),
                         rng,
                         () if begun is None else begun.history,
@@ -115,9 +115,9 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
                     )
                     if saved is not None:
                         saved.save_restart(index)
-                    return self._ranked(fit, problem)
+                    return self._ranked(fit, model)
 
-                fits, interrupted = self._run(restart, rngs, problem, saved)
+                fits, interrupted = self._run(restart, rngs, model, saved)
             fitted = self._fitted(fits, problem)
             why = self._check_explained(fitted["unexplained_"], problem)
         self._keep(fitted, why)
@@ -137,7 +137,7 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
         self,
         restart: Callable,
         rngs: list[np.random.Generator],
-        problem: Any,
+        model: Model,
         saved: "FitCheckpoint | None",
     ) -> tuple[list[Fit], bool]:
         """The fits of all restarts, and whether Ctrl-C ended them (kept with `warm_start`)."""
@@ -151,7 +151,7 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
                 saved.save_latest()
             if not (self.warm_start and interrupted.fits):
                 raise KeyboardInterrupt from None
-            return [self._ranked(fit, problem) for fit in interrupted.fits], True
+            return [self._ranked(fit, model) for fit in interrupted.fits], True
 
     @contextmanager
     def _unchanged_on_error(self) -> Iterator[None]:
@@ -185,23 +185,29 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
         """Threads that run restarts."""
         return self.n_jobs
 
-    def _schedule(self, problem: Any, n_before: int) -> Schedule:
+    def _algorithm(self) -> Algorithm:
+        """How the model is learned."""
+        return Hooks(self)
+
+    def _model(self, problem: Any) -> Model:
+        """What is learned from: what was read, bound to the settings."""
+        return problem
+
+    def _schedule(self, algorithm: Algorithm, model: Model, n_before: int) -> Schedule:
         """When to stop, after `n_before` sweeps of earlier fits."""
-        scale = problem.corpus.n_observed if self._history_is_total else 1.0
-        n_resting = max(0, WARM_UP_SWEEPS - n_before) if self._learns_concentrations else 0
-        return Schedule(self.max_iter, self.tol, self._patience, scale, n_resting)
+        scale = n_observed_of(model) if algorithm.is_total else 1.0
+        n_resting = max(0, algorithm.n_resting(model) - n_before)
+        tol = self.tol if algorithm.stops else 0.0
+        return Schedule(self.max_iter, tol, algorithm.patience, scale, n_resting)
 
-    @property
-    def _learns_concentrations(self) -> bool:
-        """Whether a concentration is "auto"."""
-        return any(isinstance(getattr(self, name, None), str) for name in ("alpha", "beta"))
-
-    def _ranked(self, fit: Fit, problem: Any) -> Fit:
+    def _ranked(self, fit: Fit, model: Any) -> Fit:
         """The fit with what restarts are ranked by."""
-        fit = fit._replace(objective=self._objective(fit, problem))
+        algorithm = self._algorithm()
+        objective = algorithm.objective(fit.state, model, fit.history)
         if self.verbose:
-            print(f"{len(fit.history)} sweeps, objective {fit.objective:.6f}")
-        return fit
+            print(f"{len(fit.history)} sweeps, objective {objective:.6f}")
+        state = algorithm.finished(fit.state, model, goes_on=self.warm_start)
+        return fit._replace(objective=objective, state=state)
 
     def _reporter(
         self, index: int, record: Record, context: Any, problem: Any, X: Any, y: Any
@@ -236,10 +242,6 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
 
     def _warn_of_data(self, problem: Any) -> None:
         """Warn of sequences that an algorithm can do little with."""
-
-    def _objective(self, fit: Fit, problem: Any) -> float:
-        """What restarts are ranked by."""
-        return fit.history[-1]
 
     def _check_explained(self, unexplained: np.ndarray, problem: Any) -> str:
         """Raise ValueError if no sequence was learned from; else what a warning can add."""

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sklearn_cvb import checkpoint
-from sklearn_cvb.fitting import Fit, Record, Sweep
 from sklearn_cvb.identity import digest_of, shown
+from sklearn_cvb.learning.loop import Fit, Record, Sweep
 from sklearn_cvb.packing import Packed, pack, unpack
 from sklearn_cvb.validation import InvalidParameterError
 
@@ -74,21 +74,24 @@ class FitCheckpoint:
 
     Parameters
     ----------
-    model : estimator
+    estimator : estimator
     problem : object
-        What the model reads from X and y.
+        What it reads from X and y.
+    model : Model
+        What it learns from.
     """
 
-    def __init__(self, model: Any, problem: Any) -> None:
-        self.folder = Path(model.checkpoint)
+    def __init__(self, estimator: Any, problem: Any, model: Any) -> None:
+        self.folder = Path(estimator.checkpoint)
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(
                 f"checkpoint {self.folder} is a file: name a folder, which is made if it is missing"
             )
-        self._every = every_of(model.checkpoint_every)
-        self._strip: Callable[[Any], Any] = model._stripped
+        self._every = every_of(estimator.checkpoint_every)
+        algorithm = estimator._algorithm()
+        self._strip: Callable[[Any], Any] = lambda state: algorithm.lighter(state, model)
         self._fit_name = secrets.token_hex(4)
-        self._about = about(model, problem)
+        self._about = about(estimator, problem)
         self._generators: list[Mapping[str, Any]] = []
         self._is_listed = False
         self._listing = threading.Lock()
@@ -245,20 +248,20 @@ class FitCheckpoint:
 
 
 @contextmanager
-def opened(model: Any, problem: Any) -> Iterator[FitCheckpoint]:
-    """The checkpoint of a model that is being fitted; no other fit may use its folder meanwhile."""
-    saved = FitCheckpoint(model, problem)
+def opened(estimator: Any, problem: Any, model: Any) -> Iterator[FitCheckpoint]:
+    """The checkpoint of a fit while it runs; no other fit may use its folder meanwhile."""
+    saved = FitCheckpoint(estimator, problem, model)
     with _alone_in(saved.folder):
         yield saved
 
 
-def about(model: Any, problem: Any) -> dict[str, Any]:
+def about(estimator: Any, problem: Any) -> dict[str, Any]:
     """What a fit that goes on must have in common with the one before."""
-    parameters = model.get_params(deep=False).items()
-    words = getattr(model, "vocabulary_", None)
+    parameters = estimator.get_params(deep=False).items()
+    words = getattr(estimator, "vocabulary_", None)
     return {
-        "estimator": type(model).__name__,
-        "sequences": digest_of((model._identity(problem), words)),
+        "estimator": type(estimator).__name__,
+        "sequences": digest_of((estimator._identity(problem), words)),
         "parameters": {name: shown(value) for name, value in parameters if name not in _FREE},
     }
 

@@ -8,8 +8,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.fitting import Fit, generator_at, spawn_generators
 from sklearn_cvb.identity import are_same
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.loop import Fit, generator_at, spawn_generators
+from sklearn_cvb.learning.model import Model
 
 if TYPE_CHECKING:
     from sklearn_cvb.fit_checkpoint import FitCheckpoint
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 class GoingOnMixin:
     """The parameters `n_init`, `warm_start` and `checkpoint`.
 
-    Hooks: `_identity` says what must be the same for a fit to go on, `_with_parameters_of_now`
-    gives the state to go on from, `_stripped` and `_completed` what a checkpoint has of it.
+    The hook `_identity` says what must be the same for a fit to go on; algorithm and model give the
+    state to go on from.
     """
 
     # Set by the constructors.
@@ -30,19 +32,21 @@ class GoingOnMixin:
     random_state: Seed
     verbose: int
 
-    def _opened_checkpoint(self, problem: Any) -> AbstractContextManager["FitCheckpoint | None"]:
+    def _opened_checkpoint(
+        self, problem: Any, model: Model
+    ) -> AbstractContextManager["FitCheckpoint | None"]:
         """Where the fit is saved while it runs, if anywhere."""
         if self.checkpoint is None:
             return nullcontext()
         from sklearn_cvb.fit_checkpoint import opened
 
-        return opened(self, problem)
+        return opened(self, problem, model)
 
     def _beginnings(
-        self, problem: Any, saved: "FitCheckpoint | None"
+        self, problem: Any, model: Model, saved: "FitCheckpoint | None"
     ) -> tuple[list[np.random.Generator], list[Fit | None]]:
         """A random generator for each restart, and what it goes on from (None: its start)."""
-        resumed = self._resumable(problem)
+        resumed = self._resumable(problem, model)
         found = None
         if saved is not None:
             found = saved.found(goes_on=self.warm_start, has_fit=resumed is not None)
@@ -54,16 +58,17 @@ class GoingOnMixin:
         if self.verbose:
             n_sweeps = [0 if fit is None else len(fit.history) for fit in found.fits]
             print(f"going on from {self.checkpoint}: restarts have {n_sweeps} sweeps")
-        before = [None if fit is None else self._restored(fit, problem) for fit in found.fits]
+        before = [None if fit is None else self._restored(fit, model) for fit in found.fits]
         randomness = [
             first if fit is None else fit.randomness
             for first, fit in zip(found.generators, before, strict=True)
         ]
         return list(map(generator_at, randomness)), before
 
-    def _restored(self, fit: Fit, problem: Any) -> Fit:
+    def _restored(self, fit: Fit, model: Model) -> Fit:
         """A restart as it was when it was saved."""
-        state = self._with_parameters_of_now(self._completed(fit.state, problem), problem)
+        algorithm = self._algorithm()
+        state = algorithm.rebase(algorithm.completed(fit.state, model), model)
         if state is None:
             raise ValueError(
                 f"the checkpoint in {self.checkpoint} is of other parameters: delete the folder to "
@@ -75,17 +80,9 @@ class GoingOnMixin:
         """What of a problem a fit that goes on must find again."""
         raise NotImplementedError
 
-    def _with_parameters_of_now(self, state: Any, problem: Any) -> Any:
-        """A state under the parameters of now; None where it is of no use with these."""
+    def _algorithm(self) -> Algorithm:
+        """How the model is learned."""
         raise NotImplementedError
-
-    def _stripped(self, state: Any) -> Any:
-        """A state without what `_completed` makes anew from the problem; a checkpoint has this."""
-        return state
-
-    def _completed(self, state: Any, problem: Any) -> Any:
-        """What `_stripped` left, made whole."""
-        return state
 
     def _generators(self, problem: Any, resumed: Fit | None) -> list[np.random.Generator]:
         """A random generator for each restart; a fit that goes on has a single one, its own."""
@@ -103,7 +100,7 @@ class GoingOnMixin:
             )
         return spawn_generators(check_random_state(self.random_state), 1 if why else self.n_init)
 
-    def _resumable(self, problem: Any) -> Fit | None:
+    def _resumable(self, problem: Any, model: Model) -> Fit | None:
         """The fit to go on from, with `warm_start` and the same sequences."""
         resume = getattr(self, "_resume", None) if self.warm_start else None
         if resume is None:
@@ -111,7 +108,7 @@ class GoingOnMixin:
         before, best = resume
         if not self._learns_from_the_same(before, problem):
             return None
-        state = self._with_parameters_of_now(best.state, problem)
+        state = self._algorithm().rebase(best.state, model)
         # Sweeps are counted anew.
         return None if state is None else best._replace(state=state, history=[])
 

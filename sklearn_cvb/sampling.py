@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.fitting import Fit, Schedule
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.gibbs import Gibbs
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.validation import Interval, InvalidParameterError
 
 if TYPE_CHECKING:
@@ -84,8 +86,14 @@ class SamplerMixin(_Model):
                 f"temperatures must be at least {_LOWEST_TEMPERATURE:g}, got {self.temperatures!r}"
             )
 
-    def _schedule(self, problem: Any, n_before: int) -> Schedule:
-        return super()._schedule(problem, n_before)._replace(tol=0.0)
+    def _algorithm(self) -> Algorithm:
+        if hasattr(self, "_start"):
+            return super()._algorithm()
+        n_burn_in = self.n_burn_in
+        if n_burn_in is not None and not self.warm_start:
+            # Where no other fit is to come the last sample is kept in any case.
+            n_burn_in = min(n_burn_in, self.max_iter - 1)
+        return Gibbs(self.max_iter, n_burn_in, int(self.thin), self.temperatures)
 
     # `n_planned` is `max_iter` of the fit that began the chain: a fit that goes on with it changes
     # neither temperatures nor burn-in.

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from sklearn_cvb.compilation import announced_fit
-from sklearn_cvb.fitting import Fit, spawn_generators
+from sklearn_cvb.learning.loop import Fit, spawn_generators
 from sklearn_cvb.validation import (
     Interval,
     InvalidParameterError,

@@ -391,7 +391,7 @@ def test_arrays_that_share_memory_do_so_afterwards():
     [
         {"named": ["os", "system", {}]},
         {"named": ["sklearn_cvb.base", "BaseModel", {}]},
-        {"named": ["sklearn_cvb.fitting", "Fit", {"other": 1}]},
+        {"named": ["sklearn_cvb.learning.loop", "Fit", {"other": 1}]},
         {"named": ["sklearn_cvb.nothing", "Fit", {}]},
         {"array": 3},
         {"unknown": 1},

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMHMM
-from sklearn_cvb.fitting import (
+from sklearn_cvb.learning.loop import (
     Fit,
     Interrupted,
     Schedule,

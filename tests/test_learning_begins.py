@@ -3,7 +3,7 @@
 import pytest
 
 import sklearn_cvb
-from sklearn_cvb.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
+from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
 from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
 

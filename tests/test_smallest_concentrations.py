@@ -16,8 +16,8 @@ from problems import initial_posteriors, make_problem, random_problem
 
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, CVBPCFG, GibbsPCFG, Grammar, HastingsPCFG
-from sklearn_cvb.concentrations import FIRST_VALUE
 from sklearn_cvb.dirichlet import SMALLEST
+from sklearn_cvb.learning.concentrations import FIRST_VALUE
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* holds more than half of all tokens")
 LEARNERS = [

@@ -10,6 +10,7 @@ from sklearn_cvb.alignment.dictionary import translations_in
 from sklearn_cvb.alignment.inference import Problem, normalised_links, positions_of
 from sklearn_cvb.alignment.layout import Layout, layout_of, pairs_of, words_beside
 from sklearn_cvb.alignment.links import NO_SOURCE
+from sklearn_cvb.alignment.model import AlignmentModel
 from sklearn_cvb.alignment.parameters import (
     Prior,
     Weights,
@@ -22,7 +23,7 @@ from sklearn_cvb.alignment.reading import known_links
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.containers import refuse_lengths
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.fitting import Fit
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
     HasMethods,
@@ -33,10 +34,9 @@ from sklearn_cvb.validation import (
 
 
 class BaseAlignmentHMM(PredictionMixin, BaseModel):
-    """Template of a fit; an algorithm fills in the hooks `_start`, `_sweep` and `_weights`.
+    """What is read, and what a fit leaves; counts are flat cells.
 
-    A state has at least the fields counts, unexplained, n_sweeps; counts are flat cells (see
-    `sklearn_cvb.kernels.alignment.arrays`).
+    See `sklearn_cvb.kernels.alignment.arrays`. An estimator adds its algorithm.
     """
 
     _read_names = (*BaseModel._read_names, "source_vocabulary_", "_source_index")
@@ -101,6 +101,9 @@ class BaseAlignmentHMM(PredictionMixin, BaseModel):
             corpora.target, types, pairs_of(encoded, words, layout, known), layout, prior
         )
 
+    def _model(self, problem: Problem) -> AlignmentModel:
+        return AlignmentModel(problem, self.init, int(self.init_sweeps))
+
     def _null_prior(self) -> float | tuple[float, float]:
         """`p_null` as numbers."""
         if isinstance(self.p_null, tuple):
@@ -128,24 +131,17 @@ class BaseAlignmentHMM(PredictionMixin, BaseModel):
         """Weights for sweeps and prediction: posterior means, unless VB differs."""
         return posterior_mean(counts, prior, layout)
 
-    def _final_counts(self, state: Any) -> np.ndarray:
-        """The counts a fit leaves."""
-        return state.counts
-
-    def _final_links(self, state: Any, problem: Problem) -> np.ndarray:
-        """Link posteriors of the training pairs, placed as in `Pairs.cell`."""
-        raise NotImplementedError
-
     def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
         """All fitted attributes, from the best restart."""
         best, record = self._fit_record(fits)
         state, pairs = best.state, problem.pairs
-        link = self._final_links(state, problem)
+        algorithm, model = self._algorithm(), self._model(problem)
+        link = model.links(state)
         if len(state.unexplained):
             link = normalised_links(link, pairs)
         positions = positions_of(link, pairs)
         return {
-            "counts_": counts_from(self._final_counts(state), problem.layout),
+            "counts_": counts_from(algorithm.final_counts(state), problem.layout),
             "labels_": reading.arrange(problem.corpus, positions, NO_SOURCE),
             "link_proba_": arranged_tables(link.astype(np.float32), pairs, problem.corpus),
             **record,
@@ -154,6 +150,7 @@ class BaseAlignmentHMM(PredictionMixin, BaseModel):
             "_layout": problem.layout,
             "_prior": problem.prior,
             "_resume": (problem, best) if self.warm_start else None,
+            **algorithm.attributes(best, model),
             **self._fitted_by_algorithm(best, problem),
         }
 
@@ -166,10 +163,6 @@ class BaseAlignmentHMM(PredictionMixin, BaseModel):
         layout = problem.layout
         return problem.types, layout[:3], layout.keys, problem.corpus.tokens, problem.pairs
 
-    def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
-        """The state: it holds no parameter."""
-        return state
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
@@ -180,13 +173,3 @@ def _known_types(side: reading.Sequences, more: list) -> list:
     """Words of sentences, and of a dictionary, sorted."""
     found = reading.types_of(side.tokens, side.starts)
     return reading.sorted_types({*found, *more}) if more else found
-
-
-def explained(log_z: np.ndarray) -> float:
-    """Sum over pairs that have an alignment (nats)."""
-    return float(log_z[np.isfinite(log_z)].sum())
-
-
-def without_alignment(log_z: np.ndarray) -> np.ndarray:
-    """Indices of pairs that have none."""
-    return np.flatnonzero(np.isneginf(log_z))

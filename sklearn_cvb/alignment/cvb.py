@@ -1,31 +1,12 @@
 """Collapsed variational Bayes for word alignment (Wang and Blunsom 2013, with alignments)."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from sklearn_cvb.alignment.base import BaseAlignmentHMM, explained, without_alignment
-from sklearn_cvb.alignment.inference import (
-    Problem,
-    leave_out_scores,
-    leave_out_sweep,
-    sum_of,
-    tally_of,
-)
-from sklearn_cvb.alignment.start import first_shares
+from sklearn_cvb.alignment.base import BaseAlignmentHMM
+from sklearn_cvb.alignment.inference import Problem
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.corpus import warn_of_giant
-from sklearn_cvb.fitting import Fit
-from sklearn_cvb.kernels.alignment.arrays import Shares
-
-
-class CVBState(NamedTuple):
-    """What CVB carries between sweeps: what each pair adds to the counts, and their sum."""
-
-    counts: np.ndarray
-    shares: Shares
-    unexplained: np.ndarray
-    n_sweeps: int
+from sklearn_cvb.learning.cvb import CVB
 
 
 class CVBAlignmentHMM(BaseAlignmentHMM):
@@ -149,9 +130,6 @@ class CVBAlignmentHMM(BaseAlignmentHMM):
     'casa'
     """
 
-    _patience = 2
-    _history_is_total = False
-
     def __init__(
         self,
         *,
@@ -197,29 +175,5 @@ class CVBAlignmentHMM(BaseAlignmentHMM):
         """Warn where leaving out a pair leaves little to learn from."""
         warn_of_giant(problem.corpus, "use VBAlignmentHMM")
 
-    def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
-        """What each pair adds to the counts at the start."""
-        shares, counts = first_shares(self.init, int(self.init_sweeps), problem, rng)
-        return CVBState(counts, shares, np.array([], np.int64), 0)
-
-    def _sweep(
-        self, state: CVBState, problem: Problem, rng: np.random.Generator
-    ) -> tuple[CVBState, float]:
-        tally = tally_of(state.counts, problem.prior, problem.layout)
-        shares, log_z = leave_out_sweep(problem.pairs, tally, state.shares)
-        counts = sum_of(shares, problem.pairs, problem.layout)
-        following = CVBState(counts, shares, without_alignment(log_z), state.n_sweeps + 1)
-        return following, explained(log_z) / problem.corpus.n_observed
-
-    def _objective(self, fit: Fit, problem: Problem) -> float:
-        """The leave-one-out score, in a pass of its own with all counts frozen."""
-        tally = tally_of(fit.state.counts, problem.prior, problem.layout)
-        log_z = leave_out_scores(problem.pairs, tally, fit.state.shares)
-        return explained(log_z) / problem.corpus.n_observed
-
-    def _final_links(self, state: CVBState, problem: Problem) -> np.ndarray:
-        """The last Q(a_i)."""
-        return state.shares.link
-
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        return {"loo_score_": best.objective}
+    def _algorithm(self) -> CVB:
+        return CVB()

@@ -4,16 +4,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 
-from sklearn_cvb.alignment.batch import BatchAlignmentHMM
-from sklearn_cvb.alignment.inference import Problem
-from sklearn_cvb.alignment.parameters import LEARNED, Weights
+from sklearn_cvb.alignment.base import BaseAlignmentHMM
 from sklearn_cvb.annotations import Folder, Seed
+from sklearn_cvb.learning.batch import EM
 from sklearn_cvb.validation import Interval, check_concentrations
 
 
-class EMAlignmentHMM(BatchAlignmentHMM):
+class EMAlignmentHMM(BaseAlignmentHMM):
     """Word alignment by a hidden Markov model learned by expectation-maximisation.
 
     Learns from sentence pairs which source word each target word translates. The states of a pair
@@ -130,7 +128,7 @@ class EMAlignmentHMM(BatchAlignmentHMM):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        **BatchAlignmentHMM._parameter_constraints,
+        **BaseAlignmentHMM._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
     }
@@ -181,12 +179,5 @@ class EMAlignmentHMM(BatchAlignmentHMM):
         for name in ("alpha", "beta"):
             check_concentrations(name, np.array(getattr(self, name)), or_zero=True)
 
-    def _penalty(self, counts: np.ndarray, problem: Problem, weights: Weights) -> float:
-        """Minus the log prior in the softmax basis: the sum of pseudo-counts times log theta."""
-        prior, layout = problem.prior, problem.layout
-        n_learned = layout.n_cells if prior.p_null == LEARNED else layout.n_cells - 2
-        listed = np.sum(xlogy(prior.cells, weights.cells)[:n_learned])
-        n_lexical = layout.n_sources + 1
-        n_unlisted = layout.n_targets - np.bincount(layout.rows, minlength=layout.n_rows)
-        rest = n_unlisted * xlogy(prior.rest, weights.rest)
-        return -float(listed + np.sum(rest[:n_lexical]))
+    def _algorithm(self) -> EM:
+        return EM()

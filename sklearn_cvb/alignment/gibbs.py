@@ -1,51 +1,14 @@
 """Collapsed Hastings sampling for word alignment by a hidden Markov model."""
 
-import math
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from sklearn_cvb.alignment.base import BaseAlignmentHMM
-from sklearn_cvb.alignment.inference import (
-    Alignments,
-    Problem,
-    drawn,
-    hastings_sweep,
-    log_sharing,
-    tally_of,
-    used_cells,
-)
-from sklearn_cvb.alignment.layout import positions_to_places
-from sklearn_cvb.alignment.parameters import (
-    LEARNED,
-    Prior,
-    Weights,
-    learned_rows,
-    posterior_mean,
-)
-from sklearn_cvb.alignment.start import first_shares
+from sklearn_cvb.alignment.inference import Problem
+from sklearn_cvb.alignment.parameters import Weights
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.dirichlet import log_evidence
-from sklearn_cvb.fitting import Fit
-from sklearn_cvb.sampling import Averages, SamplerMixin, no_averages
-
-
-class SamplerState(NamedTuple):
-    """What the sampler carries: the current alignments, and sums over the samples kept so far.
-
-    `n_planned` is `max_iter` of the fit that began the chain. `link` holds how often the kept
-    samples have each link; `proposals` are proposed and accepted alignments of all sweeps.
-    """
-
-    sample: Alignments
-    counts: np.ndarray
-    prior: Prior
-    unexplained: np.ndarray
-    n_sweeps: int
-    n_planned: int
-    averages: Averages
-    link: np.ndarray
-    proposals: np.ndarray
+from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.sampling import SamplerMixin
 
 
 class GibbsAlignmentHMM(SamplerMixin, BaseAlignmentHMM):
@@ -226,69 +189,9 @@ class GibbsAlignmentHMM(SamplerMixin, BaseAlignmentHMM):
         """Nothing: chains differ wherever they begin."""
         return ""
 
-    def _with_parameters_of_now(self, state: SamplerState, problem: Problem) -> SamplerState | None:
-        """The state, or None under another prior: samples of two posteriors are not averaged."""
-        return state if state.prior.same(problem.prior) else None
-
-    def _start(self, problem: Problem, rng: np.random.Generator) -> SamplerState:
-        """Alignments drawn under the posterior means that the start gives."""
-        _, cells = first_shares(self.init, int(self.init_sweeps), problem, rng)
-        sample = drawn(posterior_mean(cells, problem.prior, problem.layout), problem, rng)
-        counts = used_cells(problem, sample)
-        means = tuple(posterior_mean(counts, problem.prior, problem.layout))
-        return SamplerState(
-            sample,
-            counts,
-            problem.prior,
-            np.array([], np.int64),
-            0,
-            self.max_iter,
-            no_averages((counts,), means),
-            np.zeros(problem.pairs.first[-1], np.float32),
-            np.zeros(2),
-        )
-
-    def _sweep(
-        self, state: SamplerState, problem: Problem, rng: np.random.Generator
-    ) -> tuple[SamplerState, float]:
-        tally = tally_of(state.counts, problem.prior, problem.layout)
-        sample, proposals = hastings_sweep(tally, problem, state.sample, rng)
-        counts = used_cells(problem, sample)
-        averages, link = state.averages, state.link
-        if self._is_kept(state.n_sweeps, state.n_planned):
-            means = tuple(posterior_mean(counts, problem.prior, problem.layout))
-            averages, link = averages.plus((counts,), means), link.copy()
-            link[positions_to_places(problem.pairs, sample.position)] += 1.0
-        following = state._replace(
-            sample=sample,
-            counts=counts,
-            n_sweeps=state.n_sweeps + 1,
-            averages=averages,
-            link=link,
-            proposals=state.proposals + proposals,
-        )
-        return following, log_joint(counts, sample, problem)
-
-    def _final_links(self, state: SamplerState, problem: Problem) -> np.ndarray:
-        """How often the kept samples have each link."""
-        if state.averages.n_kept:
-            return state.link / state.averages.n_kept
-        link = np.zeros_like(state.link)
-        link[positions_to_places(problem.pairs, state.sample.position)] = 1.0
-        return link
-
-    def _final_counts(self, state: SamplerState) -> np.ndarray:
-        """Mean counts of the kept samples."""
-        averages = state.averages
-        return averages.mean_counts()[0] if averages.n_kept else state.counts
-
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        state = best.state
-        if state.averages.n_kept:
-            means = Weights(*state.averages.mean_means())
-        else:
-            means = posterior_mean(state.counts, problem.prior, problem.layout)
-        proposed, accepted = state.proposals
+        means, _ = mean_means(best.state, self._model(problem))
+        proposed, accepted = best.state.work.proposals
         return {"_means": means, "acceptance_rate_": float(accepted / max(1, proposed))}
 
     def _mean_weights(self) -> Weights:
@@ -298,14 +201,3 @@ class GibbsAlignmentHMM(SamplerMixin, BaseAlignmentHMM):
 
     def _predicting_weights(self) -> Weights:
         return self._mean_weights()
-
-
-def log_joint(counts: np.ndarray, sample: Alignments, problem: Problem) -> float:
-    """log p(target words, alignments, lost jumps | source words, alpha, beta), nats."""
-    cells, prior, totals, prior_totals = learned_rows(counts, problem.prior, problem.layout)
-    value = log_evidence(cells, prior, totals, prior_totals)
-    p_null = problem.prior.p_null
-    if p_null != LEARNED:
-        for n, chance in zip(counts[-2:].tolist(), (1.0 - p_null, p_null), strict=True):
-            value += n * math.log(chance) if n else 0.0
-    return value + log_sharing(problem.pairs, sample.position)

@@ -4,16 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.alignment.batch import BatchAlignmentHMM
-from sklearn_cvb.alignment.inference import Problem
+from sklearn_cvb.alignment.base import BaseAlignmentHMM
 from sklearn_cvb.alignment.layout import Layout
-from sklearn_cvb.alignment.parameters import Prior, Weights, exp_expected_log, learned_rows
+from sklearn_cvb.alignment.parameters import Prior, Weights, exp_expected_log
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.dirichlet import kl_divergence
-from sklearn_cvb.fitting import Fit
+from sklearn_cvb.learning.batch import VB
 
 
-class VBAlignmentHMM(BatchAlignmentHMM):
+class VBAlignmentHMM(BaseAlignmentHMM):
     """Word alignment by a hidden Markov model learned by variational Bayes.
 
     Alignments and probabilities are taken as independent given the pairs, and a lower bound of the
@@ -174,10 +172,5 @@ class VBAlignmentHMM(BatchAlignmentHMM):
     def _weights(self, counts: np.ndarray, prior: Prior, layout: Layout) -> Weights:
         return exp_expected_log(counts, prior, layout)
 
-    def _penalty(self, counts: np.ndarray, problem: Problem, weights: Weights) -> float:
-        """KL divergence of the probabilities' posterior from their prior."""
-        cells, prior, totals, prior_totals = learned_rows(counts, problem.prior, problem.layout)
-        return kl_divergence(cells + prior, prior, totals + prior_totals, prior_totals)
-
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        return {"lower_bound_": best.objective}
+    def _algorithm(self) -> VB:
+        return VB()

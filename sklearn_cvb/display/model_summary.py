@@ -71,7 +71,7 @@ class ModelSummary:
         # A classifier has none of its own.
         self.history = np.asarray(getattr(model, "history_", []), dtype=float)
         self.name = type(model).__name__
-        self._is_total = getattr(model, "_history_is_total", True)
+        self._is_total = not hasattr(model, "_algorithm") or model._algorithm().is_total
         if len(self.history):
             self._ended = how_it_ended(model)
         else:

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import concentrations as shared
-from sklearn_cvb.concentrations import Rows
 from sklearn_cvb.dmv.inference import cells_by_length
 from sklearn_cvb.dmv.layout import Layout, by_cell, tables_of, totals_of
 from sklearn_cvb.kernels.dependency.arrays import Sentences, Shares, share_size
+from sklearn_cvb.learning import concentrations as shared
+from sklearn_cvb.learning.concentrations import Rows
 
 
 class Concentrations(NamedTuple):

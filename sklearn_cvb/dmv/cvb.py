@@ -18,8 +18,8 @@ from sklearn_cvb.dmv.inference import (
     sum_of,
     tally_of,
 )
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.dependency.arrays import Shares
+from sklearn_cvb.learning.loop import Fit
 
 
 class CVBState(NamedTuple):

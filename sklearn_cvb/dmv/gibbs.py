@@ -13,7 +13,7 @@ from sklearn_cvb.dmv.inference import Problem, draw_sweep, frozen_tally, heavies
 from sklearn_cvb.dmv.layout import totals_of
 from sklearn_cvb.dmv.parameters import mixed_weights, posterior_mean
 from sklearn_cvb.dmv.trees import used_cells
-from sklearn_cvb.fitting import Fit
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.sampling import Averages, SamplerMixin, late, no_averages
 
 

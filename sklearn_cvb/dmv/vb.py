@@ -11,7 +11,7 @@ from sklearn_cvb.dmv.batch import BatchDMV
 from sklearn_cvb.dmv.inference import Problem
 from sklearn_cvb.dmv.layout import Layout, totals_of
 from sklearn_cvb.dmv.parameters import exp_expected_log
-from sklearn_cvb.fitting import Fit
+from sklearn_cvb.learning.loop import Fit
 
 
 class VBDMV(BatchDMV):

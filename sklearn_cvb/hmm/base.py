@@ -11,7 +11,6 @@ from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.concentrations import (
     Concentrations,
@@ -43,6 +42,7 @@ from sklearn_cvb.lattice import (
     problem_of,
     restrict,
 )
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.topology import NAMES, Topology, topology_of
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,

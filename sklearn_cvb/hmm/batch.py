@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.fitting import Fit, even_pieces, on_threads, threads_for_each
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.expectation import Expectation, expectation
@@ -17,6 +16,7 @@ from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.kernels.chain.decoding import smoothed, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells, Problem, n_entries
+from sklearn_cvb.learning.loop import Fit, even_pieces, on_threads, threads_for_each
 from sklearn_cvb.streaming import Running, Swept
 
 # Fewer tokens than this are not worth a thread.

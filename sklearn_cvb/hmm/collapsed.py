@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.batches import (
     Batched,
@@ -67,6 +66,7 @@ from sklearn_cvb.kernels.chain.runs import Factors
 from sklearn_cvb.kernels.chain.score_tokens import score_lost, score_sequences
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
 from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 
 # Every so many sweeps counts are rebuilt from the posteriors, so that rounding does not build up.
 REBUILT = 20

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.batches import largest_share
 from sklearn_cvb.hmm.collapsed import (
     CVBState,
@@ -28,6 +27,7 @@ from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.lattice import Problem
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.streaming import Running, Swept
 from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import InvalidParameterError

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.concentrations import Rows, first_value, log_density, present, rests
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.lattice import Cells
+from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, present, rests
 from sklearn_cvb.topology import Topology
 
 # gamma starts here where it is learned.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.concentrations import Concentrations, going_on, learn
 from sklearn_cvb.hmm.measurements import MeasurementsMixin
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.learning.loop import Fit
 
 if TYPE_CHECKING:
     from sklearn_cvb.hmm.numeric.model import Algorithm, Fitted
@@ -26,7 +26,7 @@ class EmissionMixin(MeasurementsMixin):
     _numeric_algorithm: str
 
     @property
-    def _algorithm(self) -> "Algorithm":
+    def _numeric_sweeps(self) -> "Algorithm":
         from sklearn_cvb.hmm.numeric.model import algorithm_of
 
         return algorithm_of(self)
@@ -79,17 +79,19 @@ class EmissionMixin(MeasurementsMixin):
         from sklearn_cvb.hmm.numeric.start import starting_posterior
 
         posterior = starting_posterior(problem, self.init, rng)
-        return self._algorithm.start(problem, posterior, rng)
+        return self._numeric_sweeps.start(problem, posterior, rng)
 
     def _sweep(self, state: Any, problem: Any, rng: np.random.Generator) -> tuple[Any, float]:
         if not self._is_numeric:
             return super()._sweep(state, problem, rng)
-        return self._algorithm.sweep(state, problem, rng)
+        return self._numeric_sweeps.sweep(state, problem, rng)
 
     def _ranked(self, fit: Fit, problem: Any) -> Fit:
         if not self._is_numeric:
             return super()._ranked(fit, problem)
-        fit = fit._replace(objective=self._algorithm.objective(fit.state, problem, fit.history[-1]))
+        fit = fit._replace(
+            objective=self._numeric_sweeps.objective(fit.state, problem, fit.history[-1])
+        )
         if self.verbose:
             print(f"{len(fit.history)} sweeps, objective {fit.objective:.6f}")
         return fit
@@ -119,7 +121,7 @@ class EmissionMixin(MeasurementsMixin):
         first, _ = self._chain_prior(problem.cells)
         concentrations = going_on(first, state.concentrations)
         prior = self._prior_of_chain(problem.cells, concentrations)
-        return self._algorithm.resumed(state, problem, concentrations, prior)
+        return self._numeric_sweeps.resumed(state, problem, concentrations, prior)
 
     # Priors of the chain
 
@@ -151,7 +153,7 @@ class EmissionMixin(MeasurementsMixin):
         from sklearn_cvb.hmm.numeric.model import Fitted
 
         best, record = self._fit_record(fits)
-        state, algorithm, n = best.state, self._algorithm, problem.cells.n_emitting
+        state, algorithm, n = best.state, self._numeric_sweeps, problem.cells.n_emitting
         counts, point = algorithm.final_counts(state), algorithm.point(state, problem)
         numeric = Fitted(
             problem.family,

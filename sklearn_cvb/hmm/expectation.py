@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.fitting import on_threads
 from sklearn_cvb.hmm.forms import Batch, Forms, RunForm, forms_of
 from sklearn_cvb.hmm.parameters import HMMCounts, empty_counts, log_weights
 from sklearn_cvb.kernels.chain.forward_backward import Weights, expected_counts, passes_for
@@ -23,6 +22,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     fill_tables,
 )
 from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.learning.loop import on_threads
 
 _NONE = np.empty(0, np.intp)
 

@@ -32,7 +32,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.fitting import even_pieces
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.kernels.chain.runs import Borders
@@ -46,6 +45,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     width_for,
 )
 from sklearn_cvb.lattice import Problem, certain_counts, spans_of
+from sklearn_cvb.learning.loop import even_pieces
 
 # A sequence with a run whose steps have more entries is none of the runs: wide steps are faster
 # one row at a time.

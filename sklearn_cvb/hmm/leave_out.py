@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.fitting import even_pieces
 from sklearn_cvb.hmm.lists import Settled, lists_for, ragged
 from sklearn_cvb.kernels.chain.forward_backward import Work, work_of_size
 from sklearn_cvb.kernels.chain.leave_out import PUT_BACK, Shared, Stored
@@ -19,6 +18,7 @@ from sklearn_cvb.kernels.chain.sequences import Sequences, pass_over_sequences
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
 from sklearn_cvb.kernels.chain.windows import Borders
 from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.learning.loop import even_pieces
 from sklearn_cvb.topology import Topology
 
 # Where neighbours have more pairs of states than this for a token, lists are too long.

@@ -394,7 +394,7 @@ class MeasurementsMixin(_Model):
         if not self._is_numeric or getattr(self, "_resume", None) is None:
             return super().training_posteriors()
         problem, best = self._resume
-        table = self._algorithm.posterior(best.state, problem)
+        table = self._numeric_sweeps.posterior(best.state, problem)
         if table is None:
             from sklearn_cvb.hmm.numeric.model import log_weights_of
             from sklearn_cvb.hmm.numeric.problem import lattice_of_steps

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import gammaln
 
-from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean
 from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.validation import InvalidParameterError
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.chains import ChainsMixin, Draw, chains_of, log_joint
 from sklearn_cvb.hmm.concentrations import Concentrations
@@ -25,6 +24,7 @@ from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Cells, Problem, n_entries
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.sampling import SamplerMixin, late, no_averages
 from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import InvalidParameterError

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.fitting import generator_at
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.learning.loop import generator_at
 
 # Numbers drawn at a time to get to where the tokens of a shard begin.
 _BLOCK = 2**20

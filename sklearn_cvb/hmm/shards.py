@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.collapsed import (
@@ -47,6 +46,7 @@ from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.tally import Tally
 from sklearn_cvb.lattice import Problem, n_entries
+from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 
 _NONE = np.empty(0, np.intp)
 

@@ -18,9 +18,9 @@ import numpy as np
 from scipy.special import gammaln
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.concentrations import Rows, log_density
 from sklearn_cvb.hmm.concentrations import Concentrations, Presence
 from sklearn_cvb.hmm.parameters import HMMCounts
+from sklearn_cvb.learning.concentrations import Rows, log_density
 
 # No weight is smaller: its cells would leave the range of concentrations.
 _SMALLEST = 1e-9

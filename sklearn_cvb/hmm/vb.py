@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.dirichlet import exp_digamma, kl_divergence
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.batch import BatchHMM
 from sklearn_cvb.hmm.concentrations import row_totals
 from sklearn_cvb.hmm.emitting import EmissionMixin
@@ -24,6 +23,7 @@ from sklearn_cvb.hmm.parameters import (
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.divergence import expected_weights
 from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.learning.loop import Fit
 
 
 class _Rows(NamedTuple):

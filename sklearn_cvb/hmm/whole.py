@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.batch import BatchHMM
 from sklearn_cvb.hmm.collapsing import CollapsedHMM
@@ -46,6 +44,8 @@ from sklearn_cvb.hmm.survey import (
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
+from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.streaming import Seen
 from sklearn_cvb.validation import InvalidParameterError
 

@@ -10,7 +10,6 @@ from sklearn_cvb.base import BaseModel
 from sklearn_cvb.containers import shown
 from sklearn_cvb.corpus import Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.fitting import Fit, Schedule
 from sklearn_cvb.latent.binarise import Treebank, binarised
 from sklearn_cvb.latent.inference import Problem
 from sklearn_cvb.latent.output import Output
@@ -34,6 +33,7 @@ from sklearn_cvb.latent.treebank import (
     trees_in,
     without_top,
 )
+from sklearn_cvb.learning.loop import Fit, Schedule
 from sklearn_cvb.validation import CHECKPOINT_PARAMETERS, Interval, StrOptions
 
 # For so many sweeps after subtypes were split no change is too small to go on.
@@ -155,8 +155,8 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
         """One sweep at the subtypes as they are."""
         raise NotImplementedError
 
-    def _schedule(self, problem: Problem, n_before: int) -> Schedule:
-        schedule = super()._schedule(problem, n_before)
+    def _schedule(self, algorithm: Any, model: Any, n_before: int) -> Schedule:
+        schedule = super()._schedule(algorithm, model, n_before)
         # Subtypes that are nearly alike take some sweeps to part.
         n_resting = max(0, self._plan().last + _ALIKE * (self.n_subtypes > 1) - n_before)
         return schedule._replace(n_resting=n_resting)

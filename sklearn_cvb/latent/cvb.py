@@ -6,7 +6,6 @@ import numpy as np
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.corpus import warn_of_giant
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.latent.training import Shares
 from sklearn_cvb.latent.base import BaseLatentPCFG
 from sklearn_cvb.latent.inference import (
@@ -18,6 +17,7 @@ from sklearn_cvb.latent.inference import (
 )
 from sklearn_cvb.latent.parameters import Layout, unscaled
 from sklearn_cvb.latent.tokens import counts_of, first_nodes, score, token_sweep
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.validation import StrOptions
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from sklearn_cvb.fitting import on_threads
 from sklearn_cvb.kernels.latent.arrays import NONE, Parses, Rules, rows_of
 from sklearn_cvb.kernels.latent.best_trees import SAME, Best, best_for
 from sklearn_cvb.kernels.latent.chart import (
@@ -26,6 +25,7 @@ from sklearn_cvb.kernels.latent.chart import (
 from sklearn_cvb.kernels.latent.grammar import Grammar, grammar_of
 from sklearn_cvb.kernels.latent.max_rule import max_rule
 from sklearn_cvb.kernels.latent.viterbi import viterbi
+from sklearn_cvb.learning.loop import on_threads
 
 # Rounds in which expected counts of subtypes are found.
 _ROUNDS = 20

@@ -6,10 +6,10 @@ import numpy as np
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.dirichlet import kl_divergence
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.latent.batch import BatchLatentPCFG
 from sklearn_cvb.latent.inference import Problem
 from sklearn_cvb.latent.parameters import Layout, Weights, exp_expected_log
+from sklearn_cvb.learning.loop import Fit
 
 
 class VBLatentPCFG(BatchLatentPCFG):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
+from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
 from sklearn_cvb.pcfg.layout import Layout
 from sklearn_cvb.validation import (
     InvalidParameterError,

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn_cvb import dirichlet
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.corpus import warn_of_giant
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
 from sklearn_cvb.pcfg.forms import Problem
 from sklearn_cvb.pcfg.parameters import posterior_mean

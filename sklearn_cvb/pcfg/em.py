@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.fitting import Fit, Schedule
+from sklearn_cvb.learning.loop import Fit, Schedule
 from sklearn_cvb.pcfg.batch import BatchPCFG
 from sklearn_cvb.pcfg.concentrations import Alpha
 from sklearn_cvb.pcfg.forms import Problem, expectation
@@ -259,8 +259,8 @@ class EMPCFG(BatchPCFG):
         """Minus the log prior in the softmax basis: the sum of alpha log theta."""
         return -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
 
-    def _schedule(self, problem: Problem, n_before: int) -> Schedule:
-        schedule = super()._schedule(problem, n_before)
+    def _schedule(self, algorithm: Any, model: Any, n_before: int) -> Schedule:
+        schedule = super()._schedule(algorithm, model, n_before)
         return schedule if self.update == "batch" else schedule._replace(patience=2)
 
     def _sweep(self, state: Any, problem: Problem, rng: np.random.Generator) -> tuple[Any, float]:
@@ -288,7 +288,7 @@ class EMPCFG(BatchPCFG):
     def _objective(self, fit: Fit, problem: Problem) -> float:
         """The last sweep's; stepwise EM has moved on since, so that another E-step is due."""
         if self.update == "batch":
-            return super()._objective(fit, problem)
+            return fit.history[-1]
         state, layout = fit.state, problem.layout
         weights = self._weights(layout, state.counts, state.prior, state.weights)
         log_z = expectation(weights, problem)[1]

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.pcfg.forms import Problem
 from sklearn_cvb.pcfg.samplers import SamplerState, SamplingPCFG
 from sklearn_cvb.pcfg.sweeps import draw_sweep, tally_of

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn
 from sklearn_cvb.pcfg.forms import Problem

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.dirichlet import kl_divergence
-from sklearn_cvb.fitting import Fit
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.pcfg.batch import BatchPCFG
 from sklearn_cvb.pcfg.forms import Problem
 from sklearn_cvb.pcfg.layout import Layout

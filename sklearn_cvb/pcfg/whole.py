@@ -9,14 +9,14 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb import dirichlet
-from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.corpus import Corpus, Sequences
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.shards import Facts, Found, Place, Shard, summed
 from sklearn_cvb.hmm.survey import LaidOut, Part, Survey, Words, digest_of, merged, survey_of
 from sklearn_cvb.hmm.survey import read_part as read_part
 from sklearn_cvb.hmm.whole import Here, InShards, Shards, WholeCorpus, fit_as, places_of
 from sklearn_cvb.kernels.tree.tallies import Shares
+from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.batch import BatchPCFG
 from sklearn_cvb.pcfg.concentrations import Alpha, learn

@@ -215,7 +215,7 @@ def _restart_label(index: int, is_kept: bool, others: list[int]) -> str:
 
 def _describe_sweeps(ax: Axes, estimator: Any) -> None:
     ax.xaxis.get_major_locator().set_params(integer=True)
-    is_total = getattr(estimator, "_history_is_total", True)
+    is_total = estimator._algorithm().is_total
     ax.set_xlabel("sweeps")
     ax.set_ylabel("objective (nats)" if is_total else "mean log normaliser (nats per token)")
     ax.set_title(type(estimator).__name__)

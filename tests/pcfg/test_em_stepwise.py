@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_cvb import EMPCFG, Grammar
-from sklearn_cvb.fitting import spawn_generators
+from sklearn_cvb.learning.loop import spawn_generators
 from sklearn_cvb.pcfg.parameters import posterior_mean
 from sklearn_cvb.pcfg.sweeps import stepwise_sweep, tally_of
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.ending import lattice_with_end
 from sklearn_cvb.hmm.gibbs_sweeps import scan_for
@@ -22,6 +21,7 @@ from sklearn_cvb.hmm.parameters import HMMCounts, Prior, floor_of, tally_of
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.kernels.chain.gibbs_tokens import Path, Visits
 from sklearn_cvb.kernels.chain.leave_step_out import Steps, Table, resample_steps, sweep_steps
+from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 
 
 class Layout(NamedTuple):

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.emissions.emission import Scores
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.numeric.expectation import Chain, Found, Scored, infer
@@ -21,6 +20,7 @@ from sklearn_cvb.hmm.numeric.filtering import filtered
 from sklearn_cvb.hmm.numeric.problem import NumericProblem
 from sklearn_cvb.hmm.numeric.start import independent
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 
 # Steps that are left out together where one sequence holds most of the data: a tenth of a short
 # one, or too little would be left to learn from.

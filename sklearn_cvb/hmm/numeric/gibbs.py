@@ -10,7 +10,6 @@ import numpy as np
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.emissions.emission import Scores
-from sklearn_cvb.fitting import Fit
 from sklearn_cvb.hmm.chains import Chains, Draw, chains_of, log_joint
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.numeric.expectation import Scored, chain_of
@@ -21,6 +20,7 @@ from sklearn_cvb.hmm.shared_weights import drawn_weights
 from sklearn_cvb.kernels.chain.decoding import draw_paths
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
+from sklearn_cvb.learning.loop import Fit
 
 
 class Sums(NamedTuple):

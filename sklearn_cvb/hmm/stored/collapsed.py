@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.collapsed import (
     REBUILT,
@@ -51,6 +50,7 @@ from sklearn_cvb.kernels.chain.leave_out import (
 )
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
 from sklearn_cvb.lattice import Problem
+from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.store.scratch import Kept, Scratch
 
 

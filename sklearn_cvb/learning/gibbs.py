@@ -1,0 +1,178 @@
+"""Sampling: hidden structure given counts (collapsed) or given drawn parameters.
+
+Annealing, burn-in, thinning, and what a chain remembers are the same for all families.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb import dirichlet
+from sklearn_cvb.identity import are_same
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.model import Model, State, divided, plus
+
+
+class Traced(NamedTuple):
+    """What is noted of a sweep: log p(x, sample | prior), whether the sample is kept, and more."""
+
+    value: float
+    is_kept: bool
+    notes: Any
+
+
+class Memory(NamedTuple):
+    """What a chain remembers of its samples.
+
+    Attributes
+    ----------
+    n_planned : int
+        `max_iter` of the fit that began the chain: one that goes on changes neither temperatures
+        nor burn-in.
+    sums : tuple or None
+        Counts, and what predictions average, summed over the kept samples.
+    n_kept : int
+        Number of kept samples.
+    labels : object or None
+        How often each label was sampled in the last tenth of the sweeps.
+    kept : tuple
+        What the model keeps of each kept sample.
+    trace : tuple of Traced
+        One for each sweep.
+    proposals : ndarray
+        Proposals made and accepted, in the order of the family.
+    """
+
+    n_planned: int
+    sums: Any = None
+    n_kept: int = 0
+    labels: Any = None
+    kept: tuple = ()
+    trace: tuple = ()
+    proposals: Any = 0.0
+
+
+class Gibbs(Algorithm):
+    """A Markov chain over samples of the hidden structure; all its sweeps are made.
+
+    Parameters
+    ----------
+    n_planned : int
+        Sweeps of the chain.
+    n_burn_in : int or None
+        Sweeps before samples are kept; None for half, or with annealing all but the last tenth.
+    thin : int
+        Keep every so many samples.
+    temperatures : tuple (first, last) or None
+        Linear over all sweeps; None for 1 throughout.
+    """
+
+    requires = ("first_sample", "resample", "log_evidence", "means")
+    stops = False
+
+    def __init__(
+        self,
+        n_planned: int,
+        n_burn_in: int | None = None,
+        thin: int = 1,
+        temperatures: tuple[float, float] | None = None,
+    ) -> None:
+        self.n_planned, self.n_burn_in, self.thin = n_planned, n_burn_in, thin
+        self.temperatures = temperatures
+
+    def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
+        """The first sample."""
+        hyper = model.hyper()
+        prior = model.prior(hyper)
+        counts, sample, unexplained, _ = model.first_sample(prior, rng)
+        return State(counts, prior, hyper, None, sample, unexplained, 0, Memory(self.n_planned))
+
+    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+        """Concentrations, then the sample; the value is log p(x, sample | prior)."""
+        n_planned, n_sweeps = state.work.n_planned, state.n_sweeps
+        hyper = model.learn(state.hyper, state, dirichlet.fixed_point, None)
+        # A state that is left without tokens while weights are drawn early soon has no weight, and
+        # none begins anew: under equal weights a chain finds its states sooner.
+        rests = n_sweeps < self.first_kept(n_planned) * 3 // 4
+        hyper = model.draw_hyper(state.hyper, hyper, state.counts, None if rests else rng)
+        prior = state.prior if hyper is state.hyper else model.prior(hyper)
+        drawn = model.resample(
+            state.counts, prior, state.shares, rng, self.temperature(n_sweeps, n_planned)
+        )
+        value = float(model.log_evidence(drawn.counts, prior, drawn.sample))
+        after = State(
+            drawn.counts, prior, hyper, None, drawn.sample, state.unexplained, n_sweeps + 1
+        )
+        memory = self._remembered(state.work, after, model, value)
+        memory = memory._replace(proposals=memory.proposals + drawn.proposals)
+        return after._replace(work=memory), value
+
+    def _remembered(self, memory: Memory, state: State, model: Model, value: float) -> Memory:
+        """The memory with the sample of a state."""
+        done, (counts, prior, sample) = (
+            state.n_sweeps - 1,
+            (state.counts, state.prior, state.shares),
+        )
+        if done >= late(memory.n_planned):
+            memory = memory._replace(labels=model.remembered(memory.labels, sample))
+        since = done - self.first_kept(memory.n_planned)
+        is_kept = since >= 0 and since % self.thin == 0
+        if is_kept:
+            sums = plus(memory.sums, (counts, model.means(counts, prior, sample)))
+            memory = memory._replace(sums=sums, n_kept=memory.n_kept + 1)
+            kept = model.kept(counts, prior, sample)
+            if kept is not None:
+                memory = memory._replace(kept=(*memory.kept, kept))
+        traced = Traced(value, is_kept, model.noted(state.hyper, counts))
+        return memory._replace(trace=(*memory.trace, traced))
+
+    def temperature(self, n_sweeps: int, n_planned: int) -> float:
+        """Temperature of a sweep after `n_sweeps`: linear over `n_planned`, then the last one."""
+        if self.temperatures is None:
+            return 1.0
+        first, last = self.temperatures
+        share = min(1.0, n_sweeps / max(1, n_planned - 1))
+        # Where the last one has no digit beside the first one the sum can be 0.
+        return max(first + share * (last - first), min(first, last))
+
+    def first_kept(self, n_planned: int) -> int:
+        """Sweeps before samples are kept."""
+        if self.n_burn_in is not None:
+            return self.n_burn_in
+        return n_planned // 2 if self.temperatures is None else late(n_planned)
+
+    def objective(self, state: State, model: Model, history: list[float]) -> float:
+        """Mean log joint probability over the last tenth of the sweeps."""
+        return float(np.mean(history[-max(1, len(history) // 10) :]))
+
+    def final_counts(self, state: State) -> Any:
+        """Mean counts of the kept samples; those of the last one where none is kept."""
+        memory = state.work
+        return divided(memory.sums[0], memory.n_kept) if memory.n_kept else state.counts
+
+    def rebase(self, state: State, model: Model) -> State | None:
+        """The state; None under another prior: samples of two posteriors are not averaged."""
+        now = model.rebase(state)
+        if now is None:
+            return None
+        same = are_same(now.hyper, state.hyper) and are_same(now.prior, state.prior)
+        return now if same else None
+
+
+def late(n_planned: int) -> int:
+    """Sweeps before the last tenth."""
+    return n_planned * 9 // 10
+
+
+def mean_means(state: State, model: Model) -> Any:
+    """Averages of what predictions use over the kept samples; given the last where none is kept."""
+    memory = state.work
+    if memory.n_kept:
+        return divided(memory.sums[1], memory.n_kept)
+    return model.means(state.counts, state.prior, state.shares)
+
+
+def sampled_labels(state: State, model: Model) -> Any:
+    """How often labels were sampled late in the chain; those of the last sample before that."""
+    labels = state.work.labels
+    return model.remembered(None, state.shares) if labels is None else labels

@@ -1,0 +1,275 @@
+"""What an algorithm asks of a model: a dozen functions, which write nothing on it.
+
+A model is a family bound to data, layout and settings. It never changes, so that restarts share it.
+What it tells of its data comes back as values: counts, shares and samples are whatever the family
+makes of them, and algorithms only hand them on. A family fills in what the algorithms that it is to
+be learned by require (`Algorithm.requires`); the rest is optional.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+NOBODY = np.empty(0, np.intp)
+
+
+class Inferred(NamedTuple):
+    """What inference of all units found.
+
+    Attributes
+    ----------
+    counts : ndarray or tuple of ndarray
+        Expected counts of the model's own units: the common currency.
+    total : float
+        Sum of the log normalisers (nats) of the units that have a path, tree or alignment.
+    unexplained : ndarray
+        Indices of those that have none.
+    shares : object or None
+        What each unit added to the counts, where that was asked for.
+    work : object or None
+        Buffers, which the next call may use again.
+    """
+
+    counts: Any
+    total: float
+    unexplained: np.ndarray = NOBODY
+    shares: Any = None
+    work: Any = None
+
+
+class Drawn(NamedTuple):
+    """A sample of the hidden structure of all units.
+
+    Attributes
+    ----------
+    counts : ndarray or tuple of ndarray
+        How often the sample uses each cell.
+    sample : object
+    unexplained : ndarray
+        Indices of units without any structure.
+    proposals : ndarray or float
+        How many proposals were made and accepted, in the family's order; 0 where none are made.
+    """
+
+    counts: Any
+    sample: Any
+    unexplained: np.ndarray = NOBODY
+    proposals: Any = 0.0
+
+
+class State(NamedTuple):
+    """What a restart carries from sweep to sweep, whatever the model and the algorithm.
+
+    Attributes
+    ----------
+    counts : ndarray or tuple of ndarray
+        Of all units.
+    prior : object
+        Dirichlet prior of all cells under `hyper`.
+    hyper : object
+        Concentrations, with `log_density()`.
+    weights : object or None
+        Those that the counts were expected under.
+    shares : object or None
+        What each unit adds to the counts (CVB), or the sample.
+    unexplained : ndarray
+        Indices of units without path, tree or alignment.
+    n_sweeps : int
+    work : object or None
+        What only the algorithm or only inference knows: buffers, what a chain remembers.
+    layout : object or None
+        Of a model whose layout changes between sweeps.
+    """
+
+    counts: Any
+    prior: Any
+    hyper: Any
+    weights: Any = None
+    shares: Any = None
+    unexplained: np.ndarray = NOBODY
+    n_sweeps: int = 0
+    work: Any = None
+    layout: Any = None
+
+
+class Fixed(NamedTuple):
+    """Concentrations of which none is learned."""
+
+    def log_density(self) -> float:
+        """Nothing: they have no prior."""
+        return 0.0
+
+
+class Model:
+    """A family bound to data, layout and settings: a value."""
+
+    @property
+    def n_observed(self) -> int:
+        """Observed tokens, which histories and scores are divided by."""
+        raise NotImplementedError
+
+    # Concentrations and prior
+
+    def hyper(self) -> Any:
+        """Concentrations of the first sweep, with `log_density()`."""
+        return Fixed()
+
+    def learn(self, hyper: Any, state: State, step: Callable, absence: Callable | None) -> Any:
+        """Concentrations of the next sweep: the same object where none is learned.
+
+        `step` is one of `sklearn_cvb.dirichlet`; ``absence()`` tells how surely nothing was
+        counted (None: what is expected was there).
+        """
+        return hyper
+
+    def absence(self, shares: Any) -> Any:
+        """How surely nothing was counted, as far as these shares tell."""
+        raise NotImplementedError
+
+    def prior(self, hyper: Any) -> Any:
+        """Dirichlet prior of all cells under these concentrations."""
+        raise NotImplementedError
+
+    # Where a restart begins: facts of every part, seeds drawn for all parts, a start of each
+
+    def facts(self) -> Any:
+        """What a start has to know of this part beforehand."""
+        return None
+
+    def seeds(self, prior: Any, facts: list, rng: np.random.Generator) -> list:
+        """What is drawn, for parts of these facts: one seed for each."""
+        raise NotImplementedError
+
+    def start(self, prior: Any, seed: Any, keep: bool) -> tuple[Inferred, Any]:
+        """First counts (and shares, to `keep`), and the weights that gave them, if any."""
+        raise NotImplementedError
+
+    # EM and VB
+
+    def maximise(self, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+        """EM: the mode of the parameters, and minus its log prior density."""
+        raise NotImplementedError
+
+    def average(self, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+        """VB: exp E[log parameters], and KL(posterior || prior)."""
+        raise NotImplementedError
+
+    def infer(self, weights: Any, work: Any = None) -> Inferred:
+        """Expected counts of all units under the same weights."""
+        raise NotImplementedError
+
+    # CVB
+
+    def leave_out(self, counts: Any, prior: Any, shares: Any, *, frozen: bool) -> Inferred:
+        """Each unit in turn given the counts of all others, put back new (frozen: as it was).
+
+        `counts` are those of all parts; what is returned are the model's own.
+        """
+        raise NotImplementedError
+
+    # Sampling
+
+    def first_sample(self, prior: Any, rng: np.random.Generator) -> Drawn:
+        """Where a chain begins."""
+        raise NotImplementedError
+
+    def resample(
+        self, counts: Any, prior: Any, sample: Any, rng: np.random.Generator, temperature: float
+    ) -> Drawn:
+        """The next sample of a chain."""
+        raise NotImplementedError
+
+    def log_evidence(self, counts: Any, prior: Any, sample: Any) -> float:
+        """log p(x, sample | prior), nats."""
+        raise NotImplementedError
+
+    def means(self, counts: Any, prior: Any, sample: Any) -> Any:
+        """What predictions average over the kept samples: posterior means given one."""
+        raise NotImplementedError
+
+    def draw_hyper(self, before: Any, learned: Any, counts: Any, rng: Any) -> Any:
+        """Concentrations that are drawn, not learned; `rng` is None while they rest."""
+        return learned
+
+    def remembered(self, memory: Any, sample: Any) -> Any:
+        """How often each label was sampled, with one more sample; `memory` None: the first."""
+        return None
+
+    def noted(self, hyper: Any, counts: Any) -> Any:
+        """What the trace of a chain says of each sweep, beside its log evidence."""
+        return None
+
+    def kept(self, counts: Any, prior: Any, sample: Any) -> Any:
+        """What is kept of each kept sample itself; None for nothing."""
+        return None
+
+    # Stepwise EM
+
+    def units(self) -> np.ndarray:
+        """Indices of the units that can be learned from."""
+        raise NotImplementedError
+
+    def step_through(self, state: State, order: np.ndarray, pace: Any, n_steps: int) -> Inferred:
+        """Counts that move after every few units in this order; `work` is the steps so far."""
+        raise NotImplementedError
+
+    # Going on from an earlier fit, or from a batch before
+
+    def rebase(self, state: State) -> State | None:
+        """A state to go on from under the settings of now; None where it is of no use."""
+        hyper = self.hyper()
+        return state._replace(hyper=hyper, prior=self.prior(hyper))
+
+    def lighter(self, state: State) -> State:
+        """A state without what `completed` makes anew from the data; a checkpoint has this."""
+        return state
+
+    def completed(self, state: State) -> State:
+        """What `lighter` left, made whole."""
+        return state
+
+    def finished(self, state: State) -> State:
+        """A state without what only its sweeps needed."""
+        return state
+
+    # One batch after another (`partial_fit`)
+
+    def with_unseen(self, counts: Any, prior: Any) -> Any:
+        """Running counts with a little for cells that no batch has used, where the prior is 0."""
+        return counts
+
+    def given(self, prior: Any, counts: Any) -> tuple[Any, Any]:
+        """The prior with running counts in it, and a seed: weights that are its means."""
+        raise NotImplementedError
+
+    # Layouts that change between sweeps
+
+    def laid_out(self, layout: Any) -> "Model":
+        """The same model under another layout."""
+        return self
+
+
+def inferred(counts: Any, log_z: np.ndarray, shares: Any = None, work: Any = None) -> Inferred:
+    """What families return that have a log normaliser for each unit, -inf for unexplained ones."""
+    total = float(log_z[np.isfinite(log_z)].sum())
+    return Inferred(counts, total, np.flatnonzero(np.isneginf(log_z)), shares, work)
+
+
+def plus(sums: Any, more: Any) -> Any:
+    """Sums of arrays, or of tuples of such, and one more of their kind; None for no sums before."""
+    if isinstance(more, tuple):
+        before = sums if sums is not None else (None,) * len(more)
+        parts = [plus(a, b) for a, b in zip(before, more, strict=True)]
+        return type(more)(*parts) if hasattr(more, "_fields") else tuple(parts)
+    if more is None:
+        return None
+    return np.array(more) if sums is None else sums + more
+
+
+def divided(sums: Any, n: int) -> Any:
+    """Sums of arrays, or of tuples of such, divided by a number."""
+    if isinstance(sums, tuple):
+        parts = [divided(part, n) for part in sums]
+        return type(sums)(*parts) if hasattr(sums, "_fields") else tuple(parts)
+    return None if sums is None else sums / n
