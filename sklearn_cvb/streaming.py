@@ -16,7 +16,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from sklearn_cvb.compilation import announced_fit
+from sklearn_cvb.learning.algorithm import Algorithm
 from sklearn_cvb.learning.loop import Fit, spawn_generators
+from sklearn_cvb.learning.model import mixed, scaled
 from sklearn_cvb.validation import (
     Interval,
     InvalidParameterError,
@@ -75,10 +77,6 @@ class Step(NamedTuple):
     running: float
     batch: float
     scale: float
-
-    def mixed(self, running: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        """The running counts after this step."""
-        return self.running * running + self.batch * batch
 
 
 def step_size(n_seen: int, n_batch: int, decay: float, offset: float) -> float:
@@ -153,12 +151,12 @@ class Running(NamedTuple):
 
     Attributes
     ----------
-    counts : tuple of ndarray
+    counts : ndarray or tuple of ndarray
     kept : object
         Weights that rows without count and prior keep.
     """
 
-    counts: tuple
+    counts: Any
     kept: Any
 
 
@@ -169,7 +167,7 @@ class Swept(NamedTuple):
     ----------
     state : object
         As sweeps of the algorithm leave it.
-    counts : tuple of ndarray
+    counts : ndarray or tuple of ndarray
         Of the batch.
     values : callable
         ``values(scale) -> (value, objective)``: for the history, and what the objective is where
@@ -177,7 +175,7 @@ class Swept(NamedTuple):
     """
 
     state: Any
-    counts: tuple
+    counts: Any
     values: Callable[[float], tuple[float, float]]
 
 
@@ -194,10 +192,9 @@ def _learns_symbols(model: Any) -> bool:
 class StreamingMixin(_Model):
     """`partial_fit` for a family of models.
 
-    Hooks: `_following_problem` reads a batch that is not the first, `_swept_batch` infers it,
-    `_with_running_counts` gives its state the counts of all batches, `_not_learned` says which
-    sequences have none, `_uses_of_words` how often words occur, `_rare_of_all` what is known of
-    words seen once.
+    Hooks: `_following_problem` reads a batch that is not the first, `_not_learned` says which of its
+    sequences have no path or tree, `_uses_of_words` how often words occur, `_rare_of_all` what is
+    known of words seen once.
     """
 
     learning_decay: float
@@ -268,9 +265,9 @@ class StreamingMixin(_Model):
         seen = self._seen_with(problem, self._not_learned(swept.state, problem), before)
         step = step_for(before, seen, self.learning_decay, self.learning_offset)
         if running is None:
-            counts = tuple(step.batch * table for table in swept.counts)
+            counts = scaled(swept.counts, step.batch)
         else:
-            counts = tuple(map(step.mixed, running.counts, swept.counts))
+            counts = mixed(running.counts, step.running, swept.counts, step.batch)
         value, objective = swept.values(step.scale)
         history = [] if before is None else self.history_.tolist()
         state = self._with_running_counts(swept.state, counts, problem)
@@ -281,6 +278,30 @@ class StreamingMixin(_Model):
             "_resume": None,
             "_rare": self._rare_of_all(counts, seen),
         }
+
+    def _algorithm_of_batches(self) -> Algorithm:
+        """How batches are inferred."""
+        return self._algorithm()
+
+    def _swept_batch(
+        self, problem: Any, running: Running | None, rng: np.random.Generator
+    ) -> Swept:
+        """One sweep over a batch, from the counts so far; over a first one from its start."""
+        algorithm, model = self._algorithm_of_batches(), self._model(problem)
+        if running is None:
+            before = algorithm.start(model, rng)
+        else:
+            before = algorithm.before_batch(model, running)
+        state, value = algorithm.sweep(before, model, rng)
+
+        def values(scale: float) -> tuple[float, float]:
+            return algorithm.batch_values(before, state, value, model, scale)
+
+        return Swept(algorithm.finished(state, model, goes_on=False), state.counts, values)
+
+    def _with_running_counts(self, state: Any, counts: Any, problem: Any) -> Any:
+        """The state of a batch with the counts of all, under the prior without them."""
+        return state._replace(counts=counts, prior=self._model(problem).prior(state.hyper))
 
     def _given_corpus(self, problem: Any) -> Any:
         """The corpus as it was read."""

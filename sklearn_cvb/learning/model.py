@@ -267,6 +267,22 @@ def plus(sums: Any, more: Any) -> Any:
     return np.array(more) if sums is None else sums + more
 
 
+def mixed(one: Any, share: float, other: Any, other_share: float) -> Any:
+    """Two arrays, or tuples of such, added with these factors."""
+    if isinstance(other, tuple):
+        parts = [mixed(a, share, b, other_share) for a, b in zip(one, other, strict=True)]
+        return type(other)(*parts) if hasattr(other, "_fields") else tuple(parts)
+    return share * one + other_share * other
+
+
+def scaled(values: Any, factor: float) -> Any:
+    """An array, or a tuple of such, times a number."""
+    if isinstance(values, tuple):
+        parts = [scaled(part, factor) for part in values]
+        return type(values)(*parts) if hasattr(values, "_fields") else tuple(parts)
+    return factor * values
+
+
 def divided(sums: Any, n: int) -> Any:
     """Sums of arrays, or of tuples of such, divided by a number."""
     if isinstance(sums, tuple):
