@@ -192,7 +192,7 @@ def _learns_symbols(model: Any) -> bool:
 class StreamingMixin(_Model):
     """`partial_fit` for a family of models.
 
-    Hooks: `_following_problem` reads a batch that is not the first, `_not_learned` says which of its
+    Hooks: `_following_problem` reads a batch that is not the first, `_not_learned` says which
     sequences have no path or tree, `_uses_of_words` how often words occur, `_rare_of_all` what is
     known of words seen once.
     """
