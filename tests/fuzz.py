@@ -296,8 +296,6 @@ class _Maker:
         }
         if given["update"] == "token":
             given["order"] = self.one([1, 2])
-        elif given["block_length"] is None:
-            given["batch_size"] = self.one([1, 1, 2])
         if "auto" in (given["alpha"], given["beta"]) and self.chance(0.5):
             given["max_iter"] = 22
         if self.chance(0.1):

@@ -56,7 +56,7 @@ def test_every_estimator_has_situations():
 def test_every_parameter_that_chooses_kernels_is_set_in_some_situation(name):
     used = {key for situation in SITUATIONS[name].values() for key in situation.settings}
     kind = getattr(sklearn_cvb, name)
-    choosing = {"block_length", "batch_size", "topology", "tag_dictionary", "grammar"}
+    choosing = {"block_length", "topology", "tag_dictionary", "grammar"}
     assert choosing & set(inspect.signature(kind).parameters) <= used
     for parameter in {"update", "order"} & set(kind._parameter_constraints):
         choices, *_ = kind._parameter_constraints[parameter]

@@ -79,11 +79,6 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         With ``update="sequence"``: leave out windows of this many tokens instead of whole
         sequences, conditioned on the messages at their borders. For corpora of one or few long
         sequences.
-    batch_size : int, default=1
-        With ``update="sequence"``: leave out and infer so many sequences together, each from the
-        counts of those outside its batch. 1 is the published algorithm. 8 to 32 halve the time
-        where every token may take every state; otherwise nothing is gained. Batches hold sequences
-        of similar length.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -192,10 +187,9 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
     loo_score_ : float
-        Mean over tokens of log p(x_i | expected counts of all other sequences), nats; with
-        `batch_size` above 1 of all other batches. A pseudo leave-one-out score: the other
-        sequences' posteriors have seen x_i, so it is optimistic. Report it beside a held-out
-        likelihood, not instead of one.
+        Mean over tokens of log p(x_i | expected counts of all other sequences), nats. A pseudo
+        leave-one-out score: the other sequences' posteriors have seen x_i, so it is optimistic.
+        Report it beside a held-out likelihood, not instead of one.
 
     References
     ----------
@@ -219,7 +213,6 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         "update": [StrOptions({"sequence", "token"})],
         "order": [Options(Integral, {1, 2})],
         "block_length": [Interval(Integral, 1, None, closed="left"), None],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -242,7 +235,6 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         update: str = "sequence",
         order: int = 1,
         block_length: int | None = None,
-        batch_size: int = 1,
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -276,7 +268,6 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         self.update = update
         self.order = order
         self.block_length = block_length
-        self.batch_size = batch_size
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol

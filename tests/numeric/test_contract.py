@@ -161,7 +161,6 @@ def test_a_short_series_alone_is_learned_from():
     ("kind", "settings"),
     [
         (CVBHMM, {"order": 2, "update": "token"}),
-        (CVBHMM, {"batch_size": 4, "update": "sequence"}),
         (GibbsHMM, {"temperatures": (10.0, 1.0)}),
     ],
 )
