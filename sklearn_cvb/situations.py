@@ -194,7 +194,6 @@ _UPDATES: dict[str, dict[str, dict[str, Any]]] = {
     "CVB": {
         "token": _TOKEN,
         "token auto": _TOKEN | {"alpha": "auto", "beta": "auto", "max_iter": _SWEEPS_AUTO},
-        "order 2": _TOKEN | {"order": 2},
         "windows": {"block_length": _WINDOW},
     },
     "Gibbs": {

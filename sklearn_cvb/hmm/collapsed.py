@@ -54,7 +54,6 @@ from sklearn_cvb.kernels.chain.leave_token_out import (
     room_for,
     sweep_tokens,
 )
-from sklearn_cvb.kernels.chain.leave_token_out_second_order import sweep_second_order
 from sklearn_cvb.kernels.chain.runs import Factors
 from sklearn_cvb.kernels.chain.score_tokens import score_lost, score_sequences
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
@@ -386,13 +385,10 @@ def posterior_of(state: CVBState) -> np.ndarray:
     return state.posterior if state.layout is None else all_entries(state.layout, state.posterior)
 
 
-def sweep_by_token(state: CVBState, problem: Problem, order: int) -> tuple[CVBState, float]:
+def sweep_by_token(state: CVBState, problem: Problem) -> tuple[CVBState, float]:
     """Algorithm 1; the value is the mean log normaliser per token (nats)."""
     tokens = Tokens(problem.lattice, problem.corpus.starts, state.posterior)
-    if order == 2:
-        total = sweep_second_order(state.tally, state.floor, tokens)
-    else:
-        total = sweep_tokens(state.tally, state.floor, tokens, room_for(problem.cells.n_states))
+    total = sweep_tokens(state.tally, state.floor, tokens, room_for(problem.cells.n_states))
     # Counted anew, so that rounding does not build up.
     counts = empty_counts(problem.cells)
     count_tokens(tokens, *counts)

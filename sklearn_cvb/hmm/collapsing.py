@@ -44,7 +44,6 @@ class CollapsedHMM(StreamingHMM):
     """Start, sweep and score of collapsed variational Bayes; `update` says what is left out."""
 
     update: str
-    order: int
     block_length: int | None
 
     _patience = 2
@@ -58,14 +57,6 @@ class CollapsedHMM(StreamingHMM):
     @property
     def _default_start(self) -> str:
         return "word" if self.update == "token" else "parameter"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.order == 2 and self.update != "token":
-            raise InvalidParameterError(
-                f"order=2 needs update='token', got update={self.update!r}: the sequence update is "
-                "first-order only"
-            )
 
     def _check_topology(self, topology: Topology | None) -> None:
         if self.update == "token" and topology is not None and not topology.tied:
@@ -123,7 +114,7 @@ class CollapsedHMM(StreamingHMM):
             state = under(concentrations, prior, state, problem.cells)
         state = state._replace(n_sweeps=state.n_sweeps + 1)
         if self.update == "token":
-            return sweep_by_token(state, problem, self.order)
+            return sweep_by_token(state, problem)
         return sweep_by_sequence(state, problem)
 
     def _ranked(self, fit: Fit, problem: Problem) -> Fit:

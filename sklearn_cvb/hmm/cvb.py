@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.hmm.collapsing import CollapsedHMM
 from sklearn_cvb.hmm.emitting import EmissionMixin
-from sklearn_cvb.validation import Interval, Options, StrOptions
+from sklearn_cvb.validation import Interval, StrOptions
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
@@ -72,9 +72,6 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
     update : {"sequence", "token"}, default="sequence"
         What is left out and inferred from all the rest: a sequence at a time (the paper's
         Algorithm 2) or a token at a time (Algorithm 1).
-    order : {1, 2}, default=1
-        With ``update="token"``: the order of the Taylor expansion of each expected log count. 2
-        adds the second-order term (the paper's footnote 2), for comparison.
     block_length : int or None, default=None
         With ``update="sequence"``: leave out windows of this many tokens instead of whole
         sequences, conditioned on the messages at their borders. For corpora of one or few long
@@ -211,7 +208,6 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
     _parameter_constraints: dict = {  # noqa: RUF012
         **CollapsedHMM._parameter_constraints,
         "update": [StrOptions({"sequence", "token"})],
-        "order": [Options(Integral, {1, 2})],
         "block_length": [Interval(Integral, 1, None, closed="left"), None],
     }
 
@@ -233,7 +229,6 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         beta_prior: tuple[float, float] = (1.0, 1.0),
         gamma_prior: tuple[float, float] = (1.0, 1.0),
         update: str = "sequence",
-        order: int = 1,
         block_length: int | None = None,
         n_init: int = 1,
         max_iter: int = 100,
@@ -266,7 +261,6 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         self.beta_prior = beta_prior
         self.gamma_prior = gamma_prior
         self.update = update
-        self.order = order
         self.block_length = block_length
         self.n_init = n_init
         self.max_iter = max_iter

@@ -63,9 +63,6 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
     update : {"sequence", "token"}, default="sequence"
         What is left out and inferred from all the rest: a sequence at a time (the paper's
         Algorithm 2) or a token at a time (Algorithm 1).
-    order : {1, 2}, default=1
-        With ``update="token"``: the order of the Taylor expansion of each expected log count. 2
-        adds the second-order term (the paper's footnote 2), for comparison.
     block_length : int or None, default=None
         With ``update="sequence"``: leave out windows of this many tokens instead of whole
         sequences, conditioned on the messages at their borders. For corpora of one or few long
@@ -217,7 +214,6 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         alpha_prior: tuple[float, float] = (1.0, 1.0),
         beta_prior: tuple[float, float] = (1.0, 1.0),
         update: str = "sequence",
-        order: int = 1,
         block_length: int | None = None,
         n_init: int = 1,
         max_iter: int = 100,
@@ -244,7 +240,6 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
             alpha_prior=alpha_prior,
             beta_prior=beta_prior,
             update=update,
-            order=order,
             block_length=block_length,
             n_init=n_init,
             max_iter=max_iter,

@@ -403,7 +403,7 @@ def test_sequences_that_no_path_explains_are_left_out():
     assert model.training_posteriors()[1].tolist() == [[0, 1], [1, 0], [1, 0]]
 
 
-@pytest.mark.parametrize("others", [{"block_length": 3}, {"update": "token", "order": 2}])
+@pytest.mark.parametrize("others", [{"block_length": 3}, {"update": "token"}])
 def test_windows_tokens_and_one_long_sequence(others):
     rng = np.random.default_rng(0)
     data = [rng.integers(4, size=n).tolist() for n in (40, 1, 7, 3)]
