@@ -199,7 +199,6 @@ _UPDATES: dict[str, dict[str, dict[str, Any]]] = {
     "Gibbs": {
         "sequence": {"update": "sequence"},
         "parameter": {"update": "parameter"},
-        "beam": {"update": "beam"},
         "annealing": {"temperatures": (2.0, 0.5)},
     },
 }

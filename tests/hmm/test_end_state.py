@@ -200,7 +200,7 @@ def test_em_never_falls(pseudo_count):
     assert np.diff(model.fit(problem.sequences).history_).min() >= -1e-7
 
 
-@pytest.mark.parametrize("update", ["token", "sequence", "parameter", "beam"])
+@pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_samples_follow_the_exact_posterior(update):
     problem = make_problem([[0, 1, 0], [1], [2, 0]], 2, 3, 0.4, 0.3)
     settings = {"max_iter": 20_500, "n_burn_in": 500, "thin": 1, "temperatures": None}

@@ -31,7 +31,6 @@ MODELS = {
     "CVB token": lambda **keywords: CVBHMM(update="token", **keywords),
     "Gibbs": lambda **keywords: GibbsHMM(update="sequence", **keywords),
     "Gibbs parameter": lambda **keywords: GibbsHMM(update="parameter", **keywords),
-    "Gibbs beam": lambda **keywords: GibbsHMM(update="beam", **keywords),
     "Gibbs token": lambda **keywords: GibbsHMM(**keywords),
 }
 WITH_MASKS = [name for name in MODELS if "token" not in name]
@@ -213,7 +212,7 @@ def test_the_bound_never_decreases(topology, alpha):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("update", ["sequence", "parameter", "beam"])
+@pytest.mark.parametrize("update", ["sequence", "parameter"])
 @pytest.mark.parametrize("mask", MASKS)
 def test_samples_follow_the_exact_posterior(mask, update):
     value, start, transition = MASKS[mask]

@@ -75,7 +75,7 @@ def refuse_settings_of_symbols(model: Any) -> None:
     asked = {
         "vocabulary": model.vocabulary is not None,
         "beta": isinstance(model.beta, str),
-        "update": model._numeric_algorithm == "gibbs" and model.update in ("sequence", "beam"),
+        "update": model._numeric_algorithm == "gibbs" and model.update == "sequence",
         "temperatures": getattr(model, "temperatures", None) is not None,
     }
     for name, is_asked in asked.items():
