@@ -27,7 +27,7 @@ print(time.process_time() - begin)
 """
 # What is measured of all situations, where an estimator has it.
 _CHAIN_TITLES = ("full", "partial", "labels", "none", "missing", "auto", "windows", "topology")
-_OTHER_TITLES = ("token", "token partial", "batches", "sequence")
+_OTHER_TITLES = ("token", "token partial", "sequence")
 _GRAMMAR_TITLES = ("given", "n_components", "tables")
 _NAMED = ("raw", "fixed", "split-merge", "symbols", "numbers")
 _TITLES = (*_CHAIN_TITLES, *_OTHER_TITLES, *_GRAMMAR_TITLES, *_NAMED)

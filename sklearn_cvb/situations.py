@@ -159,7 +159,6 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
         found[title] = situation(**usual | settings)
     if algorithm == "CVB" and is_tagger:
         found["windows partial"] = situation(tag_dictionary=_partial(), block_length=_WINDOW)
-        found["batches partial"] = situation(tag_dictionary=_partial(), batch_size=2)
         found["token partial"] = situation(tag_dictionary=_partial(), update="token")
     shape: dict[str, Any] = {"update": "sequence"} if algorithm == "Gibbs" else {}
     found["topology"] = situation(n_components=3, topology="left-right", **shape)
@@ -195,14 +194,11 @@ _UPDATES: dict[str, dict[str, dict[str, Any]]] = {
     "CVB": {
         "token": _TOKEN,
         "token auto": _TOKEN | {"alpha": "auto", "beta": "auto", "max_iter": _SWEEPS_AUTO},
-        "order 2": _TOKEN | {"order": 2},
         "windows": {"block_length": _WINDOW},
-        "batches": {"batch_size": 2},
     },
     "Gibbs": {
         "sequence": {"update": "sequence"},
         "parameter": {"update": "parameter"},
-        "beam": {"update": "beam"},
         "annealing": {"temperatures": (2.0, 0.5)},
     },
 }

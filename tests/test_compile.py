@@ -56,13 +56,13 @@ def test_every_estimator_has_situations():
 def test_every_parameter_that_chooses_kernels_is_set_in_some_situation(name):
     used = {key for situation in SITUATIONS[name].values() for key in situation.settings}
     kind = getattr(sklearn_cvb, name)
-    choosing = {"block_length", "batch_size", "topology", "tag_dictionary", "grammar"}
+    choosing = {"block_length", "topology", "tag_dictionary", "grammar"}
     assert choosing & set(inspect.signature(kind).parameters) <= used
-    for parameter in {"update", "order"} & set(kind._parameter_constraints):
-        choices, *_ = kind._parameter_constraints[parameter]
-        default = inspect.signature(kind).parameters[parameter].default
+    if "update" in kind._parameter_constraints:
+        choices, *_ = kind._parameter_constraints["update"]
+        default = inspect.signature(kind).parameters["update"].default
         settings = [situation.settings for situation in SITUATIONS[name].values()]
-        chosen = {each.get(parameter, default) for each in settings}
+        chosen = {each.get("update", default) for each in settings}
         # None is "token" for symbols.
         assert {"token" if value is None else value for value in chosen} == choices.options
 

@@ -349,10 +349,10 @@ def test_two_fits_do_not_share_a_folder(tmp_path):
 
 def test_states_are_small_and_nothing_in_them_is_pickled(tmp_path):
     letters = [list("ab" * 500)] * 20
-    model = CVBHMM(3, max_iter=2, batch_size=4, random_state=0, checkpoint=tmp_path)
+    model = CVBHMM(3, max_iter=2, random_state=0, checkpoint=tmp_path)
     model.fit(letters)
     (path,) = tmp_path.glob("*restart*.npz")
-    # Posteriors and the pairs of five batches; neither lattices nor buffers.
+    # Posteriors and the pairs of twenty sequences; neither lattices nor buffers.
     assert path.stat().st_size < 1.02 * 8 * 3 * 20_000
     with np.load(path, allow_pickle=False) as found:
         assert all(found[name].dtype.kind in "fiub" for name in found if name != "facts.json")

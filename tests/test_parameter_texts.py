@@ -58,7 +58,6 @@ DIFFERS = {
     "start_alpha": [is_em],
     "alpha_prior": [family],
     "update": [samples, family],
-    "batch_size": [family],
     "max_iter": [samples],
     "tol": [lambda kind: samples(kind) or re.match("EM|VB|CVB", kind.__name__)[0]],
     "init": [family],

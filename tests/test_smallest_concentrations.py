@@ -49,12 +49,11 @@ def test_chains_equal_their_restatements(name, n_sequences, length):
         assert model.loo_score_ == pytest.approx(score, abs=2e-5)
 
 
-@pytest.mark.parametrize("batch_size", [1, 3])
 @pytest.mark.parametrize("concentration", [SMALLEST, 0.1])
-def test_one_sequence_is_inferred_from_the_prior_alone(concentration, batch_size):
+def test_one_sequence_is_inferred_from_the_prior_alone(concentration):
     X = [np.random.default_rng(0).integers(4, size=5000).tolist()]
     settings = {"alpha": concentration, "beta": concentration, "max_iter": 25, "tol": 0}
-    settings |= {"handle_unknown": "error", "batch_size": batch_size, "random_state": 0}
+    settings |= {"handle_unknown": "error", "random_state": 0}
     model = CVBHMM(3, **settings).fit(X)
     np.testing.assert_allclose(model.history_, -np.log(4), rtol=1e-12)
     assert model.loo_score_ == pytest.approx(-np.log(4), rel=1e-12)

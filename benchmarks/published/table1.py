@@ -42,8 +42,6 @@ USUAL = {"alpha": 1.0, "beta": 0.03}
 CHOSEN = {name: {} if name == "em" else USUAL for name in METHODS}
 CHOSEN["cvb-sequence"] = {"alpha": 0.3, "beta": 0.03}
 CHOSEN_BY_SIZE = ("vb", "cvb-token", "cvb-sequence")
-# The second order is run for comparison: fewer starts where a fit takes seconds.
-_FEW, _FEW_FROM = Plan(SWEEPS, 3), 3000
 
 
 def choice(settings):
@@ -55,11 +53,10 @@ def choice(settings):
 def row(n_sentences, settings):
     """One row of table 1."""
     plan, gibbs, n = Plan(SWEEPS, 10), ROWS[n_sentences], int(n_sentences)
-    few = _FEW if n >= _FEW_FROM else plan
     if settings.quick:
-        plan, few, gibbs, n = Plan(20, 3), Plan(20, 1), Plan(200, 2), n // 5
+        plan, gibbs, n = Plan(20, 3), Plan(200, 2), n // 5
     text = first_sentences(settings, n)
-    plans = dict.fromkeys(METHODS, plan) | {"gibbs": gibbs, "cvb-token-2": few}
+    plans = dict.fromkeys(METHODS, plan) | {"gibbs": gibbs}
     return {"text": described(text), "methods": compare(text, plans, CHOSEN, settings.n_jobs)}
 
 
@@ -282,7 +279,7 @@ def draw(results, folder):
         return
     figure = Figure(figsize=(9.6, 4.4), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True)
-    for marker, (name, method) in zip("os^vDP", METHODS.items(), strict=True):
+    for marker, (name, method) in zip("os^DP", METHODS.items(), strict=True):
         ours = [spread(results[size]["methods"][name]["accuracies"]) for size in sizes]
         x = [results[size]["text"]["n_sentences"] for size in sizes]
         _line(panels[0], x, [(100 * o.mean, 100 * o.deviation) for o in ours], method, marker)

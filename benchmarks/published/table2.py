@@ -26,12 +26,12 @@ QUICK_SEARCH = Search((1.0,), (0.03, 0.3), 1, 10, 20)
 def row(min_count, settings):
     """One row of table 2."""
     n, search, plan = 1000, SEARCH, Plan(SWEEPS, 10)
-    few, gibbs = Plan(SWEEPS, 3), Plan(1000, 3)
+    gibbs = Plan(1000, 3)
     if settings.quick:
         n, search, plan = 300, QUICK_SEARCH, Plan(20, 3)
-        few, gibbs = Plan(20, 1), Plan(100, 2)
+        gibbs = Plan(100, 2)
     text = first_sentences(settings, n, min_count)
-    plans = dict.fromkeys(METHODS, plan) | {"gibbs": gibbs, "cvb-token-2": few}
+    plans = dict.fromkeys(METHODS, plan) | {"gibbs": gibbs}
     methods = compare(text, plans, choose_all(text, search), settings.n_jobs)
     return {"text": described(text), "methods": methods}
 
@@ -132,7 +132,7 @@ def draw(results, folder):
     rows = {int(name): results[name] for name in PARTS if name in results}
     figure = Figure(figsize=(9.6, 4.2), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    for marker, (name, method) in zip("os^vDP", METHODS.items(), strict=True):
+    for marker, (name, method) in zip("os^DP", METHODS.items(), strict=True):
         style = {"marker": marker, "markersize": 4, "capsize": 2, "lw": 1.2, "label": method.title}
         ours = [spread(found["methods"][name]["accuracies"]) for found in rows.values()]
         points = [(100 * cell.mean, 100 * cell.deviation) for cell in ours]

@@ -6,18 +6,10 @@ from typing import NamedTuple
 from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV, KFold
 
-from sklearn_cvb import CVBHMMTagger
-from sklearn_cvb.demo.experiment import ALGORITHMS, COMPARED, Algorithm
+from sklearn_cvb.demo.experiment import ALGORITHMS, COMPARED
 from sklearn_cvb.metrics import token_accuracy
 
-METHODS = {
-    "em": ALGORITHMS["em"],
-    "vb": ALGORITHMS["vb"],
-    "cvb-token": ALGORITHMS["cvb-token"],
-    "cvb-token-2": Algorithm("CVB token, order 2", CVBHMMTagger, {"update": "token", "order": 2}),
-    "cvb-sequence": ALGORITHMS["cvb-sequence"],
-    "gibbs": ALGORITHMS["gibbs"],
-}
+METHODS = {name: ALGORITHMS[name] for name in ("em", "vb", "cvb-token", "cvb-sequence", "gibbs")}
 # The values that the paper chooses alpha and beta from.
 CONCENTRATIONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 SWEEPS = 50

@@ -10,14 +10,6 @@ import numpy as np
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm import start as starting
-from sklearn_cvb.hmm.batches import (
-    Batched,
-    batched,
-    layout_of,
-    make_batched_pass,
-    n_pairs,
-    pairs_of,
-)
 from sklearn_cvb.hmm.concentrations import Concentrations, learn, presence
 from sklearn_cvb.hmm.leave_out import (
     Layout,
@@ -61,7 +53,6 @@ from sklearn_cvb.kernels.chain.leave_token_out import (
     room_for,
     sweep_tokens,
 )
-from sklearn_cvb.kernels.chain.leave_token_out_second_order import sweep_second_order
 from sklearn_cvb.kernels.chain.runs import Factors
 from sklearn_cvb.kernels.chain.score_tokens import score_lost, score_sequences
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
@@ -75,12 +66,10 @@ _ROUNDING = 1e-9
 
 
 class LeftOut(NamedTuple):
-    """What is left out at a time, and whether batches learn concentrations."""
+    """What is left out at a time."""
 
     update: str
     block_length: int | None
-    batch_size: int
-    learns: bool
 
 
 class CVBState(NamedTuple):
@@ -106,8 +95,6 @@ class CVBState(NamedTuple):
     absent : ndarray of shape (K, K) or None
         Absence of transitions in units that keep the sum of their pairs (see
         `sklearn_cvb.kernels.chain.absence`).
-    batches : Batched or None
-        None where one unit is left out at a time.
     left_out : LeftOut
     """
 
@@ -122,7 +109,6 @@ class CVBState(NamedTuple):
     posterior: np.ndarray
     pairs: np.ndarray
     absent: np.ndarray | None
-    batches: Batched | None
     left_out: LeftOut
 
     @property
@@ -137,15 +123,9 @@ class CVBState(NamedTuple):
         return self.layout
 
 
-def units_of(problem: Problem, left_out: LeftOut) -> tuple[Layout | None, Batched | None]:
-    """The layout of a state, and its batches, where there are any."""
-    update, block_length, batch_size, learns = left_out
-    if update == "token":
-        return None, None
-    if batch_size == 1:
-        return layout_for(problem, block_length), None
-    batches = batched(problem, batch_size, may_go_side_by_side=not learns)
-    return layout_of(problem, batches), batches
+def units_of(problem: Problem, left_out: LeftOut) -> Layout | None:
+    """The layout of a state."""
+    return None if left_out.update == "token" else layout_for(problem, left_out.block_length)
 
 
 def first_state(
@@ -160,7 +140,7 @@ def first_state(
     Weights give the posteriors and pair marginals of one E-step; posteriors stand for independent
     tokens. `starting_point` is called for the start, whose memory is free before pairs are made.
     """
-    layout, batches = units_of(problem, left_out)
+    layout = units_of(problem, left_out)
     floor = floor_of(prior)
     state = CVBState(
         tally=zero_tally(problem.cells),
@@ -174,7 +154,6 @@ def first_state(
         posterior=np.empty(0),
         pairs=np.empty(0),
         absent=None,
-        batches=batches,
         left_out=left_out,
     )
     start = starting_point()
@@ -196,16 +175,14 @@ def first_state(
 def _expected(state: CVBState, problem: Problem, weights: Weights) -> CVBState | None:
     """A state with the posteriors and pairs under given weights; None if a path is impossible."""
     n_states, layout = problem.cells.n_states, state.units
-    size = layout.sequences.pair[-1]
-    if state.batches is not None:
-        size = n_pairs(problem, state.batches, layout)
     # A pass divides counts by their totals: weights are counts whose totals are 1.
     ones = np.ones(n_states)
     tally = Tally(weights.start, weights.transition, ones, weights.emission, ones)
     shared = shared_by(tally, Floor(*tally, 0.0, 0.0))
-    found = Stored(np.empty(layout.sequences.entry[-1]), np.empty(size), np.empty(layout.n_units))
-    log_z = _passed(EXPECT, Pass(layout, shared, found, _noted(state)), state.batches)
-    if not np.isfinite(log_z).all():
+    sizes = layout.sequences.entry[-1], layout.sequences.pair[-1], layout.n_units
+    found = Stored(*map(np.empty, sizes))
+    make_pass(EXPECT, Pass(layout, shared, found, _noted(state)))
+    if not np.isfinite(found.log_z).all():
         return None
     return state._replace(posterior=found.posterior, pairs=found.pairs)
 
@@ -224,19 +201,8 @@ def _noted(state: CVBState) -> np.ndarray | None:
 
 def _independent(state: CVBState, problem: Problem, posterior: np.ndarray) -> CVBState:
     """A state with the posteriors of independent tokens, and the products of neighbours."""
-    if state.batches is not None:
-        pairs = pairs_of(problem, state.batches, state.units, posterior)
-    else:
-        pairs = product_pairs(state.units, posterior, problem.cells.topology)
+    pairs = product_pairs(state.units, posterior, problem.cells.topology)
     return state._replace(posterior=posterior, pairs=pairs)
-
-
-def _passed(steps: int, work: Pass, batches: Batched | None) -> np.ndarray:
-    """Make a pass over all units or batches; returns their log normalisers."""
-    if batches is not None:
-        return make_batched_pass(steps, work, batches)
-    make_pass(steps, work)
-    return work.stored.log_z
 
 
 def _counted(state: CVBState, problem: Problem) -> CVBState:
@@ -253,7 +219,7 @@ def counts_of(state: CVBState, problem: Problem) -> HMMCounts:
     if layout.settled is not None:
         shared.emission[:-1] = layout.settled.count
     stored = Stored(state.posterior, state.pairs, np.empty(layout.n_units))
-    _passed(PUT_BACK, Pass(layout, shared, stored, _noted(state)), state.batches)
+    make_pass(PUT_BACK, Pass(layout, shared, stored, _noted(state)))
     return HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
 
@@ -325,8 +291,8 @@ def absence_of(state: CVBState, problem: Problem) -> Absence:
 
 
 def all_left_out(state: CVBState) -> bool:
-    """Whether one unit, or one batch, is the whole corpus."""
-    return (state.units.n_units if state.batches is None else state.batches.n_batches) == 1
+    """Whether one unit is the whole corpus."""
+    return state.units.n_units == 1
 
 
 def _prior_alone(state: CVBState) -> Shared:
@@ -367,13 +333,13 @@ def sweep_units(
     layout, absent = state.units, _noted(state)
     stored = Stored(state.posterior, state.pairs, np.empty(layout.n_units))
     if is_alone and all_left_out(state):
-        log_z = _passed(EXPECT, Pass(layout, _prior_alone(state), stored, absent), state.batches)
+        make_pass(EXPECT, Pass(layout, _prior_alone(state), stored, absent))
         state = state._replace(absent=absent)
     else:
         shared = shared_by(state.tally, state.floor)
-        log_z = _passed(SWEEP, Pass(layout, shared, stored, absent), state.batches)
+        make_pass(SWEEP, Pass(layout, shared, stored, absent))
         state = state._replace(tally=tally_in(shared), absent=absent)
-    return state, _with_settled(log_z, state, others)
+    return state, _with_settled(stored.log_z, state, others)
 
 
 def _with_settled(log_z: np.ndarray, state: CVBState, others: np.ndarray | float) -> float:
@@ -389,7 +355,7 @@ def leave_out_score(state: CVBState, problem: Problem) -> float:
 
     A pseudo leave-one-out score: the posteriors of the other units have seen x_i, so it is
     optimistic, no bound, and may fall from sweep to sweep. Later windows of a sequence are
-    conditioned on the forward message of the earlier ones; a batch is left out as a whole.
+    conditioned on the forward message of the earlier ones.
     """
     tally = tally_of(state.counts, state.prior, problem.cells)
     return score_units(state._replace(tally=tally)) / problem.corpus.n_observed
@@ -400,11 +366,11 @@ def score_units(state: CVBState, others: np.ndarray | float = 0.0, is_alone: boo
     stored = Stored(state.posterior, state.pairs, np.empty(state.units.n_units))
     work = Pass(state.units, _prior_alone(state), stored, _noted(state))
     if is_alone and all_left_out(state):
-        log_z = _passed(INFER, work, state.batches)
+        make_pass(INFER, work)
     else:
         shared = shared_by(state.tally, state.floor)
-        log_z = _passed(SCORE, work._replace(shared=shared), state.batches)
-    return _with_settled(log_z, state, others)
+        make_pass(SCORE, work._replace(shared=shared))
+    return _with_settled(stored.log_z, state, others)
 
 
 def as_sequences(state: CVBState, problem: Problem, block_length: int | None) -> CVBState:
@@ -419,13 +385,10 @@ def posterior_of(state: CVBState) -> np.ndarray:
     return state.posterior if state.layout is None else all_entries(state.layout, state.posterior)
 
 
-def sweep_by_token(state: CVBState, problem: Problem, order: int) -> tuple[CVBState, float]:
+def sweep_by_token(state: CVBState, problem: Problem) -> tuple[CVBState, float]:
     """Algorithm 1; the value is the mean log normaliser per token (nats)."""
     tokens = Tokens(problem.lattice, problem.corpus.starts, state.posterior)
-    if order == 2:
-        total = sweep_second_order(state.tally, state.floor, tokens)
-    else:
-        total = sweep_tokens(state.tally, state.floor, tokens, room_for(problem.cells.n_states))
+    total = sweep_tokens(state.tally, state.floor, tokens, room_for(problem.cells.n_states))
     # Counted anew, so that rounding does not build up.
     counts = empty_counts(problem.cells)
     count_tokens(tokens, *counts)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.hmm.batches import largest_share
 from sklearn_cvb.hmm.collapsed import (
     CVBState,
     LeftOut,
@@ -45,9 +44,7 @@ class CollapsedHMM(StreamingHMM):
     """Start, sweep and score of collapsed variational Bayes; `update` says what is left out."""
 
     update: str
-    order: int
     block_length: int | None
-    batch_size: int
 
     _patience = 2
     _history_is_total = False
@@ -55,26 +52,11 @@ class CollapsedHMM(StreamingHMM):
     @property
     def _left_out(self) -> LeftOut:
         """What is left out at a time."""
-        learns = self.batch_size > 1 and self._learns_concentrations
-        return LeftOut(self.update, self.block_length, self.batch_size, learns)
+        return LeftOut(self.update, self.block_length)
 
     @property
     def _default_start(self) -> str:
         return "word" if self.update == "token" else "parameter"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.order == 2 and self.update != "token":
-            raise InvalidParameterError(
-                f"order=2 needs update='token', got update={self.update!r}: the sequence update is "
-                "first-order only"
-            )
-        if self.batch_size > 1 and (self.update == "token" or self.block_length is not None):
-            raise InvalidParameterError(
-                f"batch_size={self.batch_size} leaves out whole sequences: it needs "
-                f"update='sequence' and block_length=None, got update={self.update!r} and "
-                f"block_length={self.block_length!r}"
-            )
 
     def _check_topology(self, topology: Topology | None) -> None:
         if self.update == "token" and topology is not None and not topology.tied:
@@ -103,13 +85,6 @@ class CollapsedHMM(StreamingHMM):
             longest = int(lengths.argmax())
             if 2 * lengths[longest] > lengths.sum():
                 warnings.warn(HALF_OF_ALL.format(longest), UserWarning, stacklevel=5)
-            elif self.batch_size > 1 and 2 * largest_share(problem, self.batch_size) > 1:
-                warnings.warn(
-                    f"with batch_size={self.batch_size} a batch holds more than half of all tokens "
-                    "and is inferred from little more than the prior; use a smaller batch_size",
-                    UserWarning,
-                    stacklevel=5,
-                )
 
     def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState | None:
         if state.left_out != self._left_out:
@@ -121,14 +96,14 @@ class CollapsedHMM(StreamingHMM):
     def _stripped(self, state: CVBState) -> CVBState:
         """Without the layout, but for the messages that windows leave each other."""
         layout: Any = state.layout
-        return state._replace(layout=layout and layout.borders, batches=None)
+        return state._replace(layout=layout and layout.borders)
 
     def _completed(self, state: CVBState, problem: Problem) -> CVBState:
-        layout, batches = units_of(problem, state.left_out)
+        layout = units_of(problem, state.left_out)
         borders: Any = state.layout
         if layout is not None and borders is not None:
             layout = layout._replace(borders=borders)
-        return state._replace(layout=layout, batches=batches)
+        return state._replace(layout=layout)
 
     def _sweep(
         self, state: CVBState, problem: Problem, rng: np.random.Generator
@@ -139,7 +114,7 @@ class CollapsedHMM(StreamingHMM):
             state = under(concentrations, prior, state, problem.cells)
         state = state._replace(n_sweeps=state.n_sweeps + 1)
         if self.update == "token":
-            return sweep_by_token(state, problem, self.order)
+            return sweep_by_token(state, problem)
         return sweep_by_sequence(state, problem)
 
     def _ranked(self, fit: Fit, problem: Problem) -> Fit:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.hmm.collapsing import CollapsedHMM
 from sklearn_cvb.hmm.emitting import EmissionMixin
-from sklearn_cvb.validation import Interval, Options, StrOptions
+from sklearn_cvb.validation import Interval, StrOptions
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
@@ -72,18 +72,10 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
     update : {"sequence", "token"}, default="sequence"
         What is left out and inferred from all the rest: a sequence at a time (the paper's
         Algorithm 2) or a token at a time (Algorithm 1).
-    order : {1, 2}, default=1
-        With ``update="token"``: the order of the Taylor expansion of each expected log count. 2
-        adds the second-order term (the paper's footnote 2), for comparison.
     block_length : int or None, default=None
         With ``update="sequence"``: leave out windows of this many tokens instead of whole
         sequences, conditioned on the messages at their borders. For corpora of one or few long
         sequences.
-    batch_size : int, default=1
-        With ``update="sequence"``: leave out and infer so many sequences together, each from the
-        counts of those outside its batch. 1 is the published algorithm. 8 to 32 halve the time
-        where every token may take every state; otherwise nothing is gained. Batches hold sequences
-        of similar length.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -192,10 +184,9 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
     loo_score_ : float
-        Mean over tokens of log p(x_i | expected counts of all other sequences), nats; with
-        `batch_size` above 1 of all other batches. A pseudo leave-one-out score: the other
-        sequences' posteriors have seen x_i, so it is optimistic. Report it beside a held-out
-        likelihood, not instead of one.
+        Mean over tokens of log p(x_i | expected counts of all other sequences), nats. A pseudo
+        leave-one-out score: the other sequences' posteriors have seen x_i, so it is optimistic.
+        Report it beside a held-out likelihood, not instead of one.
 
     References
     ----------
@@ -217,9 +208,7 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
     _parameter_constraints: dict = {  # noqa: RUF012
         **CollapsedHMM._parameter_constraints,
         "update": [StrOptions({"sequence", "token"})],
-        "order": [Options(Integral, {1, 2})],
         "block_length": [Interval(Integral, 1, None, closed="left"), None],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -240,9 +229,7 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         beta_prior: tuple[float, float] = (1.0, 1.0),
         gamma_prior: tuple[float, float] = (1.0, 1.0),
         update: str = "sequence",
-        order: int = 1,
         block_length: int | None = None,
-        batch_size: int = 1,
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -274,9 +261,7 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
         self.beta_prior = beta_prior
         self.gamma_prior = gamma_prior
         self.update = update
-        self.order = order
         self.block_length = block_length
-        self.batch_size = batch_size
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol

@@ -63,18 +63,10 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
     update : {"sequence", "token"}, default="sequence"
         What is left out and inferred from all the rest: a sequence at a time (the paper's
         Algorithm 2) or a token at a time (Algorithm 1).
-    order : {1, 2}, default=1
-        With ``update="token"``: the order of the Taylor expansion of each expected log count. 2
-        adds the second-order term (the paper's footnote 2), for comparison.
     block_length : int or None, default=None
         With ``update="sequence"``: leave out windows of this many tokens instead of whole
         sequences, conditioned on the messages at their borders. For corpora of one or few long
         sequences.
-    batch_size : int, default=1
-        With ``update="sequence"``: leave out and infer so many sequences together, each from the
-        counts of those outside its batch. 1 is the published algorithm. 8 to 32 halve the time
-        where every token may take every state; otherwise nothing is gained. Batches hold sequences
-        of similar length.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     max_iter : int, default=100
@@ -180,10 +172,9 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
     unexplained_ : ndarray
         Indices of training sequences that no path explains; they are left out of the counts.
     loo_score_ : float
-        Mean over tokens of log p(x_i | expected counts of all other sequences), nats; with
-        `batch_size` above 1 of all other batches. A pseudo leave-one-out score: the other
-        sequences' posteriors have seen x_i, so it is optimistic. Report it beside a held-out
-        likelihood, not instead of one.
+        Mean over tokens of log p(x_i | expected counts of all other sequences), nats. A pseudo
+        leave-one-out score: the other sequences' posteriors have seen x_i, so it is optimistic.
+        Report it beside a held-out likelihood, not instead of one.
 
     References
     ----------
@@ -223,9 +214,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
         alpha_prior: tuple[float, float] = (1.0, 1.0),
         beta_prior: tuple[float, float] = (1.0, 1.0),
         update: str = "sequence",
-        order: int = 1,
         block_length: int | None = None,
-        batch_size: int = 1,
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -251,9 +240,7 @@ class CVBHMMTagger(TaggerMixin, CVBHMM):
             alpha_prior=alpha_prior,
             beta_prior=beta_prior,
             update=update,
-            order=order,
             block_length=block_length,
-            batch_size=batch_size,
             n_init=n_init,
             max_iter=max_iter,
             tol=tol,

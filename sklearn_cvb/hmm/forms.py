@@ -15,15 +15,13 @@ the `sequences` from then on; where these lose it, log space decides. A form tha
 None: its kernel is not compiled.
 
 Collapsed variational inference leaves out a unit at a time. `sklearn_cvb.hmm.leave_out.layout_for`
-gives all units one of the first two forms, and `sklearn_cvb.hmm.batches.batched` the third.
+gives all units one of the first two forms.
 
 ========== ============================================================ ===================
 lists      A dictionary settles most tokens: what a sequence shares     3.6 times as fast
            with the counts is listed once.                              as sequences
 sequences  Any lattice, windows and topologies, token by token. Pairs
            are kept as blocks, or as their sum where that is smaller.
-side by    `batch_size` above 1, and all states allowed everywhere.     2.3 times as fast
-side                                                                    as sequences
 tokens     ``update="token"``: independent tokens, each left out alone.
 ========== ============================================================ ===================
 """

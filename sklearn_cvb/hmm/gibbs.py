@@ -71,21 +71,20 @@ class GibbsHMM(EmissionMixin, SampledHMM):
         Gamma priors of `alpha` and `beta` where they are "auto".
     gamma_prior : tuple (shape, rate), default=(1.0, 1.0)
         Gamma prior of `gamma` where it is "auto".
-    update : {"token", "sequence", "parameter", "beam"} or None, default=None
-        What is drawn at a time (Gao and Johnson 2008 compare the first three); None for "token",
-        and for "parameter" where states emit numbers. "token": each token's state given those of
-        all others, parameters integrated out. "sequence": a path of each sequence from the weights
-        of all others' counts, accepted or not (Metropolis), parameters integrated out. "parameter":
-        all parameters given the states, then all states given the parameters. "beam": the same, but
-        a path keeps to the steps that a random slice leaves (Van Gael et al. 2008); a sweep is
-        cheaper where states are hundreds, and moves less. All four sample the same posterior.
+    update : {"token", "sequence", "parameter"} or None, default=None
+        What is drawn at a time (Gao and Johnson 2008 compare all three); None for "token", and for
+        "parameter" where states emit numbers. "token": each token's state given those of all
+        others, parameters integrated out. "sequence": a path of each sequence from the weights of
+        all others' counts, accepted or not (Metropolis), parameters integrated out. "parameter":
+        all parameters given the states, then all states given the parameters. All three sample the
+        same posterior.
     temperatures : tuple (first, last) or None, default=None
         Annealing: temperature moves linearly from first to last over all sweeps (Goldwater and
         Griffiths 2007). "token" raises the conditional of every token to the power 1/temperature;
         "sequence" raises the weights of the proposals and what they are accepted by; both sample
-        p(z | x) to that power. The others divide the parameters of the Dirichlets by temperature
-        and raise the weights of the states to 1/temperature: p(z, theta | x) over log theta to that
-        power. None is 1 throughout, which samples the posterior.
+        p(z | x) to that power. "parameter" divides the parameters of the Dirichlets by temperature
+        and raises the weights of the states to 1/temperature: p(z, theta | x) over log theta to
+        that power. None is 1 throughout, which samples the posterior.
     n_burn_in : int or None, default=None
         Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths. A
         fit that goes on with a chain (`warm_start`) keeps to the burn-in, the temperatures and the
@@ -220,7 +219,7 @@ class GibbsHMM(EmissionMixin, SampledHMM):
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseHMM._parameter_constraints,
         **SamplerMixin._parameter_constraints,
-        "update": [StrOptions({"token", "sequence", "parameter", "beam"}), None],
+        "update": [StrOptions({"token", "sequence", "parameter"}), None],
         "temperatures": [tuple, None],
     }
 

@@ -4,7 +4,7 @@ A sampled path is kept as the slot of every token in the lattice: its state is
 ``lattice.state[slot]``, its emission cell ``lattice.cell[slot]``.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -153,22 +153,17 @@ def first_slots(
 
 
 def drawn_given_weights(
-    weights: Weights,
-    problem: Problem,
-    levels: np.ndarray,
-    slots: np.ndarray,
-    draw: Callable = draw_stretches,
+    weights: Weights, problem: Problem, levels: np.ndarray, slots: np.ndarray
 ) -> np.ndarray:
     """The path `slots` with the states of all ambiguous tokens drawn anew, given weights.
 
-    `levels` holds a uniform number for each of them; `draw` is the kernel. What no path explains
-    stays as it is.
+    `levels` holds a uniform number for each of them. What no path explains stays as it is.
     """
     ones = np.ones(problem.cells.n_states)
     factors = Factors(*weights, ones, ones)
     stretches, room = stretches_of(problem), room_for(problem)
     drawn, is_lost = slots.copy(), np.empty(len(stretches.begin), bool)
-    draw(factors, problem.lattice, stretches, levels, drawn, is_lost, room)
+    draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, room)
     paths = Proposal(slots, drawn, levels, np.empty(0))
     owners = np.searchsorted(stretches.sequence, np.flatnonzero(is_lost), side="right") - 1
     for i in np.unique(owners).tolist():

@@ -89,34 +89,23 @@ class Pass(NamedTuple):
     absent: np.ndarray | None = None
 
 
-def layout_for(
-    problem: Problem,
-    block_length: int | None = None,
-    order: np.ndarray | None = None,
-    with_lists: bool = True,
-) -> Layout:
+def layout_for(problem: Problem, block_length: int | None = None) -> Layout:
     """Cut a corpus into sequences, or into windows of at most `block_length` tokens.
 
-    Lists are for whole sequences under a dictionary. Elsewhere, with topologies, windows or
-    batches, and where most tokens are open, units are inferred token by token. Their pairs are kept
-    as blocks or, where that is smaller, as one sum. Under a topology all are summed: the sum has
-    zeros where steps are ruled out.
+    Lists are for whole sequences under a dictionary. Elsewhere, with topologies or windows, and
+    where most tokens are open, units are inferred token by token. Their pairs are kept as blocks
+    or, where that is smaller, as one sum. Under a topology all are summed: the sum has zeros where
+    steps are ruled out.
 
     Parameters
     ----------
     problem : Problem
     block_length : int or None
-    order : ndarray of shape (n_sequences,) or None
-        The sequences in the order of their units, where that is not the order of the corpus.
-    with_lists : bool, default=True
-        Whether units may have lists.
     """
     starts, cells = problem.corpus.starts, problem.cells
     n_steps, restricted = cells.n_states**2, cells.topology is not None
     begin, end, borrowed = _windows(starts, block_length)
-    if order is not None:
-        begin, end = begin[order], end[order]
-    if with_lists and not (restricted or borrowed.any()) and problem.runs.any_certain:
+    if not (restricted or borrowed.any()) and problem.runs.any_certain:
         n_entries, n_pairs = _sizes(begin, end, problem.lattice.count, 0)
         if n_pairs.sum() <= _MOST_PAIRS_A_TOKEN * (end - begin).sum():
             summed = np.zeros(len(begin), bool)
@@ -292,7 +281,7 @@ def all_entries(layout: Layout, posterior: np.ndarray) -> np.ndarray:
 def _places(layout: Layout) -> tuple[np.ndarray, np.ndarray | None]:
     """Which entries the units keep, and which of these are not of borrowed tokens (None: all)."""
     sequences, count = layout.sequences, layout.sequences.lattice.count
-    if layout.borders is None and (sequences.begin[1:] == sequences.end[:-1]).all():
+    if layout.borders is None:
         return np.repeat(count > 1, count), None
     unit, place = ragged(sequences.end - sequences.begin)
     token = sequences.begin[unit] + place
@@ -300,8 +289,6 @@ def _places(layout: Layout) -> tuple[np.ndarray, np.ndarray | None]:
     first = np.cumsum(count, dtype=np.int64) - count
     owner, j = ragged(count[token[kept]])
     places = first[token[kept]][owner] + j
-    if layout.borders is None:
-        return places, None
     is_borrowed = layout.borders.borrowed[unit] & (place == 0)
     return places, ~is_borrowed[kept][owner]
 

@@ -1,12 +1,10 @@
-"""Sweeps that draw the parameters, too: then all states given them, or those within a beam.
+"""Sweeps that draw the parameters, too, and then all states given them.
 
 Given the parameters sequences are independent (Gao and Johnson 2008). At temperature tau both draws
 are those of the joint density of states and parameters, taken over log parameters, to the power
 1 / tau: the Dirichlets have parameters (C + u) / tau, and the weights of the states are raised to
 1 / tau.
 """
-
-import functools
 
 import numpy as np
 
@@ -18,7 +16,6 @@ from sklearn_cvb.hmm.gibbs_sweeps import (
     n_levels,
 )
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
-from sklearn_cvb.kernels.chain.beam import Beam, draw_stretches_in_beam
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells, Problem
 from sklearn_cvb.sampling import draw_rows
@@ -37,26 +34,6 @@ def sweep_by_parameters(
     weights = draw_weights(state.counts, prior, problem.cells, temperature, rng)
     levels = rng.random(n_levels(problem.runs))
     slots = drawn_given_weights(weights, problem, levels, state.slots)
-    return slots, counts_of_path(problem, slots), np.zeros(2, np.int64)
-
-
-def sweep_in_beam(
-    state: GibbsState, problem: Problem, prior: Prior, temperature: float, rng: np.random.Generator
-) -> Swept:
-    """Draw parameters given the states, then states among the steps that slices leave.
-
-    Each step of the path gets a uniform number below its weight, and the new path keeps to steps
-    that weigh more (Van Gael, Saatci, Teh and Ghahramani 2008). Parameters and result as in
-    `sklearn_cvb.hmm.gibbs_sweeps.sweep_by_sequence`.
-    """
-    weights = draw_weights(state.counts, prior, problem.cells, temperature, rng)
-    n = n_levels(problem.runs)
-    levels = rng.random(n)
-    order = np.argsort(-weights.transition, axis=1, kind="stable")
-    largest = np.take_along_axis(weights.transition, order, axis=1)
-    beam = Beam(order.astype(np.int32), largest, rng.random(n))
-    draw = functools.partial(draw_stretches_in_beam, beam)
-    slots = drawn_given_weights(weights, problem, levels, state.slots, draw)
     return slots, counts_of_path(problem, slots), np.zeros(2, np.int64)
 
 

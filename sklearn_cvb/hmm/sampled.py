@@ -19,7 +19,7 @@ from sklearn_cvb.hmm.gibbs_sweeps import (
     sweep_by_sequence,
     sweep_by_token,
 )
-from sklearn_cvb.hmm.parameter_sweeps import sweep_by_parameters, sweep_in_beam
+from sklearn_cvb.hmm.parameter_sweeps import sweep_by_parameters
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -33,7 +33,6 @@ SWEEPS = {
     "token": sweep_by_token,
     "sequence": sweep_by_sequence,
     "parameter": sweep_by_parameters,
-    "beam": sweep_in_beam,
 }
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01

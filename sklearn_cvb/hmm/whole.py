@@ -320,10 +320,10 @@ def refuse_in_shards(model: BaseHMM) -> None:
             f"{name} learns numbers from a corpus in one piece: in shards use "
             "emission='categorical'"
         )
-    if isinstance(model, CollapsedHMM) and (model.update == "token" or model.batch_size > 1):
+    if isinstance(model, CollapsedHMM) and model.update == "token":
         raise InvalidParameterError(
-            f"in shards CVB leaves out a sequence or a window at a time: use update='sequence' and "
-            f"batch_size=1, got update={model.update!r} and batch_size={model.batch_size}"
+            "in shards CVB leaves out a sequence or a window at a time: use update='sequence', got "
+            f"update={model.update!r}"
         )
 
 

@@ -42,8 +42,7 @@ def open_store(
     ----------
     folder : path
     batch_size : int, default=1_000_000
-        How many tokens a fit, or a prediction, lays out in memory at a time. Not the `batch_size`
-        of CVB, which says what is left out together.
+        How many tokens a fit, or a prediction, lays out in memory at a time.
     scratch : path or None, default=None
         Where a fit keeps what it lays out and, of collapsed variational Bayes, its posteriors: with
         a dictionary 25 bytes a token, or 90. None for the folder of the store.

@@ -1,6 +1,4 @@
-"""Sampling by sequence, with parameters and in a beam: the exact posterior, and step by step."""
-
-from functools import partial
+"""Sampling by sequence and with parameters: the exact posterior, and step by step."""
 
 import brute
 import numpy as np
@@ -18,7 +16,7 @@ from sklearn_cvb.hmm import gibbs_sweeps
 from sklearn_cvb.hmm.parameter_sweeps import draw_weights
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
-UPDATES = ("sequence", "parameter", "beam")
+UPDATES = ("sequence", "parameter")
 N_SWEEPS, N_BURN_IN = 9_000, 500
 _LEGAL = {0: [0], 1: [1, 3], 2: [0, 2, 3], 3: [0, 1, 2, 3], 4: [1, 2], 5: [3]}
 _X = [
@@ -152,8 +150,8 @@ def test_a_chain_that_stands_still_warns():
 def test_constant_temperature(update, temperature):
     problem = PROBLEMS["dictionary"]
     if temperature < 1.0:
-        # Cold chains mix only under larger priors, those within a beam under still larger ones.
-        problem = with_priors(problem, 1.2 if update == "beam" else 0.8, 0.6)
+        # Cold chains mix only under larger priors.
+        problem = with_priors(problem, 0.8, 0.6)
     chain = _chain(problem, update, temperatures=(temperature, temperature), max_iter=12_000)
     z = brute.joint_assignments(problem)
     if update == "sequence":
@@ -284,47 +282,20 @@ def _tables(problem, weights, cells):
     return np.vstack([weights.transition, weights.start]), emission
 
 
-def _slow_parameter_sweep(problem, task, state, z, temperature, rng, in_beam):
+def _slow_parameter_sweep(problem, task, state, z, temperature, rng):
     """All sequences drawn from the very parameters that the sampler draws."""
     prior = prior_cells(problem, task.cells)
     weights = draw_weights(state.counts, prior, task.cells, temperature, rng)
     tables = _tables(problem, weights, task.cells)
     n_open = [_n_open(problem, i) for i in range(len(z))]
     levels, ends = rng.random(sum(n_open)), np.cumsum(n_open)
-    shares = rng.random(sum(n_open)) if in_beam else None
     for i, x in enumerate(problem.sequences):
         own = slice(ends[i] - n_open[i], ends[i])
 
         def weigh(path, x=x):
             return brute.path_weight(path, x, *tables)
 
-        if in_beam:
-            slices = _slices(problem, i, z[i], tables[0], shares[own])
-            weigh = partial(_weight_in_beam, x=x, tables=tables, slices=slices)
         z[i] = _drawn_path(problem, i, weigh, levels[own])
-
-
-def _slices(problem, i, path, transition, shares):
-    """Slice of the step to each token from an ambiguous one if it is ambiguous, too; else None."""
-    is_open = [len(restatement.legal_states(problem, i, t)) > 1 for t in range(len(path))]
-    numbers = iter(shares)
-    own = [next(numbers) if it else None for it in is_open]
-    return [
-        own[t] * transition[path[t - 1], path[t]] if t and is_open[t - 1] and is_open[t] else None
-        for t in range(len(path))
-    ]
-
-
-def _weight_in_beam(path, x, tables, slices):
-    """Weight of a path whose steps above their slices weigh 1."""
-    transition, emission = tables
-    value = transition[-1, path[0]]
-    for t, state in enumerate(path):
-        if t:
-            step = transition[path[t - 1], state]
-            value *= step if slices[t] is None else float(step > slices[t])
-        value *= 1.0 if x[t] is None else emission[state, x[t]]
-    return value
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.4, 2.5])
@@ -349,8 +320,7 @@ def test_sweeps_equal_their_restatement(update, name, temperature):
             n_accepted += _slow_sequence_sweep(problem, z, temperature, theirs)
             assert state.proposals[0] == n_accepted
         else:
-            in_beam = update == "beam"
-            _slow_parameter_sweep(problem, task, before, z, temperature, theirs, in_beam)
+            _slow_parameter_sweep(problem, task, before, z, temperature, theirs)
         np.testing.assert_array_equal(task.lattice.state[state.slots], np.concatenate(z))
         assert value == pytest.approx(_log_joint(problem, z))
         n_moved += np.count_nonzero(state.slots != before.slots)
@@ -420,8 +390,7 @@ def test_impossible_transitions_are_never_drawn(update):
         "Gibbs",
         problem,
         update=update,
-        # Within a beam chains move least.
-        max_iter=40_000 if update == "beam" else 8000,
+        max_iter=8000,
         n_burn_in=100,
         thin=1,
         init="token",

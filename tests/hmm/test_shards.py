@@ -261,7 +261,6 @@ def test_what_shards_cannot_do_is_refused_by_name():
     parts = parts_of(sentences(), None, 2)
     for model, words in (
         (CVBHMM(update="token"), "update='token'"),
-        (CVBHMM(batch_size=4), "batch_size=4"),
         (GibbsHMM(), "GibbsHMM does not learn in shards"),
         (EMHMM(emission="gaussian"), "emission='categorical'"),
         (EMHMM(init=[[[0.5, 0.5]]]), "arrays as `init`"),

@@ -289,7 +289,6 @@ def exact_shares(sticky, end_state):
         ("token", 0.7, True, 9_000),
         ("parameter", 0.7, False, 12_000),
         ("parameter", 0.7, True, 12_000),
-        ("beam", 0.7, False, 20_000),
     ],
 )
 def test_gibbs_draws_from_the_posterior(update, sticky, end_state, n_sweeps):

@@ -236,7 +236,7 @@ def test_other_settings_stream(kind, settings):
         assert all(row[0] == 0 for row in model.labels_)
 
 
-@pytest.mark.parametrize("more", [{"update": "token"}, {"block_length": 2}, {"batch_size": 2}])
+@pytest.mark.parametrize("more", [{"update": "token"}, {"block_length": 2}])
 def test_every_way_to_leave_out_streams(more):
     model = CVBHMM(2, random_state=0, **more)
     for batch in drawn_batches():

@@ -128,7 +128,7 @@ def test_annealing_has_no_posterior():
     assert model.chains_ is None
 
 
-@pytest.mark.parametrize("update", ["token", "sequence", "parameter", "beam"])
+@pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_chains_hold_all_restarts(update):
     settings = {"max_iter": 90, "n_burn_in": 30, "n_init": 3, "random_state": 0}
     model = GibbsHMM(2, update=update, **settings).fit(X)

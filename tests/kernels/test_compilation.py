@@ -64,7 +64,7 @@ def _settings(name):
     """Ways to fit a class that take different kernels."""
     ways = [{"init": "token"}, {"init": "parameter"}, {"init": "unambiguous"}]
     if name.startswith("CVB"):
-        ways += [{"update": "token"}, {"update": "token", "order": 2}, {"block_length": 2}]
+        ways += [{"update": "token"}, {"block_length": 2}]
     if name.startswith("Gibbs"):
         ways += [{"update": "sequence"}, {"update": "parameter"}]
     if not name.startswith("EM"):

@@ -175,8 +175,6 @@ def test_values_that_an_emission_cannot_have_are_named_by_place():
         ({"beta": "auto"}, "emissions have priors of their own"),
         ({"vocabulary": [1]}, "vocabulary=[1] is for symbols alone"),
         ({"init": "word"}, "init='word' is for symbols"),
-        ({"kind": CVBHMM, "batch_size": 4}, "batch_size=4 is for symbols alone"),
-        ({"kind": CVBHMM, "update": "token", "order": 2}, "is for symbols alone"),
         ({"kind": GibbsHMM, "temperatures": (2.0, 1.0)}, "chains are not annealed"),
         ({"kind": GibbsHMM, "update": "sequence"}, "take 'parameter' or 'token'"),
     ],

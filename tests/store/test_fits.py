@@ -374,7 +374,6 @@ def test_a_fit_goes_on_from_its_checkpoint(kind, store, tmp_path):
     [
         (GibbsHMM(2), r"GibbsHMM keeps samples of all tokens in memory: pass list\(store\)"),
         (CVBHMM(2, update="token"), "use update='sequence'"),
-        (CVBHMM(2, batch_size=8), "batch_size=8"),
         (EMHMM(2, emission="gaussian"), "a store holds symbols"),
         (EMHMM(2, init=[np.ones((3, 2))]), "give the name of a start, or a fitted model"),
         (EMHMM(2, handle_unknown="error", vocabulary=["the"]), "unknown word"),

@@ -17,7 +17,7 @@ from sklearn_cvb.plotting import plot_confusion
 corpus = make_pocket_english(150, random_state=0)
 gold = [[tag[:2] for tag in tags] for tags in corpus.target]
 numbers = [2, 5, 10, 20]
-models = [CVBHMM(k, max_iter=20, batch_size=16, random_state=0).fit(corpus.data) for k in numbers]
+models = [CVBHMM(k, max_iter=20, random_state=0).fit(corpus.data) for k in numbers]
 
 # %%
 # Many-to-one accuracy rises with the number of states, whatever they are: with a state for each

@@ -23,8 +23,6 @@ _INSTEAD = {
     "vocabulary": "leave it out",
     "beta": "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
     "update": "take 'parameter' or 'token'",
-    "order": "leave it out",
-    "batch_size": "leave it out; sequences are grouped where that is faster",
     "temperatures": "chains are not annealed: leave it out, and take more restarts (n_init)",
 }
 
@@ -77,9 +75,7 @@ def refuse_settings_of_symbols(model: Any) -> None:
     asked = {
         "vocabulary": model.vocabulary is not None,
         "beta": isinstance(model.beta, str),
-        "update": model._numeric_algorithm == "gibbs" and model.update in ("sequence", "beam"),
-        "order": getattr(model, "order", 1) != 1,
-        "batch_size": getattr(model, "batch_size", 1) != 1,
+        "update": model._numeric_algorithm == "gibbs" and model.update == "sequence",
         "temperatures": getattr(model, "temperatures", None) is not None,
     }
     for name, is_asked in asked.items():

@@ -197,7 +197,6 @@ class StoredCollapsed:
             posterior=units.posterior,
             pairs=units.pairs,
             absent=None,
-            batches=None,
             left_out=self.left_out,
         )
 

@@ -74,11 +74,10 @@ def _refuse(model: BaseHMM, y: Any) -> None:
             f"a store holds symbols, and {name} has emission={model.emission!r}: pass numbers as a "
             "list of arrays"
         )
-    if isinstance(model, CollapsedHMM) and (model.update == "token" or model.batch_size > 1):
+    if isinstance(model, CollapsedHMM) and model.update == "token":
         raise InvalidParameterError(
             f"on a store {name} leaves out a sequence or a window at a time: use "
-            f"update='sequence' and batch_size=1, got update={model.update!r} and "
-            f"batch_size={model.batch_size}; or pass list(store)"
+            f"update='sequence', got update={model.update!r}; or pass list(store)"
         )
     if y is not None and not isinstance(model, TaggerMixin) and model.supervision == "y":
         raise InvalidParameterError(

@@ -12,7 +12,6 @@ CASES = {
     "parameter": ("GibbsHMM", {"update": "parameter"}, True),
     "token": ("CVBHMM", {"update": "token"}, True),
     "token open": ("CVBHMM", {"update": "token"}, False),
-    "order 2": ("CVBHMM", {"update": "token", "order": 2}, True),
     "learned": ("CVBHMM", {"alpha": "auto", "max_iter": 22, "tol": 0.0}, False),
     "shared": ("CVBHMM", {"transition_prior": "hdp", "init": "merged"}, False),
 }
@@ -32,12 +31,6 @@ EXPECTED = {
         "leave_token_out.count_tokens",
         "score_tokens.score_sequences",
     },
-    "order 2": {
-        "leave_token_out_second_order.sum_variances",
-        "leave_token_out_second_order._sweep",
-        "leave_token_out.count_tokens",
-        "score_tokens.score_sequences",
-    },
     "learned": {"sequences.pass_over_sequences", "absence.absence_of_units"},
     "shared": {"sequences.pass_over_sequences"},
 }
@@ -46,7 +39,6 @@ FILES = (
     "gibbs_sequences",
     "path_drawing",
     "leave_token_out",
-    "leave_token_out_second_order",
     "score_tokens",
     "sequences",
     "absence",
