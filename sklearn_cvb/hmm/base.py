@@ -1,6 +1,5 @@
 """What all hidden Markov models share: reading X, the template of a fit, and what it leaves."""
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -11,27 +10,25 @@ from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.concentrations import (
     Concentrations,
     first_concentrations,
-    going_on,
-    learn,
     with_equal_weights,
 )
 from sklearn_cvb.hmm.ending import cells_with_end, problem_with_end
+from sklearn_cvb.hmm.model import ChainSettings, SymbolChain
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
     log_weights,
     posterior_mean,
     public_counts,
-    symmetric_prior,
-    unequal_transitions,
 )
 from sklearn_cvb.hmm.prediction import PredictionMixin, smoothed_entries
+from sklearn_cvb.hmm.priors import PriorSettings, prior_of
 from sklearn_cvb.hmm.restricted import restricted_problem
 from sklearn_cvb.hmm.summaries import SummariesMixin
+from sklearn_cvb.kernels.chain.decoding import best_states, smoothed, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import (
     Cells,
@@ -39,10 +36,12 @@ from sklearn_cvb.lattice import (
     cells_for,
     dense_posterior,
     lattice_for,
+    n_entries,
     problem_of,
     restrict,
 )
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.loop import Fit, even_pieces, on_threads, threads_for_each
+from sklearn_cvb.learning.model import Model
 from sklearn_cvb.topology import NAMES, Topology, topology_of
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
@@ -53,16 +52,14 @@ from sklearn_cvb.validation import (
     check_gamma_prior,
 )
 
+# Fewer tokens than this are not worth a thread.
+_SHORTEST_PIECE = 5000
 # A state that holds so large a share of the tokens counts as one that the data ask for.
 LEAST_SHARE = 0.01
 
 
 class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
-    """Template of a fit; an algorithm fills in the hooks `_start`, `_sweep` and `_weights`.
-
-    The hooks read hyper-parameters and write nothing on ``self``, so restarts run on threads.
-    A state has at least the fields counts, prior, concentrations, weights, unexplained, n_sweeps.
-    """
+    """What is read, and what a fit leaves; an estimator adds its algorithm."""
 
     _read_names = (
         *BaseModel._read_names,
@@ -214,16 +211,13 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     def _learns_concentrations(self) -> bool:
         return super()._learns_concentrations or self.transition_prior == "hdp"
 
+    def _prior_settings(self) -> PriorSettings:
+        """What priors are made from."""
+        return PriorSettings(self._first_concentrations(), self.start_alpha)
+
     def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
-        """The Dirichlet prior of a sweep; override it for unequal cells."""
-        alpha = concentrations.alpha
-        start_alpha = alpha if self.start_alpha is None else self.start_alpha
-        prior = symmetric_prior(cells, alpha, concentrations.beta, start_alpha)
-        if concentrations.shared is None and not concentrations.sticky:
-            return prior
-        return unequal_transitions(
-            prior, concentrations.shared, concentrations.sticky, alpha, start_alpha
-        )
+        """The Dirichlet prior of a sweep."""
+        return prior_of(self._prior_settings(), cells, concentrations)
 
     def _first_concentrations(self) -> Concentrations:
         first = first_concentrations(
@@ -233,42 +227,30 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             first = with_equal_weights(first, self.n_components, self.gamma, self.gamma_prior)
         return first._replace(sticky=float(self.sticky))
 
-    def _learned(
-        self, state: Any, problem: Problem, step: Callable
-    ) -> tuple[Concentrations, Prior]:
-        """Concentrations and prior of the next sweep, after a `step` from the last one's counts."""
-        cells = problem.cells
-        concentrations = learn(state.concentrations, state.counts, cells, state.n_sweeps, step)
-        if concentrations is state.concentrations:
-            return concentrations, state.prior
-        return concentrations, self._priors(cells, concentrations)
+    def _model(self, problem: Any) -> Model:
+        return SymbolChain(problem, self._chain_settings(problem))
 
-    def _starting_point(
-        self, problem: Problem, prior: Prior, rng: np.random.Generator
-    ) -> starting.Start:
-        """Posteriors or weights to start from, as `init` says."""
-        init = self._init(problem)
+    def _chain_settings(self, problem: Any) -> ChainSettings:
+        """How a chain begins, and what is inferred at a time."""
+        n_restarts = 1 if self._fixed_start() else self.n_init
+        return ChainSettings(
+            self._prior_settings(),
+            self._init(problem),
+            self.vocabulary_,
+            counts_rare=self.handle_unknown in ("rare", "form"),
+            n_threads=threads_for_each(n_restarts, self.n_jobs),
+        )
+
+    def _init(self, problem: Problem) -> Any:
+        """`init`, or where to start if it does not say."""
+        init = self._usual_start(problem) if self.init is None else self.init
         if isinstance(init, str) and init == "kmeans":
             raise InvalidParameterError(
                 f"The 'init' parameter of {type(self).__name__} must be a str among 'context', "
                 "'merged', 'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
                 "(see `emission`)"
             )
-        if isinstance(init, str) and init == "merged":
-            from sklearn_cvb.hmm.merging import merged_start
-
-            return merged_start(self, problem, rng)
-        if isinstance(init, str):
-            start = getattr(starting, f"{init}_start")(problem, rng)
-        elif hasattr(init, "predict_proba"):
-            start = starting.model_start(problem, init, prior, self.vocabulary_)
-        else:
-            start = starting.array_start(problem, init)
-        return starting.kept_to_start(start, problem)
-
-    def _init(self, problem: Problem) -> Any:
-        """`init`, or where to start if it does not say."""
-        return self._usual_start(problem) if self.init is None else self.init
+        return init
 
     def _usual_start(self, problem: Problem) -> str:
         """Where to start if `init` does not say."""
@@ -312,14 +294,14 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """All fitted attributes, from the best restart."""
         best, record = self._fit_record(fits)
         state = best.state
-        counts, n_states = self._final_counts(state), problem.cells.n_emitting
+        counts, n_states = self._algorithm().final_counts(state), problem.cells.n_emitting
         ends = counts.transition[:n_states, n_states] if self.end_state else None
         return {
             "counts_": public_counts(counts, problem.cells),
             "end_counts_": ends,
             **record,
-            "alpha_": state.concentrations.alpha,
-            "beta_": state.concentrations.beta,
+            "alpha_": state.hyper.alpha,
+            "beta_": state.hyper.beta,
             **self._fitted_paths(state, problem),
             "unexplained_": self._unexplained(state, problem),
             "_prior": state.prior,
@@ -327,6 +309,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             "_rare": self._rare_counts(counts, problem),
             "_n_features_out": n_states,
             "_resume": (problem, best) if self.warm_start else None,
+            **self._algorithm().attributes(best, self._model(problem)),
             **self._fitted_by_algorithm(best, problem),
         }
 
@@ -334,7 +317,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """The states of the training tokens, and what follows from them."""
         path = self._given_path(state, problem)
         labels = self._arranged_states(problem.given, path)
-        return {"labels_": labels, **self._shared_weights(state.concentrations, path)}
+        return {"labels_": labels, **self._shared_weights(state.hyper, path)}
 
     def _shared_weights(self, concentrations: Concentrations, path: np.ndarray) -> dict[str, Any]:
         """The weights of the states, where the prior has them, and how many hold many tokens."""
@@ -372,9 +355,36 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             found = np.sort(np.concatenate([found, problem.left_out.sequences]))
         return found
 
-    def _final_counts(self, state: Any) -> HMMCounts:
-        """The counts a fit leaves."""
-        return state.counts
+    def _final_weights(self, state: Any, problem: Problem) -> tuple[Weights, Weights]:
+        """Weights of the final counts, and their logs."""
+        weights = self._weights(state.counts, state.prior, problem.cells, state.weights)
+        return weights, self._log_weights(weights, state.counts, state.prior, problem.cells)
+
+    def _posterior(self, state: Any, problem: Problem) -> np.ndarray:
+        """Posterior of every (token, state) entry: the last one, or under the final weights."""
+        posterior = self._model(problem).posterior(state)
+        if posterior is None:
+            weights, logs = self._final_weights(state, problem)
+            posterior = np.empty(n_entries(problem.lattice))
+            log_z = np.empty(problem.corpus.n_sequences)
+            smoothed(weights, logs, problem.lattice, problem.corpus.starts, posterior, log_z)
+        return posterior
+
+    def _label_path(self, state: Any, problem: Problem) -> np.ndarray:
+        """States of the training tokens: by the last posterior, or Viterbi by the final weights."""
+        path = np.empty(len(problem.corpus.tokens), np.int32)
+        posterior = self._model(problem).posterior(state)
+        if posterior is not None:
+            best_states(problem.lattice, posterior, 0, len(path), path)
+            return path
+        _, logs = self._final_weights(state, problem)
+        starts, log_p = problem.corpus.starts, np.empty(problem.corpus.n_sequences)
+
+        def label(begin: int, end: int) -> None:
+            viterbi(logs, problem.lattice, starts[begin : end + 1], path, log_p[begin:end])
+
+        on_threads(label, even_pieces(starts, _SHORTEST_PIECE), self.n_jobs)
+        return path
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         """Attributes that only one algorithm leaves."""
@@ -387,12 +397,6 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             *(corpus.tokens, corpus.starts, problem.lattice),
             *(cells.state, cells.n_states, cells.topology),
         )
-
-    def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
-        """A state under the prior that is asked for now; what is learned goes on from its value."""
-        concentrations = going_on(self._first_concentrations(), state.concentrations)
-        prior = self._priors(problem.cells, concentrations)
-        return state._replace(concentrations=concentrations, prior=prior)
 
     def training_posteriors(self) -> np.ndarray:
         """Posterior state probabilities of the training tokens after the last sweep.

@@ -1,6 +1,7 @@
 """What the chains of a sampler tell: likelihoods over samples, traces, convergence, export."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.gibbs_sweeps import counts_of_path, slots_of
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights, posterior_mean
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights, posterior_mean, with_rare
 from sklearn_cvb.hmm.summaries import CredibleIntervals, mixture_intervals
-from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.lattice import Cells
+from sklearn_cvb.learning.gibbs import Traced
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
 
 if TYPE_CHECKING:
@@ -58,27 +60,16 @@ class Convergence(NamedTuple):
     effective_sample_size: float
 
 
-class Draw(NamedTuple):
-    """What is kept of every sweep."""
-
-    log_joint: float
-    alpha: float
-    beta: float
-    n_occupied: int
-    is_kept: bool
-    shared: tuple[float, ...] | None = None
-
-
-def chains_of(traces: list[list[Draw]], n_burn_in: int) -> Chains | None:
+def chains_of(traces: Sequence[Sequence[Traced]], n_burn_in: int) -> Chains | None:
     """The chains of all restarts, without their burn-in and as long as the shortest (or None)."""
     n_draws = min(len(trace) for trace in traces) - n_burn_in
     if n_draws < 1:
         return None
-    tables = (
-        [[draw[column] for draw in trace[n_burn_in : n_burn_in + n_draws]] for trace in traces]
-        for column in range(len(Chains._fields))
-    )
-    return Chains(*(np.array(table, dtype=float) for table in tables))
+    rows = [
+        [(one.value, *one.notes[:3]) for one in trace[n_burn_in : n_burn_in + n_draws]]
+        for trace in traces
+    ]
+    return Chains(*np.moveaxis(np.array(rows, dtype=float), 2, 0))
 
 
 def log_joint(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
@@ -298,7 +289,7 @@ class ChainsMixin(_Model):
             states[problem.is_given] = path
             path = states
         counts = counts_of_path(problem, slots_of(problem.lattice, path))
-        return self._with_rare(counts, problem)
+        return with_rare(counts, self._rare_counts(counts, problem), problem.cells)
 
     def _sample_prior(self, row: int) -> Prior:
         """Prior of one kept sample: its own where concentrations are learned."""
@@ -309,14 +300,6 @@ class ChainsMixin(_Model):
             alpha=alpha, beta=beta, shared=self._sample_shared[row]
         )
         return self._priors(self._cells, concentrations)
-
-    def _with_rare(self, counts: HMMCounts, problem: Problem) -> HMMCounts:
-        rare = self._rare_counts(counts, problem)
-        if rare is None:
-            return counts
-        emission = counts.emission.copy()
-        emission[problem.cells.unknown] += rare
-        return counts._replace(emission=emission)
 
 
 def _convergence(draws: np.ndarray) -> Convergence:

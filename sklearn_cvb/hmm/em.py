@@ -6,20 +6,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import xlogy
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.hmm.batch import BatchHMM
 from sklearn_cvb.hmm.emitting import EmissionMixin
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior
-from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.lattice import Cells
+from sklearn_cvb.hmm.streaming import StreamingHMM
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.batch import EM
 from sklearn_cvb.validation import Interval, check_concentrations
 
 _PSEUDO_COUNT = [Interval(Real, 0, None, closed="left")]
 
 
-class EMHMM(EmissionMixin, BatchHMM):
+class EMHMM(EmissionMixin, StreamingHMM):
     """Hidden Markov model learned by expectation-maximisation (Baum-Welch).
 
     Parameters
@@ -180,7 +178,7 @@ class EMHMM(EmissionMixin, BatchHMM):
     _parameter_constraints: dict = {  # noqa: RUF012
         **{
             name: constraint
-            for name, constraint in BatchHMM._parameter_constraints.items()
+            for name, constraint in StreamingHMM._parameter_constraints.items()
             if name not in ("alpha_prior", "beta_prior", "gamma_prior")
         },
         "alpha": _PSEUDO_COUNT,
@@ -244,23 +242,5 @@ class EMHMM(EmissionMixin, BatchHMM):
         for name in ("alpha", "beta", "start_alpha"):
             check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
 
-    def _penalty(self, counts: HMMCounts, prior: Prior, weights: Weights, cells: Cells) -> float:
-        """Minus the log prior in the softmax basis: the sum of u log theta over all cells."""
-        if not (prior.start_total or prior.transition_total.any() or prior.emission_total.any()):
-            return 0.0
-        # Rows that all are the start row have no prior of their own.
-        is_tied = cells.topology is not None and cells.topology.tied
-        # The end has no parameters: nothing follows it, and it emits nothing.
-        n = cells.n_emitting
-        value = float(np.sum(xlogy(prior.start, weights.start)))
-        if not is_tied:
-            value += float(np.sum(xlogy(prior.transition[:n], weights.transition[:n])))
-        value += float(np.sum(xlogy(prior.emission, weights.emission)))
-        # Cells a dictionary rules out share what the listed ones leave of the row.
-        mass = prior.emission_total - cells.row_totals(prior.emission)
-        n_ruled_out = cells.n_rows - np.bincount(cells.state, minlength=cells.n_states)
-        emit = cells.row_totals(counts.emission) + prior.emission_total
-        open_rows = (n_ruled_out > 0) & (emit > 0)
-        open_rows[n:] = False
-        each = mass[open_rows] / n_ruled_out[open_rows] / emit[open_rows]
-        return -value - float(np.sum(xlogy(mass[open_rows].clip(0), each.clip(0))))
+    def _algorithm(self) -> Algorithm:
+        return super()._algorithm() if self._is_numeric else EM()

@@ -4,13 +4,13 @@ A sampled path is kept as the slot of every token in the lattice: its state is
 ``lattice.state[slot]``, its emission cell ``lattice.cell[slot]``.
 """
 
+import math
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, posterior_mean, tally_of
 from sklearn_cvb.hmm.start import Start, counts_from_marginals
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -24,8 +24,7 @@ from sklearn_cvb.kernels.chain.path_drawing import (
 )
 from sklearn_cvb.kernels.chain.runs import Factors
 from sklearn_cvb.kernels.chain.tally import Tally
-from sklearn_cvb.lattice import Cells, Problem, Runs
-from sklearn_cvb.sampling import Averages
+from sklearn_cvb.lattice import Cells, Problem, Runs, n_entries
 
 # Tokens that are grouped by their number of states: few enough to stay in the cache.
 _CHUNK = 8192
@@ -33,6 +32,8 @@ _CHUNK = 8192
 _BLOCK = 1 << 18
 # Above this temperature handicaps are made relative, lest they leave the range of float64.
 _HOTTEST = 10.0
+# Of a number that float64 holds, with room for a product.
+_LARGEST_LOG = 700.0
 # Above this prior a count can no longer be read off the sum of both.
 _LARGEST_PRIOR = 2.0**40
 
@@ -59,69 +60,21 @@ class Scan(NamedTuple):
     blocks: np.ndarray
 
 
-class Samples(NamedTuple):
-    """What is remembered of a chain; all but `averages` grows in place.
-
-    Attributes
-    ----------
-    frequency : ndarray of shape (n_entries,)
-        How often each (token, state) entry was sampled in the last tenth of the sweeps.
-    averages : Averages
-        Of the kept samples.
-    paths : list
-        The states of each kept sample; empty with annealing.
-    trace : list of Draw
-        One for every sweep.
-    """
-
-    frequency: np.ndarray
-    averages: Averages
-    paths: list
-    trace: list
-
-
-class GibbsState(NamedTuple):
-    """What a chain carries from sweep to sweep.
+class Walk(NamedTuple):
+    """A sampled path.
 
     Attributes
     ----------
     slots : ndarray of shape (n_tokens,), int32
-        The path sampled last.
-    counts : HMMCounts
-        Its counts, flat emission cells.
-    prior : Prior
-    concentrations : Concentrations
-    n_sweeps : int
-    n_planned : int
-        `max_iter` of the fit that began the chain.
     scan : Scan or None
-        The order of visits, for ``update="token"``.
-    samples : Samples
-    proposals : ndarray of shape (2,), int64
-        Accepted and made so far.
+        The order of visits, where one token is drawn at a time.
     """
 
     slots: np.ndarray
-    counts: HMMCounts
-    prior: Prior
-    concentrations: Concentrations
-    n_sweeps: int
-    n_planned: int
     scan: Scan | None
-    samples: Samples
-    proposals: np.ndarray
-
-    @property
-    def weights(self) -> None:
-        """No weights are kept: predictions take averages over samples."""
-
-    @property
-    def unexplained(self) -> np.ndarray:
-        """Under a positive prior some path explains every sequence."""
-        return np.empty(0, np.intp)
 
 
-# The path after a sweep, its counts, and how many proposals were accepted and made.
+# The path after a sweep, its counts, and how many proposals were made and accepted.
 Swept = tuple[np.ndarray, HMMCounts, np.ndarray]
 
 # Where a chain begins
@@ -269,17 +222,22 @@ def scan_for(lattice: Lattice, starts: np.ndarray) -> Scan:
 
 
 def sweep_by_token(
-    state: GibbsState, problem: Problem, prior: Prior, temperature: float, rng: np.random.Generator
+    walk: Walk,
+    counts: HMMCounts,
+    problem: Problem,
+    prior: Prior,
+    temperature: float,
+    rng: np.random.Generator,
 ) -> Swept:
     """Draw every token that has a choice from figure 1's conditional to 1 / `temperature`.
 
     At temperature 1 a token takes one uniform number, at others one for each of its states.
     Parameters and result as in `sweep_by_sequence`.
     """
-    cells, lattice, scan = problem.cells, problem.lattice, state.scan
+    cells, lattice, scan = problem.cells, problem.lattice, walk.scan
     assert scan is not None, "made at the start of a fit by token"
-    path = Path(lattice.state[state.slots], state.slots.copy())
-    tally = tally_of(state.counts, prior, cells)
+    path = Path(lattice.state[walk.slots], walk.slots.copy())
+    tally = tally_of(counts, prior, cells)
     races, chance = temperature != 1.0, np.empty(cells.n_states)
     for begin, end in pairwise(scan.blocks.tolist()):
         visits = Visits(scan.token[begin:end], scan.border[begin:end])
@@ -342,13 +300,21 @@ def urn_of(counts: HMMCounts, prior: Prior, cells: Cells, temperature: float) ->
 
 
 def sweep_by_sequence(
-    state: GibbsState, problem: Problem, prior: Prior, temperature: float, rng: np.random.Generator
+    walk: Walk,
+    counts: HMMCounts,
+    problem: Problem,
+    prior: Prior,
+    temperature: float,
+    rng: np.random.Generator,
 ) -> Swept:
     """Propose a new path for every sequence that has an ambiguous token.
 
     Parameters
     ----------
-    state : GibbsState
+    walk : Walk
+        The path before; stays whole.
+    counts : HMMCounts
+        Its counts.
     problem : Problem
     prior : Prior
         The prior of this sweep.
@@ -362,16 +328,16 @@ def sweep_by_sequence(
     counts : HMMCounts
         Its counts.
     proposals : ndarray of shape (2,), int64
-        Accepted and made.
+        Made and accepted.
     """
     cells, lattice = problem.cells, problem.lattice
     stretches, room = stretches_of(problem), room_for(problem)
-    urn = urn_of(state.counts, prior, cells, temperature)
+    urn = urn_of(counts, prior, cells, temperature)
     weights, scales = urn.weights, np.empty((2, cells.n_states))
     factors = Factors(weights.start, weights.transition, weights.emission, *scales)
     n_sequences = len(stretches.starts) - 1
     levels, chances = rng.random(n_levels(stretches)), rng.random(n_sequences)
-    proposal = Proposal(state.slots.copy(), state.slots.copy(), levels, chances)
+    proposal = Proposal(walk.slots.copy(), walk.slots.copy(), levels, chances)
     n_accepted, begin = 0, 0
     while begin < n_sequences:
         i, n = resample_sequences(urn, factors, lattice, stretches, proposal, begin, room)
@@ -387,4 +353,33 @@ def sweep_by_sequence(
             n_accepted += decide(urn, lattice, stretches, proposal, i) and possible
     counts = HMMCounts(urn.counts.start, urn.counts.transition, urn.counts.emission)
     n_proposed = np.count_nonzero(np.diff(stretches.sequence))
-    return proposal.slots, counts, np.array([n_accepted, n_proposed])
+    return proposal.slots, counts, np.array([n_proposed, n_accepted])
+
+
+def check_powers(temperature: float, prior: Prior, n_tokens: int) -> None:
+    """Raise ValueError where float64 cannot hold counts to the power 1 / temperature."""
+    tables = [table[table > 0] for table in (prior.start, prior.transition, prior.emission)]
+    least = min(table.min() for table in tables)
+    most = n_tokens + max(
+        prior.start_total, prior.transition_total.max(), prior.emission_total.max()
+    )
+    lowest = max(math.log(most), -math.log(least)) / _LARGEST_LOG
+    if temperature < lowest:
+        raise ValueError(
+            f"temperatures reach {temperature:.2g}, but update='sequence' raises counts to the "
+            f"power 1 / temperature: stay above {lowest:.2g} here, or use update='token'"
+        )
+
+
+def n_occupied(counts: HMMCounts, cells: Cells) -> int:
+    """Number of states that have a token."""
+    n_tokens = counts.start + counts.transition.sum(axis=0)
+    return int(np.count_nonzero(n_tokens[: cells.n_emitting]))
+
+
+def frequencies(lattice: Lattice, slots: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+    """How often each (token, state) entry was sampled, with one more path."""
+    begins = np.cumsum(lattice.count, dtype=np.int64) - lattice.count
+    frequency = np.zeros(n_entries(lattice)) if before is None else before.copy()
+    frequency[begins + slots - lattice.first] += 1.0
+    return frequency

@@ -7,20 +7,21 @@ hidden Markov models", NeurIPS).
 """
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln
 
 from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean
 from sklearn_cvb.hmm.start import Start
-from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.lattice import Cells
+from sklearn_cvb.learning.batch import VB
 from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.learning.model import State
 from sklearn_cvb.validation import InvalidParameterError
 
 if TYPE_CHECKING:
-    from sklearn_cvb.hmm.batch import BatchState
-    from sklearn_cvb.hmm.vb import VBHMM
+    from sklearn_cvb.hmm.model import SymbolChain
 
 # Sweeps from random weights, and after states were joined.
 _SWEEPS, _SWEEPS_BETWEEN = 100, 50
@@ -32,71 +33,49 @@ _LEAST_TOKENS = 1.0
 _TRIED, _FOLLOWED = 30, 3
 
 
-def merged_start(model: Any, problem: Problem, rng: np.random.Generator) -> Start:
-    """Weights of the states that are left.
-
-    Parameters
-    ----------
-    model : BaseHMM
-        Gives the prior.
-    problem : Problem
-    rng : numpy.random.Generator
-    """
-    if model.transition_prior != "hdp" or problem.any_told:
+def merged_start(chain: "SymbolChain", rng: np.random.Generator) -> Start:
+    """Weights of the states that are left; the chain begins with random weights."""
+    problem = chain.problem
+    if chain.hyper().shared is None or problem.any_told:
         raise InvalidParameterError(
             "init='merged' joins states that share a role: it needs transition_prior='hdp', and "
             "no known states"
         )
-    learner = _learner(model, problem.cells.n_emitting)
-    state, bound = _settled(learner, learner._start(problem, rng), problem, rng, _SWEEPS)
+    state, bound = _settled(VB().start(chain, rng), chain, rng, _SWEEPS)
     while True:
-        joined = _with_one_less(learner, state, bound, problem, rng)
+        joined = _with_one_less(state, bound, chain, rng)
         if joined is None:
-            return Start(None, posterior_mean(state.counts, state.prior, problem.cells))
+            return Start(None, posterior_mean(state.counts, state.prior, chain.problem.cells))
         state, bound = joined
 
 
-def _learner(model: Any, n_states: int) -> "VBHMM":
-    """VB under the prior of a model."""
-    from sklearn_cvb.hmm.vb import VBHMM
-
-    names = ("transition_prior", "gamma", "sticky", "alpha", "beta", "start_alpha")
-    names = (*names, "end_state", "alpha_prior", "beta_prior", "gamma_prior")
-    prior = {name: getattr(model, name) for name in names}
-    return VBHMM(n_states, **prior)
-
-
 def _settled(
-    learner: "VBHMM", state: "BatchState", problem: Problem, rng: np.random.Generator, most: int
-) -> tuple["BatchState", float]:
+    state: State, chain: "SymbolChain", rng: np.random.Generator, most: int
+) -> tuple[State, float]:
     """State and bound after at most so many sweeps."""
-    state, bound = learner._sweep(state, problem, rng)
+    state, bound = VB().sweep(state, chain, rng)
     for _ in range(most - 1):
         before = bound
-        state, bound = learner._sweep(state, problem, rng)
+        state, bound = VB().sweep(state, chain, rng)
         # The weights of the states wait for the warm-up to end.
-        is_calm = abs(bound - before) < _CALM * len(problem.corpus.tokens)
+        is_calm = abs(bound - before) < _CALM * len(chain.problem.corpus.tokens)
         if is_calm and state.n_sweeps > WARM_UP_SWEEPS:
             break
     return state, bound
 
 
 def _with_one_less(
-    learner: "VBHMM",
-    state: "BatchState",
-    bound: float,
-    problem: Problem,
-    rng: np.random.Generator,
-) -> tuple["BatchState", float] | None:
+    state: State, bound: float, chain: "SymbolChain", rng: np.random.Generator
+) -> tuple[State, float] | None:
     """State and bound with two states joined; None where the bound never rises by it."""
     tried = []
-    for pair in likely_pairs(state.counts, state.prior.emission, problem.cells)[:_TRIED]:
-        counts = joined_counts(state.counts, pair, problem.cells)
-        after, value = learner._sweep(state._replace(counts=counts), problem, rng)
+    for pair in likely_pairs(state.counts, state.prior.emission, chain.problem.cells)[:_TRIED]:
+        counts = joined_counts(state.counts, pair, chain.problem.cells)
+        after, value = VB().sweep(state._replace(counts=counts), chain, rng)
         tried.append((value, after))
     tried.sort(key=lambda one: -one[0])
     for _, after in tried[:_FOLLOWED]:
-        after, value = _settled(learner, after, problem, rng, _SWEEPS_BETWEEN)
+        after, value = _settled(after, chain, rng, _SWEEPS_BETWEEN)
         if value > bound:
             return after, value
     return None

@@ -9,8 +9,8 @@ are those of the joint density of states and parameters, taken over log paramete
 import numpy as np
 
 from sklearn_cvb.hmm.gibbs_sweeps import (
-    GibbsState,
     Swept,
+    Walk,
     counts_of_path,
     drawn_given_weights,
     n_levels,
@@ -25,15 +25,20 @@ _ROUNDING = 1e-12
 
 
 def sweep_by_parameters(
-    state: GibbsState, problem: Problem, prior: Prior, temperature: float, rng: np.random.Generator
+    walk: Walk,
+    counts: HMMCounts,
+    problem: Problem,
+    prior: Prior,
+    temperature: float,
+    rng: np.random.Generator,
 ) -> Swept:
     """Draw parameters given the states, then all states given the parameters.
 
     Parameters and result as in `sklearn_cvb.hmm.gibbs_sweeps.sweep_by_sequence`.
     """
-    weights = draw_weights(state.counts, prior, problem.cells, temperature, rng)
+    weights = draw_weights(counts, prior, problem.cells, temperature, rng)
     levels = rng.random(n_levels(problem.runs))
-    slots = drawn_given_weights(weights, problem, levels, state.slots)
+    slots = drawn_given_weights(weights, problem, levels, walk.slots)
     return slots, counts_of_path(problem, slots), np.zeros(2, np.int64)
 
 

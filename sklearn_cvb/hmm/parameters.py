@@ -52,12 +52,12 @@ class Prior(NamedTuple):
     transition_total: np.ndarray
     emission: np.ndarray
     emission_total: np.ndarray
+    # Those that it was made from, where they are known.
+    concentrations: Any = None
 
     def equals(self, other: "Prior") -> bool:
         """Whether two priors are the same to the last digit."""
-        return all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in self._fields
-        )
+        return all(np.array_equal(one, of) for one, of in zip(self[:6], other[:6], strict=True))
 
 
 def symmetric_prior(cells: Cells, alpha: float, beta: float, start_alpha: float) -> Prior:
@@ -328,6 +328,15 @@ def rare_counts(emission: np.ndarray, cells: Cells, seen: np.ndarray) -> np.ndar
     slots = np.flatnonzero(once)
     total = np.bincount(cells.state[slots], weights=emission[slots], minlength=cells.n_emitting)
     return total / np.count_nonzero(seen == 1)
+
+
+def with_rare(counts: HMMCounts, rare: np.ndarray | None, cells: Cells) -> HMMCounts:
+    """Counts where unknown words have the mean count of words seen once, if there are any."""
+    if rare is None:
+        return counts
+    emission = counts.emission.copy()
+    emission[cells.unknown] += rare
+    return counts._replace(emission=emission)
 
 
 def floor_of(prior: Prior) -> Floor:

@@ -361,3 +361,23 @@ def model_start(problem: Problem, model: Any, prior: Prior, vocabulary: np.ndarr
     counts = model_counts(problem, model, vocabulary)
     kept = uniform_weights(problem.cells)
     return Start(None, posterior_mean(counts, prior, problem.cells, kept))
+
+
+def starting_point(
+    init: Any, problem: Problem, prior: Prior, vocabulary: np.ndarray, rng: np.random.Generator
+) -> Start:
+    """Posteriors or weights to start from: by a name, of a fitted model, or as given."""
+    by_name = {
+        "token": token_start,
+        "word": word_start,
+        "parameter": parameter_start,
+        "unambiguous": unambiguous_start,
+        "context": context_start,
+    }
+    if isinstance(init, str):
+        start = by_name[init](problem, rng)
+    elif hasattr(init, "predict_proba"):
+        start = model_start(problem, init, prior, vocabulary)
+    else:
+        start = array_start(problem, init)
+    return kept_to_start(start, problem)

@@ -31,8 +31,7 @@ from sklearn_cvb.hmm.by_form import (
     uses_of,
     with_unknown_words,
 )
-from sklearn_cvb.hmm.concentrations import Concentrations
-from sklearn_cvb.hmm.parameters import Prior, with_dictionary
+from sklearn_cvb.hmm.priors import PriorSettings
 from sklearn_cvb.hmm.streaming_tags import StreamingTags, are_labelled
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Cells, Problem, expect, lattice_for, overrule, restrict
@@ -341,11 +340,11 @@ class TaggerMixin(StreamingTags):
         told = are_labelled(corpus, states, cells.n_words)
         return cells.with_labels(corpus.tokens[told], states[told])
 
-    def _priors(self, cells: Cells, concentrations: Concentrations) -> Prior:
-        prior = super()._priors(cells, concentrations)
+    def _prior_settings(self) -> PriorSettings:
         # One concentration for all emissions can be learned only where all are equal.
         equal = self._is_clean and self.beta == "auto"
-        return with_dictionary(prior, cells, 0.0 if equal else self.dictionary_weight)
+        weight = 0.0 if equal else self.dictionary_weight
+        return super()._prior_settings()._replace(dictionary_weight=weight)
 
     def _usual_start(self, problem: Problem) -> str:
         if self._is_clean and problem.cells.topology is None:

@@ -1,107 +1,28 @@
 """Variational Bayes for hidden Markov models: Beal (2003), chapter 3."""
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import digamma, gammaln
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.dirichlet import exp_digamma, kl_divergence
-from sklearn_cvb.hmm.batch import BatchHMM
-from sklearn_cvb.hmm.concentrations import row_totals
 from sklearn_cvb.hmm.emitting import EmissionMixin
 from sklearn_cvb.hmm.parameters import (
-    _SMALLEST_RATIO,
     HMMCounts,
     Prior,
     exp_expected_log,
     expected_log,
 )
+from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.kernels.divergence import expected_weights
-from sklearn_cvb.lattice import Cells, Problem
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.lattice import Cells
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.batch import VB
 
 
-class _Rows(NamedTuple):
-    """The Dirichlet distributions of one table: start, transitions or emissions.
-
-    Attributes
-    ----------
-    counts, prior : ndarray of shape (n_cells,)
-        Expected counts C and prior u of the cells that a topology allows.
-    row : ndarray of shape (n_cells,), int32
-        Row of each cell.
-    count_totals, prior_totals : ndarray of shape (n_rows,)
-        Their sums by row; those of the prior include cells that a dictionary rules out.
-    allowed : ndarray of bool or slice
-        Which flat cells of the table these are.
-    """
-
-    counts: np.ndarray
-    prior: np.ndarray
-    row: np.ndarray
-    count_totals: np.ndarray
-    prior_totals: np.ndarray
-    allowed: np.ndarray | slice
-
-    @property
-    def totals(self) -> np.ndarray:
-        """Row totals of the posterior, C + u."""
-        return self.count_totals + self.prior_totals
-
-
-def _rows_of(counts: HMMCounts, prior: Prior, cells: Cells) -> list[_Rows]:
-    """The Dirichlet posteriors of the start row, of transitions and of emissions."""
-    n, topology = cells.n_states, cells.topology
-    rows = (np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state)
-    allowed: list[np.ndarray | slice] = [slice(None)] * 3
-    if topology is not None:
-        allowed = [topology.start, topology.transition.ravel(), slice(None)]
-    elif cells.has_end:
-        allowed[0] = slice(cells.n_emitting)
-    priors = prior.start, prior.transition, prior.emission
-    of_prior = np.atleast_1d(prior.start_total), prior.transition_total, prior.emission_total
-    return [
-        _Rows(np.ravel(count)[kept], np.ravel(u)[kept], row[kept], total, u_total, kept)
-        for count, u, row, total, u_total, kept in zip(
-            counts, priors, rows, row_totals(counts, cells), of_prior, allowed, strict=True
-        )
-    ]
-
-
-def _divergence_of_totals(rows: _Rows) -> float:
-    """What row totals add to KL(Dir(C + u) || Dir(u)) beside its cells (Beal 2003, appendix A)."""
-    return float(
-        np.sum(
-            gammaln(rows.totals)
-            - gammaln(rows.prior_totals)
-            - rows.count_totals * digamma(rows.totals)
-        )
-    )
-
-
-def _divergence(rows: _Rows) -> float:
-    """KL(Dir(C + u) || Dir(u)) of all rows (Beal 2003, appendix A)."""
-    u = rows.counts + rows.prior
-    return kl_divergence(u, rows.prior, rows.totals, rows.prior_totals)
-
-
-def _weights_and_divergence(rows: _Rows, divisors: np.ndarray, table: np.ndarray) -> float:
-    """Fill in exp E[log theta] of a table (eq. 11 of the paper); returns the KL divergence.
-
-    `divisors` are exp(digamma(row total)).
-    """
-    weights = np.empty(len(rows.counts))
-    divergence = expected_weights(rows.counts, rows.prior, rows.row, divisors, weights)
-    table.reshape(-1)[rows.allowed] = weights
-    return divergence + _divergence_of_totals(rows)
-
-
-class VBHMM(EmissionMixin, BatchHMM):
+class VBHMM(EmissionMixin, StreamingHMM):
     """Hidden Markov model learned by variational Bayes.
 
     Parameters
@@ -370,21 +291,5 @@ class VBHMM(EmissionMixin, BatchHMM):
     ) -> Weights:
         return expected_log(counts, prior, cells)
 
-    def _maximise(
-        self, counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None
-    ) -> tuple[Weights, float]:
-        """Weights and KL divergence in one pass over the cells."""
-        tables = _rows_of(counts, prior, cells)
-        divisors = [exp_digamma(rows.totals) for rows in tables]
-        if min(divisor.min() for divisor in divisors) <= _SMALLEST_RATIO:
-            return super()._maximise(counts, prior, cells, kept)
-        weights = Weights(*(np.zeros(table.shape) for table in counts))
-        penalty = sum(map(_weights_and_divergence, tables, divisors, weights))
-        return weights, penalty
-
-    def _penalty(self, counts: HMMCounts, prior: Prior, weights: Weights, cells: Cells) -> float:
-        """KL divergence of the parameters' posterior from their prior."""
-        return sum(map(_divergence, _rows_of(counts, prior, cells)))
-
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        return {"lower_bound_": best.objective}
+    def _algorithm(self) -> Algorithm:
+        return super()._algorithm() if self._is_numeric else VB()
