@@ -180,8 +180,7 @@ def _numeric_situations(algorithm: str) -> dict[str, Situation]:
         own = base | settings | {"emission": emission}
         return Situation(f"{algorithm}HMM", own, X, None, X[:2])
 
-    by_step = {"gaussian token": situation(wide, "gaussian", **_TOKEN)}
-    return (by_step if algorithm in ("CVB", "Gibbs") else {}) | {
+    return {
         "gaussian": situation(wide, "gaussian"),
         "gaussian series": situation([series], "gaussian"),
         "gaussian missing": situation(missing, "gaussian"),

@@ -14,7 +14,6 @@ from sklearn_cvb.emissions.emission import (
     refuse_where,
     with_zeros,
 )
-from sklearn_cvb.kernels.emission.one_step import Categories
 
 
 class Bernoulli(Emission):
@@ -129,15 +128,6 @@ class BernoulliFamily(FeatureFamily):
         ones, zeros = self._posterior(as_units(statistics))
         total = np.log(ones + zeros)
         return LinearScores(np.concatenate([np.log(ones) - total, np.log(zeros) - total], axis=1))
-
-    def by_step(self, observations: Observations, statistics: np.ndarray) -> tuple:
-        n = self.n_columns
-        # The ones of all columns come first, then the zeros.
-        order = np.arange(2 * n).reshape(2, n).T.ravel()
-        room = np.empty((2, self.n_states))
-        begins = np.arange(0, 2 * n + 1, 2)
-        prior = np.repeat(self.prior, n)
-        return (Categories(observations.features, statistics, prior, order, begins, room),)
 
     def divergence(self, statistics: np.ndarray) -> float:
         ones, zeros = self._posterior(statistics)

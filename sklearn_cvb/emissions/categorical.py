@@ -14,7 +14,6 @@ from sklearn_cvb.emissions.emission import (
     positive,
     with_zeros,
 )
-from sklearn_cvb.kernels.emission.one_step import Categories
 
 # More categories than this are codes of something else, and would take all memory.
 _MOST_CATEGORIES = 2**16
@@ -152,12 +151,6 @@ class CategoricalFamily(FeatureFamily):
     def predictive(self, statistics: np.ndarray) -> Scores:
         counts = self._posterior(as_units(statistics))
         return LinearScores(np.log(counts) - np.log(self._totals(counts)))
-
-    def by_step(self, observations: Observations, statistics: np.ndarray) -> tuple:
-        prior, order = np.full(self.n_statistics, self.prior), np.arange(self.n_statistics)
-        begins = np.append(self.begins, self.n_statistics)
-        room = np.empty((2, self.n_states))
-        return (Categories(observations.features, statistics, prior, order, begins, room),)
 
     def _of_totals(self, function: Any, counts: np.ndarray) -> float:
         """The sum of a function over the totals of all columns and states."""

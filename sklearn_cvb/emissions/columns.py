@@ -180,10 +180,6 @@ class MixedFamily(Family):
         pairs = zip(self.families, point, strict=True)
         return tuple(family.reordered(own, order) for family, own in pairs)
 
-    def by_step(self, observations: MixedObservations, statistics: np.ndarray) -> tuple:
-        own = zip(self.families, observations.parts, self._split(statistics), strict=True)
-        return sum((family.by_step(part, sums) for family, part, sums in own), ())
-
     def divergence(self, statistics: np.ndarray) -> float:
         return sum(self._each("divergence", statistics))
 

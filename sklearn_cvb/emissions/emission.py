@@ -19,7 +19,6 @@ else; so a new emission is a new file that defines these.
 ``attributes(...)``            What a fitted model shows.
 ``marginals(statistics)``      Posterior of each parameter alone (credible intervals).
 ``reordered(point, order)``    A point whose states are numbered otherwise.
-``by_step(observations, ...)`` What kernels need that leave out one step at a time.
 ============================== ===================================================================
 
 Statistics are arrays of shape (..., S, K): S numbers for each of K states, which add up over steps,
@@ -126,14 +125,6 @@ class Family(ABC):
     @abstractmethod
     def predictive(self, statistics: np.ndarray) -> Scores:
         """Scores under the posterior predictive distribution."""
-
-    @abstractmethod
-    def by_step(self, observations: Any, statistics: np.ndarray) -> tuple:
-        """The same for kernels that leave out one step at a time, of statistics (S, K).
-
-        Parts of `sklearn_cvb.kernels.emission.one_step`, whose sums are the statistics themselves:
-        these change with every step.
-        """
 
     @abstractmethod
     def divergence(self, statistics: np.ndarray) -> float:

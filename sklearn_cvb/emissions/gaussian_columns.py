@@ -15,7 +15,6 @@ from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_ze
 from sklearn_cvb.emissions.gaussian import NormalPrior, Units
 from sklearn_cvb.kernels.emission.features import linear_scores
 from sklearn_cvb.kernels.emission.gaussian import moments_by_column, parabolas_by_column
-from sklearn_cvb.kernels.emission.one_step import NormalColumns, NormalSpheres
 from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
 from sklearn_cvb.kernels.emission.predictive import (
     add_logs,
@@ -256,21 +255,6 @@ class GaussianColumns(Family):
                 half = half[:, :1]
             constants = constants + (gammaln(half + 0.5) - gammaln(half))
         return StudentScores(constants, found.mean, squares, found.degrees, self.is_spherical)
-
-    def by_step(self, observations: Observations, statistics: np.ndarray) -> tuple:
-        prior, kind = self.prior, NormalSpheres if self.is_spherical else NormalColumns
-        values, observed = observations.values, observations.observed
-        there = np.ones_like(values) if observed is None else observed.astype(np.float64)
-        part = kind(
-            np.hstack([there, values, values * values]),
-            statistics,
-            prior.mean,
-            prior.mean_precision,
-            prior.degrees_of_freedom,
-            prior.scale,
-            np.log(self.units.scale),
-        )
-        return (part,)
 
     # Objectives
 

@@ -24,10 +24,8 @@ from sklearn_cvb.emissions.gaussian_missing import (
     patterns_of,
 )
 from sklearn_cvb.kernels.emission.gaussian import parabolas, second_moments
-from sklearn_cvb.kernels.emission.one_step import MatrixRoom, NormalMatrices, TiedMatrix
 from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
 from sklearn_cvb.kernels.emission.predictive import normal_wishart
-from sklearn_cvb.validation import InvalidParameterError
 
 
 class Point(NamedTuple):
@@ -324,34 +322,6 @@ class GaussianMatrices(Family):
         factors = _cholesky(found.scale)
         inverse = _states_last(np.linalg.inv(factors), 2)
         return _states_last(found.mean, 1), inverse, _log_determinants(factors)
-
-    def by_step(self, observations: Observations, statistics: np.ndarray) -> tuple:
-        if _has_partly_missing(observations):
-            raise InvalidParameterError(
-                "update='token' takes steps that are whole or missing as a whole where columns "
-                "depend on each other, and in some steps some columns are missing: use "
-                "Gaussian('diag') or Gaussian('spherical'), or CVBHMM(update='sequence'), "
-                "GibbsHMM(update='parameter')"
-            )
-        n, k, prior = self.n_columns, self.n_states, self.prior
-        observed, values = observations.observed, observations.values
-        there = np.ones((len(values), 1)) if observed is None else observed[:, :1].astype(float)
-        lower = np.tril_indices(n)
-        features = np.hstack([there, values, values[:, lower[0]] * values[:, lower[1]]])
-        room = MatrixRoom(
-            np.empty_like(statistics), np.empty((n, k)), np.empty((n, n, k)), np.empty(k)
-        )
-        part = (TiedMatrix if self.is_tied else NormalMatrices)(
-            features,
-            statistics,
-            prior.mean,
-            prior.mean_precision,
-            prior.degrees_of_freedom,
-            prior.scale,
-            self.units.log_volume,
-            room,
-        )
-        return (part,)
 
     # Objectives
 

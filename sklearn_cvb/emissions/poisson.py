@@ -15,7 +15,6 @@ from sklearn_cvb.emissions.emission import (
     with_zeros,
 )
 from sklearn_cvb.emissions.gaussian_columns import spread
-from sklearn_cvb.kernels.emission.one_step import Events
 
 # EM's smallest rate, as a share of the column's mean.
 _SMALLEST_RATE = 1e-6
@@ -219,9 +218,6 @@ class PoissonFamily(FeatureFamily):
 
     def predictive(self, statistics: np.ndarray) -> Scores:
         return NegativeBinomialScores(*self._posterior(as_units(statistics)))
-
-    def by_step(self, observations: Observations, statistics: np.ndarray) -> tuple:
-        return (Events(observations.features, statistics, self.shape, self.rates.ravel()),)
 
     def divergence(self, statistics: np.ndarray) -> float:
         shape, rate = self._posterior(statistics)

@@ -35,10 +35,9 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
 
     def _check_topology(self, topology: Topology | None) -> None:
         if self._update == "token" and topology is not None and not topology.tied:
-            other = "parameter" if self._is_numeric else "sequence"
             raise InvalidParameterError(
                 "update='token' moves one token at a time, which cannot reach every path that "
-                f"topology allows: use update={other!r}"
+                "topology allows: use update='sequence'"
             )
 
     def _chain_settings(self, problem: Problem) -> ChainSettings:

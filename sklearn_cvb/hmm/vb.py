@@ -35,9 +35,8 @@ class VBHMM(EmissionMixin, StreamingHMM):
         sequence is an array of shape (length, n_columns), or (length,) for a single column, with
         NaN where values are missing; `init` is "kmeans" (the default), "token", arrays or a fitted
         model; `beta`, `handle_unknown` and `vocabulary` are for symbols alone. CVB leaves out
-        sequences, or windows of `block_length` steps (100 where one series holds most of them), or
-        with ``update="token"`` steps; of Gibbs sampling there are "parameter" (the default with
-        numbers) and "token".
+        sequences, or windows of `block_length` steps (100 where one series holds most of them; 1
+        for single steps); Gibbs sampling draws by "parameter".
     topology : {"full", "independent", "constant", "left-right"} or array, default="full"
         Which state (of a tagger: tag) may follow which. "independent": none depends on the one
         before, a mixture for every token. "constant": a sequence stays in one state, a mixture for

@@ -19,7 +19,7 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import event
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
 # No function is handed to C code, and those that only kernels call need no wrapper for Python: the
 # wrappers would be a sixth of what is compiled.
@@ -128,17 +128,6 @@ jit_token = numba.njit(fastmath=_FUSED, **_INNER, **_OPTIONS, **_BORROWED)
 jit_token_reduction = numba.njit(
     fastmath={"contract", "reassoc"}, **_INNER, **_OPTIONS, **_BORROWED
 )
-
-
-def chosen_by_type(stub: Callable) -> Callable[[Callable], Any]:
-    """A decorator for what kernels that call `stub` get in its place.
-
-    The decorated function takes the types of the arguments when such a kernel is compiled, and
-    returns the Python function to compile for them. So a kernel holds nothing but what its data
-    need.
-    """
-    options = {"fastmath": _FUSED, "nogil": True, "error_model": "numpy", "_nrt": False}
-    return overload(stub, jit_options=options, strict=False)
 
 
 @intrinsic

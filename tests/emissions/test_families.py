@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from emissions.plain import CASES, bound, scores_of
 from scipy import stats
-from scipy.special import gammaln
 
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
 from sklearn_cvb.emissions.emission import Observations
 from sklearn_cvb.emissions.poisson import NegativeBinomialScores
-from sklearn_cvb.kernels.emission.one_step import _PREDICTIVE, Events
 
 WHOLE = {name: case for name, case in CASES.items() if "missing" not in name}
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -386,15 +384,3 @@ def test_counts_to_come_by_units_and_with_gaps_are_the_same_in_both_ways(monkeyp
         )
         both.append(found)
     np.testing.assert_allclose(*both, rtol=1e-11, atol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [0.3, 170.0, 9e3, 2e4, 1e8, 1e10])
-def test_counts_of_a_step_left_out_have_their_digits_at_any_shape(shape):
-    """What a sweep over tokens reads, without what no state changes."""
-    for x in (0.0, 1.0, 30.0):
-        row = np.array([[x, 1.0, -float(gammaln(x + 1.0))]])
-        sums, logs = np.array([[shape - 1.0], [shape / 10.0], [0.0]]), np.zeros(1)
-        parts = Events(row, np.maximum(sums, 0.0), 1.0 if shape > 1 else shape, np.full(1, 0.5))
-        _PREDICTIVE[Events](parts, 0, np.zeros(1), logs)
-        exact = exact_negative_binomial(x, shape, 0.5 + shape / 10.0)
-        assert logs[0] == pytest.approx(exact, rel=1e-10, abs=1e-11)

@@ -43,19 +43,7 @@ def draw(index):
         settings["block_length"] = [None, None, 1, 3, 50][rng.integers(5)]
     if model_kind is not EMHMM:
         settings["alpha"] = [0.1, 1.0, 1e-6, "auto"][rng.integers(4)]
-    is_collapsed = model_kind in (CVBHMM, GibbsHMM)
-    if is_collapsed and _may_go_by_step(kind, topology, series) and rng.integers(2):
-        settings["update"] = "token"
     return Draw(model_kind(n_states, **settings), series)
-
-
-def _may_go_by_step(kind, topology, series):
-    """Whether ``update="token"`` is there: no topology, and no partly missing step of a matrix."""
-    missing = np.isnan(np.concatenate(series))
-    is_whole = (missing.all(axis=1) | ~missing.any(axis=1)).all()
-    may_depend = kind in ("full", "tied")
-    is_free = isinstance(topology, str) and topology in ("full", "independent")
-    return is_free and (is_whole or not may_depend)
 
 
 def _lengths(rng):

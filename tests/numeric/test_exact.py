@@ -199,7 +199,7 @@ FORGETFUL = {
 }
 
 
-def gibbs_deviation(name, topology, has_end, missing, n_sweeps, update=None):
+def gibbs_deviation(name, topology, has_end, missing, n_sweeps):
     """Total variation between the shares of all 32 paths and their posterior.
 
     Where nothing tells the two states apart a path and its mirror count as one: a chain that does
@@ -208,7 +208,7 @@ def gibbs_deviation(name, topology, has_end, missing, n_sweeps, update=None):
     series = numbers(name, (3, 2), missing, seed=2)
     settings = {"alpha": 0.8, "max_iter": n_sweeps, "n_burn_in": 50, "thin": 1}
     model = model_of(GibbsHMM, name, topology, has_end, **settings)
-    model.set_params(emission=FORGETFUL.get(name, EMISSIONS[name]), update=update)
+    model.set_params(emission=FORGETFUL.get(name, EMISSIONS[name]))
     paths, logs = restatement.log_joints(restatement.setting_of(model, series))
     exact = np.exp(logs - logs.max())
     exact /= exact.sum()

@@ -176,7 +176,9 @@ def test_values_that_an_emission_cannot_have_are_named_by_place():
         ({"vocabulary": [1]}, "vocabulary=[1] is for symbols alone"),
         ({"init": "word"}, "init='word' is for symbols"),
         ({"kind": GibbsHMM, "temperatures": (2.0, 1.0)}, "chains are not annealed"),
-        ({"kind": GibbsHMM, "update": "sequence"}, "take 'parameter' or 'token'"),
+        ({"kind": GibbsHMM, "update": "sequence"}, "take update='parameter'"),
+        ({"kind": GibbsHMM, "update": "token"}, "take update='parameter'"),
+        ({"kind": CVBHMM, "update": "token"}, "block_length=1 leaves out one step at a time"),
     ],
 )
 def test_settings_that_numbers_do_not_have(settings, message):

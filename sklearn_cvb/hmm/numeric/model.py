@@ -18,12 +18,10 @@ from sklearn_cvb.validation import InvalidParameterError
 
 NAMES = ("gaussian", "bernoulli", "poisson")
 
-# What to do with numbers where a parameter is for symbols alone.
-_INSTEAD = {
-    "vocabulary": "leave it out",
-    "beta": "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
-    "update": "take 'parameter' or 'token'",
-    "temperatures": "chains are not annealed: leave it out, and take more restarts (n_init)",
+# The update of numbers by algorithm, and how to ask for it, or for what is nearest.
+_UPDATES = {
+    "collapsed": ("sequence", "block_length=1 leaves out one step at a time"),
+    "gibbs": ("parameter", "take update='parameter'"),
 }
 
 Algorithm = BatchAlgorithm | CollapsedAlgorithm | GibbsAlgorithm
@@ -72,27 +70,29 @@ def emission_of(value: Any) -> Emission:
 
 def refuse_settings_of_symbols(model: Any) -> None:
     """Raise where a model is set to what only chains of symbols can do."""
+    own, nearest = _UPDATES.get(model._numeric_algorithm, (None, ""))
     asked = {
-        "vocabulary": model.vocabulary is not None,
-        "beta": isinstance(model.beta, str),
-        "update": model._numeric_algorithm == "gibbs" and model.update == "sequence",
-        "temperatures": getattr(model, "temperatures", None) is not None,
+        "vocabulary": (model.vocabulary is not None, "leave it out"),
+        "beta": (
+            isinstance(model.beta, str),
+            "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
+        ),
+        "update": (own is not None and model.update not in (None, own), nearest),
+        "temperatures": (
+            getattr(model, "temperatures", None) is not None,
+            "chains are not annealed: leave it out, and take more restarts (n_init)",
+        ),
     }
-    for name, is_asked in asked.items():
+    for name, (is_asked, instead) in asked.items():
         if is_asked:
             raise InvalidParameterError(
-                f"{name}={getattr(model, name)!r} is for symbols alone: with numbers "
-                f"{_INSTEAD[name]}"
+                f"{name}={getattr(model, name)!r} is for symbols alone: with numbers {instead}"
             )
 
 
 def algorithm_of(model: Any) -> Algorithm:
     """How a model sweeps over numbers."""
     kind = model._numeric_algorithm
-    if kind in ("collapsed", "gibbs") and model.update == "token":
-        from sklearn_cvb.hmm.numeric.by_step import CollapsedByStep, GibbsByStep
-
-        return CollapsedByStep(model) if kind == "collapsed" else GibbsByStep(model)
     if kind == "collapsed":
         return CollapsedAlgorithm(model)
     if kind == "gibbs":
