@@ -11,6 +11,7 @@ numbers differ from those in another file; the second compares two files.
 """
 
 import argparse
+import functools
 import importlib
 import inspect
 import pickle
@@ -20,7 +21,7 @@ import warnings
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,9 @@ READ: list[tuple[str, str, dict[str, Any]]] = [
     ("credible_intervals", "", {}),
     ("convergence", "", {}),
 ]
+# For what was fitted in another way than the usual one: what was learned tells the rest.
+BRIEFLY = [one for one in READ if one[:2] in {("predict_proba", "new"), ("score", "X")}]
+BRIEFLY += [one for one in READ if one[0] in ("sample", "training_posteriors")]
 # Where the function that fits on shards in this process may be.
 SHARDS = (
     "sklearn_cvb.{}.whole",
@@ -90,7 +94,7 @@ def _warm(case: Case, folder: Path) -> Iterator[Any]:
 
 def _checkpoint(case: Case, folder: Path) -> Iterator[Any]:
     """A fit that is saved after each sweep, and one that goes on from the last of them."""
-    saved = {"checkpoint": folder / "saved", "checkpoint_every": 1}
+    saved = {"checkpoint": folder, "checkpoint_every": 1}
     yield case.unfitted(**saved).fit(case.X, case.y)
     more = {"warm_start": True, "max_iter": case.settings["max_iter"] + 2}
     yield case.unfitted(**saved | more).fit(case.X, case.y)
@@ -103,31 +107,39 @@ def _model(case: Case, folder: Path) -> Iterator[Any]:
 
 def _partial_fit(case: Case, folder: Path) -> Iterator[Any]:
     model = case.unfitted()
-    for half in (slice(None, 2), slice(2, None)):
-        labels = () if case.y is None else (case.y[half],)
-        yield model.partial_fit(case.X[half], *labels)
+    for X, y in _parts(case):
+        yield model.partial_fit(X, *([] if y is None else [y]))
+
+
+def _parts(case: Case) -> list[tuple[Any, Any]]:
+    """The first two sequences and the others; one alone is given twice."""
+    cuts = [slice(None, 2), slice(2, None) if len(case.X) > 2 else slice(None)]
+    return [(case.X[cut], None if case.y is None else case.y[cut]) for cut in cuts]
 
 
 def _shards(case: Case, folder: Path) -> Iterator[Any]:
     model = case.unfitted()
-    family = type(model).__module__.split(".")[1]
-    fit_here = None
+    _fit_here(type(model).__module__.split(".")[1])(model, _parts(case))
+    yield model
+
+
+@functools.cache
+def _fit_here(family: str) -> Any:
+    """The function that fits on shards in this process."""
     for name in SHARDS:
         try:
-            fit_here = importlib.import_module(name.format(family)).fit_here
-            break
+            return importlib.import_module(name.format(family)).fit_here
         except (ImportError, AttributeError):
             continue
-    assert fit_here is not None, f"where do shards of {family} begin? Say so in SHARDS"
-    halves = [slice(None, 2), slice(2, None)]
-    fit_here(model, [(case.X[half], None if case.y is None else case.y[half]) for half in halves])
-    yield model
+    raise LookupError(f"where do shards of {family} begin? Say so in SHARDS")
 
 
 def _store(case: Case, folder: Path) -> Iterator[Any]:
     from sklearn_cvb import write_store
 
-    yield case.unfitted().fit(write_store([list(case.X)], folder / "store"), case.y)
+    X = list(case.X)
+    batch = X if case.y is None else (X, case.y)
+    yield case.unfitted().fit(write_store([batch], folder, tagged=case.y is not None))
 
 
 WAYS = {
@@ -189,9 +201,9 @@ def attributes(model: Any) -> dict[str, Any]:
 def _read(model: Any, case: Case) -> dict[str, Any]:
     """What methods return, or what they refuse."""
     found = {}
-    for name, data, settings in READ:
+    for name, data, settings in READ if case.way == "fit" else BRIEFLY:
         method = getattr(model, name, None)
-        if method is None or not settings.keys() <= inspect.signature(method).parameters.keys():
+        if method is None or not settings.keys() <= _parameters(type(model), name):
             continue
         given = [getattr(case, data)] if data else [2] if name == "sample" else []
         if name == "score" and hasattr(model, "class_count_"):
@@ -204,18 +216,24 @@ def _read(model: Any, case: Case) -> dict[str, Any]:
     return found
 
 
+@functools.cache
+def _parameters(kind: type, name: str) -> set[str]:
+    return set(inspect.signature(getattr(kind, name)).parameters)
+
+
 def _refusal(error: Exception, folder: object = None) -> str:
+    """Which error, without what differs between runs: folders, and what else a parameter may be."""
     message = str(error).replace(str(folder), "FOLDER") if folder else str(error)
-    return f"{type(error).__name__}: {message}"
+    return f"{type(error).__name__}: {message.partition(' must be ')[0]}"
 
 
-def result(case: Case) -> dict[str, Any]:
-    """All numbers of a case, by what they are."""
+def result(case: Case, folder: Path) -> dict[str, Any]:
+    """All numbers of a case, by what they are; `folder` is for files and does not exist."""
     found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            for n, model in enumerate(WAYS[case.way](case, Path(folder))):
+            for n, model in enumerate(WAYS[case.way](case, folder)):
                 before = {f"{name} before": value for name, value in found.items()} if n else {}
                 found = before | attributes(model)
             found |= _read(model, case)
@@ -298,10 +316,12 @@ def run(only: str) -> dict[str, dict[str, dict[str, Any]]]:
     for name, by_title in cases().items():
         if not any(fnmatchcase(name, pattern) for pattern in only.split(",")):
             continue
-        begin = perf_counter()
-        found[name] = {title: result(case) for title, case in by_title.items()}
+        begin = process_time()
+        with tempfile.TemporaryDirectory() as folder:
+            numbered = enumerate(by_title.items())
+            found[name] = {t: result(one, Path(folder) / str(n)) for n, (t, one) in numbered}
         n_refused = sum("error" in one for one in found[name].values())
-        took = perf_counter() - begin
+        took = process_time() - begin
         print(f"{name}: {len(found[name])} cases, {n_refused} refused, {took:.1f} s", flush=True)
     return found
 

@@ -5,6 +5,7 @@ class; a title is ``situation, change, way``. All are tiny.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from inspect import signature
 from itertools import chain
@@ -38,7 +39,7 @@ BITS = [[[value > 2, value % 2] for value in piece] for piece in PIECES]
 OUTLIERS = [WIDE[0] + [[1e6, -1e6]] * 3 + WIDE[1], WIDE[2]]
 STATES = [[t % 3 if t % 2 else -1 for t in range(len(words))] for words in SENTENCES]
 TAGS = [["NOUN" if word in ("saw", "can") else None for word in words] for words in SENTENCES]
-UPPER = [[1, 1, 0], [0, 1, 1], [1, 0, 1]]
+ALLOWED = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], dtype=bool)
 
 
 class Case(NamedTuple):
@@ -59,8 +60,12 @@ class Case(NamedTuple):
 
     def takes(self, *names: str) -> bool:
         """Whether the class has all of these parameters."""
-        kind = getattr(import_module("sklearn_cvb"), self.estimator)
-        return set(names) <= signature(kind).parameters.keys()
+        return set(names) <= _parameters(self.estimator)
+
+
+@cache
+def _parameters(name: str) -> set[str]:
+    return set(signature(getattr(import_module("sklearn_cvb"), name)).parameters)
 
 
 def _start_table(words: Any, n_states: int) -> np.ndarray:
@@ -126,9 +131,10 @@ def _chains() -> dict[str, dict[str, Any]]:
         "auto prior": auto | {"alpha_prior": (2.0, 1.0), "beta_prior": (1.0, 3.0)},
         "long": {"X": LONG},
         "long near zero": {"X": LONG, "alpha": 1e-10, "beta": 1e-10, "new": LONG},
-        "long missing": {"X": [[None, *LONG[0], None]]},
+        "long missing": {"X": [[None, *LONG[0], None], *SENTENCES]},
         "long left-right": {"X": LONG, "topology": "left-right"},
-        "empty": {"X": [*SENTENCES, [], ["duck"]], "new": [[], ["zebra"], ["duck"]]},
+        "one token": {"X": [["saw"], *SENTENCES], "new": [["zebra"], ["duck"]]},
+        "empty": {"X": [*SENTENCES, []]},
         "labels none": {"y": TAGS, "supervision": "none"},
         "labels": {"y": TAGS, "supervision": "y"},
         "vocabulary": {"vocabulary": VOCABULARY},
@@ -175,8 +181,8 @@ def _of_models() -> dict[str, dict[str, Any]]:
         "states": {"y": STATES, "supervision": "y"},
         "states end": {"y": STATES, "supervision": "y", "end_state": True},
         "arrays": {"init": [_start_table(words, 3) for words in SENTENCES]},
-        "table of transitions": {"topology": UPPER},
-        "table of transitions end": {"topology": UPPER, "end_state": True},
+        "table of transitions": {"topology": ALLOWED},
+        "table of transitions end": {"topology": ALLOWED, "end_state": True},
         "integers": {"X": np.arange(24).reshape(4, 6) % 5, "new": [[0, 1, 9]]},
         "many states": {"n_components": 9, "X": LONG},
     }
@@ -206,7 +212,7 @@ WEIGHTED = (
 )
 UNKNOWN = "S -> A B | B A | S S\nA -> 'a' | A A | '<unk>'\nB -> 'b' | 'b' 'a'"
 GRAMMAR = "S -> A B | B A | S S | 'a'\nA -> 'a' | A A\nB -> 'b' | 'b' 'a' | A B A"
-IMPROBABLE = "S -> S A [1e-300] | A [1.0]\nA -> 'a' [0.5] | 'b' [0.5]"
+IMPROBABLE = f"S -> S A [{1e-200:.210f}] | A [1.0]\nA -> 'a' [0.5] | 'b' [0.5]"
 
 
 def _grammars() -> dict[str, dict[str, Any]]:
@@ -247,13 +253,18 @@ def _grammars() -> dict[str, dict[str, Any]]:
 
 def _dependencies() -> dict[str, dict[str, Any]]:
     rules = {(None, "saw"): 3.0, (("saw", "cut"), ("they", "duck")): 2.0}
+    coarse = {"extended_valence": True, "backoff": "head"}
     found: dict[str, dict[str, Any]] = {
         "rules": {"rule_weights": rules},
-        "rules backoff": {"rule_weights": rules, "backoff": "head"},
+        "rules backoff": {"rule_weights": rules} | coarse,
         "rules random": {"rule_weights": rules, "init": "random", "n_init": 2},
         "extended": {"extended_valence": True},
-        "backoff": {"backoff": "head"},
-        "backoff direction": {"backoff": "direction", "alpha_backoff": 3.0},
+        "backoff alone": {"backoff": "head"},
+        "backoff direction": {
+            "backoff": "direction",
+            "alpha_backoff": 3.0,
+            "extended_valence": True,
+        },
         "stop": {"alpha_stop": 0.7, "alpha": 0.3},
         "unknown error": {"handle_unknown": "error"},
         "unknown rare": {"handle_unknown": "rare"},
@@ -264,13 +275,19 @@ def _dependencies() -> dict[str, dict[str, Any]]:
         "long": {"X": [LONG[0][:60], *SENTENCES], "alpha": 1e-10},
         "heads ignored": {"y": [None, [2, 0, None, None, 2], None, None], "supervision": "none"},
         "auto extended": {"alpha": "auto", "extended_valence": True, "max_iter": 22},
-        "auto backoff": {"alpha": "auto", "backoff": "head", "max_iter": 22},
+        "auto backoff": {
+            "alpha": "auto",
+            "backoff": "head",
+            "extended_valence": True,
+            "max_iter": 22,
+        },
         "auto prior": {"alpha": "auto", "alpha_prior": (2.0, 1.0), "max_iter": 22},
         "restarts converged": {"init": "random", "n_init": 3, "max_iter": 40, "tol": 1e-3},
         "threads": {"init": "random", "n_init": 2, "n_jobs": 2},
         "thin": {"n_burn_in": 2, "thin": 2, "max_iter": 9},
         "annealed": {"temperatures": (2.0, 0.1), "max_iter": 9},
-        "empty": {"X": [*SENTENCES, [], ["duck"]], "new": [[], ["zebra"], ["duck"]]},
+        "one token": {"X": [["saw"], *SENTENCES], "new": [["zebra"], ["duck"]]},
+        "empty": {"X": [*SENTENCES, []]},
     }
     return found
 
@@ -382,7 +399,8 @@ def cases() -> dict[str, dict[str, Any]]:
         for title, changes in _changes(name).items():
             case = _changed(usual, changes)
             known = set(changes) - {"X", "y", "new", "tag_dictionary"}
-            if case.takes(*known):
+            is_update = name.startswith("Gibbs") or changes.get("update") != "parameter"
+            if case.takes(*known) and is_update:
                 own[f"more: {title}"] = case
         for title, case in list(own.items()):
             own |= {f"{title}, {way}": case._replace(way=way) for way in _ways(title, case)}
@@ -391,11 +409,13 @@ def cases() -> dict[str, dict[str, Any]]:
 
 def _ways(title: str, case: Case) -> list[str]:
     """How else a case is fitted."""
-    is_more = title.startswith("more: ")
+    is_more, is_symbols = title.startswith("more: "), "emission" not in case.settings
     # Other data and priors are saved, and taken over from a model, as the usual ones are.
     ways = ["warm"] if is_more else ["restarts", "warm", "checkpoint", "model"]
-    if case.takes("learning_decay"):
+    if case.takes("learning_decay") and is_symbols:
         ways += ["partial_fit", "shards"]
-    if case.takes("topology") and "emission" not in case.settings and not is_more:
-        ways.append("store")
+        if case.takes("topology") and not is_more:
+            ways.append("store")
+    if case.takes("horizontal_markovisation") and not is_more:
+        ways.remove("model")
     return ways
