@@ -87,7 +87,7 @@ class SamplerMixin(_Model):
             )
 
     def _algorithm(self) -> Algorithm:
-        if hasattr(self, "_start"):
+        if hasattr(self, "_start") and getattr(self, "_is_numeric", True):
             return super()._algorithm()
         n_burn_in = self.n_burn_in
         if n_burn_in is not None and not self.warm_start:

@@ -207,10 +207,6 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
                 "needs topology='full'"
             )
 
-    @property
-    def _learns_concentrations(self) -> bool:
-        return super()._learns_concentrations or self.transition_prior == "hdp"
-
     def _prior_settings(self) -> PriorSettings:
         """What priors are made from."""
         return PriorSettings(self._first_concentrations(), self.start_alpha)

@@ -46,4 +46,5 @@ class Hooks(Algorithm):
         return state
 
     def n_resting(self, model: Any) -> int:
-        return WARM_UP_SWEEPS if self.estimator._learns_concentrations else 0
+        learns = (isinstance(getattr(self.estimator, name, None), str) for name in ("alpha", "beta"))
+        return WARM_UP_SWEEPS if any(learns) else 0
