@@ -46,5 +46,7 @@ class Hooks(Algorithm):
         return state
 
     def n_resting(self, model: Any) -> int:
-        learns = (isinstance(getattr(self.estimator, name, None), str) for name in ("alpha", "beta"))
+        learns = (
+            isinstance(getattr(self.estimator, name, None), str) for name in ("alpha", "beta")
+        )
         return WARM_UP_SWEEPS if any(learns) else 0
