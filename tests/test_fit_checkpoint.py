@@ -183,7 +183,7 @@ def test_without_warm_start_a_fit_that_is_done_is_replaced_and_one_broken_off_is
     before = sorted(os.listdir(tmp_path))
     model.fit(X[:3])
     after = sorted(os.listdir(tmp_path))
-    assert (len(before), len(after), before[0] == after[0]) == (3, 3, False)
+    assert (len(before), len(after), before == after) == (3, 3, False)
     broken_off(model, 2, X)
     with pytest.raises(
         ValueError, match=r"checkpoint\.npz is of a fit that was broken off.*delete"
@@ -235,6 +235,33 @@ def test_files_of_fits_that_are_corrupt_or_of_another_version_are_refused(tmp_pa
     monkeypatch.setattr(sklearn_cvb, "__version__", "99.0")
     with pytest.raises(ValueError, match=r"another version: library .*99\.0"):
         clone(model).fit(X)
+
+
+@pytest.mark.parametrize("name", ["../../{}", "../outside/{}", "/{}", "{}\n", "{}0", "", None, 3])
+def test_a_name_that_leads_out_of_the_folder_is_refused(name, tmp_path):
+    """Nothing outside of the folder is read, written over, or deleted."""
+    folder, outside = tmp_path / "inside" / "folder", tmp_path / "inside" / "outside"
+    model = EMHMM(max_iter=8, tol=0, random_state=0, checkpoint=folder, warm_start=True)
+    broken_off(model, 3, X)
+    (restart,) = folder.glob("*restart*.npz")
+    saved = checkpoint.load(folder)
+    sound = saved.facts["fit"]
+    for place in (tmp_path, outside):
+        place.mkdir(exist_ok=True)
+        (place / restart.name).write_bytes(restart.read_bytes())
+    crafted = name.format(sound) if isinstance(name, str) else name
+    checkpoint.save(folder, saved.arrays, saved.facts | {"fit": crafted})
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.npz")}
+    with pytest.raises(ValueError, match=r"checkpoint\.npz cannot be read .*delete the folder"):
+        clone(model).fit(X)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.npz")} == before
+
+
+def test_files_of_others_stay_when_a_fit_replaces_another(tmp_path):
+    notes = tmp_path / "my-restart-1.npz"
+    notes.write_text("mine")
+    EMHMM(max_iter=2, random_state=0, checkpoint=tmp_path).fit(X)
+    assert notes.read_text() == "mine"
 
 
 def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
