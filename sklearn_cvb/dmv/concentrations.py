@@ -1,7 +1,7 @@
 """The Dirichlet priors of attachments and of decisions: two concentrations, given or learned."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,16 @@ class Concentrations(NamedTuple):
         once = pairs[:1] if self.tied else pairs
         return sum(shared.log_density(value, learned, self.gamma) for value, learned in once)
 
+    def going_on(self, before: "Concentrations") -> "Concentrations":
+        """The same with learned values of an earlier sweep, if that learned the same."""
+        if self.learned != before.learned or self.tied != before.tied:
+            return self
+        first, second = (
+            old if learned else new
+            for old, new, learned in zip(before.values, self.values, self.learned, strict=True)
+        )
+        return self._replace(values=(first, second))
+
 
 def first_concentrations(
     alpha: float | str, alpha_stop: float | str | None, gamma: tuple[float, float]
@@ -55,7 +65,7 @@ def learn(
     layout: Layout,
     n_sweeps: int,
     step: Callable,
-    presence: Callable | None = None,
+    absence: Callable | None = None,
 ) -> Concentrations:
     """One step for what is learned; none in the warm-up.
 
@@ -68,9 +78,9 @@ def learn(
         Sweeps done so far.
     step : callable
         `dirichlet.fixed_point` or `dirichlet.ascend`.
-    presence : callable, default=None
-        ``presence() -> (cells, totals)``: P(C > 0) of every cell and row; None for the plain form
-        of eq. 29 of Wang and Blunsom (2013, HMM).
+    absence : callable, default=None
+        ``absence() -> (cells, totals)``: log P(C = 0) of every cell and row; None for the plain
+        form of eq. 29 of Wang and Blunsom (2013, HMM).
 
     Returns
     -------
@@ -79,7 +89,9 @@ def learn(
     if shared.rests(any(now.learned), n_sweeps):
         return now
     totals = totals_of(counts, layout)
-    cells, rows = (np.ones_like(counts), np.ones_like(totals)) if presence is None else presence()
+    cells, rows = np.ones_like(counts), np.ones_like(totals)
+    if absence is not None:
+        cells, rows = (-np.expm1(logs) for logs in absence())
     ends = np.cumsum([n_rows for n_rows, _ in layout.shapes])
     present = zip(
         tables_of(counts, layout),
@@ -101,14 +113,16 @@ def learn(
     return now._replace(values=(first, second))
 
 
-def presence(shares: Shares, sentences: Sentences, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """P(C > 0) of every cell and row, sentences taken as independent.
+def log_absence(
+    shares: Shares, sentences: Sentences, layout: Layout
+) -> tuple[np.ndarray, np.ndarray]:
+    """log P(C = 0) of every cell and row, sentences taken as independent.
 
     A sentence uses a cell with a probability of at most its expected count there. Mixtures are left
     out.
     """
     row_of_cell = by_cell(np.arange(sum(n_rows for n_rows, _ in layout.shapes)), layout)
-    absent = [np.zeros(layout.n_cells), np.zeros(int(row_of_cell[-1]) + 1)]
+    absent = np.zeros(layout.n_cells), np.zeros(int(row_of_cell[-1]) + 1)
     for cells, counts in _used_by_length(shares, sentences, layout):
         for total, index in zip(absent, (cells, row_of_cell[cells]), strict=True):
             keys = index + np.arange(len(index))[:, None] * len(total)
@@ -117,7 +131,7 @@ def presence(shares: Shares, sentences: Sentences, layout: Layout) -> tuple[np.n
             with np.errstate(divide="ignore"):
                 logs = np.log1p(-np.clip(used, 0.0, 1.0))
             total += np.bincount(keys % len(total), logs, len(total))
-    return -np.expm1(absent[0]), -np.expm1(absent[1])
+    return absent
 
 
 def _used_by_length(
@@ -146,8 +160,3 @@ def _used_by_length(
                 counts.append(tables[len(arcs) + v])
                 counts[-2] = counts[-2] - counts[-1]
         yield np.hstack(cells), np.hstack(counts)
-
-
-def asked_of(estimator: Any) -> Concentrations:
-    """What the parameters of an estimator ask for."""
-    return first_concentrations(estimator.alpha, estimator.alpha_stop, estimator.alpha_prior)
