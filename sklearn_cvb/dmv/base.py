@@ -158,7 +158,7 @@ class BaseDMV(PredictionMixin, BaseModel):
     def _weights(
         self, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None, layout: Layout
     ) -> np.ndarray:
-        """Weights for sweeps and prediction: posterior means, unless VB differs."""
+        """Weights of labels and of prediction: posterior means, unless VB differs."""
         return posterior_mean(counts, prior, kept, layout)
 
     def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
