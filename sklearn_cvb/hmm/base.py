@@ -210,6 +210,14 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
                 "needs topology='full'"
             )
 
+    def _stripped(self, state: Any) -> Any:
+        """A state without what `_completed` makes anew from the problem; a checkpoint has this."""
+        return state
+
+    def _completed(self, state: Any, problem: Any) -> Any:
+        """What `_stripped` left, made whole."""
+        return state
+
     @property
     def _learns_concentrations(self) -> bool:
         return super()._learns_concentrations or self.transition_prior == "hdp"
