@@ -155,9 +155,6 @@ class CVBPCFG(StreamingPCFG):
     (Verb (Prefix n g i) (Stem b o n a))
     """
 
-    _patience = 2
-    _history_is_total = False
-
     def __init__(
         self,
         grammar: Any = None,
