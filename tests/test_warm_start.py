@@ -11,7 +11,7 @@ import pytest
 import restatement_pcfg as plain
 from estimators import make_estimator
 from hmm.chain_deviations import one_hot
-from interruption import Interrupt
+from interruption import Interrupt, with_sweeps
 from problems import make_problem
 
 import sklearn_cvb
@@ -139,16 +139,16 @@ IN_PLACE = [
 
 def press_ctrl_c_in(sweep, times, model):
     """Let Ctrl-C be pressed in a sweep of a model, once it has changed what it changes."""
-    sound, done = model._sweep, []
+    done = []
 
-    def swept(*arguments):
+    def swept(sound, *arguments):
         done.append(None)
         result = sound(*arguments)
         for _ in range(times if len(done) == sweep else 0):
             os.kill(os.getpid(), signal.SIGINT)
         return result
 
-    model._sweep = swept
+    with_sweeps(model, swept)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
@@ -164,7 +164,7 @@ def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title):
         fitted(stopped, situation)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert stopped.n_iter_ == FIRST
-    del stopped._sweep
+    del stopped._algorithm
     fitted(stopped.set_params(max_iter=SECOND), situation)
     assert np.array_equal(stopped.history_, whole.history_[FIRST:])
     assert_same(stopped, whole)
