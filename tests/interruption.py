@@ -22,15 +22,3 @@ class Interrupt:
             self.at -= 1
             if self.at == 0:
                 raise self.error
-
-
-def with_sweeps(model, changed):
-    """Let ``changed(sweep, *arguments)`` stand for each sweep of a model's algorithm."""
-
-    def algorithm():
-        found = type(model)._algorithm(model)
-        sound = found.sweep
-        found.sweep = lambda *arguments: changed(sound, *arguments)
-        return found
-
-    model._algorithm = algorithm
