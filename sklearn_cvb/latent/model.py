@@ -110,6 +110,11 @@ class AnnotatedModel(Model):
         """Whether shares are of this model: of trees, or none."""
         return shares is None or isinstance(shares, Shares)
 
+    def finished(self, state: State, *, goes_on: bool) -> State:
+        """Weights without their scale, as predictions keep them."""
+        whole = self.whole(state.weights)
+        return state if whole is None else state._replace(weights=unscaled(whole, self.layout))
+
     # Layouts that change between sweeps
 
     def laid_out(self, layout: Layout) -> Self:
