@@ -53,7 +53,7 @@ class CollapsedHMM(StreamingHMM):
         return TokenChain(chain.problem, chain.settings) if by_token else chain
 
     def _algorithm(self) -> Algorithm:
-        return super()._algorithm() if self._is_numeric else CVB()
+        return CVB()
 
     def _warn_of_data(self, problem: Problem) -> None:
         """Warn where leaving out a sequence leaves little to learn from."""

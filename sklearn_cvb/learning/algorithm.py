@@ -57,7 +57,7 @@ class Algorithm:
 
     def finished(self, state: State, model: Model, *, goes_on: bool) -> State:
         """The last state of a restart; without what sweeps need where none `goes_on` from it."""
-        return state if goes_on else model.finished(state)
+        return model.finished(state, goes_on=goes_on)
 
     def n_resting(self, model: Model) -> int:
         """Sweeps in which something still waits to be learned: none of their changes is small."""

@@ -229,8 +229,8 @@ class Model:
         """What `lighter` left, made whole."""
         return state
 
-    def finished(self, state: State) -> State:
-        """A state without what only its sweeps needed."""
+    def finished(self, state: State, *, goes_on: bool) -> State:
+        """The last state of a restart, without what sweeps need where none `goes_on` from it."""
         return state
 
     # One batch after another (`partial_fit`)
