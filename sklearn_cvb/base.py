@@ -200,6 +200,11 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
         tol = self.tol if algorithm.stops else 0.0
         return Schedule(self.max_iter, tol, algorithm.patience, scale, n_resting)
 
+    @property
+    def _learns_concentrations(self) -> bool:
+        """Whether a concentration is "auto"."""
+        return any(isinstance(getattr(self, name, None), str) for name in ("alpha", "beta"))
+
     def _ranked(self, fit: Fit, model: Any) -> Fit:
         """The fit with what restarts are ranked by."""
         algorithm = self._algorithm()

@@ -30,6 +30,8 @@ _FREE = (
     *("max_iter", "tol", "n_jobs", "verbose"),
     *("checkpoint", "checkpoint_every", "warm_start"),
 )
+# What `secrets.token_hex(4)` gives, as a regular expression and as a pattern of files.
+_FIT_NAME = "[0-9a-f]" * 8
 # Where seconds are counted, so many times what the last save took pass before the next.
 _REST = 20
 
@@ -123,7 +125,8 @@ class FitCheckpoint:
         Raises
         ------
         ValueError
-            If what is there belongs to another fit, or is broken off and would be written over.
+            If what is there belongs to another fit, or is broken off and would be written over, or
+            cannot be read.
         """
         try:
             facts = checkpoint.load(self.folder).facts
@@ -140,6 +143,9 @@ class FitCheckpoint:
         _refuse_other(path, facts["about"], self._about)
         if facts["finished"] and has_fit:
             return None
+        if not re.fullmatch(_FIT_NAME, str(facts["fit"])):
+            # Other names could lead to files outside of the folder.
+            raise _unreadable(path, f"a fit has no name {facts['fit']!r}")
         fits = [self._restart(facts["fit"], index) for index in range(len(facts["generators"]))]
         self._fit_name, self._is_listed = facts["fit"], True
         self.begin(facts["generators"])
@@ -213,7 +219,7 @@ class FitCheckpoint:
             "finished": finished,
         }
         checkpoint.save(self.folder, {}, facts)
-        for path in self.folder.glob("*-restart-*.npz*"):
+        for path in self.folder.glob(f"{_FIT_NAME}-restart-*.npz*"):
             if not path.name.startswith(f"{self._fit_name}-"):
                 with suppress(OSError):
                     path.unlink()
@@ -240,11 +246,7 @@ class FitCheckpoint:
         try:
             return unpack(Packed(arrays, facts["fit"]))
         except ValueError as error:
-            path = checkpoint.path_of(self.folder, name)
-            raise ValueError(
-                f"checkpoint {path} cannot be read ({error}): delete the folder to fit from the "
-                "beginning"
-            ) from None
+            raise _unreadable(checkpoint.path_of(self.folder, name), error) from None
 
 
 @contextmanager
@@ -282,6 +284,13 @@ def _refuse_other(path: Path, before: dict[str, Any], now: dict[str, Any]) -> No
             )
     if before["sequences"] != now["sequences"]:
         raise ValueError(f"checkpoint {path} is of other sequences than these: {advice}")
+
+
+def _unreadable(path: Path, why: object) -> ValueError:
+    """The error that names a file, and says what to do."""
+    return ValueError(
+        f"checkpoint {path} cannot be read ({why}): delete the folder to fit from the beginning"
+    )
 
 
 def _name(fit_name: str, index: int) -> str:

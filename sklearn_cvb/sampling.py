@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.algorithm import Algorithm
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.validation import Interval, InvalidParameterError
@@ -86,9 +85,7 @@ class SamplerMixin(_Model):
                 f"temperatures must be at least {_LOWEST_TEMPERATURE:g}, got {self.temperatures!r}"
             )
 
-    def _algorithm(self) -> Algorithm:
-        if hasattr(self, "_start"):
-            return super()._algorithm()
+    def _algorithm(self) -> Gibbs:
         n_burn_in = self.n_burn_in
         if n_burn_in is not None and not self.warm_start:
             # Where no other fit is to come the last sample is kept in any case.

@@ -17,6 +17,7 @@ from interruption import Interrupt
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from test_warm_start import assert_same
+from watching import count_sweeps, watch
 
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, EMHMM, GibbsHMM, HMMClassifier, checkpoint
@@ -69,13 +70,6 @@ def test_a_fit_that_was_broken_off_ends_as_if_it_had_not_been(name, title, tmp_p
     assert str(getattr(again, "labels_", None)) == str(getattr(whole, "labels_", None))
 
 
-def count_sweeps(model):
-    """A list that grows with each sweep of a model."""
-    sound, swept = model._sweep, []
-    model._sweep = lambda *arguments: swept.append(None) or sound(*arguments)
-    return swept
-
-
 # Several restarts, real processes
 
 
@@ -124,9 +118,9 @@ def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title, is_real,
     kind = getattr(sklearn_cvb, name)
     whole = kind(**settings).fit(situation.X, situation.y)
     model = kind(**settings, checkpoint=tmp_path, checkpoint_every="60s" if is_real else 2)
-    sound, done = model._sweep, []
+    done = []
 
-    def sweep(*arguments):
+    def sweep(sound, *arguments):
         done.append(None)
         if len(done) == STOP and is_real:
             os.kill(os.getpid(), signal.SIGINT)
@@ -135,7 +129,7 @@ def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title, is_real,
             raise KeyboardInterrupt
         return result
 
-    model._sweep = sweep
+    watch(model, "sweep", sweep)
     with pytest.raises(KeyboardInterrupt):
         model.fit(situation.X, situation.y)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -183,7 +177,7 @@ def test_without_warm_start_a_fit_that_is_done_is_replaced_and_one_broken_off_is
     before = sorted(os.listdir(tmp_path))
     model.fit(X[:3])
     after = sorted(os.listdir(tmp_path))
-    assert (len(before), len(after), before[0] == after[0]) == (3, 3, False)
+    assert (len(before), len(after), before == after) == (3, 3, False)
     broken_off(model, 2, X)
     with pytest.raises(
         ValueError, match=r"checkpoint\.npz is of a fit that was broken off.*delete"
@@ -235,6 +229,33 @@ def test_files_of_fits_that_are_corrupt_or_of_another_version_are_refused(tmp_pa
     monkeypatch.setattr(sklearn_cvb, "__version__", "99.0")
     with pytest.raises(ValueError, match=r"another version: library .*99\.0"):
         clone(model).fit(X)
+
+
+@pytest.mark.parametrize("name", ["../../{}", "../outside/{}", "/{}", "{}\n", "{}0", "", None, 3])
+def test_a_name_that_leads_out_of_the_folder_is_refused(name, tmp_path):
+    """Nothing outside of the folder is read, written over, or deleted."""
+    folder, outside = tmp_path / "inside" / "folder", tmp_path / "inside" / "outside"
+    model = EMHMM(max_iter=8, tol=0, random_state=0, checkpoint=folder, warm_start=True)
+    broken_off(model, 3, X)
+    (restart,) = folder.glob("*restart*.npz")
+    saved = checkpoint.load(folder)
+    sound = saved.facts["fit"]
+    for place in (tmp_path, outside):
+        place.mkdir(exist_ok=True)
+        (place / restart.name).write_bytes(restart.read_bytes())
+    crafted = name.format(sound) if isinstance(name, str) else name
+    checkpoint.save(folder, saved.arrays, saved.facts | {"fit": crafted})
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.npz")}
+    with pytest.raises(ValueError, match=r"checkpoint\.npz cannot be read .*delete the folder"):
+        clone(model).fit(X)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.npz")} == before
+
+
+def test_files_of_others_stay_when_a_fit_replaces_another(tmp_path):
+    notes = tmp_path / "my-restart-1.npz"
+    notes.write_text("mine")
+    EMHMM(max_iter=2, random_state=0, checkpoint=tmp_path).fit(X)
+    assert notes.read_text() == "mine"
 
 
 def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
@@ -303,13 +324,12 @@ def test_how_often_restarts_are_saved(tmp_path, monkeypatch):
         names.clear()
         monkeypatch.setattr(checkpoint, "save", save)
         model = EMHMM(max_iter=40, tol=0, checkpoint=tmp_path, checkpoint_every=every)
-        sound = model._sweep
 
-        def sweep(*arguments, sound=sound):
+        def sweep(sound, *arguments):
             now[0] += 10.0
             return sound(*arguments)
 
-        model._sweep = sweep
+        watch(model, "sweep", sweep)
         model.fit(X)
         assert sum("restart" in name for name in names) == n_saved, every
     assert every_of("1.5 s").seconds == 1.5
@@ -330,15 +350,14 @@ def test_searches_and_classifiers_may_have_a_folder(tmp_path):
 def test_two_fits_do_not_share_a_folder(tmp_path):
     """The second is refused while the first runs, and the first is none the worse."""
     model, refused = EMHMM(max_iter=5, tol=0, random_state=0, checkpoint=tmp_path), []
-    sound = model._sweep
 
-    def sweep(*arguments):
+    def sweep(sound, *arguments):
         with pytest.raises(RuntimeError, match="in use by another fit") as caught:
             CVBHMM(checkpoint=tmp_path).fit(X)
         refused.append(caught)
         return sound(*arguments)
 
-    model._sweep = sweep
+    watch(model, "sweep", sweep)
     model.fit(X)
     assert len(refused) == 5
     assert_same(model, EMHMM(max_iter=5, tol=0, random_state=0).fit(X))

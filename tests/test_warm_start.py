@@ -13,6 +13,7 @@ from estimators import make_estimator
 from hmm.chain_deviations import one_hot
 from interruption import Interrupt
 from problems import make_problem
+from watching import watch
 
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, GibbsPCFG, Grammar, HastingsPCFG
@@ -106,20 +107,21 @@ def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annea
 
 
 @pytest.mark.parametrize("name", CHAINS)
-def test_a_sweep_that_is_broken_off_leaves_no_trace(name, monkeypatch):
+def test_a_sweep_that_is_broken_off_leaves_no_trace(name):
     """Its random numbers are drawn again."""
     situation, settings = SITUATIONS[name][CHAINS[name]], {"thin": 1}
     whole = fitted(model_of(situation, max_iter=WHOLE, n_burn_in=5, **settings), situation)
-    sound, sweeps = SamplerMixin._is_kept, []
+    sweeps = []
 
-    def broken_off(*arguments):
-        sweeps.append(arguments)
+    def broken_off(sound, *arguments):
+        sweeps.append(None)
+        result = sound(*arguments)
         if len(sweeps) == FIRST + 1:
             raise KeyboardInterrupt
-        return sound(*arguments)
+        return result
 
-    monkeypatch.setattr(SamplerMixin, "_is_kept", broken_off)
     model = model_of(situation, max_iter=WHOLE, n_burn_in=5, warm_start=True, **settings)
+    watch(model, "sweep", broken_off)
     with pytest.raises(KeyboardInterrupt):
         fitted(model, situation)
     assert model.n_iter_ == FIRST
@@ -139,16 +141,16 @@ IN_PLACE = [
 
 def press_ctrl_c_in(sweep, times, model):
     """Let Ctrl-C be pressed in a sweep of a model, once it has changed what it changes."""
-    sound, done = model._sweep, []
+    done = []
 
-    def swept(*arguments):
+    def swept(sound, *arguments):
         done.append(None)
         result = sound(*arguments)
         for _ in range(times if len(done) == sweep else 0):
             os.kill(os.getpid(), signal.SIGINT)
         return result
 
-    model._sweep = swept
+    watch(model, "sweep", swept)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
@@ -164,7 +166,7 @@ def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title):
         fitted(stopped, situation)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert stopped.n_iter_ == FIRST
-    del stopped._sweep
+    del stopped._algorithm
     fitted(stopped.set_params(max_iter=SECOND), situation)
     assert np.array_equal(stopped.history_, whole.history_[FIRST:])
     assert_same(stopped, whole)

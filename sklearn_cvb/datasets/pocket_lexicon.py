@@ -5,13 +5,14 @@ the same: it follows from the words' checksums, and so does which of the words t
 there are.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from importlib import resources
 from itertools import product
 from typing import NamedTuple
 from zlib import crc32
 
-from sklearn_cvb.datasets import pocket_stems as stems
 from sklearn_cvb.datasets.pocket_morphology import attach, conjugated
 
 # Of the words that could be made, one in so many is there.
@@ -52,7 +53,7 @@ def verbs() -> tuple[Verb, ...]:
     [('t', 'i')]
     """
     listed: dict[str, Verb] = {}
-    for properties, stem in _entries(stems.VERBS):
+    for properties, stem in _entries("verbs"):
         bar = properties.index("|")
         verb = Verb(conjugated(stem), properties[:bar], properties[bar + 1 :])
         known = listed.setdefault(_base(verb), verb)
@@ -60,7 +61,7 @@ def verbs() -> tuple[Verb, ...]:
         listed[_base(verb)] = Verb(known.forms, *(tuple(_unique([*a, *b])) for a, b in both))
     with_prefix = [
         Verb(tuple(prefix + form for form in verb.forms), ("t",), ())
-        for prefix, verb in product(stems.VERB_PREFIXES.split(), listed.values())
+        for prefix, verb in product(_words("verb prefixes"), listed.values())
         if "t" in verb.valences
         and prefix + _base(verb) not in listed
         and _exists(prefix + _base(verb), _VERBS_WITH_PREFIX)
@@ -75,34 +76,33 @@ def nouns() -> Nouns:
     -------
     Nouns
     """
-    plain = [stem for properties, stem in _entries(stems.NOUNS) if "b" not in properties]
+    plain = [stem for properties, stem in _entries("nouns") if "b" not in properties]
     plain += [verb.forms[0] for verb in verbs() if "0" in verb.suffixes]
-    plain += [stem for properties, stem in _entries(stems.ADJECTIVES) if "0" in properties]
-    abstract = _derived(stems.ADJECTIVES, "ness", "ity")
-    made = _derived(stems.NOUNS, "ist", "ism", "ship", "hood") + abstract
+    plain += [stem for properties, stem in _entries("adjectives") if "0" in properties]
+    abstract = _derived("adjectives", "ness", "ity")
+    made = _derived("nouns", "ist", "ism", "ship", "hood") + abstract
     for suffix in ("er", "or", "ion", "ation", "ment", "al", "ance", "ure"):
         made += [attach(verb.forms[0], suffix) for verb in verbs() if suffix in verb.suffixes]
     made += [verb.forms[4] for verb in verbs() if _exists(verb.forms[4], _GERUND_NOUNS)]
     made += [
         prefix + noun
-        for prefix, noun in product(stems.NOUN_PREFIXES.split(), plain)
+        for prefix, noun in product(_words("noun prefixes"), plain)
         if _exists(prefix + noun, _NOUNS_WITH_PREFIX)
     ]
     made += [
         first + last
-        for first, last in product(stems.COMPOUND_FIRST.split(), stems.COMPOUND_LAST.split())
+        for first, last in product(_words("compound first"), _words("compound last"))
         if _exists(first + last, _COMPOUND_NOUNS) and first != last
     ]
     singular = _unique([*_shuffled(plain), *_shuffled(made)])
-    mass = {*abstract, *(stem for properties, stem in _entries(stems.NOUNS) if "m" in properties)}
+    mass = {*abstract, *(stem for properties, stem in _entries("nouns") if "m" in properties)}
     plural = [_plural(noun) for noun in singular if noun not in mass]
     return Nouns(singular, [n for n in singular if n in mass], _unique(plural))
 
 
 @cache
 def _irregular_plurals() -> list[list[str]]:
-    pairs = stems.IRREGULAR_PLURALS.replace(";", "\n").strip().splitlines()
-    return [pair.split() for pair in pairs]
+    return [pair.split(":") for pair in _words("irregular plurals")]
 
 
 def _plural(noun: str) -> str:
@@ -119,9 +119,9 @@ def adjectives() -> list[str]:
     -------
     list of str
     """
-    plain = [stem for _, stem in _entries(stems.ADJECTIVES)] + stems.NATIONALITIES.split()
-    made = _derived(stems.NOUNS, "al", "less", "ful", "y", "ly", "ic")
-    made += ["un" + stem for properties, stem in _entries(stems.ADJECTIVES) if "un" in properties]
+    plain = [stem for _, stem in _entries("adjectives")] + _words("nationalities")
+    made = _derived("nouns", "al", "less", "ful", "y", "ly", "ic")
+    made += ["un" + stem for properties, stem in _entries("adjectives") if "un" in properties]
     for suffix in ("able", "ive"):
         made += [attach(verb.forms[0], suffix) for verb in verbs() if suffix in verb.suffixes]
     participles = [form for verb in verbs() for form in verb.forms[3:]]
@@ -129,22 +129,22 @@ def adjectives() -> list[str]:
         prefix + participle
         for prefix, participle in product(("", "un"), participles)
         if _exists(prefix + participle, _PARTICIPLE_ADJECTIVES)
-        and not (prefix and participle.startswith(tuple(stems.VERB_PREFIXES.split())))
+        and not (prefix and participle.startswith(tuple(_words("verb prefixes"))))
     ]
     made += [
         f"{prefix}-{stem}"
-        for prefix, stem in product(stems.ADJECTIVE_PREFIXES.split(), plain)
+        for prefix, stem in product(_words("adjective prefixes"), plain)
         if _exists(prefix + stem, _ADJECTIVES_WITH_PREFIX)
     ]
     return _unique([*_shuffled(plain), *_shuffled(made + _compound_adjectives())])
 
 
 def _compound_adjectives() -> list[str]:
-    owners = [stem for properties, stem in _entries(stems.NOUNS) if not properties]
+    owners = [stem for properties, stem in _entries("nouns") if not properties]
     pairs = [
-        *product(owners, stems.PARTICIPLES.split()),
-        *product(stems.MEASURED.split(), stems.MEASURES.split()),
-        *product(stems.COUNTS.split(), stems.UNITS.split()),
+        *product(owners, _words("participles")),
+        *product(_words("measured"), _words("measures")),
+        *product(_words("counts"), _words("units")),
     ]
     words = [f"{first}-{last}" for first, last in pairs]
     return [word for word in words if _exists(word, _COMPOUND_ADJECTIVES)]
@@ -162,9 +162,7 @@ def compared(suffix: str) -> list[str]:
     list of str
     """
     return _shuffled(
-        attach(stem, suffix)
-        for properties, stem in _entries(stems.ADJECTIVES)
-        if "er" in properties
+        attach(stem, suffix) for properties, stem in _entries("adjectives") if "er" in properties
     )
 
 
@@ -175,10 +173,10 @@ def adverbs() -> list[str]:
     -------
     list of str
     """
-    made = _derived(stems.ADJECTIVES, "ly")
+    made = _derived("adjectives", "ly")
     made += [
         "un" + attach(stem, "ly")
-        for properties, stem in _entries(stems.ADJECTIVES)
+        for properties, stem in _entries("adjectives")
         if {"un", "ly"} <= set(properties)
     ]
     return _shuffled(_unique(made))
@@ -191,29 +189,29 @@ def names() -> dict[str, list[str]]:
     -------
     dict of str to list of str
     """
-    last = _made_of(stems.LAST_NAME_STEMS, stems.LAST_NAME_ENDINGS)
-    places = _made_of(stems.PLACE_STEMS, stems.PLACE_ENDINGS)
-    companies = _made_of(stems.COMPANY_STEMS, stems.COMPANY_ENDINGS)
-    letters = stems.LETTERS.split()
+    last = _made_of("last name stems", "last name endings")
+    places = _made_of("place stems", "place endings")
+    companies = _made_of("company stems", "company endings")
+    letters = _words("letters")
     initials = ["".join(three) for three in product(letters, repeat=3)]
     companies += [word for word in initials if _exists(word, 60 * _NAMES)]
-    known = [*stems.PLACES.split(), *stems.DAYS.split(), *stems.LAST_NAMES.split()]
-    organizations = stems.ORGANIZATION_LAST.split()
-    plural = [f"{name}s" for name in stems.NATIONALITIES.split() if name.endswith("an")]
+    known = [*_words("places"), *_words("days"), *_words("last names")]
+    organizations = _words("organization last")
+    plural = [f"{name}s" for name in _words("nationalities") if name.endswith("an")]
     return {
         "NNP": _shuffled(known) + _shuffled([*last, *places, *companies, *organizations]),
-        "NNP/first": stems.FIRST_NAMES.split(),
-        "NNP/last": stems.LAST_NAMES.split() + _shuffled(last),
-        "NNP/initial": stems.INITIALS.split(),
-        "NNP/title": stems.TITLES.split(),
-        "NNP/place": stems.PLACES.split() + _shuffled(places),
+        "NNP/first": _words("first names"),
+        "NNP/last": _words("last names") + _shuffled(last),
+        "NNP/initial": _words("initials"),
+        "NNP/title": _words("titles"),
+        "NNP/place": _words("places") + _shuffled(places),
         "NNP/company": _shuffled(companies),
-        "NNP/incorporated": stems.COMPANY_WORDS.split(),
-        "NNP/of": stems.ORGANIZATION_FIRST.split() + stems.PLACES.split(),
+        "NNP/incorporated": _words("company words"),
+        "NNP/of": _words("organization first") + _words("places"),
         "NNP/organization": organizations,
-        "NNP/locality": stems.PLACE_WORDS.split(),
-        "NNP/month": stems.MONTHS.split(),
-        "NNP/day": stems.DAYS.split(),
+        "NNP/locality": _words("place words"),
+        "NNP/month": _words("months"),
+        "NNP/day": _words("days"),
         "NNPS": [*_shuffled(plural), *(word for word in organizations if word.endswith("s"))],
     }
 
@@ -245,25 +243,37 @@ def numbers() -> dict[str, list[str]]:
     }
 
 
-def _entries(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Properties and stem, for all stems of a text of ``pocket_stems.py``."""
-    for line in text.strip("\n").splitlines():
+@cache
+def _sections() -> dict[str, str]:
+    """The texts of ``pocket_stems.txt`` by their headings."""
+    text = (resources.files("sklearn_cvb.datasets") / "pocket_stems.txt").read_text("utf-8")
+    _, *parts = re.split(r"^\[(.+)\]\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def _words(section: str) -> list[str]:
+    return _sections()[section].split()
+
+
+def _entries(section: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Properties and stem, for all stems of a section."""
+    for line in _sections()[section].splitlines():
         properties, _, words = line.partition(": ")
         for word in words.split():
             yield tuple(properties.split()), word
 
 
-def _derived(text: str, *suffixes: str) -> list[str]:
+def _derived(section: str, *suffixes: str) -> list[str]:
     return [
         attach(stem, suffix)
-        for properties, stem in _entries(text)
+        for properties, stem in _entries(section)
         for suffix in suffixes
         if suffix in properties
     ]
 
 
 def _made_of(first: str, last: str) -> list[str]:
-    words = [a + b for a, b in product(first.split(), last.split())]
+    words = [a + b for a, b in product(_words(first), _words(last))]
     return _unique(word for word in words if _exists(word, _NAMES))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.dmv.concentrations import asked_of
+from sklearn_cvb.dmv.concentrations import first_concentrations
 from sklearn_cvb.dmv.inference import (
     Problem,
     log_likelihoods,
@@ -17,13 +17,21 @@ from sklearn_cvb.dmv.inference import (
     with_mixtures_worked_out,
 )
 from sklearn_cvb.dmv.layout import Layout, tables_of
-from sklearn_cvb.dmv.parameters import DMVCounts, counts_from, posterior_mean, uniform_weights
+from sklearn_cvb.dmv.model import DependencyModel
+from sklearn_cvb.dmv.parameters import (
+    counts_from,
+    posterior_mean,
+    rare_counts,
+    seen_once,
+    uniform_weights,
+)
 from sklearn_cvb.dmv.prediction import PredictionMixin
 from sklearn_cvb.dmv.rules import Rule, rule_prior, rules_from
-from sklearn_cvb.dmv.start import first_weights, harmonic_counts
+from sklearn_cvb.dmv.start import harmonic_counts
 from sklearn_cvb.dmv.trees import heads_from
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD, Sentences
 from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.model import NOBODY
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
     HasMethods,
@@ -41,16 +49,19 @@ _RANDOM_STARTS = ("uniform", "random")
 
 
 class BaseDMV(PredictionMixin, BaseModel):
-    """Template of a fit; an algorithm fills in the hooks `_start`, `_sweep` and `_weights`.
+    """What is read, and what a fit leaves; counts, prior and weights are flat cells.
 
-    A state has at least the fields counts, concentrations, prior, weights, unexplained, n_sweeps;
-    counts, prior and weights are flat cells (see `sklearn_cvb.kernels.dependency.arrays`).
+    See `sklearn_cvb.kernels.dependency.arrays`. An estimator adds its algorithm.
     """
 
     # Models that learn no concentration have no such parameter.
     alpha_prior = (1.0, 1.0)
+    # Algorithms that do not harden their E-step have no such parameter.
+    temperature = 1.0
 
     # Set by the constructors.
+    alpha: float | str
+    alpha_stop: float | str | None
     extended_valence: bool
     backoff: str | None
     alpha_backoff: float
@@ -104,6 +115,11 @@ class BaseDMV(PredictionMixin, BaseModel):
         _refuse_impossible(problem)
         return problem
 
+    def _model(self, problem: Problem) -> DependencyModel:
+        asked = first_concentrations(self.alpha, self.alpha_stop, self.alpha_prior)
+        rare = seen_once(problem.corpus) if self.handle_unknown == "rare" else NOBODY
+        return DependencyModel(problem, asked, self.init, rare, self.temperature)
+
     def _warn_of_data(self, problem: Problem) -> None:
         """Warn of data that need much memory."""
         warn_of_many_types(problem.layout)
@@ -131,10 +147,6 @@ class BaseDMV(PredictionMixin, BaseModel):
             mixture += self.alpha_backoff
         return prior
 
-    def _first_weights(self, problem: Problem, rng: np.random.Generator) -> np.ndarray:
-        """Weights of the first E-step, as `init` says."""
-        return first_weights(self.init, problem, rng)
-
     def _fixed_start(self) -> str:
         """What fixes where all restarts begin; empty where it is random."""
         if isinstance(self.init, str):
@@ -146,33 +158,28 @@ class BaseDMV(PredictionMixin, BaseModel):
     def _weights(
         self, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None, layout: Layout
     ) -> np.ndarray:
-        """Weights for sweeps and prediction: posterior means, unless VB differs."""
+        """Weights of labels and of prediction: posterior means, unless VB differs."""
         return posterior_mean(counts, prior, kept, layout)
-
-    def _final_counts(self, state: Any) -> np.ndarray:
-        """The counts a fit leaves."""
-        return state.counts
-
-    def _label_heads(self, state: Any, problem: Problem) -> np.ndarray:
-        """Heads of the training sentences."""
-        raise NotImplementedError
 
     def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
         """All fitted attributes, from the best restart."""
         best, record = self._fit_record(fits)
-        state = best.state
-        cells = self._final_counts(state)
-        heads = self._label_heads(state, problem)
+        state, layout = best.state, problem.layout
+        algorithm, model = self._algorithm(), self._model(problem)
+        cells = algorithm.final_counts(state)
+        weights = self._weights(state.counts, state.prior, state.weights, layout)
+        heads = model.heads(state, weights)
         return {
-            "counts_": counts_from(cells, problem.layout),
+            "counts_": counts_from(cells, layout),
             "labels_": reading.arrange(problem.corpus, heads, UNKNOWN_HEAD),
             **record,
-            "alpha_": float(state.concentrations.values[0]),
-            "alpha_stop_": float(state.concentrations.values[1]),
+            "alpha_": float(state.hyper.values[0]),
+            "alpha_stop_": float(state.hyper.values[1]),
             "_prior_cells": state.prior,
             "_kept": state.weights,
-            "_rare": self._rare_counts(cells, problem),
+            "_rare": rare_counts(cells, model.rare, layout),
             "_resume": (problem, best) if self.warm_start else None,
+            **algorithm.attributes(best, model),
             **self._fitted_by_algorithm(best, problem),
         }
 
@@ -180,43 +187,10 @@ class BaseDMV(PredictionMixin, BaseModel):
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _rare_counts(self, cells: np.ndarray, problem: Problem) -> np.ndarray | None:
-        """Mean counts of tags seen once, at the cells of the unknown one; None without any."""
-        corpus, layout = problem.corpus, problem.layout
-        once = np.flatnonzero(np.bincount(corpus.tokens) == 1)
-        if self.handle_unknown != "rare" or corpus.unknown or not len(once):
-            return None
-        rare, unknown = np.zeros_like(cells), len(self._index)
-        for name, to, of in zip(
-            DMVCounts._fields, counts_from(rare, layout), counts_from(cells, layout), strict=True
-        ):
-            if to is None or of is None:
-                continue
-            # What names children does so last.
-            if name in ("root", "attach", "coarse"):
-                to[..., unknown] = of[..., once].mean(axis=-1)
-            # All but the root and what is known of directions alone is by head.
-            if name in ("attach", "stop", "mixture") or (name, to.ndim) == ("coarse", 3):
-                to[unknown] = of[once].mean(axis=0)
-        return rare
-
     def _identity(self, problem: Problem) -> tuple[Any, ...]:
         """Sentences, tags and known heads."""
         sentences = problem.sentences
         return problem.types, problem.layout, sentences.token, sentences.starts, sentences.head
-
-    def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
-        """A state under the prior that is asked for now; what is learned goes on from its value."""
-        asked, before = asked_of(self), state.concentrations
-        if asked.learned == before.learned and asked.tied == before.tied:
-            first, second = (
-                old if learned else new
-                for old, new, learned in zip(
-                    before.values, asked.values, asked.learned, strict=True
-                )
-            )
-            asked = asked._replace(values=(first, second))
-        return state._replace(concentrations=asked, prior=problem.prior_of(asked.values))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

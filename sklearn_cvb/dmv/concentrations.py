@@ -1,7 +1,7 @@
 """The Dirichlet priors of attachments and of decisions: two concentrations, given or learned."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class Concentrations(NamedTuple):
     ----------
     values : tuple of float
         Of attachments and roots, coarse rows among them, and of decisions.
-    learned : tuple of bool
+    are_learned : tuple of bool
         Which of them are learned.
     tied : bool
         Whether they are one.
@@ -28,15 +28,30 @@ class Concentrations(NamedTuple):
     """
 
     values: tuple[float, float]
-    learned: tuple[bool, ...]
+    are_learned: tuple[bool, ...]
     tied: bool
     gamma: tuple[float, float]
 
+    @property
+    def learned(self) -> bool:
+        """Whether no fit stops before it learns: one of decisions alone is not waited for."""
+        return self.are_learned[0]
+
     def log_density(self) -> float:
         """Log density of what is learned under its prior (nats)."""
-        pairs = list(zip(self.values, self.learned, strict=True))
+        pairs = list(zip(self.values, self.are_learned, strict=True))
         once = pairs[:1] if self.tied else pairs
         return sum(shared.log_density(value, learned, self.gamma) for value, learned in once)
+
+    def going_on(self, before: "Concentrations") -> "Concentrations":
+        """The same with learned values of an earlier sweep, if that learned the same."""
+        if self.are_learned != before.are_learned or self.tied != before.tied:
+            return self
+        first, second = (
+            old if learned else new
+            for old, new, learned in zip(before.values, self.values, self.are_learned, strict=True)
+        )
+        return self._replace(values=(first, second))
 
 
 def first_concentrations(
@@ -55,7 +70,7 @@ def learn(
     layout: Layout,
     n_sweeps: int,
     step: Callable,
-    presence: Callable | None = None,
+    absence: Callable | None = None,
 ) -> Concentrations:
     """One step for what is learned; none in the warm-up.
 
@@ -68,18 +83,20 @@ def learn(
         Sweeps done so far.
     step : callable
         `dirichlet.fixed_point` or `dirichlet.ascend`.
-    presence : callable, default=None
-        ``presence() -> (cells, totals)``: P(C > 0) of every cell and row; None for the plain form
-        of eq. 29 of Wang and Blunsom (2013, HMM).
+    absence : callable, default=None
+        ``absence() -> (cells, totals)``: log P(C = 0) of every cell and row; None for the plain
+        form of eq. 29 of Wang and Blunsom (2013, HMM).
 
     Returns
     -------
     Concentrations
     """
-    if shared.rests(any(now.learned), n_sweeps):
+    if shared.rests(any(now.are_learned), n_sweeps):
         return now
     totals = totals_of(counts, layout)
-    cells, rows = (np.ones_like(counts), np.ones_like(totals)) if presence is None else presence()
+    cells, rows = np.ones_like(counts), np.ones_like(totals)
+    if absence is not None:
+        cells, rows = (-np.expm1(logs) for logs in absence())
     ends = np.cumsum([n_rows for n_rows, _ in layout.shapes])
     present = zip(
         tables_of(counts, layout),
@@ -96,19 +113,21 @@ def learn(
         return now._replace(values=(value, value))
     first, second = (
         step(value, part, *now.gamma) if learned else value
-        for value, learned, part in zip(now.values, now.learned, parts, strict=True)
+        for value, learned, part in zip(now.values, now.are_learned, parts, strict=True)
     )
     return now._replace(values=(first, second))
 
 
-def presence(shares: Shares, sentences: Sentences, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """P(C > 0) of every cell and row, sentences taken as independent.
+def log_absence(
+    shares: Shares, sentences: Sentences, layout: Layout
+) -> tuple[np.ndarray, np.ndarray]:
+    """log P(C = 0) of every cell and row, sentences taken as independent.
 
     A sentence uses a cell with a probability of at most its expected count there. Mixtures are left
     out.
     """
     row_of_cell = by_cell(np.arange(sum(n_rows for n_rows, _ in layout.shapes)), layout)
-    absent = [np.zeros(layout.n_cells), np.zeros(int(row_of_cell[-1]) + 1)]
+    absent = np.zeros(layout.n_cells), np.zeros(int(row_of_cell[-1]) + 1)
     for cells, counts in _used_by_length(shares, sentences, layout):
         for total, index in zip(absent, (cells, row_of_cell[cells]), strict=True):
             keys = index + np.arange(len(index))[:, None] * len(total)
@@ -117,7 +136,7 @@ def presence(shares: Shares, sentences: Sentences, layout: Layout) -> tuple[np.n
             with np.errstate(divide="ignore"):
                 logs = np.log1p(-np.clip(used, 0.0, 1.0))
             total += np.bincount(keys % len(total), logs, len(total))
-    return -np.expm1(absent[0]), -np.expm1(absent[1])
+    return absent
 
 
 def _used_by_length(
@@ -146,8 +165,3 @@ def _used_by_length(
                 counts.append(tables[len(arcs) + v])
                 counts[-2] = counts[-2] - counts[-1]
         yield np.hstack(cells), np.hstack(counts)
-
-
-def asked_of(estimator: Any) -> Concentrations:
-    """What the parameters of an estimator ask for."""
-    return first_concentrations(estimator.alpha, estimator.alpha_stop, estimator.alpha_prior)

@@ -1,37 +1,13 @@
 """Collapsed variational Bayes for the dependency model with valence (Wang and Blunsom 2013)."""
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from sklearn_cvb import dirichlet
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.corpus import warn_of_giant
 from sklearn_cvb.dmv.base import BaseDMV, warn_of_many_types
-from sklearn_cvb.dmv.concentrations import Concentrations, asked_of, learn, presence
-from sklearn_cvb.dmv.inference import (
-    Problem,
-    expectation,
-    heaviest,
-    leave_out_sweep,
-    sum_of,
-    tally_of,
-)
-from sklearn_cvb.kernels.dependency.arrays import Shares
-from sklearn_cvb.learning.loop import Fit
-
-
-class CVBState(NamedTuple):
-    """What CVB carries between sweeps: each sentence's expected counts, and their sum."""
-
-    counts: np.ndarray
-    concentrations: Concentrations
-    prior: np.ndarray
-    weights: None
-    unexplained: np.ndarray
-    n_sweeps: int
-    shares: Shares
+from sklearn_cvb.dmv.inference import Problem
+from sklearn_cvb.learning.cvb import CVB
 
 
 class CVBDMV(BaseDMV):
@@ -159,9 +135,6 @@ class CVBDMV(BaseDMV):
     [2 3 0]
     """
 
-    _patience = 2
-    _history_is_total = False
-
     def __init__(
         self,
         *,
@@ -212,56 +185,5 @@ class CVBDMV(BaseDMV):
         warn_of_many_types(problem.layout)
         warn_of_giant(problem.corpus, "use VBDMV")
 
-    def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
-        """Expected counts of every sentence under the first weights."""
-        weights = self._first_weights(problem, rng)
-        counts, log_z, shares = expectation(weights, problem.sentences, keeps_shares=True)
-        asked = asked_of(self)
-        prior = problem.prior_of(asked.values)
-        return CVBState(counts, asked, prior, None, _without_tree(log_z), 0, shares)
-
-    def _sweep(
-        self, state: CVBState, problem: Problem, rng: np.random.Generator
-    ) -> tuple[CVBState, float]:
-        now = learn(
-            state.concentrations,
-            state.counts,
-            problem.layout,
-            state.n_sweeps,
-            dirichlet.fixed_point,
-            lambda: presence(state.shares, problem.sentences, problem.layout),
-        )
-        prior = problem.prior_of(now.values)
-        tally = tally_of(state.counts, prior, problem.layout)
-        shares, log_z = leave_out_sweep(problem.sentences, tally, state.shares, False)
-        following = state._replace(
-            concentrations=now,
-            prior=prior,
-            counts=sum_of(shares, problem.sentences, problem.layout),
-            unexplained=_without_tree(log_z),
-            n_sweeps=state.n_sweeps + 1,
-            shares=shares,
-        )
-        return following, _mean(log_z, problem)
-
-    def _objective(self, fit: Fit, problem: Problem) -> float:
-        """The leave-one-out score, in a pass of its own with all counts frozen."""
-        tally = tally_of(fit.state.counts, fit.state.prior, problem.layout)
-        return _mean(leave_out_sweep(problem.sentences, tally, fit.state.shares, True)[1], problem)
-
-    def _label_heads(self, state: CVBState, problem: Problem) -> np.ndarray:
-        """Heads of Viterbi trees under the weights of the last Q(t_i)."""
-        tally = tally_of(state.counts, state.prior, problem.layout)
-        return heaviest(tally, problem.sentences, state.shares)[0]
-
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        return {"loo_score_": best.objective}
-
-
-def _without_tree(log_z: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.isneginf(log_z))
-
-
-def _mean(log_z: np.ndarray, problem: Problem) -> float:
-    """Per token, over sentences that have a tree."""
-    return float(log_z[np.isfinite(log_z)].sum() / problem.corpus.n_observed)
+    def _algorithm(self) -> CVB:
+        return CVB()

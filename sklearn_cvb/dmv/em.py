@@ -5,19 +5,17 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.dmv.base import BaseDMV
-from sklearn_cvb.dmv.batch import BatchDMV
-from sklearn_cvb.dmv.layout import Layout
+from sklearn_cvb.learning.batch import EM
 from sklearn_cvb.validation import Interval, InvalidParameterError, check_concentrations
 
 # Powers of weights at lower ones are below float64.
 _LOWEST_TEMPERATURE = 0.1
 
 
-class EMDMV(BatchDMV):
+class EMDMV(BaseDMV):
     """Dependency model with valence learned by expectation-maximisation.
 
     Learns from sentences of tags, or words, which token depends on which: each token chooses its
@@ -209,8 +207,5 @@ class EMDMV(BatchDMV):
                 f"temperature must be 0 or from {_LOWEST_TEMPERATURE} to 1, got {self.temperature}"
             )
 
-    def _penalty(
-        self, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray, layout: Layout
-    ) -> float:
-        """Minus the log prior in the softmax basis: the sum of alpha log theta."""
-        return -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
+    def _algorithm(self) -> EM:
+        return EM()

@@ -1,42 +1,16 @@
 """Collapsed Hastings sampling for the dependency model with valence."""
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.dirichlet import fixed_point, log_evidence
 from sklearn_cvb.dmv.base import BaseDMV
-from sklearn_cvb.dmv.concentrations import Concentrations, asked_of, learn
-from sklearn_cvb.dmv.inference import Problem, draw_sweep, frozen_tally, heaviest, tally_of
-from sklearn_cvb.dmv.layout import totals_of
-from sklearn_cvb.dmv.parameters import mixed_weights, posterior_mean
-from sklearn_cvb.dmv.trees import used_cells
+from sklearn_cvb.dmv.inference import Problem
+from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.loop import Fit
-from sklearn_cvb.sampling import Averages, SamplerMixin, late, no_averages
-
-
-class SamplerState(NamedTuple):
-    """What the sampler carries: the current trees, and sums over the samples kept so far.
-
-    `n_planned` is `max_iter` of the fit that began the chain. `seen` holds for each sentence how
-    often each tree was sampled in the last tenth of the sweeps: its heads as bytes -> times.
-    `proposals` are proposed and accepted trees of all sweeps.
-    """
-
-    heads: np.ndarray
-    is_coarse: np.ndarray
-    counts: np.ndarray
-    concentrations: Concentrations
-    prior: np.ndarray
-    weights: None
-    unexplained: np.ndarray
-    n_sweeps: int
-    n_planned: int
-    averages: Averages
-    seen: list
-    proposals: np.ndarray
+from sklearn_cvb.sampling import SamplerMixin
 
 
 class GibbsDMV(SamplerMixin, BaseDMV):
@@ -235,96 +209,9 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         """Nothing: chains differ wherever they begin."""
         return ""
 
-    def _with_parameters_of_now(self, state: SamplerState, problem: Problem) -> SamplerState | None:
-        """The state, or None under another prior: samples of two posteriors are not averaged."""
-        now = super()._with_parameters_of_now(state, problem)
-        is_same = now.concentrations == state.concentrations
-        return state if is_same and np.array_equal(now.prior, state.prior) else None
-
-    def _start(self, problem: Problem, rng: np.random.Generator) -> SamplerState:
-        """Trees drawn under the first weights."""
-        tally = frozen_tally(self._first_weights(problem, rng))
-        heads, is_coarse, log_z, _ = draw_sweep(problem.sentences, tally, rng)
-        counts, asked = used_cells(problem.sentences, heads, is_coarse), asked_of(self)
-        means = mixed_weights(counts, problem.layout)
-        return SamplerState(
-            heads,
-            is_coarse,
-            counts,
-            asked,
-            problem.prior_of(asked.values),
-            None,
-            np.flatnonzero(np.isneginf(log_z)),
-            0,
-            self.max_iter,
-            no_averages((counts,), (counts, means)),
-            [{} for _ in log_z],
-            np.zeros(2),
-        )
-
-    def _sweep(
-        self, state: SamplerState, problem: Problem, rng: np.random.Generator
-    ) -> tuple[SamplerState, float]:
-        sentences, layout = problem.sentences, problem.layout
-        now = learn(state.concentrations, state.counts, layout, state.n_sweeps, fixed_point)
-        state = state._replace(concentrations=now, prior=problem.prior_of(now.values))
-        temperature = self._temperature(state.n_sweeps, state.n_planned)
-        tally, trees = tally_of(state.counts, state.prior, layout), (state.heads, state.is_coarse)
-        heads, is_coarse, _, proposals = draw_sweep(sentences, tally, rng, trees, 1.0 / temperature)
-        counts = used_cells(sentences, heads, is_coarse)
-        totals, prior_totals = totals_of(counts, layout), totals_of(state.prior, layout)
-        value = log_evidence(counts, state.prior, totals, prior_totals)
-        done, averages, seen = state.n_sweeps, state.averages, state.seen
-        if done >= late(state.n_planned):
-            remember_trees(heads, sentences.starts, seen)
-        if self._is_kept(done, state.n_planned):
-            averages = averages.plus((counts,), self._sample_means(counts, state, problem))
-        following = state._replace(
-            heads=heads,
-            is_coarse=is_coarse,
-            counts=counts,
-            n_sweeps=done + 1,
-            averages=averages,
-            proposals=state.proposals + proposals,
-        )
-        return following, value
-
-    def _sample_means(
-        self, counts: np.ndarray, state: SamplerState, problem: Problem
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior means given one sample, of all parameters and with mixtures worked out."""
-        rare, layout = self._rare_counts(counts, problem), problem.layout
-        cells = counts if rare is None else counts + rare
-        means = posterior_mean(cells, state.prior, None, layout)
-        return means, mixed_weights(means, layout)
-
-    def _label_heads(self, state: SamplerState, problem: Problem) -> np.ndarray:
-        """The most frequent tree of each sentence over the last tenth of the sweeps."""
-        starts, seen = problem.sentences.starts, state.seen
-        if not any(seen):
-            seen = [{} for _ in seen]
-            remember_trees(state.heads, starts, seen)
-        best = [np.frombuffer(max(times, key=times.__getitem__), np.int64) for times in seen]
-        heads = np.concatenate(best)
-        if len(state.unexplained):
-            # A sentence without a tree gets one of those that have least of what is impossible.
-            weights = posterior_mean(state.counts, state.prior, None, problem.layout)
-            others = heaviest(frozen_tally(weights), problem.sentences)[0]
-            heads = np.where(heads < 0, others, heads)
-        return heads
-
-    def _final_counts(self, state: SamplerState) -> np.ndarray:
-        """Mean counts of the kept samples."""
-        averages = state.averages
-        return averages.mean_counts()[0] if averages.n_kept else state.counts
-
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        state = best.state
-        proposed, accepted = state.proposals
-        if state.averages.n_kept:
-            means, mixed = state.averages.mean_means()
-        else:
-            means, mixed = self._sample_means(state.counts, state, problem)
+        means, mixed = mean_means(best.state, self._model(problem))
+        proposed, accepted = best.state.work.proposals
         rate = float(accepted / max(1, proposed))
         return {"_means": means, "_mixed_means": mixed, "acceptance_rate_": rate}
 
@@ -340,10 +227,3 @@ class GibbsDMV(SamplerMixin, BaseDMV):
 
     def _predicting_weights(self) -> np.ndarray:
         return self._mean_mixed()
-
-
-def remember_trees(heads: np.ndarray, starts: np.ndarray, seen: list[dict]) -> None:
-    """Count the trees of a sample."""
-    for i, times in enumerate(seen):
-        key = heads[starts[i] : starts[i + 1]].tobytes()
-        times[key] = times.get(key, 0) + 1

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import digamma
 
 from sklearn_cvb.annotations import Numbers
+from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.dmv.layout import Layout, by_cell, tables_of, totals_of
 
 
@@ -91,6 +92,31 @@ def posterior_mean(
 def uniform_weights(layout: Layout) -> np.ndarray:
     """Equal weights in each row."""
     return 1.0 / by_cell(totals_of(np.ones(layout.n_cells), layout), layout)
+
+
+def seen_once(corpus: Corpus) -> np.ndarray:
+    """Tags seen once, for an unknown tag to be like; none where there are unknown ones to see."""
+    once = np.flatnonzero(np.bincount(corpus.tokens) == 1)
+    return once[:0] if corpus.unknown else once
+
+
+def rare_counts(cells: np.ndarray, once: np.ndarray, layout: Layout) -> np.ndarray | None:
+    """Mean counts of tags seen `once`, at the cells of the unknown one; None without any."""
+    if not len(once):
+        return None
+    rare, unknown = np.zeros_like(cells), layout.n_types - 1
+    for name, to, of in zip(
+        DMVCounts._fields, counts_from(rare, layout), counts_from(cells, layout), strict=True
+    ):
+        if to is None or of is None:
+            continue
+        # What names children does so last.
+        if name in ("root", "attach", "coarse"):
+            to[..., unknown] = of[..., once].mean(axis=-1)
+        # All but the root and what is known of directions alone is by head.
+        if name in ("attach", "stop", "mixture") or (name, to.ndim) == ("coarse", 3):
+            to[unknown] = of[once].mean(axis=0)
+    return rare
 
 
 def exp_expected_log(cells: np.ndarray, prior: Numbers, layout: Layout) -> np.ndarray:

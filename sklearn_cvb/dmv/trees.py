@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,21 @@ _FORM = (
     "y holds a list of heads for each sentence: for each token the position of its head, from 1, 0 "
     "for the root of the sentence, None or -1 where it is not known"
 )
+
+
+class Trees(NamedTuple):
+    """A tree of each sentence, as sampled.
+
+    Attributes
+    ----------
+    heads : ndarray of shape (n_tokens,), int64
+        From 1; 0 for the root; -1 in sentences without a tree.
+    is_coarse : ndarray of shape (n_tokens,), int64
+        Whether each token's arc comes from a coarse row.
+    """
+
+    heads: np.ndarray
+    is_coarse: np.ndarray
 
 
 def heads_from(y: Any, corpus: Corpus) -> np.ndarray:

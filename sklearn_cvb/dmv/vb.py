@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.dirichlet import kl_divergence
-from sklearn_cvb.dmv.batch import BatchDMV
-from sklearn_cvb.dmv.inference import Problem
-from sklearn_cvb.dmv.layout import Layout, totals_of
+from sklearn_cvb.dmv.base import BaseDMV
+from sklearn_cvb.dmv.layout import Layout
 from sklearn_cvb.dmv.parameters import exp_expected_log
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.batch import VB
 
 
-class VBDMV(BatchDMV):
+class VBDMV(BaseDMV):
     """Dependency model with valence learned by variational Bayes.
 
     Trees and probabilities are taken as independent given the sentences, and a lower bound of the
@@ -190,12 +188,5 @@ class VBDMV(BatchDMV):
     ) -> np.ndarray:
         return exp_expected_log(counts, prior, layout)
 
-    def _penalty(
-        self, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray, layout: Layout
-    ) -> float:
-        """KL divergence of the probabilities' posterior from their prior."""
-        cells = counts + prior
-        return kl_divergence(cells, prior, totals_of(cells, layout), totals_of(prior, layout))
-
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        return {"lower_bound_": best.objective}
+    def _algorithm(self) -> VB:
+        return VB()

@@ -41,7 +41,6 @@ from sklearn_cvb.lattice import (
     restrict,
 )
 from sklearn_cvb.learning.loop import Fit, even_pieces, on_threads, threads_for_each
-from sklearn_cvb.learning.model import Model
 from sklearn_cvb.topology import NAMES, Topology, topology_of
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
@@ -207,10 +206,6 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
                 "needs topology='full'"
             )
 
-    @property
-    def _learns_concentrations(self) -> bool:
-        return super()._learns_concentrations or self.transition_prior == "hdp"
-
     def _prior_settings(self) -> PriorSettings:
         """What priors are made from."""
         return PriorSettings(self._first_concentrations(), self.start_alpha)
@@ -227,8 +222,13 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             first = with_equal_weights(first, self.n_components, self.gamma, self.gamma_prior)
         return first._replace(sticky=float(self.sticky))
 
-    def _model(self, problem: Any) -> Model:
-        return SymbolChain(problem, self._chain_settings(problem))
+    @property
+    def _chain(self) -> type[SymbolChain]:
+        """The model of a problem."""
+        return SymbolChain
+
+    def _model(self, problem: Any) -> Any:
+        return self._chain(problem, self._chain_settings(problem))
 
     def _chain_settings(self, problem: Any) -> ChainSettings:
         """How a chain begins, and what is inferred at a time."""

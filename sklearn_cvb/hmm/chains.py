@@ -293,7 +293,7 @@ class ChainsMixin(_Model):
 
     def _sample_prior(self, row: int) -> Prior:
         """Prior of one kept sample: its own where concentrations are learned."""
-        if not self._learns_concentrations:
+        if not self._first_concentrations().learned:
             return self._prior
         alpha, beta = self._sample_concentrations[row].tolist()
         concentrations = self._first_concentrations()._replace(

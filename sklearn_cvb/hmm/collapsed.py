@@ -248,7 +248,7 @@ def knows_absence(units: Units) -> bool:
 
 def absence_of(units: Units, problem: Problem) -> Absence:
     """P(C = 0) of all counts under the state's posteriors and pairs."""
-    absence = full_absence(problem.cells.n_states, len(problem.cells.units))
+    absence = full_absence(problem.cells.n_states, len(problem.cells.state))
     if units.layout is None:
         absence_of_tokens(problem.lattice, problem.corpus.starts, units.posterior, absence)
         return absence

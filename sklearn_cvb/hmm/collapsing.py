@@ -1,7 +1,6 @@
 """Collapsed variational Bayes on symbols: what `sklearn_cvb.hmm.cvb.CVBHMM` leaves out."""
 
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.lattice import Problem
 from sklearn_cvb.learning.algorithm import Algorithm
 from sklearn_cvb.learning.cvb import CVB
-from sklearn_cvb.learning.model import Model
 from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import InvalidParameterError
 
@@ -47,10 +45,9 @@ class CollapsedHMM(StreamingHMM):
     def _chain_settings(self, problem: Problem) -> ChainSettings:
         return super()._chain_settings(problem)._replace(left_out=self._left_out)
 
-    def _model(self, problem: Any) -> Model:
-        chain = super()._model(problem)
-        by_token = isinstance(chain, SymbolChain) and self.update == "token"
-        return TokenChain(chain.problem, chain.settings) if by_token else chain
+    @property
+    def _chain(self) -> type[SymbolChain]:
+        return TokenChain if self.update == "token" else SymbolChain
 
     def _algorithm(self) -> Algorithm:
         return CVB()

@@ -134,17 +134,11 @@ class SymbolChain(Model):
 
     def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
         """One step of eq. 29 from the last counts; none until sums of pairs were watched."""
-        if absence is None:
-            return learn(hyper, state.counts, self.cells, state.n_sweeps, step)
-        if not knows_absence(state.shares):
+        if absence is not None and not knows_absence(state.shares):
             return hyper
+        return learned_chain(hyper, state, self.cells, step, absence)
 
-        def present() -> Any:
-            return presence(state.counts, absence(), self.cells)
-
-        return learn(hyper, state.counts, self.cells, state.n_sweeps, step, present)
-
-    def absence(self, shares: Units) -> Any:
+    def absence(self, shares: Any) -> Any:
         """P(C = 0) of all counts under the posteriors of tokens and pairs."""
         return absence_of(shares, self.problem)
 
@@ -218,9 +212,7 @@ class SymbolChain(Model):
 
     # CVB
 
-    def leave_out(
-        self, counts: HMMCounts, prior: Prior, shares: Units, *, frozen: bool
-    ) -> Inferred:
+    def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
         """Each sequence, or window, from the counts of all others (eqs. 24-25)."""
         if frozen:
             return Inferred(shares.own, score(shares, counts, prior, self.problem), shares=shares)
@@ -333,8 +325,8 @@ class SymbolChain(Model):
             return state._replace(shares=shares._replace(scan=None))
         if isinstance(shares, Units):
             # But for the messages that windows leave each other.
-            borders: Any = shares.layout and shares.layout.borders
-            return state._replace(shares=shares._replace(layout=borders))
+            kept: Any = shares.layout and shares.layout.borders
+            return state._replace(shares=shares._replace(layout=kept))
         if isinstance(work, Forms):
             return state._replace(work=Forms(None, None, None, work.lost))
         return state
@@ -343,7 +335,8 @@ class SymbolChain(Model):
         """With layout and forms."""
         shares, work = state.shares, state.work
         if isinstance(shares, Units):
-            layout, borders = layout_of(self.problem, shares.left_out), shares.layout
+            layout = layout_of(self.problem, shares.left_out)
+            borders: Any = shares.layout
             if layout is not None and borders is not None:
                 layout = layout._replace(borders=borders)
             return state._replace(shares=shares._replace(layout=layout))
@@ -375,9 +368,7 @@ class SymbolChain(Model):
 class TokenChain(SymbolChain):
     """The same problem with a token left out at a time (Algorithm 1): tokens are independent."""
 
-    def leave_out(
-        self, counts: HMMCounts, prior: Prior, shares: Units, *, frozen: bool
-    ) -> Inferred:
+    def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
         """Each token from the counts of all others (figure 3); a score leaves out sequences."""
         units = under(shares, counts, prior, self.cells)
         if frozen:
@@ -394,3 +385,16 @@ class TokenChain(SymbolChain):
         if window is None or window >= lengths.max():
             return score_of_tokens(units, self.problem)
         return score_units(as_sequences(units, self.problem, window))
+
+
+def learned_chain(
+    hyper: Concentrations, state: State, cells: Cells, step: Any, absence: Any
+) -> Concentrations:
+    """One step of eq. 29 from a state's counts, and from how surely nothing was counted."""
+    if absence is None:
+        return learn(hyper, state.counts, cells, state.n_sweeps, step)
+
+    def present() -> Any:
+        return presence(state.counts, absence(), cells)
+
+    return learn(hyper, state.counts, cells, state.n_sweeps, step, present)

@@ -57,7 +57,8 @@ class Prior(NamedTuple):
 
     def equals(self, other: "Prior") -> bool:
         """Whether two priors are the same to the last digit."""
-        return all(np.array_equal(one, of) for one, of in zip(self[:6], other[:6], strict=True))
+        names = self._fields[:-1]
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
 
 def symmetric_prior(cells: Cells, alpha: float, beta: float, start_alpha: float) -> Prior:

@@ -18,17 +18,14 @@ import numpy as np
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.collapsed import (
-    REBUILT,
-    CVBState,
     LeftOut,
+    Units,
     absence_of,
-    all_left_out,
-    counts_of,
-    first_state,
+    first_units,
     knows_absence,
     posterior_of,
-    score_units,
-    sweep_units,
+    score,
+    sweep,
 )
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.expectation import expectation
@@ -36,15 +33,13 @@ from sklearn_cvb.hmm.forms import Forms, forms_of
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
-    floor_of,
     log_weights,
     posterior_mean,
-    tally_of,
 )
+from sklearn_cvb.hmm.priors import PriorSettings, prior_of
 from sklearn_cvb.hmm.seeds import Seed, counts_for, start_of
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.kernels.chain.tally import Tally
 from sklearn_cvb.lattice import Problem, n_entries
 from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 
@@ -261,38 +256,29 @@ class CollapsedShard(Shard):
     problem : Problem
     place : Place
     left_out : LeftOut
-    priors : callable
-        ``priors(concentrations) -> Prior``.
+    priors : PriorSettings
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        place: Place,
-        left_out: LeftOut,
-        priors: Callable[[Concentrations], Prior],
+        self, problem: Problem, place: Place, left_out: LeftOut, priors: PriorSettings
     ) -> None:
         super().__init__(problem, place)
-        self._left_out = left_out
-        self._priors = priors
-        self._prior: tuple[Concentrations, Prior] | None = None
-        self._state: CVBState | None = None
-        self._own: HMMCounts | None = None
+        self._left_out, self._priors = left_out, priors
+        self._prior: Prior | None = None
+        self._units: Units | None = None
         # The sweep that the posteriors come from, and what it found.
         self._done: tuple[int, int] | None = None
         self._found: Found | None = None
 
     def start(self, seed: Seed, terms: Terms) -> Found:
         """Counts of the first posteriors."""
-        prior = self._prior_of(terms)
+        units = self._begun(lambda: start_of(seed, self.problem, self.place.index), terms)
+        return self._keep(units, 0.0, (terms.run, 0))
 
-        def starting_point() -> starting.Start:
-            return start_of(seed, self.problem, self.place.index)
-
-        state = first_state(
-            self.problem, starting_point, prior, terms.concentrations, self._left_out
-        )
-        return self._keep(state, counts_of(state, self.problem), 0.0, (terms.run, 0))
+    def _begun(self, starting_point: Callable[[], starting.Start], terms: Terms) -> Units:
+        """Units with the posteriors of a start."""
+        prior, learns = self._prior_of(terms), terms.concentrations.learned
+        return first_units(self.problem, starting_point, prior, self._left_out, learns)
 
     def sweep(self, counts: HMMCounts, terms: Terms) -> Found:
         """One sweep from the counts of all shards; the own counts after it.
@@ -305,89 +291,49 @@ class CollapsedShard(Shard):
             return self._found
         if self._done != (terms.run, terms.n_sweeps):
             return self._inferred(counts, terms)
-        state, own = self._under(counts, terms), self._own
-        assert own is not None, "posteriors come with their counts"
-        before = state.tally
-        others = counts.emission - own.emission
+        units = self._kept_units()
         # What is begun and not finished is not worth keeping: posteriors change in place.
         self._done = None
-        state, total = sweep_units(state, self.problem, others, self.place.is_alone)
-        if state.n_sweeps % REBUILT == 0 or (self.place.is_alone and all_left_out(state)):
-            own = counts_of(state, self.problem)
-        else:
-            own = _changed(own, before, state.tally)
-        return self._keep(state, own, total, now)
+        units, total = sweep(units, counts, self._prior_of(terms), self.problem)
+        return self._keep(units, total, now)
+
+    def _kept_units(self) -> Units:
+        assert self._units is not None, "a shard starts before it has posteriors"
+        return self._units
 
     def best_states(self) -> np.ndarray:
         """The state with the largest q(z_t) of each token, after the last sweep."""
-        assert self._state is not None, "a shard starts before it has posteriors"
         path = np.empty(len(self.problem.corpus.tokens), np.int32)
-        best_states(self.problem.lattice, posterior_of(self._state), 0, len(path), path)
+        best_states(self.problem.lattice, posterior_of(self._kept_units()), 0, len(path), path)
         return path
 
     def score(self, counts: HMMCounts, terms: Terms) -> Found:
         """The leave-one-out score with the counts of all frozen."""
         if self._done != (terms.run, terms.n_sweeps):
             self._inferred(counts, terms._replace(n_sweeps=terms.n_sweeps - 1))
-        own = self._own
-        assert own is not None, "posteriors come with their counts"
-        state = self._under(counts, terms)
-        others = counts.emission - own.emission
-        return Found(own, score_units(state, others, self.place.is_alone))
+        units = self._kept_units()
+        return Found(units.own, score(units, counts, self._prior_of(terms), self.problem))
 
     def _inferred(self, counts: HMMCounts, terms: Terms) -> Found:
         """Posteriors under the counts of all, as if nothing were left out."""
         prior = self._prior_of(terms)
         weights = posterior_mean(counts, prior, self.problem.cells)
-
-        def starting_point() -> starting.Start:
-            return starting.Start(None, weights)
-
-        state = first_state(
-            self.problem, starting_point, prior, terms.concentrations, self._left_out
-        )
-        own = counts_of(state, self.problem)
-        self._state = state
-        total = score_units(self._under(counts, terms), counts.emission - own.emission, False)
-        state = state._replace(n_sweeps=terms.n_sweeps + 1)
-        return self._keep(state, own, total, (terms.run, terms.n_sweeps + 1))
-
-    def _under(self, counts: HMMCounts, terms: Terms) -> CVBState:
-        """The state with the counts of all shards, under the prior of now."""
-        assert self._state is not None, "a shard starts before it sweeps"
-        prior = self._prior_of(terms)
-        return self._state._replace(
-            tally=tally_of(counts, prior, self.problem.cells),
-            prior=prior,
-            floor=floor_of(prior),
-            concentrations=terms.concentrations,
-            n_sweeps=terms.n_sweeps + 1,
-        )
+        units = self._begun(lambda: starting.Start(None, weights), terms)
+        total = score(units, counts, prior, self.problem)
+        now = terms.run, terms.n_sweeps + 1
+        return self._keep(units._replace(n_sweeps=now[1]), total, now)
 
     def _prior_of(self, terms: Terms) -> Prior:
-        if self._prior is None or self._prior[0] != terms.concentrations:
-            self._prior = terms.concentrations, self._priors(terms.concentrations)
-        return self._prior[1]
+        """The prior under the concentrations of now."""
+        if self._prior is None or self._prior.concentrations != terms.concentrations:
+            self._prior = prior_of(self._priors, self.problem.cells, terms.concentrations)
+        return self._prior
 
-    def _keep(self, state: CVBState, own: HMMCounts, total: float, done: tuple[int, int]) -> Found:
+    def _keep(self, units: Units, total: float, done: tuple[int, int]) -> Found:
         """Keep posteriors and counts; returns what the shard adds."""
         absence = None
-        if (
-            state.concentrations.learned
-            and state.n_sweeps >= WARM_UP_SWEEPS
-            and knows_absence(state)
-        ):
-            absence = absence_of(state, self.problem)
-        self._state, self._own, self._done = state, own, done
-        self._found = Found(own, total, self._by_whole(_NONE), absence)
+        if units.learns and units.n_sweeps >= WARM_UP_SWEEPS and knows_absence(units):
+            absence = absence_of(units, self.problem)
+        self._units, self._done = units, done
+        self._found = Found(units.own, total, self._by_whole(_NONE), absence)
         return self._found
-
-
-def _changed(own: HMMCounts, before: Tally, after: Tally) -> HMMCounts:
-    """The own counts after what a sweep has added and taken away."""
-    return HMMCounts(
-        *(
-            getattr(own, name) + (getattr(after, name) - getattr(before, name))
-            for name in HMMCounts._fields
-        )
-    )

@@ -6,20 +6,25 @@ on other machines.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_cvb import dirichlet
 from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.batch import BatchHMM
 from sklearn_cvb.hmm.collapsing import CollapsedHMM
-from sklearn_cvb.hmm.concentrations import Concentrations, learn, presence
-from sklearn_cvb.hmm.expectation import Expectation
-from sklearn_cvb.hmm.forms import Forms
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior, kept_to_topology
+from sklearn_cvb.hmm.concentrations import Concentrations
+from sklearn_cvb.hmm.model import Logged, SymbolChain, learned_chain
+from sklearn_cvb.hmm.parameters import (
+    HMMCounts,
+    Prior,
+    expected_log,
+    kept_to_topology,
+    log_weights,
+    uniform_weights,
+)
 from sklearn_cvb.hmm.seeds import Seed, seed_by_cells, seed_by_counts, seed_by_token
 from sklearn_cvb.hmm.shards import (
     BatchShard,
@@ -31,6 +36,7 @@ from sklearn_cvb.hmm.shards import (
     Terms,
     summed,
 )
+from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.hmm.survey import (
     LaidOut,
     Part,
@@ -44,17 +50,14 @@ from sklearn_cvb.hmm.survey import (
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
-from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.model import Inferred, State
 from sklearn_cvb.streaming import Seen
 from sklearn_cvb.validation import InvalidParameterError
 
 if TYPE_CHECKING:
     from sklearn_cvb.hmm.base import BaseHMM as _Model
-    from sklearn_cvb.hmm.batch import BatchHMM as _Batch
-    from sklearn_cvb.hmm.collapsing import CollapsedHMM as _Collapsed
 else:
-    _Batch = _Collapsed = _Model = object
+    _Model = object
 
 
 class Shards(Protocol):
@@ -132,12 +135,6 @@ class InShards:
     def _warn_of_data(self, problem: Any) -> None:
         """Nothing: no shard is left out as a whole."""
 
-    def _completed(self, state: Any, problem: Any) -> Any:
-        return state
-
-    def _stripped(self, state: Any) -> Any:
-        return state
-
     def _seen_with(self, problem: Any, unexplained: np.ndarray, before: Seen | None) -> Seen:
         """What `partial_fit` goes on from; shards tell how long the sequences left out are."""
         uses = self._uses_of_words(problem)
@@ -150,7 +147,7 @@ class InShards:
         return problem.corpus.uses(problem.n_words)[: problem.n_words]
 
 
-class _Sharded(InShards, _Model):
+class ShardedHMM(InShards, _Model):
     """What all algorithms do otherwise where the problem is a `Whole`."""
 
     def _any_choice(self, problem: Any) -> bool:
@@ -158,7 +155,7 @@ class _Sharded(InShards, _Model):
 
     def _fitted_paths(self, state: Any, problem: Any) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the sequences are."""
-        found = self._shared_weights(state.concentrations, np.zeros(1, np.intp))
+        found = self._shared_weights(state.hyper, np.zeros(1, np.intp))
         found.pop("n_effective_components_", None)
         return found
 
@@ -168,18 +165,57 @@ class _Sharded(InShards, _Model):
         steps = cells.state, cells.n_states, cells.topology
         return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
 
-    def _seed(self, whole: Any, prior: Prior, rng: np.random.Generator) -> Seed:
-        """Where the shards start."""
-        init, cells = self._init(whole), whole.cells
-        if not isinstance(init, str) and not hasattr(init, "predict_proba"):
+    def _model(self, problem: Any) -> Any:
+        # A piece of a store is a chain by itself.
+        kind = ShardedChain if isinstance(problem, Whole) else SymbolChain
+        return kind(problem, self._chain_settings(problem))
+
+
+class Rounds(NamedTuple):
+    """What collapsed variational Bayes knows of posteriors that are elsewhere.
+
+    Attributes
+    ----------
+    run : int
+        Number of the restart.
+    n_sweeps : int
+        Of all shards.
+    absence : Absence or None
+        P(C = 0) of all counts; None where it is not known.
+    """
+
+    run: int
+    n_sweeps: int
+    absence: Absence | None
+
+
+class ShardedChain(SymbolChain):
+    """A chain whose sequences are in shards: each is asked, and what they find is added up."""
+
+    problem: Any
+
+    def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
+        """As of a chain in one piece, from what the shards tell of absence."""
+        if absence is not None and state.shares.absence is None:
+            return hyper
+        return learned_chain(hyper, state, self.cells, step, absence)
+
+    def absence(self, shares: Rounds) -> Any:
+        """The product over all shards."""
+        return shares.absence
+
+    def seeds(self, prior: Prior, facts: list, rng: np.random.Generator) -> list:
+        """What is drawn by whoever leads the fit."""
+        init, cells, whole = self.settings.init, self.cells, self.problem
+        if hasattr(init, "predict_proba"):
+            start = starting.model_start(whole, init, prior, self.settings.vocabulary)
+            assert start.weights is not None, "of a model"
+            return [Seed(weights=kept_to_topology(start.weights, cells))]
+        if not isinstance(init, str):
             raise InvalidParameterError(
                 "arrays as `init` are for corpora in one piece: in shards give the name of a "
                 "start, or a fitted model"
             )
-        if not isinstance(init, str) or init == "kmeans":
-            # Neither a model nor the message needs tokens.
-            start = super()._starting_point(whole, prior, rng)
-            return Seed(weights=start.weights)
         seed = seed_by_cells(init, cells, rng)
         if seed is None and init == "token":
             seed = seed_by_token([one.n_entries for one in whole.facts], rng)
@@ -188,132 +224,58 @@ class _Sharded(InShards, _Model):
             seed = seed_by_counts(init, found.start, found.transition, cells)
         if seed.weights is not None:
             seed = seed._replace(weights=kept_to_topology(seed.weights, cells))
-        return seed
+        return [seed]
 
+    def start(self, prior: Prior, seed: Seed, keep: bool) -> tuple[Inferred, Weights | None]:
+        """First counts of all shards."""
+        ask, init = self.problem.shards.ask, self.settings.init
+        if keep:
+            self.problem.n_runs += 1
+            run = self.problem.n_runs
+            found = ask("start", seed, Terms(run, 0, prior.concentrations))
+            shares = Rounds(run, 0, found.absence)
+            return Inferred(found.counts, 0.0, found.unexplained, shares), None
+        weights = uniform_weights(self.cells) if seed.weights is None else seed.weights
+        if hasattr(init, "predict_proba"):
+            counts = starting.model_counts(self.problem, init, self.settings.vocabulary)
+            return Inferred(counts, 0.0), uniform_weights(self.cells)
+        return Inferred(ask("start", seed).counts, 0.0), weights
 
-class ShardedBatch(_Sharded, _Batch):
-    """EM and VB on a `Whole`."""
-
-    def _first_counts(
-        self, problem: Any, prior: Prior, rng: np.random.Generator
-    ) -> tuple[HMMCounts, Weights | None, Forms | None]:
-        seed = self._seed(problem, prior, rng)
-        return problem.shards.ask("start", seed).counts, seed.weights, None
-
-    def _expectation(
-        self,
-        weights: Weights,
-        problem: Any,
-        forms: Forms | None,
-        logs: Callable[[], Weights] | None = None,
-    ) -> Expectation:
+    def infer(self, weights: Weights | Logged, work: Any = None) -> Inferred:
+        """Expected counts of all shards; logs are sent where one of them needs any."""
+        plain = weights.weights if isinstance(weights, Logged) else weights
         try:
-            found = problem.shards.ask("infer", weights)
+            found = self.problem.shards.ask("infer", plain)
         except LogsNeeded:
-            found = problem.shards.ask("infer", weights, None if logs is None else logs())
-        return Expectation(found.counts, found.total, found.unexplained, None)
+            logs = log_weights(plain)
+            if isinstance(weights, Logged):
+                logs = expected_log(weights.counts, weights.prior, self.cells)
+            found = self.problem.shards.ask("infer", plain, logs)
+        return Inferred(found.counts, found.total, found.unexplained)
 
+    def leave_out(
+        self, counts: HMMCounts, prior: Prior, shares: Rounds, *, frozen: bool
+    ) -> Inferred:
+        """A round: all shards sweep from the same counts."""
+        terms = Terms(shares.run, shares.n_sweeps, prior.concentrations)
+        if frozen:
+            found = self.problem.shards.ask("score", counts, terms)
+            return Inferred(counts, found.total, found.unexplained, shares)
+        found = self.problem.shards.ask("sweep", counts, terms)
+        shares = Rounds(shares.run, shares.n_sweeps + 1, found.absence)
+        return Inferred(found.counts, found.total, found.unexplained, shares)
 
-class CollapsedRound(NamedTuple):
-    """What collapsed variational Bayes carries between rounds, the posteriors being elsewhere.
-
-    Attributes
-    ----------
-    counts : HMMCounts
-        The sum over all shards.
-    prior : Prior
-    concentrations : Concentrations
-    weights : None
-    unexplained : ndarray
-    n_sweeps : int
-    run : int
-        Number of the restart.
-    absence : Absence or None
-        P(C = 0) of all counts; None where it is not known.
-    """
-
-    counts: HMMCounts
-    prior: Prior
-    concentrations: Concentrations
-    weights: None
-    unexplained: np.ndarray
-    n_sweeps: int
-    run: int
-    absence: Absence | None
-
-    @property
-    def terms(self) -> Terms:
-        """Under what the shards sweep next."""
-        return Terms(self.run, self.n_sweeps, self.concentrations)
-
-
-class ShardedCollapsed(_Sharded, _Collapsed):
-    """Collapsed variational Bayes on a `Whole`: see `sklearn_cvb.hmm.shards`."""
-
-    def _start(self, problem: Any, rng: np.random.Generator) -> Any:
-        concentrations = self._first_concentrations()
-        prior = self._priors(problem.cells, concentrations)
-        problem.n_runs += 1
-        terms = Terms(problem.n_runs, 0, concentrations)
-        found = problem.shards.ask("start", self._seed(problem, prior, rng), terms)
-        return CollapsedRound(
-            found.counts,
-            prior,
-            concentrations,
-            None,
-            found.unexplained,
-            0,
-            terms.run,
-            found.absence,
-        )
-
-    def _sweep(self, state: Any, problem: Any, rng: np.random.Generator) -> tuple[Any, float]:
-        state = self._with_learned(state, problem.cells)
-        found = problem.shards.ask("sweep", state.counts, state.terms)
-        following = state._replace(
-            counts=found.counts,
-            unexplained=found.unexplained,
-            n_sweeps=state.n_sweeps + 1,
-            absence=found.absence,
-        )
-        return following, found.total / problem.corpus.n_observed
-
-    def _with_learned(self, state: CollapsedRound, cells: Cells) -> CollapsedRound:
-        """The state under the concentrations of the next round (eq. 29)."""
-        absence = state.absence
-        if state.n_sweeps < WARM_UP_SWEEPS or absence is None:
-            return state
-        concentrations = learn(
-            state.concentrations,
-            state.counts,
-            cells,
-            state.n_sweeps,
-            dirichlet.fixed_point,
-            lambda: presence(state.counts, absence, cells),
-        )
-        return self._under(state, concentrations, cells)
-
-    def _under(
-        self, state: CollapsedRound, concentrations: Concentrations, cells: Cells
-    ) -> CollapsedRound:
-        prior = self._priors(cells, concentrations)
-        return state._replace(concentrations=concentrations, prior=prior)
-
-    def _with_parameters_of_now(self, state: Any, problem: Any) -> Any:
-        return BaseHMM._with_parameters_of_now(self, state, problem)
-
-    def _objective(self, fit: Fit, problem: Any) -> float:
-        found = problem.shards.ask("score", fit.state.counts, fit.state.terms)
-        return found.total / problem.corpus.n_observed
-
-    def _ranked(self, fit: Fit, problem: Any) -> Fit:
-        return BaseHMM._ranked(self, fit, problem)
+    def rebase(self, state: State) -> State | None:
+        """The state under the prior of now; its restart keeps its number."""
+        if isinstance(state.shares, Rounds):
+            self.problem.n_runs = max(self.problem.n_runs, state.shares.run)
+        return super().rebase(state)
 
 
 def refuse_in_shards(model: BaseHMM) -> None:
     """Raise on settings that a corpus in shards does not have."""
     name = type(model).__name__
-    if not isinstance(model, BatchHMM | CollapsedHMM):
+    if not isinstance(model, StreamingHMM):
         raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
     if model._is_numeric:
         raise InvalidParameterError(
@@ -334,10 +296,7 @@ def shard_of(model: BaseHMM, part: Part, place: Place) -> BatchShard | Collapsed
         problem = problem_of_part(model, part)
     shard: BatchShard | CollapsedShard = BatchShard(problem, place)
     if isinstance(model, CollapsedHMM):
-        cells = problem.cells
-        shard = CollapsedShard(
-            problem, place, model._left_out, lambda terms: model._priors(cells, terms)
-        )
+        shard = CollapsedShard(problem, place, model._left_out, model._prior_settings())
     shard.messages = tuple(f"part {place.index}: {one.message}" for one in caught)
     return shard
 
@@ -350,7 +309,7 @@ def places_of(sizes: Sequence[int]) -> list[Place]:
 
 def fit_whole(model: BaseHMM, whole: Whole) -> None:
     """Fit a model on a problem in shards; it is left as a plain fit leaves it, without labels."""
-    fit_as(ShardedCollapsed if isinstance(model, CollapsedHMM) else ShardedBatch, model, whole)
+    fit_as(ShardedHMM, model, whole)
 
 
 def fit_as(kind: type, model: Any, whole: Any) -> None:

@@ -31,19 +31,26 @@ class Hooks(Algorithm):
         return self.estimator._sweep(state, model, rng)
 
     def objective(self, state: Any, model: Any, history: list[float]) -> float:
+        if not hasattr(self.estimator, "_objective"):
+            return history[-1]
         return self.estimator._objective(Fit(state, history, False), model)
 
     def rebase(self, state: Any, model: Any) -> Any:
         return self.estimator._with_parameters_of_now(state, model)
 
     def lighter(self, state: Any, model: Any) -> Any:
-        return self.estimator._stripped(state)
+        return self.estimator._stripped(state) if hasattr(self.estimator, "_stripped") else state
 
     def completed(self, state: Any, model: Any) -> Any:
+        if not hasattr(self.estimator, "_completed"):
+            return state
         return self.estimator._completed(state, model)
 
     def finished(self, state: Any, model: Any, *, goes_on: bool) -> Any:
         return state
 
     def n_resting(self, model: Any) -> int:
-        return WARM_UP_SWEEPS if self.estimator._learns_concentrations else 0
+        learns = (
+            isinstance(getattr(self.estimator, name, None), str) for name in ("alpha", "beta")
+        )
+        return WARM_UP_SWEEPS if any(learns) else 0

@@ -16,6 +16,9 @@ import numpy as np
 FORMAT, VERSION = "sklearn_cvb store", 1
 HEADER, TOKENS, STARTS, WORDS = "store.json", "tokens.int32", "starts.int64", "vocabulary.json"
 TAGS, CLASSES = "tags.int32", "classes.json"
+# Held by the process that writes, and gone when it is done.
+LOCK = "writing.lock"
+FILES = frozenset({HEADER, TOKENS, STARTS, WORDS, TAGS, CLASSES, LOCK})
 CODE, OFFSET = np.dtype("<i4"), np.dtype("<i8")
 
 # Files are read for their checksum so many bytes at a time.
@@ -105,16 +108,7 @@ def read_header(folder: Path) -> Header:
     """
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no store {str(folder)!r}: write it with write_store")
-    try:
-        told = json.loads((folder / HEADER).read_bytes())
-    except FileNotFoundError:
-        raise StoreError(
-            f"{str(folder)!r} is no store: it has no {HEADER}, which write_store writes last"
-        ) from None
-    except ValueError:
-        raise damaged(folder / HEADER, "it is no JSON") from None
-    if not isinstance(told, dict) or told.get("format") != FORMAT:
-        raise StoreError(f"{str(folder / HEADER)!r} is not of a store: write it with write_store")
+    told = _told(folder)
     if told.get("version") != VERSION:
         raise StoreError(
             f"the store {str(folder)!r} has version {told.get('version')!r}, and this sklearn_cvb "
@@ -126,6 +120,27 @@ def read_header(folder: Path) -> Header:
     for name, facts in header.files.items():
         _check_size(folder / name, facts["bytes"])
     return header
+
+
+def own_files(folder: Path) -> frozenset[str]:
+    """Names of the files of the store in a folder, also of a damaged one or another version."""
+    return FILES & {HEADER, LOCK, *_told(folder)["files"]}
+
+
+def _told(folder: Path) -> dict[str, Any]:
+    """What ``store.json`` says, of whatever version."""
+    try:
+        told = json.loads((folder / HEADER).read_bytes())
+    except FileNotFoundError:
+        raise StoreError(
+            f"{str(folder)!r} is no store: it has no {HEADER}, which write_store writes last"
+        ) from None
+    except ValueError:
+        raise damaged(folder / HEADER, "it is no JSON") from None
+    is_ours = isinstance(told, dict) and told.get("format") == FORMAT
+    if not is_ours or not isinstance(told.get("files"), dict):
+        raise StoreError(f"{str(folder / HEADER)!r} is not of a store: write it with write_store")
+    return told
 
 
 def _sum_of(told: dict[str, Any]) -> int:

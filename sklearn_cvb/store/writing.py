@@ -2,8 +2,9 @@
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from sklearn_cvb.store.corpus_store import CorpusStore, open_store
 from sklearn_cvb.store.files import (
     CLASSES,
     CODE,
+    FILES,
+    HEADER,
+    LOCK,
     OFFSET,
     STARTS,
     TAGS,
@@ -22,6 +26,8 @@ from sklearn_cvb.store.files import (
     WORDS,
     Checked,
     Header,
+    StoreError,
+    own_files,
     write_header,
     write_json,
 )
@@ -29,6 +35,10 @@ from sklearn_cvb.store.sources import Batch, Reading, batches_of
 
 # Codes put in order at a time.
 _BLOCK = 1 << 22
+
+# All that a write makes: what was broken off leaves some of these, and nothing else.
+_UNSORTED = ".unsorted"
+_MADE = FILES | {Path(name).with_suffix(_UNSORTED).name for name in (TOKENS, TAGS)}
 
 
 class _Unsupported(Exception):
@@ -88,7 +98,8 @@ def write_store(
     tagged : bool, default=False
         Whether every batch is a pair: sequences, and the tags of their tokens.
     overwrite : bool, default=False
-        Whether a store that is already there is replaced, once the new one is complete.
+        Whether a store that is already there is replaced, once the new one is complete. Whatever
+        else is in its folder stays there.
 
     Returns
     -------
@@ -97,7 +108,7 @@ def write_store(
     Raises
     ------
     FileExistsError
-        If the folder exists and is not to be replaced.
+        If the folder exists and is not to be replaced, or is no store.
     TypeError, ValueError
         If something is no sequence, or a token is neither a string nor an integer.
     OSError
@@ -114,13 +125,10 @@ def write_store(
     >>> folder.cleanup()
     """
     place = Path(folder)
-    if place.exists() and not overwrite:
-        raise FileExistsError(
-            f"{str(place)!r} exists: open it with open_store, or write it anew with overwrite=True"
-        )
+    _check_place(place, overwrite)
     reading = Reading(column, tag_column, reader, tagged)
     given = None if vocabulary is None else _given(vocabulary)
-    with _aside(place) as aside:
+    with _aside(place, overwrite) as aside:
         try:
             with closing(_Writer(aside, given or [], tagged or tag_column is not None)) as writer:
                 for batch in batches_of(batches, reading):
@@ -215,7 +223,7 @@ class _Writer:
         # The last entry is that of missing ones, whose code is -1.
         table = np.array([*map(new.__getitem__, types), -1], CODE)
         path = self._folder / name
-        old = path.with_suffix(".unsorted")
+        old = path.with_suffix(_UNSORTED)
         path.rename(old)
         file = Checked(path)
         try:
@@ -243,45 +251,99 @@ def _codes_of_arrow(values: Any, types: _Codes) -> np.ndarray:
     return np.append(table, np.array([-1], CODE))[codes]
 
 
+def _check_place(place: Path, overwrite: bool) -> None:
+    """Raise FileExistsError where something is in the place that is not to be replaced."""
+    if not os.path.lexists(place):
+        return
+    if not overwrite:
+        raise FileExistsError(
+            f"{str(place)!r} exists: open it with open_store, or write it anew with overwrite=True"
+        )
+    why = "is no folder"
+    if place.is_dir() and not place.is_symlink():
+        why = f"has no {HEADER} that can be read"
+        with suppress(StoreError, OSError):
+            own_files(place)
+            return
+    raise FileExistsError(
+        f"overwrite=True replaces stores only, and {str(place)!r} {why}: choose another folder, or "
+        "move or delete this one yourself"
+    )
+
+
 @contextmanager
-def _aside(place: Path) -> Iterator[Path]:
+def _aside(place: Path, overwrite: bool) -> Iterator[Path]:
     """A new folder beside the place of a store, which takes that place at the end."""
     aside = place.with_name(place.name + ".unfinished")
-    aside.parent.mkdir(parents=True, exist_ok=True)
-    aside.mkdir(exist_ok=True)
+    aside.mkdir(parents=True, exist_ok=True)
+    left = {path.name for path in aside.iterdir()}
+    if left and (LOCK not in left or left - _MADE):
+        raise FileExistsError(
+            f"{str(aside)!r}, where the store is written first, holds what no write has left "
+            f"({shown(sorted(left - _MADE or left))}): move it elsewhere, or choose another folder"
+        )
     lock = _locked(aside)
     try:
-        for left in aside.iterdir():
-            if left.name != _LOCK:
-                left.unlink()
+        _delete(aside, _MADE - {LOCK})
         yield aside
-        (aside / _LOCK).unlink(missing_ok=True)
+        _check_place(place, overwrite)
         if place.exists():
-            old = place.with_name(place.name + ".replaced")
-            shutil.rmtree(old, ignore_errors=True)
-            place.rename(old)
-            aside.rename(place)
-            shutil.rmtree(old)
+            _replace(place, aside)
         else:
             aside.rename(place)
+        (place / LOCK).unlink()
     except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
+        with suppress(OSError):
+            _delete(aside, _MADE)
+            aside.rmdir()
         raise
     finally:
         if lock is not None:
             os.close(lock)
 
 
-_LOCK = "writing.lock"
+def _replace(place: Path, aside: Path) -> None:
+    """Put a new store in the place of another; what else is in that one's folder moves over."""
+    own = own_files(place)
+    others = [path.name for path in place.iterdir() if path.name not in own or path.is_dir()]
+    if both := [name for name in others if (aside / name).exists()]:
+        raise FileExistsError(
+            f"{str(place)!r} holds {shown(both)}, not of the store that is there, but a name of "
+            "the new one's: move it elsewhere, or choose another folder"
+        )
+    # A new name, so that nobody's folder is in the way.
+    kept = Path(tempfile.mkdtemp(prefix=f"{place.name}.replaced-", dir=place.parent))
+    old = kept / place.name
+    try:
+        place.rename(old)
+        aside.rename(place)
+    except BaseException:
+        with suppress(OSError):
+            if not place.exists():
+                old.rename(place)
+            kept.rmdir()
+        raise
+    _delete(old, own.difference(others))
+    for name in others:
+        (old / name).rename(place / name)
+    old.rmdir()
+    kept.rmdir()
+
+
+def _delete(folder: Path, names: Set[str]) -> None:
+    """Delete the files with these names, and nothing else."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
 
 
 def _locked(folder: Path) -> int | None:
     """Hold a lock on a folder until the process ends; None where the system has none."""
+    (folder / LOCK).touch()
     try:
         import fcntl
     except ImportError:
         return None
-    handle = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR)
+    handle = os.open(folder / LOCK, os.O_RDWR)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

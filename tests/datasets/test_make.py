@@ -4,11 +4,14 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from importlib import resources
 from itertools import chain, islice, pairwise
+from zlib import crc32
 
 import numpy as np
 import pytest
 
+from sklearn_cvb import datasets
 from sklearn_cvb.datasets import (
     make_hmm_sequences,
     make_pocket_english,
@@ -178,6 +181,38 @@ def test_pocket_lexicon_has_every_kind_of_word(dictionary):
     }
     found = {word: " ".join(dictionary.get(word, ())) for word in expected}
     assert found == expected
+
+
+def test_pocket_words_and_their_order_stay_what_they_are(dictionary):
+    """Ranks are frequencies: a word that is added or moved changes all sentences after it."""
+    text = "\n".join(f"{word} {' '.join(tags)}" for word, tags in dictionary.items())
+    assert crc32(text.encode()) == 237_364_032
+    options = [category.options for category in pocket_grammar().values()]
+    assert crc32(repr(options).encode()) == 925_653_671
+
+
+def test_pocket_stems_are_read_where_words_are_asked_for():
+    code = (
+        "from sklearn_cvb.datasets import pocket_lexicon as lexicon\n"
+        "print(lexicon._sections.cache_info().currsize, end=' ')\n"
+        "lexicon.names(), lexicon.verbs()\n"
+        "print(lexicon._sections.cache_info().misses)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["0", "1"]
+
+
+def test_pocket_stems_have_properties_where_they_need_them():
+    text = (resources.files(datasets) / "pocket_stems.txt").read_text("utf-8")
+    sections = text.split("\n[")[1:]
+    with_properties = [
+        section.split("]")[0]
+        for section in sections
+        if all(": " in line for line in section.strip().splitlines()[1:])
+    ]
+    assert with_properties == ["verbs", "nouns", "adjectives"]
+    assert len({section.split("]")[0] for section in sections}) == len(sections)
+    assert all(len(line) <= 100 for line in text.splitlines())
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from scipy.special import digamma, gammaln
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
 from sklearn_cvb.dmv import inference
-from sklearn_cvb.dmv.concentrations import presence
+from sklearn_cvb.dmv.concentrations import log_absence
 from sklearn_cvb.dmv.layout import Layout, totals_of
 from sklearn_cvb.dmv.parameters import cells_from, mixed_weights, unmixed_counts
 from sklearn_cvb.dmv.start import harmonic_counts
@@ -284,9 +284,9 @@ def exact_posterior(tables):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_samples_follow_the_exact_posterior(monkeypatch, form):
-    from sklearn_cvb.dmv import gibbs
+    from sklearn_cvb.dmv import model as binding
 
-    seen, draw = Counter(), gibbs.draw_sweep
+    seen, draw = Counter(), binding.draw_sweep
 
     def noting(sentences, *given):
         result = draw(sentences, *given)
@@ -294,7 +294,7 @@ def test_samples_follow_the_exact_posterior(monkeypatch, form):
         seen[tuple(tuple(part.tolist()) for part in parts)] += 1
         return result
 
-    monkeypatch.setattr(gibbs, "draw_sweep", noting)
+    monkeypatch.setattr(binding, "draw_sweep", noting)
     settings = settings_of(form) | {"max_iter": 20_000, "random_state": 0}
     model = GibbsDMV(**settings).fit([[f"t{tag}" for tag in tags] for tags in _SMALL])
     expected, n = exact_posterior(Tables(2, *form)), sum(seen.values())
@@ -480,7 +480,7 @@ def test_presence_counts_own_rows_and_coarse_ones():
     weights = random_weights(np.random.default_rng(4), tables)
     sentences = sentences_of(TAGS, form)
     shares = inference.expectation(weights, sentences, keeps_shares=True)[2]
-    found = presence(shares, sentences, layout)
+    found = [-np.expm1(logs) for logs in log_absence(shares, sentences, layout)]
     absent = [np.ones(layout.n_cells), np.ones(len(tables.rows()))]
     for tags in TAGS:
         counts = expected_parts(tags, weights, tables)[1]

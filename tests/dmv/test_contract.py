@@ -1,5 +1,7 @@
 """What may go in, what comes out, and what bad input is told: the four dependency estimators."""
 
+import copy
+import pickle
 import re
 import warnings
 
@@ -266,6 +268,19 @@ def test_a_warm_start_goes_on(kind):
     # Other heads: from the start.
     fresh = quick(kind, max_iter=5, tol=0, alpha=0.5).fit(X)
     assert np.array_equal(model.fit(X).history_, fresh.history_)
+
+
+def test_a_chain_that_goes_on_leaves_what_the_fit_before_remembers():
+    """A copy that has gone on shares nothing with the model: going on from that gives the same."""
+    model = GibbsDMV(alpha=0.5, max_iter=30, warm_start=True, random_state=0).fit(X)
+    remembered = model._resume[1].state.work.labels
+    before = pickle.dumps(remembered)
+    other = copy.copy(model).fit(X)
+    assert pickle.dumps(remembered) == before
+    assert {sum(times.values()) for times in remembered} == {3}
+    assert {sum(times.values()) for times in other._resume[1].state.work.labels} == {33}
+    assert model.fit(X)._resume[1].state.work.labels == other._resume[1].state.work.labels
+    assert list(map(list, model.labels_)) == list(map(list, other.labels_))
 
 
 # What comes out.

@@ -195,9 +195,9 @@ def exact_posterior():
 
 def sampled(monkeypatch, n_sweeps, **settings):
     """How often the sampler visits each combination of trees."""
-    from sklearn_cvb.dmv import gibbs
+    from sklearn_cvb.dmv import model as binding
 
-    seen, draw = Counter(), gibbs.draw_sweep
+    seen, draw = Counter(), binding.draw_sweep
 
     def noting(sentences, *given):
         result = draw(sentences, *given)
@@ -205,7 +205,7 @@ def sampled(monkeypatch, n_sweeps, **settings):
         seen[tuple(tuple(part.tolist()) for part in parts)] += 1
         return result
 
-    monkeypatch.setattr(gibbs, "draw_sweep", noting)
+    monkeypatch.setattr(binding, "draw_sweep", noting)
     settings = {"alpha": ALPHA, "alpha_stop": ALPHA_STOP, "handle_unknown": "error"} | settings
     model = GibbsDMV(max_iter=n_sweeps, random_state=0, **settings)
     return seen, model.fit([[f"t{tag}" for tag in tags] for tags in _SMALL])

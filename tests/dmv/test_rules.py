@@ -10,7 +10,7 @@ from dependency_enumeration import Tables, expected_parts, ways_of_tree
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV
 from sklearn_cvb.dmv.layout import tables_of
 from sklearn_cvb.dmv.rules import tilt_of
-from sklearn_cvb.dmv.start import harmonic_counts
+from sklearn_cvb.dmv.start import first_weights, harmonic_counts
 
 ALL_FORMS = [(1, None), *FORMS]
 RULES = {("t1", ("t0", "t2")): 7.0, (None, "t1"): 4.0, ("t0", "t0"): 2.0}
@@ -86,7 +86,7 @@ def test_the_harmonic_start_is_tilted(n_valences):
     tilt = tilt_of(problem.rules, W)
     found = harmonic_counts(problem.sentences, problem.layout, tilt)
     np.testing.assert_allclose(found, counts, atol=1e-12)
-    weights = CVBDMV(**settings_of(form))._first_weights(problem, None)
+    weights = first_weights("harmonic", problem, None)
     row = tables.row_of_cell()
     seen = np.bincount(row, counts)[row] > 0
     np.testing.assert_allclose(weights[seen], tables.mean(counts + 1e-300)[seen], atol=1e-12)

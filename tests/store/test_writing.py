@@ -176,6 +176,158 @@ def test_a_failed_write_keeps_the_store_of_before(tmp_path):
     assert list(open_store(tmp_path / "store", verify=True)) == X
 
 
+# What is not ours
+
+
+def _contents(folder):
+    """All that lies below a folder: the bytes of files, None of folders."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+NO_STORES = {
+    "another folder": lambda place: (place / "notes.txt").write_text("mine"),
+    "empty": lambda place: None,
+    "other tokens": lambda place: (place / "tokens.int32").write_bytes(b"mine"),
+    "no JSON": lambda place: (place / "store.json").write_text("mine"),
+    "other JSON": lambda place: (place / "store.json").write_text('{"files": {"a": 1}}'),
+    "no object": lambda place: (place / "store.json").write_text("[]"),
+    "no files": lambda place: (place / "store.json").write_text(
+        '{"format": "sklearn_cvb store", "files": 3}'
+    ),
+    "a folder": lambda place: (place / "store.json").mkdir(),
+}
+
+
+@pytest.mark.parametrize("name", NO_STORES)
+def test_what_is_no_store_is_never_replaced(name, tmp_path):
+    place = tmp_path / "store"
+    place.mkdir()
+    NO_STORES[name](place)
+    before = _contents(tmp_path)
+    with pytest.raises(FileExistsError, match=r"'.*store' has no store\.json that.*delete this"):
+        write_store([X], place, overwrite=True)
+    assert _contents(tmp_path) == before
+
+
+def test_files_and_links_are_never_replaced(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    write_store([X], tmp_path / "store")
+    (tmp_path / "link").symlink_to(tmp_path / "store")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    before = _contents(tmp_path)
+    for name in ("file", "link", "nowhere"):
+        with pytest.raises(FileExistsError, match=f"{name}' is no folder"):
+            write_store([X], tmp_path / name, overwrite=True)
+    assert _contents(tmp_path) == before
+
+
+def test_other_files_in_the_folder_of_a_store_stay_when_it_is_replaced(tmp_path):
+    place = _tagged_store(tmp_path / "store")
+    (place / "fits").mkdir()
+    (place / "fits" / "checkpoint.npz").write_bytes(b"mine")
+    (place / "notes.txt").write_text("mine")
+    (place / "tokens.unsorted").write_text("mine")
+    assert list(write_store([X[:1]], place, overwrite=True)) == X[:1]
+    assert sorted(_contents(tmp_path)) == [
+        "store",
+        *("store/fits", "store/fits/checkpoint.npz", "store/notes.txt", "store/starts.int64"),
+        *("store/store.json", "store/tokens.int32", "store/tokens.unsorted"),
+        "store/vocabulary.json",
+    ]
+
+
+def test_a_file_of_a_name_that_the_new_store_needs_stays(tmp_path):
+    place = write_store([X], tmp_path / "store").folder
+    (place / "classes.json").write_text("mine")
+    before = _contents(tmp_path)
+    with pytest.raises(FileExistsError, match=r"holds \['classes\.json'\], not of the store"):
+        write_store([(X, TAGS)], place, tagged=True, overwrite=True)
+    assert _contents(tmp_path) == before
+    assert list(write_store([X[:1]], place, overwrite=True)) == X[:1]
+    assert (place / "classes.json").read_text() == "mine"
+
+
+def test_damaged_stores_and_those_of_another_version_are_replaced(tmp_path, monkeypatch):
+    place = _tagged_store(tmp_path / "store")
+    (place / "tokens.int32").unlink()
+    assert list(write_store([X], place, overwrite=True)) == X
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "VERSION", 7)
+        write_store([X], place, overwrite=True)
+    assert list(write_store([X[:1]], place, overwrite=True)) == X[:1]
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_folder_of_a_similar_name_is_not_touched(tmp_path):
+    write_store([X], tmp_path / "store")
+    similar = tmp_path / "store.replaced"
+    similar.mkdir()
+    (similar / "notes.txt").write_text("mine")
+    write_store([X[:1]], tmp_path / "store", overwrite=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["store", "store.replaced"]
+    assert _contents(similar) == {"notes.txt": b"mine"}
+
+
+@pytest.mark.parametrize("files_there", [["notes.txt"], ["tokens.int32"], ["writing.lock", "mine"]])
+def test_a_folder_where_stores_are_written_first_is_not_emptied_of_what_is_not_ours(
+    files_there, tmp_path
+):
+    aside = tmp_path / "store.unfinished"
+    aside.mkdir()
+    for name in files_there:
+        (aside / name).write_text("mine")
+    before = _contents(tmp_path)
+    with pytest.raises(FileExistsError, match=rf"unfinished'.*\['{files_there[-1]}'\].*move it"):
+        write_store([X], tmp_path / "store")
+    assert _contents(tmp_path) == before
+
+
+def test_what_is_put_into_the_folder_during_a_write_that_fails_stays(tmp_path):
+    note = tmp_path / "store.unfinished" / "notes.txt"
+
+    def batches():
+        yield X
+        note.write_text("mine")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_store(batches, tmp_path / "store")
+    assert _contents(tmp_path) == {"store.unfinished": None, "store.unfinished/notes.txt": b"mine"}
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_takes_the_place_during_a_write_stays(overwrite, tmp_path):
+    place = tmp_path / "store"
+
+    def batches():
+        yield X
+        place.mkdir()
+        (place / "notes.txt").write_text("mine")
+
+    with pytest.raises(FileExistsError):
+        write_store(batches, place, overwrite=overwrite)
+    assert _contents(tmp_path) == {"store": None, "store/notes.txt": b"mine"}
+
+
+def test_a_store_that_cannot_be_replaced_is_put_back(tmp_path, monkeypatch):
+    place = write_store([X], tmp_path / "store").folder
+    rename = Path.rename
+
+    def fails(self, target):
+        if self.name.endswith(".unfinished"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    with pytest.raises(PermissionError):
+        write_store([X[:1]], place, overwrite=True)
+    assert list(open_store(place, verify=True)) == X
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
 # Faults
 
 FILES = ["tokens.int32", "starts.int64", "vocabulary.json", "tags.int32", "classes.json"]

@@ -13,10 +13,10 @@ import numpy as np
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.collapsed import (
     REBUILT,
-    CVBState,
     LeftOut,
+    Units,
     absence_of,
-    first_state,
+    first_units,
 )
 from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.leave_out import (
@@ -35,6 +35,7 @@ from sklearn_cvb.hmm.parameters import (
     tally_of,
     without_prior,
 )
+from sklearn_cvb.hmm.priors import PriorSettings, prior_of
 from sklearn_cvb.hmm.seeds import Seed, counts_for, start_of
 from sklearn_cvb.hmm.shards import Found, Shard, Terms, added
 from sklearn_cvb.hmm.stored.pieces import Pieces
@@ -51,10 +52,11 @@ from sklearn_cvb.kernels.chain.leave_out import (
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
 from sklearn_cvb.lattice import Problem
 from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.learning.model import State
 from sklearn_cvb.store.scratch import Kept, Scratch
 
 
-class _Units(NamedTuple):
+class _Posteriors(NamedTuple):
     """What a piece keeps between sweeps: its units, their posteriors and pairs."""
 
     layout: Layout
@@ -77,15 +79,12 @@ class StoredCollapsed:
     ----------
     pieces : Pieces
     left_out : LeftOut
-    priors : callable
-        ``priors(concentrations) -> Prior``.
+    priors : PriorSettings
     """
 
-    def __init__(
-        self, pieces: Pieces, left_out: LeftOut, priors: Callable[[Concentrations], Prior]
-    ) -> None:
+    def __init__(self, pieces: Pieces, left_out: LeftOut, priors: PriorSettings) -> None:
         self.pieces, self.left_out = pieces, left_out
-        self._priors = priors
+        self._prior_settings = priors
         # The units of each restart.
         self.runs: dict[int, list[Kept]] = {}
         # The sweep of each restart that its posteriors come from.
@@ -125,10 +124,11 @@ class StoredCollapsed:
         units: list[Kept] = []
         for index, problem in enumerate(self.pieces):
             starting_point = partial(start_at, problem, index)
-            state = first_state(problem, starting_point, prior, terms.concentrations, self.left_out)
-            self._n_units += state.units.n_units
-            layout = _with_lattice(state.units, None)
-            units.append(scratch.keep(_Units(layout, state.posterior, state.pairs)))
+            learns = terms.concentrations.learned
+            one = first_units(problem, starting_point, prior, self.left_out, learns)
+            self._n_units += one.laid_out.n_units
+            layout = _with_lattice(one.laid_out, None)
+            units.append(scratch.keep(_Posteriors(layout, one.posterior, one.pairs)))
         self.runs[terms.run] = units
         return self._counted(terms, prior)
 
@@ -173,39 +173,47 @@ class StoredCollapsed:
             steps, shared = SCORE, shared_by(tally, floor_of(prior))
         return Found(counts, self._pass(steps, shared, terms.run, self._absent(terms))[0])
 
-    def adopt(self, before: "StoredCollapsed", state: Any) -> HMMCounts:
+    def adopt(self, before: "StoredCollapsed", state: State) -> HMMCounts:
         """Go on with the posteriors of another fit on the same pieces; returns their counts."""
-        self.runs = {state.run: before.runs[state.run]}
-        self._n_units, self._done = before._n_units, {state.run: state.n_sweeps}
-        return without_prior(self._counted(state.terms, state.prior), state.prior)
+        run, prior = state.shares.run, state.prior
+        self.runs = {run: before.runs[run]}
+        self._n_units, self._done = before._n_units, {run: state.n_sweeps}
+        terms = Terms(run, state.n_sweeps, prior.concentrations)
+        return without_prior(self._counted(terms, prior), prior)
 
-    def state_of(self, state: Any, index: int) -> CVBState:
+    def state_of(self, state: State, index: int) -> State:
         """The state of a piece as if it were a corpus of its own, with the counts of all."""
-        units, tally = (
-            self._units(state.run, index),
-            tally_of(state.counts, state.prior, self._cells),
+        return state._replace(
+            shares=self._units_of(state.shares.run, index, state.counts, state.prior)
         )
-        return CVBState(
-            tally=tally,
-            prior=state.prior,
-            floor=floor_of(state.prior),
-            concentrations=state.concentrations,
-            weights=None,
-            unexplained=np.empty(0, np.intp),
-            n_sweeps=state.n_sweeps,
-            layout=units.layout,
-            posterior=units.posterior,
-            pairs=units.pairs,
+
+    def _units_of(self, run: int, index: int, counts: HMMCounts, prior: Prior) -> Units:
+        """The units of a piece, with the counts of all."""
+        kept = self._units(run, index)
+        return Units(
+            own=counts,
+            tally=tally_of(counts, prior, self._cells),
+            prior=prior,
+            floor=floor_of(prior),
+            learns=self._prior_settings.first.learned,
+            n_sweeps=0,
+            layout=kept.layout,
+            posterior=kept.posterior,
+            pairs=kept.pairs,
             absent=None,
             left_out=self.left_out,
         )
+
+    def _priors(self, concentrations: Concentrations) -> Prior:
+        """The prior under these concentrations."""
+        return prior_of(self._prior_settings, self._cells, concentrations)
 
     @property
     def _cells(self) -> Any:
         return self.pieces.cells
 
-    def _units(self, run: int, index: int) -> _Units:
-        units: _Units = self.runs[run][index].load()
+    def _units(self, run: int, index: int) -> _Posteriors:
+        units: _Posteriors = self.runs[run][index].load()
         problem, _ = self.pieces.load(index)
         return units._replace(layout=_with_lattice(units.layout, problem.lattice))
 
@@ -272,9 +280,9 @@ class StoredCollapsed:
         if not terms.concentrations.learned or terms.n_sweeps < WARM_UP_SWEEPS:
             return None
         whole: Absence | None = None
-        state = _Progress(counts, self._priors(terms.concentrations), terms)
+        prior = self._priors(terms.concentrations)
         for index, problem in enumerate(self.pieces):
-            own = absence_of(self.state_of(state, index), problem)
+            own = absence_of(self._units_of(terms.run, index, counts, prior), problem)
             whole = (
                 own if whole is None else Absence(*(a * b for a, b in zip(whole, own, strict=True)))
             )
@@ -287,26 +295,6 @@ class StoredCollapsed:
 def _with_lattice(layout: Layout, lattice: Any) -> Layout:
     """A layout with another lattice: that of the problem is kept once, with the problem."""
     return layout._replace(sequences=layout.sequences._replace(lattice=lattice))
-
-
-class _Progress(NamedTuple):
-    """What `StoredCollapsed.state_of` wants to know of a fit."""
-
-    counts: HMMCounts
-    prior: Prior
-    terms: Terms
-
-    @property
-    def run(self) -> int:
-        return self.terms.run
-
-    @property
-    def concentrations(self) -> Concentrations:
-        return self.terms.concentrations
-
-    @property
-    def n_sweeps(self) -> int:
-        return self.terms.n_sweeps
 
 
 def _prior_alone(prior: Prior) -> Shared:

@@ -12,15 +12,16 @@ import numpy as np
 from sklearn_cvb.containers import shown
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.base import LEAST_SHARE, BaseHMM
-from sklearn_cvb.hmm.batch import BatchHMM
 from sklearn_cvb.hmm.collapsing import HALF_OF_ALL, CollapsedHMM
 from sklearn_cvb.hmm.stored.collapsed import StoredCollapsed
 from sklearn_cvb.hmm.stored.pieces import Pieces, StoredBatch
 from sklearn_cvb.hmm.stored.reading import survey_of_store
+from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.hmm.survey import finish, lay_out
 from sklearn_cvb.hmm.tagger import TaggerMixin
-from sklearn_cvb.hmm.whole import ShardedBatch, ShardedCollapsed, Whole, fit_as
+from sklearn_cvb.hmm.whole import ShardedHMM, Whole, fit_as
 from sklearn_cvb.lattice import Cells
+from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.store import CorpusStore, StoredTags, write_store
 from sklearn_cvb.store.stored_states import StoredStates
 from sklearn_cvb.validation import InvalidParameterError
@@ -65,7 +66,7 @@ def temporary_store(X: Any) -> CorpusStore:
 def _refuse(model: BaseHMM, y: Any) -> None:
     """Raise on what a fit in pieces cannot do."""
     name = type(model).__name__
-    if not isinstance(model, BatchHMM | CollapsedHMM):
+    if not isinstance(model, StreamingHMM):
         raise InvalidParameterError(
             f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
         )
@@ -149,7 +150,7 @@ class _OnStore(_Model):
             return path
 
         found = {"labels_": StoredStates(pieces.store, classes, path_of)}
-        found |= self._shared_weights(state.concentrations, np.zeros(1, np.intp))
+        found |= self._shared_weights(state.hyper, np.zeros(1, np.intp))
         if "n_effective_components_" in found:
             many = held >= LEAST_SHARE * held.sum()
             found["n_effective_components_"] = int(np.count_nonzero(many))
@@ -169,20 +170,18 @@ def classes_of(model: Any) -> np.ndarray:
     return np.arange(model._cells.n_emitting)
 
 
-class StoredBatchFit(_OnStore, ShardedBatch):
+class StoredBatchFit(_OnStore, ShardedHMM):
     """EM and VB on a store."""
 
     def _shards_on(self, pieces: Pieces) -> StoredBatch:
         return StoredBatch(pieces, self.n_jobs)
 
 
-class StoredCollapsedFit(_OnStore, ShardedCollapsed):
+class StoredCollapsedFit(_OnStore, ShardedHMM):
     """Collapsed variational Bayes on a store."""
 
     def _shards_on(self, pieces: Pieces) -> StoredCollapsed:
-        return StoredCollapsed(
-            pieces, self._left_out, lambda terms: self._priors(pieces.cells, terms)
-        )
+        return StoredCollapsed(pieces, self._left_out, self._prior_settings())
 
     def _state_of(self, state: Any, problem: Any, index: int) -> Any:
         return problem.shards.state_of(state, index)
@@ -192,16 +191,14 @@ class StoredCollapsedFit(_OnStore, ShardedCollapsed):
         if self.block_length is None and 2 * length > problem.store.n_tokens:
             warnings.warn(HALF_OF_ALL.format(longest), UserWarning, stacklevel=6)
 
-    def _with_parameters_of_now(self, state: Any, problem: Any) -> Any:
-        problem.n_runs = max(problem.n_runs, state.run)
-        asked = BaseHMM._with_parameters_of_now(self, state, problem)
-        resume = getattr(self, "_resume", None)
-        if resume is None or resume[1].state is not state:
-            # Of a checkpoint, which has no posteriors.
-            return asked
-        before = resume[0]
+    def _resumable(self, problem: Any, model: Any) -> Fit | None:
+        resume = super()._resumable(problem, model)
+        if resume is None:
+            return None
+        before, _ = self._resume
         if before.shards.left_out != self._left_out:
             return None
         if before.shards.pieces.facts == problem.facts:
-            asked = asked._replace(counts=problem.shards.adopt(before.shards, state))
-        return asked
+            counts = problem.shards.adopt(before.shards, resume.state)
+            resume = resume._replace(state=resume.state._replace(counts=counts))
+        return resume

@@ -1,0 +1,356 @@
+"""Every fit to the last bit: compares with an earlier commit while the inside is rebuilt.
+
+For a time only: when the rebuilding is done, this goes. Without pytest, so that any version of the
+package can run it::
+
+    python tests/bits.py /tmp/new.pkl --only 'EMAlignmentHMM,VB*' --against /tmp/old.pkl
+    python tests/bits.py --compare /tmp/old.pkl /tmp/new.pkl
+
+The first fits all cases of some classes with the package that Python imports, and says where the
+numbers differ from those in another file; the second compares two files.
+"""
+
+import argparse
+import functools
+import importlib
+import inspect
+import pickle
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+from bits_cases import Case, cases
+
+# Features that go on purpose: (class, situation), with wildcards.
+DROPPED = [
+    ("CVBHMM*", "order 2"),
+    ("CVBHMM*", "batches"),
+    ("CVBHMM*", "batches partial"),
+    ("GibbsHMM*", "beam"),
+    ("CVBHMM", "gaussian token"),
+    ("GibbsHMM", "gaussian token"),
+]
+
+# How a model is read, on what the case has for `predict` or on what it was fitted to.
+READ: list[tuple[str, str, dict[str, Any]]] = [
+    ("predict", "new", {}),
+    ("predict", "X", {}),
+    ("predict", "new", {"decoding": "marginal"}),
+    ("predict_proba", "new", {}),
+    ("predict_log_proba", "new", {}),
+    ("filter_proba", "new", {}),
+    ("predict_next_proba", "new", {}),
+    ("predict_next", "new", {"random_state": 0}),
+    ("score_samples", "new", {}),
+    ("score_samples", "X", {}),
+    ("score", "X", {}),
+    ("perplexity", "X", {}),
+    ("lower_bound_samples", "new", {}),
+    ("lower_bound_samples", "X", {}),
+    ("sample_paths", "new", {"random_state": 0}),
+    ("parse", "new", {"n_best": 2}),
+    ("transform", "new", {}),
+    ("tag_sources", "new", {}),
+    ("sample", "", {"random_state": 0}),
+    ("training_posteriors", "", {}),
+    ("credible_intervals", "", {}),
+    ("convergence", "", {}),
+]
+# For what was fitted in another way than the usual one: what was learned tells the rest.
+BRIEFLY = [one for one in READ if one[:2] in {("predict_proba", "new"), ("score", "X")}]
+BRIEFLY += [one for one in READ if one[0] in ("sample", "training_posteriors")]
+# Where the function that fits on shards in this process may be.
+SHARDS = (
+    "sklearn_cvb.{}.whole",
+    "sklearn_cvb.{}.shards",
+    "sklearn_cvb.shards",
+    "sklearn_cvb.whole",
+)
+
+
+# Fitting
+
+
+def _fit(case: Case, folder: Path) -> Iterator[Any]:
+    yield case.unfitted().fit(case.X, case.y)
+
+
+def _restarts(case: Case, folder: Path) -> Iterator[Any]:
+    yield case.unfitted(n_init=2).fit(case.X, case.y)
+
+
+def _warm(case: Case, folder: Path) -> Iterator[Any]:
+    """Two sweeps of two restarts, and two more of the best."""
+    model = case.unfitted(max_iter=2, n_init=2, warm_start=True).fit(case.X, case.y)
+    yield model
+    yield model.fit(case.X, case.y)
+
+
+def _checkpoint(case: Case, folder: Path) -> Iterator[Any]:
+    """A fit that is saved after each sweep, and one that goes on from the last of them."""
+    saved = {"checkpoint": folder, "checkpoint_every": 1}
+    yield case.unfitted(**saved).fit(case.X, case.y)
+    more = {"warm_start": True, "max_iter": case.settings["max_iter"] + 2}
+    yield case.unfitted(**saved | more).fit(case.X, case.y)
+
+
+def _model(case: Case, folder: Path) -> Iterator[Any]:
+    """A fit that begins where another has ended."""
+    yield case.unfitted(init=case.unfitted().fit(case.X, case.y)).fit(case.X, case.y)
+
+
+def _partial_fit(case: Case, folder: Path) -> Iterator[Any]:
+    model = case.unfitted()
+    for X, y in _parts(case):
+        yield model.partial_fit(X, *([] if y is None else [y]))
+
+
+def _parts(case: Case) -> list[tuple[Any, Any]]:
+    """The first two sequences and the others; one alone is given twice."""
+    cuts = [slice(None, 2), slice(2, None) if len(case.X) > 2 else slice(None)]
+    return [(case.X[cut], None if case.y is None else case.y[cut]) for cut in cuts]
+
+
+def _shards(case: Case, folder: Path) -> Iterator[Any]:
+    model = case.unfitted()
+    _fit_here(type(model).__module__.split(".")[1])(model, _parts(case))
+    yield model
+
+
+@functools.cache
+def _fit_here(family: str) -> Any:
+    """The function that fits on shards in this process."""
+    for name in SHARDS:
+        try:
+            return importlib.import_module(name.format(family)).fit_here
+        except (ImportError, AttributeError):
+            continue
+    raise LookupError(f"where do shards of {family} begin? Say so in SHARDS")
+
+
+def _store(case: Case, folder: Path) -> Iterator[Any]:
+    from sklearn_cvb import write_store
+
+    X = list(case.X)
+    batch = X if case.y is None else (X, case.y)
+    yield case.unfitted().fit(write_store([batch], folder, tagged=case.y is not None))
+
+
+WAYS = {
+    "fit": _fit,
+    "restarts": _restarts,
+    "warm": _warm,
+    "checkpoint": _checkpoint,
+    "model": _model,
+    "partial_fit": _partial_fit,
+    "shards": _shards,
+    "store": _store,
+}
+
+
+# Reading
+
+
+def plain(value: Any) -> Any:
+    """What a value holds, of nothing but builtins and arrays of numbers."""
+    if value is None or isinstance(value, (str, bool, int, float, complex)):
+        return value
+    if hasattr(value, "toarray") and hasattr(value, "indptr"):
+        return [value.shape, *map(plain, (value.data, value.indices, value.indptr))]
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        if array.dtype.kind in "biufcUS":
+            return np.array(array)
+        return [array.shape, [plain(one) for one in array.ravel()]]
+    if hasattr(value, "pformat"):
+        return str(value)
+    if isinstance(value, dict):
+        return [[plain(key), plain(one)] for key, one in value.items()]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(repr, value))
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if hasattr(value, "get_params"):
+        return attributes(value)
+    # Frozen distributions of SciPy.
+    if hasattr(value, "kwds") and hasattr(value, "dist"):
+        return [value.dist.name, plain(value.args), plain(value.kwds)]
+    public = {k: v for k, v in getattr(value, "__dict__", {}).items() if not k.startswith("_")}
+    return [type(value).__name__, plain(public)]
+
+
+def attributes(model: Any) -> dict[str, Any]:
+    """All that was learned."""
+    names = {*vars(model), *dir(type(model))}
+    found = {}
+    for name in sorted(names):
+        if name.endswith("_") and not name.startswith("_"):
+            try:
+                found[name] = plain(getattr(model, name))
+            except AttributeError:
+                continue
+    return found
+
+
+def _read(model: Any, case: Case) -> dict[str, Any]:
+    """What methods return, or what they refuse."""
+    found = {}
+    for name, data, settings in READ if case.way == "fit" else BRIEFLY:
+        method = getattr(model, name, None)
+        if method is None or not settings.keys() <= _parameters(type(model), name):
+            continue
+        given = [getattr(case, data)] if data else [2] if name == "sample" else []
+        if name == "score" and hasattr(model, "class_count_"):
+            given.append(case.y)
+        key = f"{name}({', '.join([data, *map(str, settings.values())])})"
+        try:
+            found[key] = plain(method(*given, **settings))
+        except Exception as error:
+            found[key] = _refusal(error)
+    return found
+
+
+@functools.cache
+def _parameters(kind: type, name: str) -> set[str]:
+    return set(inspect.signature(getattr(kind, name)).parameters)
+
+
+def _refusal(error: Exception, folder: object = None) -> str:
+    """Which error, without what differs between runs: folders, and what else a parameter may be."""
+    message = str(error).replace(str(folder), "FOLDER") if folder else str(error)
+    return f"{type(error).__name__}: {message.partition(' must be ')[0]}"
+
+
+def result(case: Case, folder: Path) -> dict[str, Any]:
+    """All numbers of a case, by what they are; `folder` is for files and does not exist."""
+    found: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            for n, model in enumerate(WAYS[case.way](case, folder)):
+                before = {f"{name} before": value for name, value in found.items()} if n else {}
+                found = before | attributes(model)
+            found |= _read(model, case)
+        except Exception as error:
+            found["error"] = _refusal(error, folder)
+    return found
+
+
+# Comparing
+
+
+def difference(old: Any, new: Any, at: str = "") -> str:
+    """The first place where two plain values differ, and by how much; "" if they do not."""
+    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
+        return _of_arrays(old, new, at)
+    if type(old) is not type(new):
+        return f"{at}: {old!r:.200} became {new!r:.200}"
+    if isinstance(old, dict):
+        lost = old.keys() - new.keys()
+        if lost:
+            return f"{at}: no {', '.join(sorted(lost))}"
+        return next(filter(None, (difference(old[k], new[k], f"{at}.{k}") for k in old)), "")
+    if isinstance(old, (list, tuple)):
+        if len(old) != len(new):
+            return f"{at}: {len(old)} items became {len(new)}"
+        pairs = enumerate(zip(old, new, strict=True))
+        return next(filter(None, (difference(a, b, f"{at}[{n}]") for n, (a, b) in pairs)), "")
+    is_same = old == new or (old != old and new != new)
+    return "" if is_same else f"{at}: {old!r:.200} became {new!r:.200}"
+
+
+def _of_arrays(old: np.ndarray, new: np.ndarray, at: str) -> str:
+    if (old.dtype, old.shape) != (new.dtype, new.shape):
+        return f"{at}: {old.dtype}{old.shape} became {new.dtype}{new.shape}"
+    is_inexact = old.dtype.kind in "fc"
+    if np.array_equal(old, new, equal_nan=is_inexact):
+        return ""
+    changed = old != new
+    if is_inexact:
+        changed &= ~(np.isnan(old) & np.isnan(new))
+        most = np.abs(old - new)[changed].max()
+        return f"{at}: differs in {changed.sum()} of {old.size} by {most:.3g}"
+    return f"{at}: differs in {changed.sum()} of {old.size}"
+
+
+def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """What of a case differs, a line each; what only the new one has does not count."""
+    if old.get("error") != new.get("error"):
+        return [f"error: {old.get('error', 'none')} became {new.get('error', 'none')}"]
+    found = []
+    for name, value in old.items():
+        text = difference(value, new[name], name) if name in new else f"no {name}"
+        found += [text] if text else []
+    return found
+
+
+def is_dropped(name: str, title: str) -> bool:
+    """Whether a case, in whatever way it is fitted, goes on purpose."""
+    situation = title.split(", ")[0]
+    return any(fnmatchcase(name, kind) and situation == gone for kind, gone in DROPPED)
+
+
+def compare(old: dict[str, Any], new: dict[str, Any], name: str) -> list[str]:
+    """What differs in the cases of a class, a line each."""
+    lines = []
+    for title, one in old[name].items():
+        if title in new.get(name, {}):
+            lines += [f"{name} {title}: {line}" for line in differences(one, new[name][title])]
+        elif not is_dropped(name, title):
+            lines.append(f"{name} {title}: no such case any more")
+    return lines
+
+
+# The command line
+
+
+def run(only: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Fit all cases of the classes that match one of some patterns."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for name, by_title in cases().items():
+        if not any(fnmatchcase(name, pattern) for pattern in only.split(",")):
+            continue
+        begin = process_time()
+        with tempfile.TemporaryDirectory() as folder:
+            numbered = enumerate(by_title.items())
+            found[name] = {t: result(one, Path(folder) / str(n)) for n, (t, one) in numbered}
+        n_refused = sum("error" in one for one in found[name].values())
+        took = process_time() - begin
+        print(f"{name}: {len(found[name])} cases, {n_refused} refused, {took:.1f} s", flush=True)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", nargs="?", type=Path, help="the file to write")
+    parser.add_argument("--only", default="*", help="classes, with wildcards, between commas")
+    parser.add_argument("--against", type=Path, help="a file to compare with")
+    parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"))
+    chosen = parser.parse_args()
+    if chosen.compare:
+        old, new = (pickle.loads(path.read_bytes()) for path in chosen.compare)
+    elif chosen.out:
+        import sklearn_cvb
+
+        print(f"fitting with {sklearn_cvb.__file__}", flush=True)
+        new = run(chosen.only)
+        chosen.out.write_bytes(pickle.dumps(new))
+        if not chosen.against:
+            return 0
+        old = pickle.loads(chosen.against.read_bytes())
+    else:
+        parser.error("name a file to write, or two with --compare")
+    names = [name for name in old if name in new]
+    lines = [line for name in names for line in compare(old, new, name)]
+    print("\n".join(lines) or f"the same to the last bit: {', '.join(names)}")
+    return bool(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
