@@ -46,7 +46,7 @@ def arrays_of(value):
     return [np.asarray(value)]
 
 
-def learned(model, series):
+def learned(model, series, labels):
     shown = {
         name: value
         for name, value in vars(model).items()
@@ -56,13 +56,14 @@ def learned(model, series):
         and value is not None
     }
     shown["proba"] = list(model.predict_proba(series))
-    shown["paths"] = list(model.labels_)
-    shown.pop("labels_")
+    paths = list(shown.pop("labels_"))
+    if labels:
+        shown["paths"] = paths
     return arrays_of([shown, model.startprob_, model.transmat_, model.score_samples(series)])
 
 
-def assert_same(one, other, series):
-    first, second = learned(one, series), learned(other, series)
+def assert_same(one, other, series, labels=True):
+    first, second = learned(one, series, labels), learned(other, series, labels)
     assert len(first) == len(second)
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -78,7 +79,8 @@ def test_three_sweeps_and_four_are_seven(kind, name, topology, has_end, missing)
     second = pickle.loads(pickle.dumps(first)).set_params(max_iter=4).fit(series)
     history = np.concatenate([first.history_, second.history_])
     np.testing.assert_array_equal(history, whole.history_)
-    assert_same(second, whole, series)
+    # Labels of a sampler are of the last tenth of the fit that began the chain.
+    assert_same(second, whole, series, labels=kind is not GibbsHMM)
     # The first fit is as it was.
     again = model_of(kind, name, topology, has_end, max_iter=3, warm_start=True).fit(series)
     assert_same(first, again, series)
