@@ -91,7 +91,8 @@ class EmissionMixin(MeasurementsMixin):
         if not self._is_numeric:
             return super()._fitted(fits, problem)
         best, record = self._fit_record(fits)
-        state, algorithm, model = best.state, self._algorithm(), self._model(problem)
+        model: Any = self._model(problem)
+        state, algorithm = best.state, self._algorithm()
         counts, n = algorithm.final_counts(state), problem.cells.n_emitting
         numeric, posterior = model.emissions(state, counts), model.posterior(state)
         if posterior is None:
@@ -114,7 +115,7 @@ class EmissionMixin(MeasurementsMixin):
             "_resume": (problem, best) if self.warm_start else None,
             **problem.family.attributes(numeric.point),
             **algorithm.attributes(best, model),
-            **model.sampled(fits, best.state, algorithm),
+            **model.sampled(fits, state, algorithm),
         }
 
     def _keep(self, fitted: dict[str, Any], why: str) -> None:
