@@ -20,11 +20,12 @@ def _seconds(kind, X, n_components, rules, n_sweeps):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         problem = model.fit(X[:2])._problem(X, None)
-    state = model._start(problem, rng)
+    algorithm, bound = model._algorithm(), model._model(problem)
+    state = algorithm.start(bound, rng)
     seconds = []
     for _ in range(n_sweeps):
         begin = time.process_time()
-        state = model._sweep(state, problem, rng)[0]
+        state = algorithm.sweep(state, bound, rng)[0]
         seconds.append(time.process_time() - begin)
     return seconds
 

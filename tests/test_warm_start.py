@@ -113,12 +113,11 @@ def test_a_sweep_that_is_broken_off_leaves_no_trace(name):
     whole = fitted(model_of(situation, max_iter=WHOLE, n_burn_in=5, **settings), situation)
     sweeps = []
 
-    def broken_off(sound, *arguments):
-        sweeps.append(None)
-        result = sound(*arguments)
+    def broken_off(sweep, *arguments):
+        sweeps.append(sweep(*arguments))
         if len(sweeps) == FIRST + 1:
             raise KeyboardInterrupt
-        return result
+        return sweeps[-1]
 
     model = model_of(situation, max_iter=WHOLE, n_burn_in=5, warm_start=True, **settings)
     watch(model, "sweep", broken_off)

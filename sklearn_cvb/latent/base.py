@@ -12,6 +12,7 @@ from sklearn_cvb.corpus import Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.latent.binarise import Treebank, binarised
 from sklearn_cvb.latent.inference import Problem
+from sklearn_cvb.latent.model import AnnotatedModel
 from sklearn_cvb.latent.output import Output
 from sklearn_cvb.latent.parameters import (
     LatentPCFGCounts,
@@ -22,8 +23,8 @@ from sklearn_cvb.latent.parameters import (
 )
 from sklearn_cvb.latent.prediction import PredictionMixin
 from sklearn_cvb.latent.signatures import lexicon_of
-from sklearn_cvb.latent.splitting import Plan, merged, plan_of, split
-from sklearn_cvb.latent.start import first_weights, layout_with
+from sklearn_cvb.latent.splitting import plan_of
+from sklearn_cvb.latent.start import layout_with
 from sklearn_cvb.latent.treebank import (
     Gold,
     are_trees,
@@ -33,18 +34,14 @@ from sklearn_cvb.latent.treebank import (
     trees_in,
     without_top,
 )
-from sklearn_cvb.learning.loop import Fit, Schedule
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.validation import CHECKPOINT_PARAMETERS, Interval, StrOptions
-
-# For so many sweeps after subtypes were split no change is too small to go on.
-_ALIKE = 20
 
 
 class BaseLatentPCFG(PredictionMixin, BaseModel):
-    """Template of a fit; an algorithm fills in the hooks `_begin`, `_step` and `_weights`.
-
-    A state has at least the fields counts, layout, weights, unexplained, n_sweeps.
-    """
+    """What is read, and what a fit leaves; an estimator adds its algorithm."""
 
     _read_names = (*BaseModel._read_names, "_lexicon")
     _unexplained_words = "trees have no weight"
@@ -113,53 +110,20 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
         sequences = self._sequences_to_fit(X, y)
         return sequences, gold_from(y, sequences)
 
-    # Starting and sweeping
+    def _model(self, problem: Problem) -> AnnotatedModel:
+        return self._bound(AnnotatedModel, problem)
 
-    def _plan(self) -> Plan:
-        """In which sweeps subtypes are split and merged."""
-        return plan_of(self.schedule, int(self.n_subtypes), int(self.round_length))
+    def _bound(self, kind: type[AnnotatedModel], problem: Problem) -> AnnotatedModel:
+        """Trees bound to the settings, with the subtypes of the first sweep."""
+        most, schedule = int(self.n_subtypes), self.schedule
+        layout = layout_with(problem.treebank, 1 if schedule == "split-merge" else most)
+        alpha, share = float(self.alpha), float(self.merge_share)
+        return kind(problem, layout, self.init, alpha, most, share, schedule)
 
-    def _start(self, problem: Problem, rng: np.random.Generator) -> Any:
-        """The state after an E-step under the first weights."""
-        n_subtypes = 1 if self.schedule == "split-merge" else int(self.n_subtypes)
-        layout = layout_with(problem.treebank, n_subtypes)
-        weights = first_weights(self.init, problem.treebank, layout, rng)
-        return self._begin(weights, layout, problem, 0)
-
-    def _sweep(self, state: Any, problem: Problem, rng: np.random.Generator) -> tuple[Any, float]:
-        """Split or merge where it is time to, then what the algorithm does."""
-        plan, now = self._plan(), state.n_sweeps
-        if now in plan.splits:
-            weights, layout = split(self._means(state), state.layout, int(self.n_subtypes), rng)
-            state = self._begin(weights, layout, problem, now)
-        elif now in plan.merges:
-            state = self._merged(state, problem)
-        return self._step(state, problem)
-
-    def _means(self, state: Any) -> np.ndarray:
-        """Posterior means of a state."""
-        return posterior_mean(state.layout, state.counts, float(self.alpha), state.weights)
-
-    def _merged(self, state: Any, problem: Problem) -> Any:
-        """A state whose least useful splits are undone."""
-        means, share = self._means(state), float(self.merge_share)
-        counts, layout = merged(means, state.counts, state.layout, problem.trees, share)
-        weights = posterior_mean(layout, counts, float(self.alpha))
-        return self._begin(weights, layout, problem, state.n_sweeps)
-
-    def _begin(self, weights: np.ndarray, layout: Layout, problem: Problem, n_sweeps: int) -> Any:
-        """The state after an E-step under given weights."""
-        raise NotImplementedError
-
-    def _step(self, state: Any, problem: Problem) -> tuple[Any, float]:
-        """One sweep at the subtypes as they are."""
-        raise NotImplementedError
-
-    def _schedule(self, algorithm: Any, model: Any, n_before: int) -> Schedule:
-        schedule = super()._schedule(algorithm, model, n_before)
-        # Subtypes that are nearly alike take some sweeps to part.
-        n_resting = max(0, self._plan().last + _ALIKE * (self.n_subtypes > 1) - n_before)
-        return schedule._replace(n_resting=n_resting)
+    def _with_rounds(self, algorithm: Algorithm) -> SplitMerge:
+        """An algorithm between whose sweeps subtypes are split and merged as `schedule` says."""
+        plan = plan_of(self.schedule, int(self.n_subtypes), int(self.round_length))
+        return SplitMerge(algorithm, plan)
 
     def _weights(
         self, layout: Layout, counts: np.ndarray, alpha: float, kept: np.ndarray | None
@@ -177,38 +141,27 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
     def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
         """All fitted attributes, from the best restart."""
         best, record = self._fit_record(fits)
-        state = best.state
-        treebank, layout = problem.treebank, state.layout
+        state, treebank = best.state, problem.treebank
+        layout, algorithm = state.layout, self._algorithm()
+        model = self._model(problem).laid_out(layout)
         output = Output(treebank.symbols, treebank.paths, treebank.top, _usual_root(treebank))
         return {
-            "counts_": LatentPCFGCounts(state.counts, layout.rules.first),
+            "counts_": LatentPCFGCounts(algorithm.final_counts(state), layout.rules.first),
             "symbols_": reading.as_array(treebank.labels()),
             **record,
             "alpha_": float(self.alpha),
             "_layout": layout,
-            "_kept": state.weights,
+            "_kept": model.whole(state.weights),
             "_output": output,
             "_word_names": list(self._lexicon.codes),
             "_resume": (problem, best) if self.warm_start else None,
-            **self._fitted_by_algorithm(best, problem),
+            **algorithm.attributes(best, model),
         }
-
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        """Attributes that only one algorithm leaves."""
-        return {}
 
     def _identity(self, problem: Problem) -> tuple[Any, ...]:
         """Sentences and trees."""
         treebank = problem.treebank
         return treebank.symbols, treebank[1:5], treebank.trees
-
-    def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
-        """The state; None where other subtypes are asked for."""
-        same = (
-            self.schedule == "split-merge"
-            or (state.layout.rules.n_subtypes == self.n_subtypes).all()
-        )
-        return state if same else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,36 +1,13 @@
 """Collapsed variational Bayes for treebank grammars with latent annotations."""
 
-from typing import Any, NamedTuple
-
-import numpy as np
-
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.corpus import warn_of_giant
-from sklearn_cvb.kernels.latent.training import Shares
 from sklearn_cvb.latent.base import BaseLatentPCFG
-from sklearn_cvb.latent.inference import (
-    Problem,
-    expectation,
-    leave_out_sweep,
-    sum_of,
-    tally_of,
-)
-from sklearn_cvb.latent.parameters import Layout, unscaled
-from sklearn_cvb.latent.tokens import counts_of, first_nodes, score, token_sweep
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.latent.inference import Problem
+from sklearn_cvb.latent.model import AnnotatedModel, TokenAnnotatedModel
+from sklearn_cvb.learning.cvb import CVB
+from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.validation import StrOptions
-
-
-class CVBState(NamedTuple):
-    """What CVB carries between sweeps: what each tree or each node adds to the counts."""
-
-    counts: np.ndarray
-    layout: Layout
-    weights: None
-    unexplained: np.ndarray
-    n_sweeps: int
-    shares: Shares | None
-    q: np.ndarray | None
 
 
 class CVBLatentPCFG(BaseLatentPCFG):
@@ -154,9 +131,6 @@ class CVBLatentPCFG(BaseLatentPCFG):
         "update": [StrOptions({"sequence", "token"})],
     }
 
-    _patience = 2
-    _history_is_total = False
-
     def __init__(
         self,
         *,
@@ -204,59 +178,9 @@ class CVBLatentPCFG(BaseLatentPCFG):
         """Warn where leaving out a tree leaves little to learn from."""
         warn_of_giant(problem.corpus, "use VBLatentPCFG")
 
-    def _begin(
-        self, weights: np.ndarray, layout: Layout, problem: Problem, n_sweeps: int
-    ) -> CVBState:
-        """Expected counts of every tree under given weights."""
-        trees, given = problem.trees, unscaled(weights, layout)
-        if self.update == "token":
-            q = first_nodes(given, layout, trees)
-            counts = counts_of(q, layout, trees)
-            return CVBState(counts, layout, None, np.array([], np.intp), n_sweeps, None, q)
-        counts, log_z, shares = expectation(given, layout, trees, keeps_shares=True)
-        return CVBState(counts, layout, None, _without_weight(log_z), n_sweeps, shares, None)
+    def _model(self, problem: Problem) -> AnnotatedModel:
+        by_token = self.update == "token"
+        return self._bound(TokenAnnotatedModel if by_token else AnnotatedModel, problem)
 
-    def _step(self, state: CVBState, problem: Problem) -> tuple[CVBState, float]:
-        layout, trees = state.layout, problem.trees
-        tally = tally_of(state.counts, float(self.alpha), layout)
-        state = state._replace(n_sweeps=state.n_sweeps + 1)
-        if state.q is not None:
-            q = token_sweep(state.q, layout, trees, tally)
-            state = state._replace(q=q, counts=counts_of(q, layout, trees))
-            return state, self._score(state, problem)
-        assert state.shares is not None, "trees are left out"
-        shares, log_z = leave_out_sweep(trees, layout, tally, state.shares, False)
-        state = state._replace(
-            counts=sum_of(shares, layout, trees),
-            unexplained=_without_weight(log_z),
-            shares=shares,
-        )
-        return state, _mean(log_z, problem)
-
-    def _score(self, state: CVBState, problem: Problem) -> float:
-        """The leave-one-out score, in a pass of its own with all counts frozen."""
-        layout, trees = state.layout, problem.trees
-        tally = tally_of(state.counts, float(self.alpha), layout)
-        if state.q is not None:
-            return _mean(score(state.q, layout, trees, tally), problem)
-        assert state.shares is not None, "trees are left out"
-        return _mean(leave_out_sweep(trees, layout, tally, state.shares, True)[1], problem)
-
-    def _objective(self, fit: Fit, problem: Problem) -> float:
-        return self._score(fit.state, problem)
-
-    def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState | None:
-        same = (state.q is not None) == (self.update == "token")
-        return super()._with_parameters_of_now(state, problem) if same else None
-
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        return {"loo_score_": best.objective}
-
-
-def _without_weight(log_z: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.isneginf(log_z))
-
-
-def _mean(log_z: np.ndarray, problem: Problem) -> float:
-    """Per token, over trees that have a weight."""
-    return float(log_z[np.isfinite(log_z)].sum() / len(problem.corpus.tokens))
+    def _algorithm(self) -> SplitMerge:
+        return self._with_rounds(CVB())

@@ -3,16 +3,15 @@
 from numbers import Real
 
 import numpy as np
-from scipy.special import xlogy
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.latent.base import BaseLatentPCFG
-from sklearn_cvb.latent.batch import BatchLatentPCFG
-from sklearn_cvb.latent.parameters import Layout, Weights
+from sklearn_cvb.learning.batch import EM
+from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.validation import Interval, check_concentrations
 
 
-class EMLatentPCFG(BatchLatentPCFG):
+class EMLatentPCFG(BaseLatentPCFG):
     """Treebank grammar with latent annotations learned by expectation-maximisation.
 
     Learns a parser from trees: every symbol of the treebank is split into subtypes, which are
@@ -176,6 +175,5 @@ class EMLatentPCFG(BatchLatentPCFG):
         for name in ("alpha", "smoothing"):
             check_concentrations(name, np.array(getattr(self, name)), or_zero=True)
 
-    def _penalty(self, layout: Layout, counts: np.ndarray, weights: Weights) -> float:
-        """Minus the log prior in the softmax basis: the sum of alpha log theta."""
-        return -float(np.sum(xlogy(self.alpha, weights.cells))) if self.alpha else 0.0
+    def _algorithm(self) -> SplitMerge:
+        return self._with_rounds(EM())

@@ -1,34 +1,28 @@
 """Splitting every subtype in two, and undoing the splits that gain least (Petrov et al. 2006)."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sklearn_cvb.kernels.latent.arrays import Trees, rules_of
 from sklearn_cvb.latent.inference import marginals
 from sklearn_cvb.latent.parameters import Layout, layout_of, lists_of, posterior_mean, unscaled
 from sklearn_cvb.latent.start import noisy
+from sklearn_cvb.learning.split_merge import Plan
 
 # How much of a round's sweeps comes before subtypes are merged.
 _BEFORE_MERGING = 0.7
-
-
-class Plan(NamedTuple):
-    """Before which sweeps subtypes are split and merged, and the last of these."""
-
-    splits: tuple[int, ...]
-    merges: tuple[int, ...]
-    last: int
+# Subtypes that are nearly alike take so many sweeps to part: no change is too small to go on.
+_ALIKE = 20
 
 
 def plan_of(schedule: str, n_subtypes: int, length: int) -> Plan:
     """As many rounds as it takes to double one subtype to `n_subtypes`, of so many sweeps."""
     n_rounds = (n_subtypes - 1).bit_length() if schedule == "split-merge" else 0
+    n_alike = _ALIKE if n_subtypes > 1 else 0
     if not n_rounds:
-        return Plan((), (), 0)
+        return Plan(n_resting=n_alike)
     splits = tuple(n * length for n in range(n_rounds))
     merges = tuple(first + max(1, int(_BEFORE_MERGING * length)) for first in splits)
-    return Plan(splits, merges, max(splits + merges))
+    return Plan(splits, merges, max(splits + merges) + n_alike)
 
 
 def split(

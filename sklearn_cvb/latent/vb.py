@@ -1,18 +1,15 @@
 """Variational Bayes for treebank grammars with latent annotations."""
 
-from typing import Any
-
 import numpy as np
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.dirichlet import kl_divergence
-from sklearn_cvb.latent.batch import BatchLatentPCFG
-from sklearn_cvb.latent.inference import Problem
+from sklearn_cvb.latent.base import BaseLatentPCFG
 from sklearn_cvb.latent.parameters import Layout, Weights, exp_expected_log
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.batch import VB
+from sklearn_cvb.learning.split_merge import SplitMerge
 
 
-class VBLatentPCFG(BatchLatentPCFG):
+class VBLatentPCFG(BaseLatentPCFG):
     """Treebank grammar with latent annotations learned by variational Bayes.
 
     Learns a parser from trees: every symbol of the treebank is split into subtypes, which are
@@ -163,17 +160,10 @@ class VBLatentPCFG(BatchLatentPCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def _algorithm(self) -> SplitMerge:
+        return self._with_rounds(VB())
+
     def _weights(
         self, layout: Layout, counts: np.ndarray, alpha: float, kept: np.ndarray | None
     ) -> Weights:
         return exp_expected_log(layout, counts, alpha)
-
-    def _penalty(self, layout: Layout, counts: np.ndarray, weights: Weights) -> float:
-        """KL divergence of the probabilities' posterior from their prior."""
-        alpha = float(self.alpha)
-        cells = counts + alpha
-        prior_totals = alpha * layout.sizes
-        return kl_divergence(cells, np.full_like(cells, alpha), layout.totals(cells), prior_totals)
-
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        return {"lower_bound_": best.objective}

@@ -56,7 +56,7 @@ class Batch(Algorithm):
 class EM(Batch):
     """Expectation-maximisation: the mode of the parameters."""
 
-    requires = ("maximise", "infer")
+    requires: tuple[str, ...] = ("maximise", "infer")
 
     def parameters(self, model: Model, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """The mode, and minus its log prior density."""

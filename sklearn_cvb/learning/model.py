@@ -243,11 +243,21 @@ class Model:
         """The prior with running counts in it, and a seed: weights that are its means."""
         raise NotImplementedError
 
-    # Layouts that change between sweeps
+    # Layouts that change between sweeps: `layout` is the one of now
+
+    layout: Any
 
     def laid_out(self, layout: Any) -> "Model":
         """The same model under another layout."""
-        return self
+        raise NotImplementedError
+
+    def split(self, state: State, rng: np.random.Generator) -> tuple[Any, Any]:
+        """A layout with more hidden states, and a seed that is worth the state."""
+        raise NotImplementedError
+
+    def merged(self, state: State) -> tuple[Any, Any]:
+        """A layout without those hidden states that tell least, and a seed."""
+        raise NotImplementedError
 
 
 def inferred(counts: Any, log_z: np.ndarray, shares: Any = None, work: Any = None) -> Inferred:

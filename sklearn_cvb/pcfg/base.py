@@ -10,33 +10,27 @@ from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.loop import Fit
-from sklearn_cvb.pcfg.concentrations import Alpha, check_alpha, first_alpha
+from sklearn_cvb.learning.model import State
+from sklearn_cvb.pcfg.concentrations import check_alpha, first_alpha
 from sklearn_cvb.pcfg.forms import Problem, forms_of
 from sklearn_cvb.pcfg.grammar import Grammar, grammar_from
 from sklearn_cvb.pcfg.layout import Layout, layout_of, lexicon_for, words_of
-from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean, uniform_weights
+from sklearn_cvb.pcfg.model import GrammarModel
+from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean
 from sklearn_cvb.pcfg.prediction import PredictionMixin, words_without_rule
 from sklearn_cvb.pcfg.rules import UNKNOWN
+from sklearn_cvb.pcfg.start import RANDOM_STARTS, where_to_start
 from sklearn_cvb.pcfg.trees import brackets_from
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
     HasMethods,
     Interval,
     StrOptions,
-    as_numbers,
 )
-
-# How far a near-uniform start is from uniform.
-_NOISE = 0.01
-# Starts that the seed decides.
-_RANDOM_STARTS = ("parameter", "uniform", "trees")
 
 
 class BasePCFG(PredictionMixin, BaseModel):
-    """Template of a fit; an algorithm fills in the hooks `_start`, `_sweep` and `_weights`.
-
-    A state has at least the fields counts, alpha, prior, weights, unexplained, n_sweeps.
-    """
+    """What is read, and what a fit leaves; an estimator adds its algorithm."""
 
     _read_names = (*BaseModel._read_names, "symbols_", "rules_", "_layout")
     _unexplained_words = "sentences cannot be derived by the grammar"
@@ -45,6 +39,8 @@ class BasePCFG(PredictionMixin, BaseModel):
     alpha_prior = (1.0, 1.0)
     # Whether a concentration may be 0.
     _zero_alpha = False
+    # What sentences, grammar and settings are bound to.
+    _model_type: type[GrammarModel] = GrammarModel
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "grammar": [str, Grammar, HasMethods("productions"), "array-like", None],
@@ -61,7 +57,7 @@ class BasePCFG(PredictionMixin, BaseModel):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [
-            StrOptions({*_RANDOM_STARTS, "grammar"}),
+            StrOptions({*RANDOM_STARTS, "grammar"}),
             HasMethods("score_samples"),
             "array-like",
             None,
@@ -138,66 +134,25 @@ class BasePCFG(PredictionMixin, BaseModel):
         """Checks that the declared constraints cannot express."""
         check_alpha(self)
 
-    def _first_alpha(self, layout: Layout) -> Alpha:
-        return first_alpha(self.alpha, self.alpha_prior, layout)
+    def _model(self, problem: Problem) -> GrammarModel:
+        layout = problem.layout
+        alpha = first_alpha(self.alpha, self.alpha_prior, layout)
+        return self._model_type(problem, alpha, self._where_to_start(layout), self.handle_unknown)
 
-    def _first_weights(self, problem: Problem, rng: np.random.Generator) -> np.ndarray:
-        """Weights of the first E-step, as `init` says."""
-        layout, init = problem.layout, self._where_to_start()
-        if isinstance(init, str):
-            if init == "grammar":
-                if layout.grammar.probabilities is None:
-                    raise ValueError("init='grammar' needs a grammar with probabilities")
-                return layout.grammar.probabilities
-            if init == "parameter":
-                draws = rng.standard_exponential(len(layout.lhs))
-            else:
-                draws = 1.0 + _NOISE * rng.random(len(layout.lhs))
-            if init == "trees":
-                if len(layout.rules.member):
-                    raise ValueError(
-                        "init='trees' weighs all trees alike, but a cycle of unary rules has no "
-                        "end of them: start elsewhere"
-                    )
-                return draws
-        elif hasattr(init, "rule_probabilities_"):
-            if init.rules_.rules != layout.grammar.rules:
-                raise ValueError("init has other rules: start from a model of the same grammar")
-            return init.rule_probabilities_
-        else:
-            draws = as_numbers("init", init)
-            if draws.shape != (len(layout.lhs),) or not (
-                (draws >= 0).all() and np.isfinite(draws).all()
-            ):
-                raise ValueError(
-                    f"init must hold {len(layout.lhs)} weights, one for each rule, finite and none "
-                    f"negative; got shape {draws.shape}"
-                )
-        return posterior_mean(layout, draws, 0.0, uniform_weights(layout))
-
-    def _where_to_start(self) -> Any:
+    def _where_to_start(self, layout: Layout) -> Any:
         """`init`, or what stands for None."""
-        if self.init is not None:
-            return self.init
-        if self.grammar is None:
-            return "parameter"
-        if self.rules_.probabilities is not None:
-            return "grammar"
-        # Weights that sum to 1 give a terminal of ten words the chance of one of a single word, and
-        # so pieces as long as can be: nothing to learn from.
-        has_cycles = len(self._layout.rules.member) > 0
-        return "trees" if self._layout.longest > 1 and not has_cycles else "uniform"
+        return where_to_start(self.init, is_given=self.grammar is not None, layout=layout)
 
     def _fixed_start(self) -> str:
-        init = self._where_to_start()
+        init = self._where_to_start(self._layout)
         if isinstance(init, str):
-            return "" if init in _RANDOM_STARTS else "the probabilities of the grammar are a start"
+            return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
         return "init says where to start"
 
     def _weights(
         self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray
     ) -> np.ndarray:
-        """Weights of rules for sweeps and prediction: posterior means, unless VB differs."""
+        """Weights of rules for prediction: posterior means, unless VB differs."""
         return posterior_mean(layout, counts, prior, kept)
 
     def _log_weights(
@@ -206,41 +161,34 @@ class BasePCFG(PredictionMixin, BaseModel):
         """Logs of `_weights`, safe from underflow."""
         return log_weights(self._weights(layout, counts, prior, kept))
 
-    def _objective(self, fit: Fit, problem: Problem) -> float:
-        """What restarts are ranked by."""
-        return fit.history[-1]
-
     def _why_unexplained(self, problem: Problem, unexplained: np.ndarray) -> str:
         """The words that no rule has."""
         return words_without_rule(problem.layout, problem.corpus, unexplained)
 
-    def _final_counts(self, state: Any) -> np.ndarray:
-        """The counts a fit leaves."""
-        return state.counts
-
     def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
         """All fitted attributes, from the best restart."""
         best, record = self._fit_record(fits)
-        state = best.state
-        counts = self._final_counts(state)
+        state, algorithm, model = best.state, self._algorithm(), self._model(problem)
+        counts = algorithm.final_counts(state)
         return {
             "counts_": PCFGCounts(counts),
-            **self._fitted_trees(state, problem),
+            **self._fitted_trees(state, model),
             **record,
-            "alpha_": state.alpha.public(),
+            "alpha_": state.hyper.public(),
             "_prior": state.prior,
             "_kept": state.weights,
-            "_rare": self._rare_counts(counts, problem),
+            "_rare": model.rare(counts),
             "_resume": (problem, best) if self.warm_start else None,
-            **self._fitted_by_algorithm(best, problem),
+            **algorithm.attributes(best, model),
+            **self._fitted_by_algorithm(best, model),
         }
 
-    def _fitted_trees(self, state: Any, problem: Problem) -> dict[str, Any]:
+    def _fitted_trees(self, state: State, model: GrammarModel) -> dict[str, Any]:
         """The trees of the training sentences."""
-        trees = self._label_trees(state, problem)
+        problem, trees = model.problem, model.trees(state, self._log_weights)
         return {"labels_": self._arranged_trees(problem.corpus, problem.words, trees)}
 
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
+    def _fitted_by_algorithm(self, best: Fit, model: GrammarModel) -> dict[str, Any]:
         """Attributes that only one algorithm leaves."""
         return {}
 
@@ -248,13 +196,6 @@ class BasePCFG(PredictionMixin, BaseModel):
         """Sentences, brackets and rules."""
         rules = problem.layout.grammar.rules
         return problem.words, problem.corpus.starts, rules, tuple(problem.brackets)
-
-    def _with_parameters_of_now(self, state: Any, problem: Problem) -> Any:
-        """A state under the prior that is asked for now; what is learned goes on from its value."""
-        alpha = self._first_alpha(problem.layout)
-        if alpha.learned:
-            alpha = alpha._replace(cells=state.alpha.cells)
-        return state._replace(alpha=alpha, prior=alpha.cells)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,36 +1,15 @@
 """Collapsed variational Bayes for probabilistic context-free grammars (Wang and Blunsom 2013)."""
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb import dirichlet
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.corpus import warn_of_giant
-from sklearn_cvb.kernels.tree.arrays import Trees
-from sklearn_cvb.kernels.tree.tallies import Shares
-from sklearn_cvb.learning.loop import Fit
-from sklearn_cvb.pcfg.concentrations import Alpha, learn
+from sklearn_cvb.learning.cvb import CVB
 from sklearn_cvb.pcfg.forms import Problem
-from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.shares import counts_of, first_shares, left_out_trees, presence
 from sklearn_cvb.pcfg.streaming import StreamingPCFG
-from sklearn_cvb.pcfg.sweeps import leave_out_sweep, tally_of
-from sklearn_cvb.streaming import Running, Swept
-
-
-class CVBState(NamedTuple):
-    """What CVB carries between sweeps: each sentence's expected counts, and their sum."""
-
-    counts: np.ndarray
-    alpha: Alpha
-    prior: np.ndarray
-    weights: None
-    unexplained: np.ndarray
-    n_sweeps: int
-    shares: Shares
 
 
 class CVBPCFG(StreamingPCFG):
@@ -176,9 +155,6 @@ class CVBPCFG(StreamingPCFG):
     (Verb (Prefix n g i) (Stem b o n a))
     """
 
-    _patience = 2
-    _history_is_total = False
-
     def __init__(
         self,
         grammar: Any = None,
@@ -230,76 +206,5 @@ class CVBPCFG(StreamingPCFG):
         """Warn where leaving out a sentence leaves little to learn from."""
         warn_of_giant(problem.corpus, "use VBPCFG")
 
-    def _start(self, problem: Problem, rng: np.random.Generator) -> CVBState:
-        """Expected counts of every sentence under the first weights."""
-        alpha = self._first_alpha(problem.layout)
-        shares, log_z = first_shares(self._first_weights(problem, rng), problem)
-        unexplained = np.flatnonzero(np.isneginf(log_z))
-        counts = counts_of(shares, problem)
-        return CVBState(counts, alpha, alpha.cells, None, unexplained, 0, shares)
-
-    def _sweep(
-        self, state: CVBState, problem: Problem, rng: np.random.Generator
-    ) -> tuple[CVBState, float]:
-        alpha = learn(
-            state.alpha,
-            problem.layout,
-            state.counts,
-            state.n_sweeps,
-            dirichlet.fixed_point,
-            lambda: presence(state.shares, problem),
-        )
-        tally = tally_of(problem.layout, state.counts, alpha.cells)
-        shares, log_z = leave_out_sweep(problem, tally, state.shares, False)
-        explained = np.isfinite(log_z)
-        following = CVBState(
-            counts_of(shares, problem),
-            alpha,
-            alpha.cells,
-            None,
-            np.flatnonzero(~explained),
-            state.n_sweeps + 1,
-            shares,
-        )
-        return following, float(log_z[explained].sum() / problem.corpus.n_observed)
-
-    def _with_parameters_of_now(self, state: CVBState, problem: Problem) -> CVBState:
-        """Counts are summed again: a sweep broken off half-way has changed shares in tables."""
-        state = super()._with_parameters_of_now(state, problem)
-        return state._replace(counts=counts_of(state.shares, problem))
-
-    def _objective(self, fit: Fit, problem: Problem) -> float:
-        """The leave-one-out score, in a pass of its own with all counts frozen."""
-        state = fit.state
-        tally = tally_of(problem.layout, state.counts, state.prior)
-        log_z = leave_out_sweep(problem, tally, state.shares, True)[1]
-        return float(log_z[np.isfinite(log_z)].sum() / problem.corpus.n_observed)
-
-    def _label_trees(self, state: CVBState, problem: Problem) -> Trees:
-        """Each sentence's Viterbi tree under the weights of its last Q(t_i)."""
-        tally = tally_of(problem.layout, state.counts, state.prior)
-        return left_out_trees(state.shares, tally, problem)
-
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        return {"loo_score_": best.objective}
-
-    def _swept_batch(
-        self, problem: Problem, running: Running | None, rng: np.random.Generator
-    ) -> Swept:
-        """A sweep over the batch, each sentence from the counts so far and the batch's others.
-
-        The counts so far are part of the prior. Shares begin as inferred from them alone.
-        """
-        if running is None:
-            state = self._start(problem, rng)
-        else:
-            layout, alpha = problem.layout, self._first_alpha(problem.layout)
-            alpha = alpha._replace(cells=alpha.cells + running.counts[0])
-            theta = posterior_mean(layout, np.zeros(len(layout.lhs)), alpha.cells, None)
-            shares, log_z = first_shares(theta, problem)
-            unexplained = np.flatnonzero(np.isneginf(log_z))
-            counts = counts_of(shares, problem)
-            state = CVBState(counts, alpha, alpha.cells, None, unexplained, 0, shares)
-        state, value = self._sweep(state, problem, rng)
-        score = self._objective(Fit(state, [value], False), problem)
-        return Swept(state, (state.counts,), lambda scale: (value, score))
+    def _algorithm(self) -> CVB:
+        return CVB()

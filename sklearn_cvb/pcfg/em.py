@@ -2,37 +2,18 @@
 
 from collections.abc import Collection
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import xlogy
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.learning.loop import Fit, Schedule
-from sklearn_cvb.pcfg.batch import BatchPCFG
-from sklearn_cvb.pcfg.concentrations import Alpha
-from sklearn_cvb.pcfg.forms import Problem, expectation
-from sklearn_cvb.pcfg.layout import Layout
-from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.sweeps import stepwise_sweep, tally_of
+from sklearn_cvb.learning.batch import EM
+from sklearn_cvb.learning.stepwise import Pace, Stepwise
+from sklearn_cvb.pcfg.streaming import StreamingPCFG
 from sklearn_cvb.validation import Interval, StrOptions
 
 
-class StepwiseState(NamedTuple):
-    """What stepwise EM carries between sweeps: as batch EM, the steps so far, the orders' seed."""
-
-    counts: np.ndarray
-    alpha: Alpha
-    prior: np.ndarray
-    weights: np.ndarray
-    unexplained: np.ndarray
-    n_sweeps: int
-    n_steps: int
-    seed: int
-
-
-class EMPCFG(BatchPCFG):
+class EMPCFG(StreamingPCFG):
     """Probabilistic context-free grammar learned by expectation-maximisation (inside-outside).
 
     Parameters
@@ -193,7 +174,7 @@ class EMPCFG(BatchPCFG):
     _parameter_constraints: dict = {  # noqa: RUF012
         **{
             name: constraint
-            for name, constraint in BatchPCFG._parameter_constraints.items()
+            for name, constraint in StreamingPCFG._parameter_constraints.items()
             if name != "alpha_prior"
         },
         "alpha": [Interval(Real, 0, None, closed="left"), dict, "array-like"],
@@ -253,51 +234,11 @@ class EMPCFG(BatchPCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _penalty(
-        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray
-    ) -> float:
-        """Minus the log prior in the softmax basis: the sum of alpha log theta."""
-        return -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
-
-    def _schedule(self, algorithm: Any, model: Any, n_before: int) -> Schedule:
-        schedule = super()._schedule(algorithm, model, n_before)
-        return schedule if self.update == "batch" else schedule._replace(patience=2)
-
-    def _sweep(self, state: Any, problem: Problem, rng: np.random.Generator) -> tuple[Any, float]:
+    def _algorithm(self) -> EM:
         if self.update == "batch":
-            return super()._sweep(state, problem, rng)
-        if not isinstance(state, StepwiseState):
-            # The order of each sweep is a matter of this seed, so that a fit can be gone on with.
-            state = StepwiseState(**state._asdict(), n_steps=0, seed=int(rng.integers(2**63)))
-        layout = problem.layout
-        tally = tally_of(layout, state.counts, state.prior, state.weights)
-        batches = self.batch_size, float(self.step_power), state.n_steps
-        log_z, n_steps = stepwise_sweep(problem, tally, _order_of(state, problem), batches)
-        counts = tally.cells * tally.unit[0]
-        weights = posterior_mean(layout, counts, state.prior, state.weights)
-        following = state._replace(
-            counts=counts,
-            weights=weights,
-            unexplained=np.flatnonzero(np.isneginf(log_z)),
-            n_sweeps=state.n_sweeps + 1,
-            n_steps=n_steps,
-        )
-        value = log_z[np.isfinite(log_z)].sum()
-        return following, float(value - self._penalty(layout, counts, state.prior, weights))
+            return EM()
+        return Stepwise(Pace(self.batch_size, float(self.step_power)))
 
-    def _objective(self, fit: Fit, problem: Problem) -> float:
-        """The last sweep's; stepwise EM has moved on since, so that another E-step is due."""
-        if self.update == "batch":
-            return fit.history[-1]
-        state, layout = fit.state, problem.layout
-        weights = self._weights(layout, state.counts, state.prior, state.weights)
-        log_z = expectation(weights, problem)[1]
-        value = log_z[np.isfinite(log_z)].sum()
-        return float(value - self._penalty(layout, state.counts, state.prior, weights))
-
-
-def _order_of(state: StepwiseState, problem: Problem) -> np.ndarray:
-    """The sentences that have a tree, in the order of the next sweep: the same for a seed."""
-    explained = np.setdiff1d(problem.sentences, state.unexplained)
-    rng = np.random.Generator(np.random.PCG64([state.seed, state.n_sweeps]))
-    return rng.permutation(explained)
+    def _algorithm_of_batches(self) -> EM:
+        """Plain EM: a batch is inferred at once, whatever `update` says of a fit."""
+        return EM()

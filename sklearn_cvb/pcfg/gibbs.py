@@ -1,6 +1,7 @@
 """Gibbs sampling of probabilities and trees by turns (Johnson et al. 2007)."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,31 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.kernels.tree.arrays import Trees
-from sklearn_cvb.pcfg.forms import Problem
+from sklearn_cvb.learning.model import Drawn
 from sklearn_cvb.pcfg.layout import Layout
-from sklearn_cvb.pcfg.samplers import SamplerState, SamplingPCFG
+from sklearn_cvb.pcfg.model import GrammarModel
+from sklearn_cvb.pcfg.samplers import SamplingPCFG
+from sklearn_cvb.pcfg.samples import used_rules
 from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
+
+
+@dataclass(frozen=True)
+class DrawnGrammar(GrammarModel):
+    """A grammar whose probabilities are drawn before each sample of trees."""
+
+    def resample(
+        self,
+        counts: np.ndarray,
+        prior: np.ndarray,
+        sample: Trees,
+        rng: np.random.Generator,
+        temperature: float,
+    ) -> Drawn:
+        """Probabilities given the trees, then all trees given the probabilities."""
+        layout = self.problem.layout
+        tally = frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
+        trees = draw_sweep(self.problem, tally, rng)[0]
+        return Drawn(used_rules(trees, layout), trees)
 
 
 class GibbsPCFG(SamplingPCFG):
@@ -140,6 +162,8 @@ class GibbsPCFG(SamplingPCFG):
     (S (S a b) (S a b))
     """
 
+    _model_type = DrawnGrammar
+
     def __init__(
         self,
         grammar: Any = None,
@@ -184,12 +208,6 @@ class GibbsPCFG(SamplingPCFG):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _resampled(
-        self, state: SamplerState, problem: Problem, temperature: float, rng: np.random.Generator
-    ) -> tuple[Trees, np.ndarray]:
-        theta = dirichlet_draw(state.counts + state.prior, problem.layout, rng)
-        return draw_sweep(problem, frozen_tally(problem.layout, theta), rng)[0], np.zeros(2)
 
 
 def dirichlet_draw(cells: np.ndarray, layout: Layout, rng: np.random.Generator) -> np.ndarray:

@@ -3,15 +3,12 @@
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.learning.loop import Fit
-from sklearn_cvb.pcfg.forms import Problem
-from sklearn_cvb.pcfg.samplers import SamplerState, SamplingPCFG
-from sklearn_cvb.pcfg.sweeps import draw_sweep, tally_of
+from sklearn_cvb.pcfg.model import GrammarModel
+from sklearn_cvb.pcfg.samplers import SamplingPCFG
 from sklearn_cvb.validation import InvalidParameterError
 
 
@@ -210,14 +207,7 @@ class HastingsPCFG(SamplingPCFG):
                 "rules infinite weight: stay at 1 or below, or leave such cycles out"
             )
 
-    def _resampled(
-        self, state: SamplerState, problem: Problem, temperature: float, rng: np.random.Generator
-    ) -> tuple[Trees, np.ndarray]:
-        tally = tally_of(problem.layout, state.counts, state.prior)
-        trees, _, proposals = draw_sweep(problem, tally, rng, state.trees, temperature)
-        return trees, proposals
-
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        proposed, accepted = best.state.proposals
+    def _fitted_by_algorithm(self, best: Fit, model: GrammarModel) -> dict[str, Any]:
+        proposed, accepted = best.state.work.proposals
         rate = {"acceptance_rate_": float(accepted / max(1, proposed))}
-        return super()._fitted_by_algorithm(best, problem) | rate
+        return super()._fitted_by_algorithm(best, model) | rate

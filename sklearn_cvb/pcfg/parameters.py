@@ -83,6 +83,46 @@ def log_weights(weights: np.ndarray) -> np.ndarray:
         return np.log(weights)
 
 
+def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndarray | None:
+    """Mean count of the words that were `seen` once, by unknown cell; None without any."""
+    cells, once = layout.unknown_cells, np.flatnonzero(seen == 1)
+    if not (len(cells) and len(once)):
+        return None
+    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
+    here = np.isin(text, once) & (layout.cell >= 0)
+    total = np.bincount(layout.symbol[here], counts[layout.cell[here]], layout.n_lhs)
+    return total[layout.lhs[cells]] / len(once)
+
+
+def with_unseen(layout: Layout, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Counts with a little for rules without any, where the prior is 0.
+
+    Without it a batch could use no rule that those before had not used. Such rules share one count
+    among those of their symbol, and a word that no rule has derived yet is as likely from each of
+    its symbols, in proportion to their other uses.
+
+    Parameters
+    ----------
+    layout : Layout
+    counts, prior : ndarray of shape (n_rules,)
+
+    Returns
+    -------
+    ndarray of shape (n_rules,)
+    """
+    none = (counts == 0) & (prior == 0)
+    if not none.any():
+        return counts
+    little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
+    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
+    here = layout.cell >= 0
+    cell, text = layout.cell[here], text[here]
+    is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
+    cell = cell[is_new[text]]
+    little[cell] *= np.maximum(totals_of(layout, counts), 1.0)[layout.lhs[cell]]
+    return np.where(none, little, counts)
+
+
 def _gathered(values: np.ndarray, cells: np.ndarray, one: float) -> np.ndarray:
     """Values of cells; rules of helper symbols have weight 1."""
     found = values[cells]

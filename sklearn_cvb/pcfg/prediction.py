@@ -171,13 +171,6 @@ class PredictionMixin(_Model):
             np.add.at(counts, self._layout.unknown_cells, self._rare)
         return counts
 
-    def _rare_counts(self, counts: np.ndarray, problem: Problem) -> np.ndarray | None:
-        """Mean expected count of words seen once, by unknown cell; None where nothing is to add."""
-        if self.handle_unknown != "rare" or problem.corpus.unknown:
-            return None
-        seen = problem.corpus.uses(problem.layout.n_words)
-        return rare_counts(counts, problem.layout, seen)
-
     def _mean_weights(self) -> np.ndarray:
         """Posterior-mean weights of rules."""
         return posterior_mean(self._layout, self._complete_counts(), self._prior, self._kept)
@@ -218,17 +211,6 @@ class PredictionMixin(_Model):
         if corpus.width is not None:
             return to_charts(self._layout, trees, corpus)
         return object_array(to_nltk(self._layout, trees, sentences_of(corpus, words)))
-
-
-def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndarray | None:
-    """Mean count of the words that were `seen` once, by unknown cell; None without any."""
-    cells, once = layout.unknown_cells, np.flatnonzero(seen == 1)
-    if not (len(cells) and len(once)):
-        return None
-    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
-    here = np.isin(text, once) & (layout.cell >= 0)
-    total = np.bincount(layout.symbol[here], counts[layout.cell[here]], layout.n_lhs)
-    return total[layout.lhs[cells]] / len(once)
 
 
 def _as_lists(layout: Layout, corpus: Corpus, words: list) -> Problem:

@@ -9,14 +9,12 @@ from sklearn_cvb.containers import refuse_lengths
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.forms import Problem
 from sklearn_cvb.pcfg.grammar import Grammar
-from sklearn_cvb.pcfg.layout import Layout
-from sklearn_cvb.pcfg.parameters import totals_of
-from sklearn_cvb.pcfg.prediction import rare_counts
+from sklearn_cvb.pcfg.parameters import rare_counts
 from sklearn_cvb.streaming import CONSTRAINTS, Running, Seen, StreamingMixin
 
 
 class StreamingPCFG(StreamingMixin, BasePCFG):
-    """What grammars share; an algorithm adds `_swept_batch`."""
+    """What is read of a batch, and what all batches have told of words."""
 
     _parameter_constraints: dict = {**BasePCFG._parameter_constraints, **CONSTRAINTS}  # noqa: RUF012
 
@@ -36,7 +34,7 @@ class StreamingPCFG(StreamingMixin, BasePCFG):
         else:
             self._check_parameters()
         problem = self._problem_of(self._encode(sequences), sequences, y)
-        return problem, Running((counts,), kept)
+        return problem, Running(counts, kept)
 
     def _not_learned(self, state: Any, problem: Problem) -> np.ndarray:
         return state.unexplained
@@ -45,14 +43,10 @@ class StreamingPCFG(StreamingMixin, BasePCFG):
         tokens, n_words = problem.corpus.tokens, problem.layout.n_words
         return np.bincount(tokens[tokens < n_words], minlength=n_words)
 
-    def _rare_of_all(self, counts: tuple, seen: Seen) -> np.ndarray | None:
-        if self.handle_unknown != "rare" or counts[0][self._layout.unknown_cells].any():
+    def _rare_of_all(self, counts: np.ndarray, seen: Seen) -> np.ndarray | None:
+        if self.handle_unknown != "rare" or counts[self._layout.unknown_cells].any():
             return None
-        return rare_counts(counts[0], self._layout, seen.uses)
-
-    def _with_running_counts(self, state: Any, counts: tuple, problem: Problem) -> Any:
-        prior = self._first_alpha(problem.layout)
-        return state._replace(counts=counts[0], alpha=prior, prior=prior.cells)
+        return rare_counts(counts, self._layout, seen.uses)
 
 
 def places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
@@ -66,32 +60,3 @@ def carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -
     larger = np.full(n_rules, fill)
     larger[places] = values
     return larger
-
-
-def with_unseen(layout: Layout, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """Counts with a little for rules without any, where the prior is 0.
-
-    Without it a batch could use no rule that those before had not used. Such rules share one count
-    among those of their symbol, and a word that no rule has derived yet is as likely from each of
-    its symbols, in proportion to their other uses.
-
-    Parameters
-    ----------
-    layout : Layout
-    counts, prior : ndarray of shape (n_rules,)
-
-    Returns
-    -------
-    ndarray of shape (n_rules,)
-    """
-    none = (counts == 0) & (prior == 0)
-    if not none.any():
-        return counts
-    little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
-    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
-    here = layout.cell >= 0
-    cell, text = layout.cell[here], text[here]
-    is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
-    cell = cell[is_new[text]]
-    little[cell] *= np.maximum(totals_of(layout, counts), 1.0)[layout.lhs[cell]]
-    return np.where(none, little, counts)

@@ -7,15 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.dirichlet import kl_divergence
-from sklearn_cvb.learning.loop import Fit
-from sklearn_cvb.pcfg.batch import BatchPCFG
-from sklearn_cvb.pcfg.forms import Problem
+from sklearn_cvb.learning.batch import VB
 from sklearn_cvb.pcfg.layout import Layout
-from sklearn_cvb.pcfg.parameters import exp_expected_log, expected_log, totals_of
+from sklearn_cvb.pcfg.parameters import exp_expected_log, expected_log
+from sklearn_cvb.pcfg.streaming import StreamingPCFG
 
 
-class VBPCFG(BatchPCFG):
+class VBPCFG(StreamingPCFG):
     """Probabilistic context-free grammar learned by variational Bayes.
 
     Parameters
@@ -207,13 +205,5 @@ class VBPCFG(BatchPCFG):
     ) -> np.ndarray:
         return expected_log(layout, counts, prior)
 
-    def _penalty(
-        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, weights: np.ndarray
-    ) -> float:
-        """KL divergence of the probabilities' posterior from their prior."""
-        cells = counts + prior
-        totals, prior_totals = totals_of(layout, cells), totals_of(layout, prior)
-        return kl_divergence(cells, prior, totals, prior_totals)
-
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        return {"lower_bound_": best.objective}
+    def _algorithm(self) -> VB:
+        return VB()

@@ -2,13 +2,13 @@
 
 import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb import dirichlet
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.hmm.shards import Facts, Found, Place, Shard, summed
 from sklearn_cvb.hmm.survey import LaidOut, Part, Survey, Words, digest_of, merged, survey_of
@@ -16,24 +16,23 @@ from sklearn_cvb.hmm.survey import read_part as read_part
 from sklearn_cvb.hmm.whole import Here, InShards, Shards, WholeCorpus, fit_as, places_of
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.model import Inferred, State
 from sklearn_cvb.pcfg.base import BasePCFG
-from sklearn_cvb.pcfg.batch import BatchPCFG
-from sklearn_cvb.pcfg.concentrations import Alpha, learn
+from sklearn_cvb.pcfg.concentrations import Alpha
 from sklearn_cvb.pcfg.cvb import CVBPCFG
 from sklearn_cvb.pcfg.forms import Problem, expectation
 from sklearn_cvb.pcfg.layout import Layout
+from sklearn_cvb.pcfg.model import GrammarModel
 from sklearn_cvb.pcfg.parameters import PCFGCounts, posterior_mean
 from sklearn_cvb.pcfg.shares import counts_of, first_shares, presence
+from sklearn_cvb.pcfg.streaming import StreamingPCFG
 from sklearn_cvb.pcfg.sweeps import leave_out_sweep, tally_of
 from sklearn_cvb.validation import InvalidParameterError
 
 if TYPE_CHECKING:
     from sklearn_cvb.pcfg.base import BasePCFG as _Model
-    from sklearn_cvb.pcfg.batch import BatchPCFG as _Batch
-    from sklearn_cvb.pcfg.cvb import CVBPCFG as _Collapsed
 else:
-    _Batch = _Collapsed = _Model = object
+    _Model = object
 
 
 class Absent(NamedTuple):
@@ -152,15 +151,87 @@ class WholeTreebank:
         self.shards = shards
         self.n_runs = 0
 
+    def next_run(self) -> int:
+        """A number for a restart, by which shards know whose shares they keep."""
+        self.n_runs += 1
+        return self.n_runs
+
     def forget_shards(self) -> None:
         """Let go of the shards; what tells whether a fit may go on stays."""
         self.shards = Here([])
 
 
-class _Sharded(InShards, _Model):
-    """What all algorithms do otherwise where the sentences are in shards."""
+class Round(NamedTuple):
+    """What a restart knows of the shares that its shards keep.
 
-    def _fitted_trees(self, state: Any, problem: Any) -> dict[str, Any]:
+    Attributes
+    ----------
+    run : int
+        Number of the restart.
+    n_sweeps : int
+        Sweeps done.
+    absence : Absent or None
+    """
+
+    run: int
+    n_sweeps: int
+    absence: Absent | None
+
+
+@dataclass(frozen=True)
+class ShardedGrammar(GrammarModel):
+    """A grammar whose sentences are elsewhere: the shards are asked, and keep the shares."""
+
+    problem: Any
+
+    def learn(self, hyper: Alpha, state: State, step: Callable, absence: Callable | None) -> Alpha:
+        """Nothing, where shards do not tell how surely a rule was used."""
+        if absence is not None and state.shares.absence is None:
+            return hyper
+        return super().learn(hyper, state, step, absence)
+
+    def absence(self, shares: Any) -> tuple[np.ndarray, np.ndarray]:
+        """P(C > 0) of every rule and left-hand side."""
+        return 1.0 - shares.absence.rule, 1.0 - shares.absence.total
+
+    def start(self, prior: np.ndarray, seed: np.ndarray, keep: bool) -> tuple[Inferred, np.ndarray]:
+        """Counts expected under the first weights, in a new run of the shards."""
+        if not keep:
+            return super().start(prior, seed, keep)
+        run = self.problem.next_run()
+        found = self.problem.shards.ask("start", seed, self._terms(prior, run, 0))
+        return _inferred(found, Round(run, 0, found.absence)), seed
+
+    def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
+        """Expected counts of all shards."""
+        return _inferred(self.problem.shards.ask("infer", weights))
+
+    def leave_out(
+        self, counts: np.ndarray, prior: np.ndarray, shares: Any, *, frozen: bool
+    ) -> Inferred:
+        """A sweep of every shard from the counts of all; frozen: a score."""
+        run, n_sweeps, _ = shares
+        given = PCFGCounts(counts), self._terms(prior, run, n_sweeps)
+        if frozen:
+            return _inferred(self.problem.shards.ask("score", *given), shares)
+        found = self.problem.shards.ask("sweep", *given)
+        return _inferred(found, Round(run, n_sweeps + 1, found.absence))
+
+    def _terms(self, prior: np.ndarray, run: int, n_sweeps: int) -> TreeTerms:
+        return TreeTerms(run, n_sweeps, self.alpha._replace(cells=prior))
+
+
+def _inferred(found: Found, shares: Any = None) -> Inferred:
+    """What shards have found, as algorithms ask for it."""
+    return Inferred(found.counts.rule, found.total, found.unexplained, shares)
+
+
+class ShardedPCFG(InShards, _Model):
+    """What estimators do otherwise where the sentences are in shards."""
+
+    _model_type = ShardedGrammar
+
+    def _fitted_trees(self, state: Any, model: Any) -> dict[str, Any]:
         """Nothing: trees are for `predict`, where the sentences are."""
         return {}
 
@@ -173,91 +244,10 @@ class _Sharded(InShards, _Model):
         return ""
 
 
-class ShardedBatchPCFG(_Sharded, _Batch):
-    """EM and VB in shards."""
-
-    def _expectation(
-        self, weights: np.ndarray, problem: Any
-    ) -> tuple[np.ndarray, float, np.ndarray]:
-        found = problem.shards.ask("infer", weights)
-        return found.counts.rule, found.total, found.unexplained
-
-
-class TreeRound(NamedTuple):
-    """What collapsed variational Bayes carries between rounds, the shares being elsewhere.
-
-    Attributes
-    ----------
-    counts : ndarray of shape (n_rules,)
-        The sum over all shards.
-    alpha : Alpha
-    prior : ndarray of shape (n_rules,)
-    weights : None
-    unexplained : ndarray
-    n_sweeps : int
-    run : int
-        Number of the restart.
-    absence : Absent or None
-    """
-
-    counts: np.ndarray
-    alpha: Alpha
-    prior: np.ndarray
-    weights: None
-    unexplained: np.ndarray
-    n_sweeps: int
-    run: int
-    absence: Absent | None
-
-
-class ShardedCVBPCFG(_Sharded, _Collapsed):
-    """Collapsed variational Bayes in shards."""
-
-    def _start(self, problem: Any, rng: np.random.Generator) -> Any:
-        alpha = self._first_alpha(problem.layout)
-        problem.n_runs += 1
-        terms = TreeTerms(problem.n_runs, 0, alpha)
-        found = problem.shards.ask("start", self._first_weights(problem, rng), terms)
-        counts, unexplained = found.counts.rule, found.unexplained
-        return TreeRound(counts, alpha, alpha.cells, None, unexplained, 0, terms.run, found.absence)
-
-    def _sweep(self, state: Any, problem: Any, rng: np.random.Generator) -> tuple[Any, float]:
-        alpha, absence = state.alpha, state.absence
-        if absence is not None:
-            alpha = learn(
-                alpha,
-                problem.layout,
-                state.counts,
-                state.n_sweeps,
-                dirichlet.fixed_point,
-                lambda: (1.0 - absence.rule, 1.0 - absence.total),
-            )
-        terms = TreeTerms(state.run, state.n_sweeps, alpha)
-        found = problem.shards.ask("sweep", PCFGCounts(state.counts), terms)
-        following = state._replace(
-            counts=found.counts.rule,
-            alpha=alpha,
-            prior=alpha.cells,
-            unexplained=found.unexplained,
-            n_sweeps=state.n_sweeps + 1,
-            absence=found.absence,
-        )
-        return following, found.total / problem.corpus.n_observed
-
-    def _with_parameters_of_now(self, state: Any, problem: Any) -> Any:
-        return BasePCFG._with_parameters_of_now(self, state, problem)
-
-    def _objective(self, fit: Fit, problem: Any) -> float:
-        state = fit.state
-        terms = TreeTerms(state.run, state.n_sweeps, state.alpha)
-        found = problem.shards.ask("score", PCFGCounts(state.counts), terms)
-        return found.total / problem.corpus.n_observed
-
-
 def refuse_in_shards(model: BasePCFG) -> None:
     """Raise on settings that sentences in shards do not have."""
     name = type(model).__name__
-    if not isinstance(model, BatchPCFG | CVBPCFG):
+    if not isinstance(model, StreamingPCFG):
         raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
     if getattr(model, "update", "batch") != "batch":
         raise InvalidParameterError(
@@ -300,7 +290,7 @@ def whole_of(
 
 def fit_whole(model: BasePCFG, whole: WholeTreebank) -> None:
     """Fit a model on sentences in shards; it is left as a plain fit leaves it, without labels."""
-    fit_as(ShardedCVBPCFG if isinstance(model, CVBPCFG) else ShardedBatchPCFG, model, whole)
+    fit_as(ShardedPCFG, model, whole)
 
 
 def fit_here(model: BasePCFG, parts: Sequence[tuple[Any, Any]]) -> WholeTreebank:

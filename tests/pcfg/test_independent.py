@@ -6,7 +6,7 @@ import pytest
 import restatement_pcfg as plain
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, Grammar, HastingsPCFG
-from sklearn_cvb.pcfg import cvb
+from sklearn_cvb.pcfg import model as grammars
 from sklearn_cvb.pcfg.parameters import PCFGCounts
 from sklearn_cvb.pcfg.shares import counts_of
 
@@ -228,7 +228,7 @@ def test_a_sweep_broken_off_leaves_shares_that_are_summed_again(monkeypatch):
             raise KeyboardInterrupt
         return counts_of(*given)
 
-    monkeypatch.setattr(cvb, "counts_of", summed)
+    monkeypatch.setattr(grammars, "counts_of", summed)
     model = independent(CVBPCFG, 3, max_iter=9, warm_start=True)
     with pytest.raises(KeyboardInterrupt):
         model.fit(LONGER)
@@ -236,7 +236,7 @@ def test_a_sweep_broken_off_leaves_shares_that_are_summed_again(monkeypatch):
     ours = counts_of(best.state.shares, problem)
     assert len(best.history) == 3
     assert np.abs(best.state.counts - ours).max() > 1e-3
-    resumed = model._with_parameters_of_now(best.state, problem)
+    resumed = model._model(problem).rebase(best.state)
     np.testing.assert_array_equal(resumed.counts, ours)
     n_children = sum(2 * (len(words) - 1) for words in LONGER)
     assert model.fit(LONGER).counts_.rule[-18:].sum() == pytest.approx(n_children)

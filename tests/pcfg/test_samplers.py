@@ -6,7 +6,7 @@ import restatement_pcfg as plain
 
 from sklearn_cvb import GibbsPCFG, Grammar, HastingsPCFG
 from sklearn_cvb.kernels.tree.arrays import Trees
-from sklearn_cvb.pcfg import hastings
+from sklearn_cvb.pcfg import model as grammars
 from sklearn_cvb.pcfg.gibbs import dirichlet_draw
 from sklearn_cvb.pcfg.layout import layout_of
 from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
@@ -33,13 +33,13 @@ GRAMMARS = {
 
 def sampled_shares(model, sentences, n_sweeps, burn_in):
     """How often each combination of trees was seen, from the sampler's own sweeps."""
-    problem = model._problem(sentences, None)
+    bound, algorithm = model._model(model._problem(sentences, None)), model._algorithm()
     rng = np.random.default_rng(0)
-    state, shares = model._start(problem, rng), {}
+    state, shares = algorithm.start(bound, rng), {}
     for sweep in range(n_sweeps):
-        state, _ = model._sweep(state, problem, rng)
+        state, _ = algorithm.sweep(state, bound, rng)
         if sweep >= burn_in:
-            trees = state.trees
+            trees = state.shares
             key = tuple(
                 trees.rule[a:b].tobytes()
                 for a, b in zip(trees.starts[:-1], trees.starts[1:], strict=True)
@@ -87,7 +87,7 @@ def test_long_runs_match_the_exact_posterior_over_trees(kind, name):
     print(f"{kind.__name__}, {name}: {len(exact)} combinations, distance {found:.4f}")
     assert found < 0.03
     if kind is HastingsPCFG:
-        proposed, accepted = state.proposals
+        proposed, accepted = state.work.proposals
         print(f"accepted {accepted / proposed:.3f}")
         assert 0.3 < accepted / proposed < largest_rate
 
@@ -102,7 +102,7 @@ def test_long_runs_of_independent_rules_match_the_exact_posterior(kind):
     print(f"{kind.__name__}: {len(exact)} combinations, distance {found:.4f}")
     assert found < 0.03
     if kind is HastingsPCFG:
-        proposed, accepted = state.proposals
+        proposed, accepted = state.work.proposals
         assert 0.3 < accepted / proposed < 0.97
 
 
@@ -113,7 +113,7 @@ def test_accepting_everything_misses_the_posterior(monkeypatch):
     grammar = Grammar.from_text(text)
     exact = exact_shares(grammar, sentences, alpha, depth)
 
-    monkeypatch.setattr(hastings, "draw_sweep", accept_all)
+    monkeypatch.setattr(grammars, "draw_sweep", accept_all)
     model = HastingsPCFG(grammar, alpha=alpha, handle_unknown="error", max_iter=10**8)
     shares, _ = sampled_shares(model, sentences, 15_000, 100)
     assert distance(without_helpers(shares), exact) > 0.05
@@ -195,9 +195,15 @@ def test_dirichlet_draws():
 
 def test_sweeps_share_nothing_with_the_state_before():
     model = HastingsPCFG("S -> S S | 'a'", random_state=0)
-    problem = model._problem([list("aaaa")], None)
+    bound, algorithm = model._model(model._problem([list("aaaa")], None)), model._algorithm()
     rng = np.random.default_rng(0)
-    state = model._start(problem, rng)
-    kept = state.trees.rule.copy()
-    model._sweep(state, problem, rng)
-    assert np.array_equal(kept, state.trees.rule)
+    state = algorithm.start(bound, rng)
+    kept = state.shares.rule.copy()
+    algorithm.sweep(state, bound, rng)
+    assert np.array_equal(kept, state.shares.rule)
+    # Nor do memories: late in the chain they hold trees.
+    late = state._replace(n_sweeps=algorithm.n_planned - 1)
+    first, _ = algorithm.sweep(late, bound, rng)
+    seen = str(first.work.labels)
+    algorithm.sweep(first, bound, rng)
+    assert str(first.work.labels) == seen != "None"

@@ -1,0 +1,84 @@
+"""Algorithms between whose sweeps hidden states are split and merged (Petrov et al. 2006)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.model import Model, State
+
+
+class Plan(NamedTuple):
+    """Before which sweeps of a restart the layout changes.
+
+    Attributes
+    ----------
+    splits, merges : tuple of int
+    n_resting : int
+        Sweeps until what was split last has parted: none of their changes is small.
+    """
+
+    splits: tuple[int, ...] = ()
+    merges: tuple[int, ...] = ()
+    n_resting: int = 0
+
+
+class SplitMerge(Algorithm):
+    """Another algorithm, for a model whose layout changes between sweeps by a plan.
+
+    The layout of now is in the state: whatever the inner algorithm does, it does to the model under
+    that layout, and after a change it starts anew from the seed that the change leaves.
+    """
+
+    def __init__(self, inner: Algorithm, plan: Plan) -> None:
+        self.inner, self.plan = inner, plan
+        self.requires = (*inner.requires, "laid_out", "split", "merged")
+        self.patience, self.is_total, self.stops = inner.patience, inner.is_total, inner.stops
+
+    def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
+        """The start of the inner algorithm."""
+        return self.inner.start(model, rng, seed)._replace(layout=model.layout)
+
+    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+        """Split or merge where it is time to, then a sweep of the inner algorithm."""
+        model, now = model.laid_out(state.layout), state.n_sweeps
+        if now in self.plan.splits or now in self.plan.merges:
+            is_split = now in self.plan.splits
+            layout, seed = model.split(state, rng) if is_split else model.merged(state)
+            model = model.laid_out(layout)
+            state = self.inner.start(model, rng, seed)._replace(n_sweeps=now)
+        state, value = self.inner.sweep(state, model, rng)
+        return state._replace(layout=model.layout), value
+
+    def objective(self, state: State, model: Model, history: list[float]) -> float:
+        """That of the inner algorithm."""
+        return self.inner.objective(state, model.laid_out(state.layout), history)
+
+    def final_counts(self, state: State) -> Any:
+        """Those of the inner algorithm."""
+        return self.inner.final_counts(state)
+
+    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
+        """Those of the inner algorithm."""
+        return self.inner.attributes(fit, model.laid_out(fit.state.layout))
+
+    def rebase(self, state: State, model: Model) -> State | None:
+        """The state under the settings of now; None where they do not go with its layout."""
+        return self.inner.rebase(state, model.laid_out(state.layout))
+
+    def lighter(self, state: State, model: Model) -> State:
+        """As the inner algorithm has it."""
+        return self.inner.lighter(state, model.laid_out(state.layout))
+
+    def completed(self, state: State, model: Model) -> State:
+        """As the inner algorithm has it."""
+        return self.inner.completed(state, model.laid_out(state.layout))
+
+    def finished(self, state: State, model: Model, *, goes_on: bool) -> State:
+        """As the inner algorithm has it."""
+        return self.inner.finished(state, model.laid_out(state.layout), goes_on=goes_on)
+
+    def n_resting(self, model: Model) -> int:
+        """Sweeps in which the plan or the inner algorithm waits."""
+        return max(self.plan.n_resting, self.inner.n_resting(model))

@@ -1,0 +1,61 @@
+"""Stepwise EM: counts and weights that move after every few units (Liang and Klein 2009)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.batch import EM
+from sklearn_cvb.learning.model import Model, State
+
+
+class Pace(NamedTuple):
+    """How fast counts move: by (k + 2) ** -power at the k-th step, after so many units each."""
+
+    batch_size: int
+    power: float
+
+
+class Steps(NamedTuple):
+    """How many steps were made, and the seed of the orders that units are gone through in."""
+
+    n_steps: int
+    seed: int
+
+
+class Stepwise(EM):
+    """EM whose sweep goes through the units in a random order, a few at a time."""
+
+    requires = ("maximise", "infer", "units", "step_through")
+    patience = 2
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+
+    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+        """The value sums what the units met on the way, less what the last weights cost."""
+        steps = state.work
+        if not isinstance(steps, Steps):
+            # The order of each sweep is a matter of this seed, so that a fit can be gone on with.
+            steps = Steps(0, int(rng.integers(2**63)))
+        explained = np.setdiff1d(model.units(), state.unexplained)
+        order = np.random.Generator(np.random.PCG64([steps.seed, state.n_sweeps]))
+        found = model.step_through(state, order.permutation(explained), self.pace, steps.n_steps)
+        weights, cost = self.parameters(model, found.counts, state.prior, state.weights)
+        after = state._replace(
+            counts=found.counts,
+            weights=weights,
+            unexplained=found.unexplained,
+            n_sweeps=state.n_sweeps + 1,
+            work=steps._replace(n_steps=found.work),
+        )
+        return after, float(found.total - cost)
+
+    def objective(self, state: State, model: Model, history: list[float]) -> float:
+        """Weights have moved on since the last sweep, so that another E-step is due."""
+        weights, cost = self.parameters(model, state.counts, state.prior, state.weights)
+        return float(model.infer(weights).total - cost)
+
+    def finished(self, state: State, model: Model, *, goes_on: bool) -> State:
+        """With the steps so far where a fit goes on."""
+        return Algorithm.finished(self, state, model, goes_on=goes_on)

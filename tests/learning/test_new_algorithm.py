@@ -1,0 +1,277 @@
+"""A new algorithm for all families in one class, and a new family for all algorithms in another."""
+
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from scipy.special import digamma, gammaln, logsumexp
+
+import sklearn_cvb
+from sklearn_cvb.dirichlet import kl_divergence
+from sklearn_cvb.learning.algorithm import Algorithm, begun, check_requirements
+from sklearn_cvb.learning.batch import EM, VB
+from sklearn_cvb.learning.cvb import CVB
+from sklearn_cvb.learning.gibbs import Gibbs, mean_means
+from sklearn_cvb.learning.model import Drawn, Inferred, Model, inferred, mixed
+from sklearn_cvb.situations import SITUATIONS
+
+
+def learned(algorithm, model, n_sweeps, seed=0):
+    """The state after some sweeps, and the history."""
+    check_requirements(algorithm, model)
+    rng, history = np.random.default_rng(seed), []
+    state = algorithm.start(model, rng)
+    for _ in range(n_sweeps):
+        state, value = algorithm.sweep(state, model, rng)
+        history.append(value)
+    return state, history
+
+
+# A new algorithm for all families
+
+
+class DampedEM(Algorithm):
+    """EM whose counts move half of the way: all that a new algorithm has to say."""
+
+    requires = ("maximise", "infer")
+
+    def start(self, model, rng, seed=None):
+        return begun(model, rng, seed, keep=False)._replace(shares=None)
+
+    def sweep(self, state, model, rng):
+        weights, cost = model.maximise(state.counts, state.prior, state.weights)
+        found = model.infer(weights, state.work)
+        after = state._replace(
+            counts=mixed(state.counts, 0.5, found.counts, 0.5),
+            weights=weights,
+            unexplained=found.unexplained,
+            n_sweeps=state.n_sweeps + 1,
+            work=found.work,
+        )
+        return after, found.total - cost
+
+    def objective(self, state, model, history):
+        return history[-1]
+
+
+FAMILIES = {
+    "EMHMM": ("none", {"alpha": 0.5, "beta": 0.5}),
+    "EMPCFG": ("given", {"alpha": 0.5}),
+    "EMDMV": ("raw", {"alpha": 0.5}),
+    "EMAlignmentHMM": ("raw", {"alpha": 0.5, "beta": 0.5}),
+    "EMLatentPCFG": ("fixed", {"alpha": 0.1, "init": "random"}),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_new_algorithm_learns_all_families(name):
+    """It rises to where EM gets to, which is a fixed point of both."""
+    title, settings = FAMILIES[name]
+    situation = SITUATIONS[name][title]
+    estimator = getattr(sklearn_cvb, name)(**situation.settings | settings)
+    model = estimator._model(estimator._problem(situation.X, situation.y))
+    if not isinstance(model, Model):
+        pytest.skip("its algorithms are still its own")
+    state, history = learned(DampedEM(), model, 600)
+    _, of_em = learned(EM(), model, 600)
+    assert np.diff(history).min() > -1e-9
+    assert history[-1] - history[0] > 1e-3
+    assert history[-1] == pytest.approx(of_em[-1], abs=1e-6)
+    _, next_value = EM().sweep(state, model, np.random.default_rng(0))
+    assert next_value == pytest.approx(history[-1], abs=1e-6)
+
+
+# A new family for all algorithms: hidden Markov models of two states, by enumeration
+
+N_SYMBOLS = 2
+# Rows of the start, of two transitions and of two emissions, all of two cells.
+N_ROWS = 5
+SEQUENCES = [(0, 0, 1), (0, 1), (1, 1, 1), (0, 0, 0)]
+ALPHA = 0.6
+
+
+def uses_of(sequence):
+    """How often each path of a sequence uses each cell."""
+    paths = list(product(range(2), repeat=len(sequence)))
+    uses = np.zeros((len(paths), N_ROWS, 2))
+    for path, cells in zip(paths, uses, strict=True):
+        cells[0, path[0]] += 1
+        for before, after in pairwise(path):
+            cells[1 + before, after] += 1
+        for state, symbol in zip(path, sequence, strict=True):
+            cells[3 + state, symbol] += 1
+    return uses
+
+
+def log_evidence(counts, alpha):
+    """log p(sequences, paths) of counts whose two last axes are rows and cells."""
+    rows = gammaln(counts + alpha).sum(axis=-1) - gammaln((counts + alpha).sum(axis=-1))
+    return (rows - 2 * gammaln(alpha) + gammaln(2 * alpha)).sum(axis=-1)
+
+
+def normalised(cells):
+    return cells / cells.sum(axis=-1, keepdims=True)
+
+
+def posterior(uses, weights):
+    """Of all paths under some weights, and the log normaliser."""
+    joint = np.tensordot(uses, np.log(weights))
+    log_z = logsumexp(joint)
+    return np.exp(joint - log_z), log_z
+
+
+@dataclass(frozen=True)
+class EnumeratedHMM(Model):
+    """All paths of all sequences, and what each of them uses."""
+
+    uses: tuple
+    alpha: float
+
+    @property
+    def n_observed(self):
+        return sum(map(len, SEQUENCES))
+
+    def prior(self, hyper):
+        return np.full((N_ROWS, 2), self.alpha)
+
+    def seeds(self, prior, facts, rng):
+        return [normalised(rng.gamma(2.0, size=prior.shape))] * len(facts)
+
+    def start(self, prior, seed, keep):
+        return self.infer(seed), seed
+
+    def maximise(self, counts, prior, before):
+        weights = normalised(counts + prior)
+        return weights, -np.sum(prior * np.log(weights))
+
+    def average(self, counts, prior, before):
+        cells = counts + prior
+        totals, prior_totals = cells.sum(axis=1), prior.sum(axis=1)
+        weights = np.exp(digamma(cells) - digamma(totals)[:, None])
+        return weights, kl_divergence(cells, prior, totals, prior_totals)
+
+    def infer(self, weights, work=None):
+        found = [posterior(uses, weights) for uses in self.uses]
+        shares = [np.tensordot(q, uses, 1) for (q, _), uses in zip(found, self.uses, strict=True)]
+        return inferred(sum(shares), np.array([log_z for _, log_z in found]), shares)
+
+    def leave_out(self, counts, prior, shares, *, frozen):
+        shares, counts, total = list(shares), counts.copy(), 0.0
+        for i, uses in enumerate(self.uses):
+            others = counts - shares[i]
+            q, log_z = posterior(uses, normalised(others + prior))
+            total += log_z
+            if not frozen:
+                shares[i] = np.tensordot(q, uses, 1)
+                counts = others + shares[i]
+        return Inferred(counts, total, shares=shares)
+
+    def first_sample(self, prior, rng):
+        sample = [int(rng.integers(len(uses))) for uses in self.uses]
+        return Drawn(self._counts(sample), sample)
+
+    def resample(self, counts, prior, sample, rng, temperature):
+        sample = list(sample)
+        for i, uses in enumerate(self.uses):
+            others = counts - uses[sample[i]]
+            logs = log_evidence(others + uses, self.alpha) / temperature
+            sample[i] = int(rng.choice(len(uses), p=np.exp(logs - logsumexp(logs))))
+            counts = others + uses[sample[i]]
+        return Drawn(self._counts(sample), sample)
+
+    def log_evidence(self, counts, prior, sample):
+        return log_evidence(counts, self.alpha)
+
+    def means(self, counts, prior, sample):
+        """Which path each sequence has: its average is how often."""
+        return tuple(np.eye(len(u))[j] for u, j in zip(self.uses, sample, strict=True))
+
+    def _counts(self, sample):
+        return sum(uses[path] for uses, path in zip(self.uses, sample, strict=True))
+
+
+@pytest.fixture
+def model():
+    return EnumeratedHMM(tuple(map(uses_of, SEQUENCES)), ALPHA)
+
+
+def all_evidence(model):
+    """log p(sequences, paths) of all paths of all sequences together: an axis for each."""
+    counts = 0.0
+    for i, uses in enumerate(model.uses):
+        shape = [1] * len(model.uses)
+        shape[i] = len(uses)
+        counts = counts + uses.reshape(*shape, N_ROWS, 2)
+    return log_evidence(counts, model.alpha)
+
+
+def test_em_of_a_new_family_never_falls(model):
+    state, history = learned(EM(), model, 200)
+    assert np.diff(history).min() > -1e-12
+    again = normalised(model.infer(state.weights).counts + ALPHA)
+    np.testing.assert_allclose(again, state.weights, atol=1e-6)
+
+
+def test_vb_of_a_new_family_bounds_its_evidence(model):
+    _, history = learned(VB(), model, 200)
+    exact = logsumexp(all_evidence(model))
+    assert np.diff(history).min() > -1e-12
+    assert exact - 3.0 < history[-1] < exact
+
+
+def test_cvb_of_a_new_family_is_what_its_definition_says(model):
+    """Path by path and use by use, from all the other sequences' distributions."""
+    state, history = learned(CVB(), model, 5)
+    weights = model.seeds(model.prior(None), [None], np.random.default_rng(0))[0]
+    paths = [list(product(range(2), repeat=len(sequence))) for sequence in SEQUENCES]
+
+    def steps(sequence, path):
+        cells = [(0, path[0])]
+        cells += [(1 + a, b) for a, b in pairwise(path)]
+        return cells + [(3 + k, symbol) for k, symbol in zip(path, sequence, strict=True)]
+
+    def distribution(i, chances):
+        joint = [np.prod([chances[s] for s in steps(SEQUENCES[i], path)]) for path in paths[i]]
+        return np.array(joint) / sum(joint), np.log(sum(joint))
+
+    def expected(others):
+        counts = np.zeros((N_ROWS, 2))
+        for i in others:
+            for path, chance in zip(paths[i], q[i], strict=True):
+                for step in steps(SEQUENCES[i], path):
+                    counts[step] += chance
+        return counts
+
+    everybody = range(len(SEQUENCES))
+    q = [distribution(i, weights)[0] for i in everybody]
+    for value in history:
+        total = 0.0
+        for i in everybody:
+            q[i], log_z = distribution(i, normalised(expected({*everybody} - {i}) + ALPHA))
+            total += log_z
+        assert value == pytest.approx(total / model.n_observed, abs=1e-12)
+    np.testing.assert_allclose(state.counts, expected(everybody), atol=1e-12)
+    score = sum(
+        distribution(i, normalised(expected({*everybody} - {i}) + ALPHA))[1] for i in everybody
+    )
+    objective = CVB().objective(state, model, history)
+    assert objective == pytest.approx(score / model.n_observed, abs=1e-12)
+
+
+def test_a_chain_of_a_new_family_samples_its_posterior(model):
+    state, history = learned(Gibbs(4000, n_burn_in=50), model, 4000)
+    logs = all_evidence(model)
+    joint = np.exp(logs - logsumexp(logs))
+    axes = set(range(joint.ndim))
+    for i, shares in enumerate(mean_means(state, model)):
+        np.testing.assert_allclose(shares, joint.sum(axis=tuple(axes - {i})), atol=0.04)
+    assert np.mean(history[50:]) == pytest.approx(np.sum(joint * logs), abs=0.1)
+
+
+def test_what_a_family_lacks_is_said():
+    class Half(Model):
+        """It knows nothing."""
+
+    with pytest.raises(NotImplementedError, match="CVB needs leave_out of a model, which Half"):
+        check_requirements(CVB(), Half())
