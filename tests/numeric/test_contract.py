@@ -174,3 +174,17 @@ def test_numbers_after_symbols_begin_anew(kind):
     assert model.rates_.shape == (2, 1)
     model.set_params(emission="categorical").fit(X)
     assert model.emissionprob_.shape[0] == 2
+
+
+def test_a_chain_averages_its_kept_samples_and_labels_by_its_last_tenth():
+    """As with symbols."""
+    series = numbers("poisson", LENGTHS)
+    every = model_of(GibbsHMM, "poisson", "full", False, max_iter=30).fit(series)
+    some = model_of(GibbsHMM, "poisson", "full", False, max_iter=30, thin=3).fit(series)
+    np.testing.assert_array_equal(some.samples_, every.samples_[::3])
+    for name in ("start", "transition"):
+        kept = [getattr(counts, name) for counts, _ in some._kept_samples]
+        np.testing.assert_allclose(getattr(some.counts_, name), np.mean(kept, axis=0), rtol=1e-12)
+    often = np.mean(every.samples_[-3:], axis=0) > 0.5
+    for model in (every, some):
+        np.testing.assert_array_equal(np.concatenate(list(model.labels_)), often)
