@@ -22,7 +22,7 @@ from watching import count_sweeps, watch
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, EMHMM, GibbsHMM, HMMClassifier, checkpoint
 from sklearn_cvb.fit_checkpoint import every_of
-from sklearn_cvb.hmm.collapsed import CVBState
+from sklearn_cvb.hmm.collapsed import Units
 from sklearn_cvb.packing import Packed, pack, unpack
 from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
@@ -426,8 +426,8 @@ def test_a_state_of_another_make_is_refused(tmp_path, monkeypatch):
     broken_off(model, 3, X)
     (path,) = tmp_path.glob("*restart*.npz")
     with zipfile.ZipFile(path) as archive:
-        assert b"CVBState" in archive.read("facts.json")
-    monkeypatch.setattr("sklearn_cvb.hmm.collapsed.CVBState", type("Other", (), {}))
+        assert b"Units" in archive.read("facts.json")
+    monkeypatch.setattr("sklearn_cvb.hmm.collapsed.Units", type("Other", (), {}))
     with pytest.raises(ValueError, match=r"cannot be read .*no named tuple"):
         clone(model).fit(X)
-    assert issubclass(CVBState, tuple)
+    assert issubclass(Units, tuple)

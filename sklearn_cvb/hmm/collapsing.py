@@ -50,7 +50,7 @@ class CollapsedHMM(StreamingHMM):
         return TokenChain if self.update == "token" else SymbolChain
 
     def _algorithm(self) -> Algorithm:
-        return super()._algorithm() if self._is_numeric else CVB()
+        return CVB()
 
     def _warn_of_data(self, problem: Problem) -> None:
         """Warn where leaving out a sequence leaves little to learn from."""

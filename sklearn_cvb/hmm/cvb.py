@@ -202,8 +202,6 @@ class CVBHMM(EmissionMixin, CollapsedHMM):
     True
     """
 
-    _numeric_algorithm = "collapsed"
-
     _parameter_constraints: dict = {  # noqa: RUF012
         **CollapsedHMM._parameter_constraints,
         "update": [StrOptions({"sequence", "token"})],

@@ -171,7 +171,6 @@ class EMHMM(EmissionMixin, StreamingHMM):
     1.21
     """
 
-    _numeric_algorithm = "likelihood"
     _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -242,4 +241,4 @@ class EMHMM(EmissionMixin, StreamingHMM):
             check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
 
     def _algorithm(self) -> Algorithm:
-        return super()._algorithm() if self._is_numeric else EM()
+        return EM()

@@ -5,31 +5,18 @@ numbers, and else on to the next class. Nothing of numbers is loaded before that
 """
 
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.hmm.concentrations import Concentrations, going_on, learn
 from sklearn_cvb.hmm.measurements import MeasurementsMixin
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior
-from sklearn_cvb.learning.loop import Fit
-
-if TYPE_CHECKING:
-    from sklearn_cvb.hmm.numeric.model import Algorithm, Fitted
-    from sklearn_cvb.lattice import Cells
+from sklearn_cvb.hmm.parameters import HMMCounts
+from sklearn_cvb.learning.loop import Fit, threads_for_each
+from sklearn_cvb.learning.model import Model
 
 
 class EmissionMixin(MeasurementsMixin):
     """The parameter `emission` of hidden Markov models."""
-
-    # Which of `sklearn_cvb.hmm.numeric` sweeps: "likelihood", "variational", "collapsed", "gibbs".
-    _numeric_algorithm: str
-
-    @property
-    def _numeric_sweeps(self) -> "Algorithm":
-        from sklearn_cvb.hmm.numeric.model import algorithm_of
-
-        return algorithm_of(self)
 
     # Hooks of a fit
 
@@ -73,28 +60,19 @@ class EmissionMixin(MeasurementsMixin):
             known,
         )
 
-    def _start(self, problem: Any, rng: np.random.Generator) -> Any:
+    def _model(self, problem: Any) -> Model:
         if not self._is_numeric:
-            return super()._start(problem, rng)
-        from sklearn_cvb.hmm.numeric.start import starting_posterior
+            return super()._model(problem)
+        from sklearn_cvb.hmm.numeric.chain import NumberChain
 
-        posterior = starting_posterior(problem, self.init, rng)
-        return self._numeric_sweeps.start(problem, posterior, rng)
-
-    def _sweep(self, state: Any, problem: Any, rng: np.random.Generator) -> tuple[Any, float]:
-        if not self._is_numeric:
-            return super()._sweep(state, problem, rng)
-        return self._numeric_sweeps.sweep(state, problem, rng)
-
-    def _ranked(self, fit: Fit, problem: Any) -> Fit:
-        if not self._is_numeric:
-            return super()._ranked(fit, problem)
-        fit = fit._replace(
-            objective=self._numeric_sweeps.objective(fit.state, problem, fit.history[-1])
+        n_restarts = 1 if self._fixed_start() else self.n_init
+        return NumberChain(
+            problem,
+            self._prior_settings(),
+            self.init,
+            getattr(self, "block_length", None),
+            threads_for_each(n_restarts, self.n_jobs),
         )
-        if self.verbose:
-            print(f"{len(fit.history)} sweeps, objective {fit.objective:.6f}")
-        return fit
 
     def _why_one_restart(self, problem: Any) -> str:
         if not self._is_numeric:
@@ -107,85 +85,37 @@ class EmissionMixin(MeasurementsMixin):
     def _learns_from_the_same(self, before: Any, problem: Any) -> bool:
         return type(before) is type(problem) and super()._learns_from_the_same(before, problem)
 
-    # Checkpoints
-
-    def _stripped(self, state: Any) -> Any:
-        return state if self._is_numeric else super()._stripped(state)
-
-    def _completed(self, state: Any, problem: Any) -> Any:
-        return state if self._is_numeric else super()._completed(state, problem)
-
-    def _with_parameters_of_now(self, state: Any, problem: Any) -> Any:
-        if not self._is_numeric:
-            return super()._with_parameters_of_now(state, problem)
-        first, _ = self._chain_prior(problem.cells)
-        concentrations = going_on(first, state.concentrations)
-        prior = self._prior_of_chain(problem.cells, concentrations)
-        return self._numeric_sweeps.resumed(state, problem, concentrations, prior)
-
-    # Priors of the chain
-
-    def _chain_prior(self, cells: "Cells") -> tuple[Concentrations, Prior]:
-        """First concentrations of the chain, and its prior; emissions have their own."""
-        concentrations = self._first_concentrations()._replace(learn_beta=False)
-        return concentrations, self._prior_of_chain(cells, concentrations)
-
-    def _prior_of_chain(self, cells: "Cells", concentrations: Concentrations) -> Prior:
-        # No emission has a cell: totals of 1 keep functions of them away from 0.
-        ones = np.ones(cells.n_states)
-        return self._priors(cells, concentrations)._replace(emission_total=ones)
-
-    def _chain_learned(self, state: Any, cells: "Cells", step: Any) -> tuple[Concentrations, Prior]:
-        """Concentrations and prior of the next sweep."""
-        from sklearn_cvb.hmm.numeric.problem import without_emission
-
-        chain = without_emission(state.counts)
-        concentrations = learn(state.concentrations, chain, cells, state.n_sweeps, step)
-        if concentrations is state.concentrations:
-            return concentrations, state.prior
-        return concentrations, self._prior_of_chain(cells, concentrations)
-
     # What a fit leaves
 
     def _fitted(self, fits: list[Fit], problem: Any) -> dict[str, Any]:
         if not self._is_numeric:
             return super()._fitted(fits, problem)
-        from sklearn_cvb.hmm.numeric.model import Fitted
-
         best, record = self._fit_record(fits)
-        state, algorithm, n = best.state, self._numeric_sweeps, problem.cells.n_emitting
-        counts, point = algorithm.final_counts(state), algorithm.point(state, problem)
-        numeric = Fitted(
-            problem.family,
-            point,
-            algorithm.predicting(state, problem),
-            algorithm.scoring(state, problem),
-            problem.names,
-            problem.is_table,
-        )
-        posterior = algorithm.posterior(state, problem)
+        model: Any = self._model(problem)
+        state, algorithm = best.state, self._algorithm()
+        counts, n = algorithm.final_counts(state), problem.cells.n_emitting
+        numeric, posterior = model.emissions(state, counts), model.posterior(state)
         if posterior is None:
-            path = self._path_of_training(state, counts, problem, numeric)
+            path = self._path_of_training(state, counts, problem, numeric.predicting)
         else:
             path = posterior.argmax(axis=1)
-        chains = {"chains_": algorithm.chains(fits)} if hasattr(algorithm, "chains") else {}
         return {
             "counts_": HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T),
             "end_counts_": counts.transition[:n, n] if self.end_state else None,
             "labels_": self._arranged_states(problem.given, path),
             **record,
             "unexplained_": problem.of_given(state.unexplained),
-            "alpha_": state.concentrations.alpha,
-            **self._shared_weights(state.concentrations, path),
+            "alpha_": state.hyper.alpha,
+            **self._shared_weights(state.hyper, path),
             "n_columns_": problem.family.n_columns,
             "_prior": state.prior,
-            "_kept": state.weights,
+            "_kept": None if state.weights is None else state.weights.chain,
             "_n_features_out": n,
             "_numeric": numeric,
             "_resume": (problem, best) if self.warm_start else None,
-            **problem.family.attributes(point),
-            **algorithm.fitted(state, problem, record["objective_"]),
-            **chains,
+            **problem.family.attributes(numeric.point),
+            **algorithm.attributes(best, model),
+            **model.sampled(fits, state, algorithm),
         }
 
     def _keep(self, fitted: dict[str, Any], why: str) -> None:
@@ -198,16 +128,16 @@ class EmissionMixin(MeasurementsMixin):
         super()._keep(fitted | {"_fitted_names": frozenset(fitted)}, why)
 
     def _path_of_training(
-        self, state: Any, counts: HMMCounts, problem: Any, numeric: "Fitted"
+        self, state: Any, counts: HMMCounts, problem: Any, scores: Any
     ) -> np.ndarray:
         """Viterbi paths of the training sequences under the final weights."""
         from sklearn_cvb.hmm.numeric.model import log_weights_of
         from sklearn_cvb.hmm.numeric.problem import lattice_of_steps, without_emission
 
         chain, cells = without_emission(counts), problem.cells
-        weights = self._weights(chain, state.prior, cells, state.weights)
+        weights = self._weights(chain, state.prior, cells, state.weights.chain)
         logs = self._log_weights(weights, chain, state.prior, cells)
         shape = len(problem.given.tokens), cells.n_emitting
-        emission, _ = log_weights_of(problem.observations, shape, numeric.predicting, problem.known)
+        emission, _ = log_weights_of(problem.observations, shape, scores, problem.known)
         logs = logs._replace(emission=emission.ravel())
         return self._best_path(problem.given, lattice_of_steps(*shape), logs)[0]

@@ -213,8 +213,6 @@ class GibbsHMM(EmissionMixin, SampledHMM):
     (10, 10)
     """
 
-    _numeric_algorithm = "gibbs"
-
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseHMM._parameter_constraints,
         **SamplerMixin._parameter_constraints,

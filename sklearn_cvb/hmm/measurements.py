@@ -51,6 +51,8 @@ class MeasurementsMixin(_Model):
 
     # Taggers have no such parameter.
     emission: Any = "categorical"
+    # Counts and prior of each kept sample of a sampler.
+    _kept_samples: list[tuple[HMMCounts, Prior]] | None = None
 
     @property
     def _is_numeric(self) -> bool:
@@ -115,7 +117,7 @@ class MeasurementsMixin(_Model):
         if not self._is_numeric:
             return super()._log_likelihoods(X)
         check_is_fitted(self)
-        samples = getattr(self, "_kept_samples", None)
+        samples = self._kept_samples
         if not samples:
             weights, logs = self._mean_and_log()
             return self._log_z_of_numbers(X, weights, logs, self._numeric.scoring)
@@ -236,7 +238,7 @@ class MeasurementsMixin(_Model):
 
     def _posteriors_of_numbers(self) -> list[tuple[HMMCounts, Prior]]:
         """Counts, statistics and priors that the posterior is made of: a sampler has several."""
-        if self._numeric_algorithm != "gibbs":
+        if self._kept_samples is None:
             counts = self._complete_counts()._replace(emission=self.counts_.emission.T)
             return [(counts, self._prior)]
         if not self._kept_samples:
@@ -394,7 +396,7 @@ class MeasurementsMixin(_Model):
         if not self._is_numeric or getattr(self, "_resume", None) is None:
             return super().training_posteriors()
         problem, best = self._resume
-        table = self._numeric_sweeps.posterior(best.state, problem)
+        table = self._model(problem).posterior(best.state)
         if table is None:
             from sklearn_cvb.hmm.numeric.model import log_weights_of
             from sklearn_cvb.hmm.numeric.problem import lattice_of_steps

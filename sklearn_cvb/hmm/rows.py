@@ -83,9 +83,14 @@ def _weights_and_divergence(rows: _Rows, divisors: np.ndarray, table: np.ndarray
     `divisors` are exp(digamma(row total)).
     """
     weights = np.empty(len(rows.counts))
-    divergence = expected_weights(rows.counts, rows.prior, rows.row, divisors, weights)
+    of_cells = expected_weights(rows.counts, rows.prior, rows.row, divisors, weights)
     table.reshape(-1)[rows.allowed] = weights
-    return divergence + _divergence_of_totals(rows)
+    return of_cells + _divergence_of_totals(rows)
+
+
+def divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
+    """KL of the posterior from the prior."""
+    return sum(map(_divergence, _rows_of(counts, prior, cells)))
 
 
 def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Weights, float]:
@@ -93,7 +98,7 @@ def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tup
     tables = _rows_of(counts, prior, cells)
     divisors = [exp_digamma(rows.totals) for rows in tables]
     if min(divisor.min() for divisor in divisors) <= _SMALLEST_RATIO:
-        return exp_expected_log(counts, prior, cells), sum(map(_divergence, tables))
+        return exp_expected_log(counts, prior, cells), divergence(counts, prior, cells)
     weights = Weights(*(np.zeros(table.shape) for table in counts))
     return weights, sum(map(_weights_and_divergence, tables, divisors, weights))
 

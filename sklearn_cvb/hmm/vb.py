@@ -196,8 +196,6 @@ class VBHMM(EmissionMixin, StreamingHMM):
     True
     """
 
-    _numeric_algorithm = "variational"
-
     def __init__(
         self,
         n_components: int = 2,
@@ -291,4 +289,4 @@ class VBHMM(EmissionMixin, StreamingHMM):
         return expected_log(counts, prior, cells)
 
     def _algorithm(self) -> Algorithm:
-        return super()._algorithm() if self._is_numeric else VB()
+        return VB()

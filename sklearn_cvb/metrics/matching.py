@@ -209,7 +209,7 @@ def _renumber_numbers(changed: Any, model: Any, by: _Order) -> None:
     changed.counts_ = HMMCounts(
         *by.chain(counts.start, counts.transition), counts.emission[by.order]
     )
-    if hasattr(model, "_kept_samples"):
+    if model._kept_samples is not None:
         changed._kept_samples = [
             (_numbers_by(by, kept), by.prior(prior)) for kept, prior in model._kept_samples
         ]

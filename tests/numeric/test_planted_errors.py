@@ -5,7 +5,7 @@ import pytest
 from numeric.test_sweeps import CVBHMM, cvb_deviation, problem
 
 from sklearn_cvb.emissions import gaussian_columns
-from sklearn_cvb.hmm.numeric import collapsed, expectation
+from sklearn_cvb.hmm.numeric import chain, collapsed, expectation
 
 PLANTED = {}
 
@@ -37,14 +37,14 @@ def own_counts_stay_in_the_chain(monkeypatch):
 @planted
 def own_statistics_stay(monkeypatch):
     def change(before):
-        def inferred(group, counts, state, problem):
+        def without(group, shares, counts, prior, problem):
             units = slice(*group[2:])
-            more = counts._replace(emission=counts.emission + state.statistics[units].sum(axis=0))
-            return before(group, more, state, problem)
+            more = counts._replace(emission=counts.emission + shares.statistics[units].sum(axis=0))
+            return before(group, shares, more, prior, problem)
 
-        return inferred
+        return without
 
-    changed(monkeypatch, collapsed, "_inferred", change)
+    changed(monkeypatch, collapsed, "_without", change)
 
 
 @planted
@@ -94,24 +94,33 @@ def ends_have_no_weight(monkeypatch):
 @planted
 def statistics_are_those_of_the_sweep_before(monkeypatch):
     def change(before):
-        def inferred(group, counts, state, problem):
-            return before(group, counts._replace(emission=state.counts.emission), state, problem)
+        def sweep(shares, counts, prior, problem):
+            statistics = counts.emission.copy()
 
-        return inferred
+            def without(group, shares, counts, prior, problem):
+                counts = counts._replace(emission=statistics)
+                return sound(group, shares, counts, prior, problem)
 
-    changed(monkeypatch, collapsed, "_inferred", change)
+            monkeypatch.setattr(collapsed, "_without", without)
+            return before(shares, counts, prior, problem)
+
+        return sweep
+
+    sound = collapsed._without
+    changed(monkeypatch, chain, "sweep", change)
 
 
 @planted
 def a_group_forgets_what_it_was(monkeypatch):
     def change(before):
-        def inferred(group, counts, state, problem):
-            found, statistics, own = before(group, counts, state, problem)
-            return found, statistics, own._replace(transition=0 * own.transition)
+        def without(*arguments):
+            found = before(*arguments)
+            nothing = 0 * found.own.transition
+            return found._replace(own=found.own._replace(transition=nothing))
 
-        return inferred
+        return without
 
-    changed(monkeypatch, collapsed, "_inferred", change)
+    changed(monkeypatch, collapsed, "_without", change)
 
 
 @planted

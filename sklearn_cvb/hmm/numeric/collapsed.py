@@ -8,19 +8,15 @@ one sequence are in one group: messages run through all of it.
 """
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import dirichlet
-from sklearn_cvb.emissions.emission import Scores
-from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.numeric.expectation import Chain, Found, Scored, infer
 from sklearn_cvb.hmm.numeric.filtering import filtered
 from sklearn_cvb.hmm.numeric.problem import NumericProblem
 from sklearn_cvb.hmm.numeric.start import independent
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
-from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 
 # Steps that are left out together where one sequence holds most of the data: a tenth of a short
 # one, or too little would be left to learn from.
@@ -47,24 +43,17 @@ class Layout(NamedTuple):
     block_length: int | None
 
 
-class CVBState(NamedTuple):
-    """Posteriors, and the counts and statistics that they sum to.
+class Units(NamedTuple):
+    """What each unit adds to the counts; all but the layout changes in place.
 
     Attributes
     ----------
-    counts : HMMCounts
-        Of all units; `emission` holds statistics (S, K).
+    layout : Layout
     posterior : ndarray of shape (n_steps, K)
     pairs : ndarray of shape (n_units, K, K)
     statistics : ndarray of shape (n_units, S, K)
     """
 
-    counts: HMMCounts
-    prior: Prior
-    concentrations: Concentrations
-    weights: None
-    unexplained: np.ndarray
-    n_sweeps: int
     layout: Layout
     posterior: np.ndarray
     pairs: np.ndarray
@@ -130,127 +119,65 @@ def chain_without(
     return Chain(np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end)
 
 
-def in_units(
-    problem: NumericProblem,
-    posterior: np.ndarray,
-    block_length: int | None,
-    prior: Prior,
-    concentrations: Concentrations,
-) -> CVBState:
-    """The state of independent steps in the units that are left out."""
+def first_units(problem: NumericProblem, posterior: np.ndarray, block_length: int | None) -> Units:
+    """Independent steps in the units that are left out."""
     layout = layout_for(problem, block_length)
     found = independent(problem, posterior, layout.units)
     statistics = problem.family.statistics(problem.observations, posterior, layout.units)
-    state = CVBState(
-        HMMCounts(np.empty(0), np.empty((0, 0)), np.empty(0)),
-        prior,
-        concentrations,
-        None,
-        np.empty(0, np.intp),
-        0,
-        layout,
-        posterior,
-        found.pairs,
-        statistics,
+    return Units(layout, posterior, found.pairs, statistics)
+
+
+def counts_of_units(shares: Units, problem: NumericProblem) -> HMMCounts:
+    """Counts and statistics that all units add up to."""
+    found = Found(shares.posterior, shares.pairs, np.empty(0))
+    units = shares.layout.units
+    own = counts_by_unit(found, problem.corpus.starts, units, problem.cells.has_end)
+    return HMMCounts(
+        own.start.sum(axis=0), own.transition.sum(axis=0), shares.statistics.sum(axis=0)
     )
-    return _counted(state, problem)
 
 
-class CollapsedAlgorithm:
-    """Start, sweep and reading of a fit by CVB."""
+def sweep(
+    shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem
+) -> tuple[float, np.ndarray]:
+    """One sweep, in place: sum of log normalisers (nats), and sequences without a path."""
+    counts = HMMCounts(*map(np.copy, counts))
+    total, lost = 0.0, []
+    for group in shares.layout.groups:
+        without = _without(group, shares, counts, prior, problem)
+        found, statistics = _inferred(without, problem)
+        first, last, first_unit, last_unit = group
+        inside = slice(problem.corpus.starts[first], problem.corpus.starts[last])
+        units = slice(first_unit, last_unit)
+        own, has_end = without.own, problem.cells.has_end
+        after = counts_by_unit(found, without.starts, without.bounds, has_end)
+        counts.start[:] += (after.start - own.start).sum(axis=0)
+        counts.transition[:] += (after.transition - own.transition).sum(axis=0)
+        counts.emission[:] += (statistics - shares.statistics[units]).sum(axis=0)
+        shares.posterior[inside] = found.posterior
+        shares.pairs[units], shares.statistics[units] = found.pairs, statistics
+        explained = np.isfinite(found.log_z)
+        total += found.log_z[explained].sum()
+        lost.append(first + np.flatnonzero(~explained))
+    return total, np.concatenate(lost)
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
 
-    def start(
-        self, problem: NumericProblem, posterior: np.ndarray, rng: np.random.Generator
-    ) -> CVBState:
-        """Posteriors of a start, as independent steps."""
-        concentrations, prior = self.model._chain_prior(problem.cells)
-        block_length = self.model.block_length
-        return in_units(problem, posterior.copy(), block_length, prior, concentrations)
+def score(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem) -> float:
+    """Sum of log p(unit | all others), all counts frozen (nats)."""
+    total = 0.0
+    for group in shares.layout.groups:
+        without = _without(group, shares, counts, prior, problem)
+        log_z = filtered(*without[:4]).log_z
+        total += log_z[np.isfinite(log_z)].sum()
+    return total
 
-    def sweep(
-        self, state: CVBState, problem: NumericProblem, rng: np.random.Generator
-    ) -> tuple[CVBState, float]:
-        """One sweep; posteriors, pairs and statistics change in place."""
-        if state.n_sweeps >= WARM_UP_SWEEPS:
-            concentrations, prior = self.model._chain_learned(
-                state, problem.cells, dirichlet.fixed_point
-            )
-            state = state._replace(concentrations=concentrations, prior=prior)
-        counts = HMMCounts(*map(np.copy, state.counts))
-        total, lost = 0.0, []
-        for group in state.layout.groups:
-            found, statistics, own = _inferred(group, counts, state, problem)
-            first, last, first_unit, last_unit = group
-            inside = slice(problem.corpus.starts[first], problem.corpus.starts[last])
-            units = slice(first_unit, last_unit)
-            starts = problem.corpus.starts[first : last + 1] - inside.start
-            bounds = state.layout.units[first_unit : last_unit + 1] - inside.start
-            after = counts_by_unit(found, starts, bounds, problem.cells.has_end)
-            counts.start[:] += (after.start - own.start).sum(axis=0)
-            counts.transition[:] += (after.transition - own.transition).sum(axis=0)
-            counts.emission[:] += (statistics - state.statistics[units]).sum(axis=0)
-            state.posterior[inside] = found.posterior
-            state.pairs[units], state.statistics[units] = found.pairs, statistics
-            explained = np.isfinite(found.log_z)
-            total += found.log_z[explained].sum()
-            lost.append(first + np.flatnonzero(~explained))
-        state = state._replace(n_sweeps=state.n_sweeps + 1, unexplained=np.concatenate(lost))
-        # Counted anew, so that rounding does not build up.
-        return _counted(state, problem), float(total / problem.corpus.n_observed)
 
-    def resumed(
-        self, state: CVBState, problem: NumericProblem, concentrations: Concentrations, prior: Prior
-    ) -> CVBState | None:
-        """A state to go on from: its counts are those of its posteriors, also after Ctrl-C."""
-        if not isinstance(state, CVBState):
-            return None
-        layout = layout_for(problem, self.model.block_length)
-        if not np.array_equal(layout.units, state.layout.units):
-            return None
-        state = state._replace(
-            posterior=state.posterior.copy(),
-            pairs=state.pairs.copy(),
-            statistics=state.statistics.copy(),
-            concentrations=concentrations,
-            prior=prior,
-        )
-        return _counted(state, problem)
-
-    def objective(self, state: CVBState, problem: NumericProblem, last: float) -> float:
-        """The leave-one-out score: mean log p(unit | all others) per step, all counts frozen."""
-        total = 0.0
-        for group in state.layout.groups:
-            without = _without(group, state.counts, state, problem)
-            log_z = filtered(*without[:4]).log_z
-            total += log_z[np.isfinite(log_z)].sum()
-        return float(total / problem.corpus.n_observed)
-
-    def final_counts(self, state: CVBState) -> HMMCounts:
-        """The counts a fit leaves."""
-        return state.counts
-
-    def point(self, state: CVBState, problem: NumericProblem) -> Any:
-        """Posterior means."""
-        return problem.family.mean(state.counts.emission)
-
-    def predicting(self, state: CVBState, problem: NumericProblem) -> Scores:
-        """Scores of `predict`: what is to come after all that was seen."""
-        return problem.family.predictive(state.counts.emission)
-
-    def scoring(self, state: CVBState, problem: NumericProblem) -> Scores:
-        """Scores of `score`."""
-        return problem.family.predictive(state.counts.emission)
-
-    def posterior(self, state: CVBState, problem: NumericProblem) -> np.ndarray | None:
-        """The last q(z_t)."""
-        return state.posterior
-
-    def fitted(self, state: CVBState, problem: NumericProblem, last: float) -> dict[str, Any]:
-        """Attributes that only one algorithm leaves."""
-        return {"loo_score_": last}
+def resumed(shares: Units, problem: NumericProblem, block_length: int | None) -> Units | None:
+    """Units to go on with, also after Ctrl-C; None where now other units are left out."""
+    layout = layout_for(problem, block_length)
+    if not np.array_equal(layout.units, shares.layout.units):
+        return None
+    return Units(shares.layout, *(table.copy() for table in shares[1:]))
 
 
 class Without(NamedTuple):
@@ -264,19 +191,23 @@ class Without(NamedTuple):
 
 
 def _without(
-    group: tuple[int, int, int, int], counts: HMMCounts, state: CVBState, problem: NumericProblem
+    group: tuple[int, int, int, int],
+    shares: Units,
+    counts: HMMCounts,
+    prior: Prior,
+    problem: NumericProblem,
 ) -> Without:
     """What is known of a group's units from all counts but those of each."""
     first, last, first_unit, last_unit = group
     begin, end = problem.corpus.starts[first], problem.corpus.starts[last]
     starts = problem.corpus.starts[first : last + 1] - begin
-    bounds = state.layout.units[first_unit : last_unit + 1] - begin
+    bounds = shares.layout.units[first_unit : last_unit + 1] - begin
     units = slice(first_unit, last_unit)
-    before = Found(state.posterior[begin:end], state.pairs[units], np.empty(0))
+    before = Found(shares.posterior[begin:end], shares.pairs[units], np.empty(0))
     own = counts_by_unit(before, starts, bounds, problem.cells.has_end)
-    chain = chain_without(counts, own, state.prior, problem)
-    others = counts.emission - state.statistics[units]
-    if len(state.layout.units) == 2:
+    chain = chain_without(counts, own, prior, problem)
+    others = counts.emission - shares.statistics[units]
+    if len(shares.layout.units) == 2:
         # Nothing is left: the prior alone, without rounding.
         others = np.zeros_like(others)
     observations = problem.observations.part(begin, end)
@@ -286,22 +217,9 @@ def _without(
     return Without(chain, scored, starts, bounds, own)
 
 
-def _inferred(
-    group: tuple[int, int, int, int], counts: HMMCounts, state: CVBState, problem: NumericProblem
-) -> tuple[Found, np.ndarray, HMMCounts]:
-    """Posteriors of a group's units, each from all counts but its own; its new and old counts."""
-    chain, scored, starts, bounds, own = _without(group, counts, state, problem)
+def _inferred(without: Without, problem: NumericProblem) -> tuple[Found, np.ndarray]:
+    """Posteriors of a group's units, each from all counts but its own; their statistics."""
+    chain, scored, starts, bounds, _ = without
     found = infer(chain, scored, starts, bounds, by_unit=True)
     observations, scores = scored.observations, scored.scores
-    return found, problem.family.statistics(observations, found.posterior, bounds, scores), own
-
-
-def _counted(state: CVBState, problem: NumericProblem) -> CVBState:
-    """The state with the counts that its posteriors and statistics add up to."""
-    found = Found(state.posterior, state.pairs, np.empty(0))
-    units = state.layout.units
-    own = counts_by_unit(found, problem.corpus.starts, units, problem.cells.has_end)
-    counts = HMMCounts(
-        own.start.sum(axis=0), own.transition.sum(axis=0), state.statistics.sum(axis=0)
-    )
-    return state._replace(counts=counts)
+    return found, problem.family.statistics(observations, found.posterior, bounds, scores)

@@ -6,25 +6,22 @@ import numpy as np
 
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.emissions.emission import Emission, Family, Scores
-from sklearn_cvb.hmm.numeric.batch import BatchAlgorithm
-from sklearn_cvb.hmm.numeric.collapsed import CollapsedAlgorithm
 from sklearn_cvb.hmm.numeric.expectation import chain_of, infer
 from sklearn_cvb.hmm.numeric.filtering import filtered
-from sklearn_cvb.hmm.numeric.gibbs import GibbsAlgorithm
 from sklearn_cvb.hmm.numeric.problem import keep_to_known, lattice_of_steps
 from sklearn_cvb.hmm.numeric.reading import Series, observations_of, read_series
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.learning.cvb import CVB
+from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.validation import InvalidParameterError
 
 NAMES = ("gaussian", "bernoulli", "poisson")
 
 # The update of numbers by algorithm, and how to ask for it, or for what is nearest.
-_UPDATES = {
-    "collapsed": ("sequence", "block_length=1 leaves out one step at a time"),
-    "gibbs": ("parameter", "take update='parameter'"),
+_UPDATES: dict[type, tuple[str, str]] = {
+    CVB: ("sequence", "block_length=1 leaves out one step at a time"),
+    Gibbs: ("parameter", "take update='parameter'"),
 }
-
-Algorithm = BatchAlgorithm | CollapsedAlgorithm | GibbsAlgorithm
 
 
 class Fitted(NamedTuple):
@@ -41,6 +38,9 @@ class Fitted(NamedTuple):
         Names of columns, where frames were fitted.
     is_table : bool
         Whether a 2-D array of single numbers was fitted.
+    reads : {"point", "expected", "predictive"}
+        Densities under the point; expected for states and predictive for likelihoods; predictive
+        for both.
     """
 
     family: Family
@@ -49,6 +49,7 @@ class Fitted(NamedTuple):
     scoring: Scores
     names: list | None
     is_table: bool
+    reads: str
 
 
 def emission_of(value: Any) -> Emission:
@@ -70,7 +71,7 @@ def emission_of(value: Any) -> Emission:
 
 def refuse_settings_of_symbols(model: Any) -> None:
     """Raise where a model is set to what only chains of symbols can do."""
-    own, nearest = _UPDATES.get(model._numeric_algorithm, (None, ""))
+    own, nearest = _UPDATES.get(type(model._algorithm()), (None, ""))
     asked = {
         "vocabulary": (model.vocabulary is not None, "leave it out"),
         "beta": (
@@ -90,28 +91,24 @@ def refuse_settings_of_symbols(model: Any) -> None:
             )
 
 
-def algorithm_of(model: Any) -> Algorithm:
-    """How a model sweeps over numbers."""
-    kind = model._numeric_algorithm
-    if kind == "collapsed":
-        return CollapsedAlgorithm(model)
-    if kind == "gibbs":
-        return GibbsAlgorithm(model)
-    return BatchAlgorithm(model, is_variational=kind == "variational")
+def densities(
+    reads: str, family: Family, statistics: np.ndarray, point: Any
+) -> tuple[Scores, Scores]:
+    """Log densities for states, and for likelihoods (see `Fitted.reads`)."""
+    if reads == "point":
+        scores = family.at(point)
+        return scores, scores
+    predictive = family.predictive(statistics)
+    return family.expected(statistics) if reads == "expected" else predictive, predictive
 
 
 def renumbered(model: Any, order: np.ndarray) -> dict[str, Any]:
     """What a fitted model says of its emissions, if its state k were state ``order[k]``."""
     before: Fitted = model._numeric
-    family, kind = before.family, model._numeric_algorithm
+    family = before.family
     point = family.reordered(before.point, order)
-    if kind == "likelihood":
-        predicting = scoring = family.at(point)
-    else:
-        statistics = np.ascontiguousarray(model.counts_.emission[order].T)
-        predicting = scoring = family.predictive(statistics)
-        if kind == "variational":
-            predicting = family.expected(statistics)
+    statistics = np.ascontiguousarray(model.counts_.emission[order].T)
+    predicting, scoring = densities(before.reads, family, statistics, point)
     numeric = before._replace(point=point, predicting=predicting, scoring=scoring)
     return {"_numeric": numeric, **family.attributes(point)}
 
