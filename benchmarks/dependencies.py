@@ -26,13 +26,14 @@ def sweep(settings):
 
     n_sentences = _QUICK_SENTENCES if settings.quick else _SENTENCES
     X = [tags[:_LONGEST] for tags in read(settings, "journal").y[:n_sentences]]
-    model = CVBDMV(alpha=0.1, max_iter=1)
-    problem, rng = model.fit(X[:2])._problem(X, None), np.random.default_rng(0)
-    state = model._sweep(model._start(problem, rng), problem, rng)[0]
+    estimator = CVBDMV(alpha=0.1, max_iter=1).fit(X[:2])
+    problem, rng = estimator._problem(X, None), np.random.default_rng(0)
+    algorithm, model = estimator._algorithm(), estimator._model(problem)
+    state, _ = algorithm.sweep(algorithm.start(model, rng), model, rng)
     seconds = []
     for _ in range(settings.pairs):
         begin = time.process_time()
-        state = model._sweep(state, problem, rng)[0]
+        state, _ = algorithm.sweep(state, model, rng)
         seconds.append(time.process_time() - begin)
     note = f"{len(X):,} sentences of up to {_LONGEST} tokens, {sum(map(len, X)):,} in all"
     return Measurement(seconds, [], seconds, "s", note)

@@ -1,4 +1,6 @@
-"""Fits that are broken off half-way."""
+"""Fits that are broken off half-way, or watched while they run."""
+
+from functools import partial
 
 
 class Interrupt:
@@ -22,3 +24,15 @@ class Interrupt:
             self.at -= 1
             if self.at == 0:
                 raise self.error
+
+
+def wrapped(algorithm, name, around):
+    """The algorithm, with ``around(function, *arguments)`` for calls of its function `name`."""
+    setattr(algorithm, name, partial(around, getattr(algorithm, name)))
+    return algorithm
+
+
+def wrap_sweeps(model, around):
+    """Let an estimator sweep by ``around(sweep, state, model, rng)``."""
+    sound = model._algorithm
+    model._algorithm = lambda: wrapped(sound(), "sweep", around)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dying_fit import X, several
-from interruption import Interrupt
+from interruption import Interrupt, wrap_sweeps
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from test_warm_start import assert_same
@@ -21,7 +21,7 @@ from test_warm_start import assert_same
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, EMHMM, GibbsHMM, HMMClassifier, checkpoint
 from sklearn_cvb.fit_checkpoint import every_of
-from sklearn_cvb.hmm.collapsed import CVBState
+from sklearn_cvb.learning.model import State
 from sklearn_cvb.packing import Packed, pack, unpack
 from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
@@ -71,8 +71,8 @@ def test_a_fit_that_was_broken_off_ends_as_if_it_had_not_been(name, title, tmp_p
 
 def count_sweeps(model):
     """A list that grows with each sweep of a model."""
-    sound, swept = model._sweep, []
-    model._sweep = lambda *arguments: swept.append(None) or sound(*arguments)
+    swept = []
+    wrap_sweeps(model, lambda sweep, *arguments: swept.append(None) or sweep(*arguments))
     return swept
 
 
@@ -124,9 +124,9 @@ def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title, is_real,
     kind = getattr(sklearn_cvb, name)
     whole = kind(**settings).fit(situation.X, situation.y)
     model = kind(**settings, checkpoint=tmp_path, checkpoint_every="60s" if is_real else 2)
-    sound, done = model._sweep, []
+    done = []
 
-    def sweep(*arguments):
+    def sweep(sound, *arguments):
         done.append(None)
         if len(done) == STOP and is_real:
             os.kill(os.getpid(), signal.SIGINT)
@@ -135,7 +135,7 @@ def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title, is_real,
             raise KeyboardInterrupt
         return result
 
-    model._sweep = sweep
+    wrap_sweeps(model, sweep)
     with pytest.raises(KeyboardInterrupt):
         model.fit(situation.X, situation.y)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -330,13 +330,12 @@ def test_how_often_restarts_are_saved(tmp_path, monkeypatch):
         names.clear()
         monkeypatch.setattr(checkpoint, "save", save)
         model = EMHMM(max_iter=40, tol=0, checkpoint=tmp_path, checkpoint_every=every)
-        sound = model._sweep
 
-        def sweep(*arguments, sound=sound):
+        def sweep(sound, *arguments):
             now[0] += 10.0
             return sound(*arguments)
 
-        model._sweep = sweep
+        wrap_sweeps(model, sweep)
         model.fit(X)
         assert sum("restart" in name for name in names) == n_saved, every
     assert every_of("1.5 s").seconds == 1.5
@@ -357,15 +356,14 @@ def test_searches_and_classifiers_may_have_a_folder(tmp_path):
 def test_two_fits_do_not_share_a_folder(tmp_path):
     """The second is refused while the first runs, and the first is none the worse."""
     model, refused = EMHMM(max_iter=5, tol=0, random_state=0, checkpoint=tmp_path), []
-    sound = model._sweep
 
-    def sweep(*arguments):
+    def sweep(sound, *arguments):
         with pytest.raises(RuntimeError, match="in use by another fit") as caught:
             CVBHMM(checkpoint=tmp_path).fit(X)
         refused.append(caught)
         return sound(*arguments)
 
-    model._sweep = sweep
+    wrap_sweeps(model, sweep)
     model.fit(X)
     assert len(refused) == 5
     assert_same(model, EMHMM(max_iter=5, tol=0, random_state=0).fit(X))
@@ -434,8 +432,8 @@ def test_a_state_of_another_make_is_refused(tmp_path, monkeypatch):
     broken_off(model, 3, X)
     (path,) = tmp_path.glob("*restart*.npz")
     with zipfile.ZipFile(path) as archive:
-        assert b"CVBState" in archive.read("facts.json")
-    monkeypatch.setattr("sklearn_cvb.hmm.collapsed.CVBState", type("Other", (), {}))
+        assert b"State" in archive.read("facts.json")
+    monkeypatch.setattr("sklearn_cvb.learning.model.State", type("Other", (), {}))
     with pytest.raises(ValueError, match=r"cannot be read .*no named tuple"):
         clone(model).fit(X)
-    assert issubclass(CVBState, tuple)
+    assert issubclass(State, tuple)

@@ -28,11 +28,11 @@ def test_a_fit_learns_before_it_stops(name, title):
     model, X = model_of(name, title)
     model.fit(X)
     assert model.converged_
-    assert model.n_iter_ == WARM_UP_SWEEPS + model._patience
+    assert model.n_iter_ == WARM_UP_SWEEPS + model._algorithm().patience
     assert model.alpha_ != FIRST_VALUE
     assert getattr(model, "beta_", None) != FIRST_VALUE
     fixed = model.set_params(alpha=0.1, **{"beta": 0.1} if hasattr(model, "beta") else {}).fit(X)
-    assert fixed.n_iter_ == 1 + model._patience
+    assert fixed.n_iter_ == 1 + model._algorithm().patience
 
 
 @pytest.mark.parametrize(("name", "title"), AUTO)
@@ -43,5 +43,5 @@ def test_a_fit_that_ends_before_it_learns_has_not_converged(name, title):
         assert (model.n_iter_, model.converged_, model.alpha_) == (8, False, FIRST_VALUE)
     model.set_params(max_iter=100).fit(X)
     assert model.converged_
-    assert model.n_iter_ == WARM_UP_SWEEPS - 16 + model._patience
+    assert model.n_iter_ == WARM_UP_SWEEPS - 16 + model._algorithm().patience
     assert model.alpha_ != FIRST_VALUE

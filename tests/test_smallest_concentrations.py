@@ -12,6 +12,7 @@ import pytest
 import restatement
 import restatement_pcfg as plain
 from estimators import ALGORITHMS, fit_sweeps, fitted_counts, make_estimator
+from interruption import wrapped
 from problems import initial_posteriors, make_problem, random_problem
 
 import sklearn_cvb
@@ -114,13 +115,15 @@ def test_learned_concentrations_stop_there(name):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_restart_that_lost_its_numbers_never_wins(name, wrong, monkeypatch):
     kind = getattr(sklearn_cvb, name)
-    sound, given = kind._objective, []
+    sound, given = kind._algorithm, []
 
-    def objective(self, fit, problem):
-        given.append(sound(self, fit, problem))
+    def objective(sound, *arguments):
+        given.append(sound(*arguments))
         return given[-1] if len(given) in (2, 4) else wrong
 
-    monkeypatch.setattr(kind, "_objective", objective)
+    monkeypatch.setattr(
+        kind, "_algorithm", lambda self: wrapped(sound(self), "objective", objective)
+    )
     settings = {"n_components": 2, "init": "parameter"}
     if name.endswith("DMV"):
         settings = {"init": "random"}

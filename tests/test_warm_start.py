@@ -11,12 +11,13 @@ import pytest
 import restatement_pcfg as plain
 from estimators import make_estimator
 from hmm.chain_deviations import one_hot
-from interruption import Interrupt
+from interruption import Interrupt, wrap_sweeps
 from problems import make_problem
 
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, GibbsPCFG, Grammar, HastingsPCFG
 from sklearn_cvb.hmm import collapsed
+from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
 
@@ -110,7 +111,7 @@ def test_a_sweep_that_is_broken_off_leaves_no_trace(name, monkeypatch):
     """Its random numbers are drawn again."""
     situation, settings = SITUATIONS[name][CHAINS[name]], {"thin": 1}
     whole = fitted(model_of(situation, max_iter=WHOLE, n_burn_in=5, **settings), situation)
-    sound, sweeps = SamplerMixin._is_kept, []
+    sound, sweeps = Gibbs._remembered, []
 
     def broken_off(*arguments):
         sweeps.append(arguments)
@@ -118,7 +119,7 @@ def test_a_sweep_that_is_broken_off_leaves_no_trace(name, monkeypatch):
             raise KeyboardInterrupt
         return sound(*arguments)
 
-    monkeypatch.setattr(SamplerMixin, "_is_kept", broken_off)
+    monkeypatch.setattr(Gibbs, "_remembered", broken_off)
     model = model_of(situation, max_iter=WHOLE, n_burn_in=5, warm_start=True, **settings)
     with pytest.raises(KeyboardInterrupt):
         fitted(model, situation)
@@ -139,16 +140,16 @@ IN_PLACE = [
 
 def press_ctrl_c_in(sweep, times, model):
     """Let Ctrl-C be pressed in a sweep of a model, once it has changed what it changes."""
-    sound, done = model._sweep, []
+    done = []
 
-    def swept(*arguments):
+    def swept(sound, *arguments):
         done.append(None)
         result = sound(*arguments)
         for _ in range(times if len(done) == sweep else 0):
             os.kill(os.getpid(), signal.SIGINT)
         return result
 
-    model._sweep = swept
+    wrap_sweeps(model, swept)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
@@ -164,7 +165,7 @@ def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title):
         fitted(stopped, situation)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert stopped.n_iter_ == FIRST
-    del stopped._sweep
+    del stopped._algorithm
     fitted(stopped.set_params(max_iter=SECOND), situation)
     assert np.array_equal(stopped.history_, whole.history_[FIRST:])
     assert_same(stopped, whole)
@@ -292,9 +293,9 @@ def test_burn_in_counts_the_sweeps_of_all_fits():
 
 
 def test_an_annealed_chain_stays_at_the_last_temperature():
-    sampler = sklearn_cvb.GibbsHMM(temperatures=(2.0, 0.5))
-    assert [sampler._temperature(done, 4) for done in range(6)] == [2.0, 1.5, 1.0, 0.5, 0.5, 0.5]
-    assert [sampler._temperature(done, 1) for done in range(2)] == [2.0, 0.5]
+    sampler = sklearn_cvb.GibbsHMM(temperatures=(2.0, 0.5))._algorithm()
+    assert [sampler.temperature(done, 4) for done in range(6)] == [2.0, 1.5, 1.0, 0.5, 0.5, 0.5]
+    assert [sampler.temperature(done, 1) for done in range(2)] == [2.0, 0.5]
 
 
 @pytest.mark.parametrize("other", [{"update": "token"}, {"block_length": 5}], ids=str)

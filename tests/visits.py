@@ -42,12 +42,12 @@ ALGORITHMS = {
     "CVB, treebank": ("CVBLatentPCFG", "fixed"),
 }
 
-# The hook that begins each stage; what none of them calls belongs to the loop.
+# The function that begins each stage; what none of them calls belongs to the loop.
 STAGES = {
     "_problem": "reads",
-    "_start": "starts",
-    "_sweep": "sweeps",
-    "_objective": "scores",
+    "start": "starts",
+    "sweep": "sweeps",
+    "objective": "scores",
     "_fitted": "leaves",
 }
 
