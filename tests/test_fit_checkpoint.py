@@ -21,6 +21,7 @@ from test_warm_start import assert_same
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, EMHMM, GibbsHMM, HMMClassifier, checkpoint
 from sklearn_cvb.fit_checkpoint import every_of
+from sklearn_cvb.hmm.model import SymbolChain
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.packing import Packed, pack, unpack
 from sklearn_cvb.sampling import SamplerMixin
@@ -289,7 +290,7 @@ def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
 
 def test_a_state_that_cannot_be_saved_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
     model = EMHMM(max_iter=4, tol=0, random_state=0, checkpoint=tmp_path)
-    monkeypatch.setattr(EMHMM, "_stripped", lambda _, state: state._replace(prior=object()))
+    monkeypatch.setattr(SymbolChain, "lighter", lambda _, state: state._replace(prior=object()))
     with pytest.warns(UserWarning, match="object cannot be saved; the fit goes on without"):
         model.fit(X)
     assert_same(model, EMHMM(max_iter=4, tol=0, random_state=0).fit(X))

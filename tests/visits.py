@@ -56,12 +56,14 @@ NOT_COUNTED = {"validation.py", "compilation.py"}
 
 
 def _stage_of(frame, folder):
+    # What begins a stage may call others of the same names: the first call counts.
+    stage = "loop"
     while frame is not None:
         code = frame.f_code
         if code.co_filename.startswith(folder) and code.co_name in STAGES:
-            return STAGES[code.co_name]
+            stage = STAGES[code.co_name]
         frame = frame.f_back
-    return "loop"
+    return stage
 
 
 def visits(situation):
