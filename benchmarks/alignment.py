@@ -27,12 +27,13 @@ def sweep(settings):
     from sklearn_cvb import CVBAlignmentHMM
 
     X = sentence_pairs(_QUICK_PAIRS if settings.quick else _PAIRS)
-    model = CVBAlignmentHMM(init="even", max_iter=1)
-    problem, rng = model.fit(X[:2])._problem(X, None), np.random.default_rng(0)
-    state, seconds = model._start(problem, rng), []
+    estimator = CVBAlignmentHMM(init="even", max_iter=1).fit(X[:2])
+    problem, rng = estimator._problem(X, None), np.random.default_rng(0)
+    algorithm, model = estimator._algorithm(), estimator._model(problem)
+    state, seconds = algorithm.start(model, rng), []
     for _ in range(settings.pairs):
         begin = time.process_time()
-        state = model._sweep(state, problem, rng)[0]
+        state, _ = algorithm.sweep(state, model, rng)
         seconds.append(time.process_time() - begin)
     note = f"{len(X):,} pairs of {_LENGTH} words, {len(problem.layout.keys):,} cells"
     return Measurement(seconds, [], seconds, "s", note)

@@ -26,14 +26,14 @@ def sweep(settings):
 
     n_sentences = _QUICK_SENTENCES if settings.quick else _SENTENCES
     X = [tags[:_LONGEST] for tags in read(settings, "journal").y[:n_sentences]]
-    model = CVBDMV(alpha=0.1, max_iter=1)
-    algorithm, rng = model._algorithm(), np.random.default_rng(0)
-    bound = model._model(model.fit(X[:2])._problem(X, None))
-    state = algorithm.sweep(algorithm.start(bound, rng), bound, rng)[0]
+    estimator = CVBDMV(alpha=0.1, max_iter=1).fit(X[:2])
+    problem, rng = estimator._problem(X, None), np.random.default_rng(0)
+    algorithm, model = estimator._algorithm(), estimator._model(problem)
+    state, _ = algorithm.sweep(algorithm.start(model, rng), model, rng)
     seconds = []
     for _ in range(settings.pairs):
         begin = time.process_time()
-        state = algorithm.sweep(state, bound, rng)[0]
+        state, _ = algorithm.sweep(state, model, rng)
         seconds.append(time.process_time() - begin)
     note = f"{len(X):,} sentences of up to {_LONGEST} tokens, {sum(map(len, X)):,} in all"
     return Measurement(seconds, [], seconds, "s", note)

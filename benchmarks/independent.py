@@ -15,17 +15,17 @@ _FULL, _COMPARED, _OTHERS = 16, 64, (16, 256)
 
 def _seconds(kind, X, n_components, rules, n_sweeps):
     """Processor seconds of a few sweeps over X."""
-    model = kind(n_components=n_components, rules=rules, max_iter=1, random_state=0)
+    estimator = kind(n_components=n_components, rules=rules, max_iter=1, random_state=0)
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        problem = model.fit(X[:2])._problem(X, None)
-    algorithm, bound = model._algorithm(), model._model(problem)
-    state = algorithm.start(bound, rng)
+        problem = estimator.fit(X[:2])._problem(X, None)
+    algorithm, model = estimator._algorithm(), estimator._model(problem)
+    state = algorithm.start(model, rng)
     seconds = []
     for _ in range(n_sweeps):
         begin = time.process_time()
-        state = algorithm.sweep(state, bound, rng)[0]
+        state, _ = algorithm.sweep(state, model, rng)
         seconds.append(time.process_time() - begin)
     return seconds
 

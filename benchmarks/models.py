@@ -49,13 +49,13 @@ class Sweep:
     """
 
     def __init__(self, estimator, X):
-        self._estimator = estimator
         self._rng = np.random.default_rng(0)
         self.problem = estimator._problem(X, None)
-        self._state = estimator._start(self.problem, self._rng)
+        self._algorithm, self._model = estimator._algorithm(), estimator._model(self.problem)
+        self._state = self._algorithm.start(self._model, self._rng)
 
     def __call__(self):
-        self._state, _ = self._estimator._sweep(self._state, self.problem, self._rng)
+        self._state, _ = self._algorithm.sweep(self._state, self._model, self._rng)
 
     @property
     def n_tokens(self):

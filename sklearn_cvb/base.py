@@ -15,7 +15,6 @@ from sklearn_cvb.containers import as_list, is_in_bulk, is_table, refuse_lengths
 from sklearn_cvb.corpus import Sequences
 from sklearn_cvb.going_on import GoingOnMixin
 from sklearn_cvb.learning.algorithm import Algorithm, check_requirements
-from sklearn_cvb.learning.hooks import Hooks, n_observed_of
 from sklearn_cvb.learning.loop import (
     Fit,
     Interrupted,
@@ -187,23 +186,18 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
 
     def _algorithm(self) -> Algorithm:
         """How the model is learned."""
-        return Hooks(self)
+        raise NotImplementedError
 
     def _model(self, problem: Any) -> Model:
         """What is learned from: what was read, bound to the settings."""
-        return problem
+        raise NotImplementedError
 
     def _schedule(self, algorithm: Algorithm, model: Model, n_before: int) -> Schedule:
         """When to stop, after `n_before` sweeps of earlier fits."""
-        scale = n_observed_of(model) if algorithm.is_total else 1.0
+        scale = model.n_observed if algorithm.is_total else 1.0
         n_resting = max(0, algorithm.n_resting(model) - n_before)
         tol = self.tol if algorithm.stops else 0.0
         return Schedule(self.max_iter, tol, algorithm.patience, scale, n_resting)
-
-    @property
-    def _learns_concentrations(self) -> bool:
-        """Whether a concentration is "auto"."""
-        return any(isinstance(getattr(self, name, None), str) for name in ("alpha", "beta"))
 
     def _ranked(self, fit: Fit, model: Any) -> Fit:
         """The fit with what restarts are ranked by."""

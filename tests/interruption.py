@@ -1,4 +1,4 @@
-"""Fits that are broken off half-way."""
+"""Fits that are broken off half-way, or watched while they run."""
 
 
 class Interrupt:

@@ -22,7 +22,8 @@ from watching import count_sweeps, watch
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, EMHMM, GibbsHMM, HMMClassifier, checkpoint
 from sklearn_cvb.fit_checkpoint import every_of
-from sklearn_cvb.hmm.collapsed import Units
+from sklearn_cvb.hmm.model import SymbolChain
+from sklearn_cvb.learning.model import State
 from sklearn_cvb.packing import Packed, pack, unpack
 from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
@@ -283,7 +284,7 @@ def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
 
 def test_a_state_that_cannot_be_saved_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
     model = EMHMM(max_iter=4, tol=0, random_state=0, checkpoint=tmp_path)
-    monkeypatch.setattr(EMHMM, "_stripped", lambda _, state: state._replace(prior=object()))
+    monkeypatch.setattr(SymbolChain, "lighter", lambda _, state: state._replace(prior=object()))
     with pytest.warns(UserWarning, match="object cannot be saved; the fit goes on without"):
         model.fit(X)
     assert_same(model, EMHMM(max_iter=4, tol=0, random_state=0).fit(X))
@@ -426,8 +427,8 @@ def test_a_state_of_another_make_is_refused(tmp_path, monkeypatch):
     broken_off(model, 3, X)
     (path,) = tmp_path.glob("*restart*.npz")
     with zipfile.ZipFile(path) as archive:
-        assert b"Units" in archive.read("facts.json")
-    monkeypatch.setattr("sklearn_cvb.hmm.collapsed.Units", type("Other", (), {}))
+        assert b"State" in archive.read("facts.json")
+    monkeypatch.setattr("sklearn_cvb.learning.model.State", type("Other", (), {}))
     with pytest.raises(ValueError, match=r"cannot be read .*no named tuple"):
         clone(model).fit(X)
-    assert issubclass(Units, tuple)
+    assert issubclass(State, tuple)

@@ -23,8 +23,8 @@ from sklearn_cvb import (
     split_by_lengths,
     tag_dictionary_from,
 )
+from sklearn_cvb.hmm.gibbs_sweeps import check_powers
 from sklearn_cvb.hmm.parameters import symmetric_prior
-from sklearn_cvb.hmm.sampled import check_powers
 from sklearn_cvb.lattice import cells_for
 
 X = [["a", "b", "a"], ["b"], ["a", "a"]]
@@ -189,8 +189,8 @@ def test_grammars_that_are_none():
 
 def test_a_temperature_that_falls_to_nothing():
     """1 + (1e-90 - 1) is 0, and was the temperature of the last sweep."""
-    assert GibbsHMM(temperatures=(1.0, 1e-90))._temperature(3, 4) == 1e-90
-    assert GibbsHMM(temperatures=(2.0, 0.5))._temperature(1, 4) == 1.5
+    assert GibbsHMM(temperatures=(1.0, 1e-90))._algorithm().temperature(3, 4) == 1e-90
+    assert GibbsHMM(temperatures=(2.0, 0.5))._algorithm().temperature(1, 4) == 1.5
     settings = {"temperatures": (1.0, 1e-90), "max_iter": 4, "random_state": 0}
     for update in ("token", "parameter"):
         assert np.isfinite(GibbsHMM(update=update, **settings).fit(X).history_).all()

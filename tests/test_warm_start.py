@@ -293,9 +293,9 @@ def test_burn_in_counts_the_sweeps_of_all_fits():
 
 
 def test_an_annealed_chain_stays_at_the_last_temperature():
-    sampler = sklearn_cvb.GibbsHMM(temperatures=(2.0, 0.5))
-    assert [sampler._temperature(done, 4) for done in range(6)] == [2.0, 1.5, 1.0, 0.5, 0.5, 0.5]
-    assert [sampler._temperature(done, 1) for done in range(2)] == [2.0, 0.5]
+    sampler = sklearn_cvb.GibbsHMM(temperatures=(2.0, 0.5))._algorithm()
+    assert [sampler.temperature(done, 4) for done in range(6)] == [2.0, 1.5, 1.0, 0.5, 0.5, 0.5]
+    assert [sampler.temperature(done, 1) for done in range(2)] == [2.0, 0.5]
 
 
 @pytest.mark.parametrize("other", [{"update": "token"}, {"block_length": 5}], ids=str)

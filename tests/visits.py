@@ -42,12 +42,12 @@ ALGORITHMS = {
     "CVB, treebank": ("CVBLatentPCFG", "fixed"),
 }
 
-# The hook that begins each stage; what none of them calls belongs to the loop.
+# The function that begins each stage; what none of them calls belongs to the loop.
 STAGES = {
     "_problem": "reads",
-    "_start": "starts",
-    "_sweep": "sweeps",
-    "_objective": "scores",
+    "start": "starts",
+    "sweep": "sweeps",
+    "objective": "scores",
     "_fitted": "leaves",
 }
 
@@ -56,12 +56,14 @@ NOT_COUNTED = {"validation.py", "compilation.py"}
 
 
 def _stage_of(frame, folder):
+    # What begins a stage may call others of the same names: the first call counts.
+    stage = "loop"
     while frame is not None:
         code = frame.f_code
         if code.co_filename.startswith(folder) and code.co_name in STAGES:
-            return STAGES[code.co_name]
+            stage = STAGES[code.co_name]
         frame = frame.f_back
-    return "loop"
+    return stage
 
 
 def visits(situation):

@@ -17,6 +17,7 @@ from alignment_enumeration import (
     weight_of,
 )
 from scipy.special import digamma, gammaln
+from watching import watch
 
 from sklearn_cvb import CVBAlignmentHMM, EMAlignmentHMM, GibbsAlignmentHMM, VBAlignmentHMM
 from sklearn_cvb.alignment.inference import best_of, expectation, log_likelihoods, tables_of
@@ -276,12 +277,13 @@ def test_ibm_model_1_starts_the_chain():
     settings = SHARED | {"init": "ibm1", "init_sweeps": 2, "max_iter": 1}
     fits = []
 
-    class Watched(CVBAlignmentHMM):
-        def _sweep(self, state, problem, rng):
-            fits.append(as_dict(state.counts, problem.layout))
-            return super()._sweep(state, problem, rng)
+    def watched(sweep, state, model, rng):
+        fits.append(as_dict(state.counts, model.problem.layout))
+        return sweep(state, model, rng)
 
-    Watched(longest_jump=farthest, **settings).fit(X)
+    estimator = CVBAlignmentHMM(longest_jump=farthest, **settings)
+    watch(estimator, "sweep", watched)
+    estimator.fit(X)
     np.testing.assert_allclose(fits[0]["lexicon"], total(shares)["lexicon"], rtol=1e-10)
 
 

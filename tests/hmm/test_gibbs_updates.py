@@ -6,7 +6,7 @@ import pytest
 import restatement
 from estimators import make_estimator
 from hmm.chain_deviations import deviations, exact_together, one_hot, together
-from hmm.unequal_priors import prior_cells
+from hmm.unequal_priors import prior_cells, with_unequal_priors
 from problems import make_problem, unequal_priors, with_priors
 from scipy.stats import kstest
 from sklearn import config_context
@@ -303,30 +303,36 @@ def _slow_parameter_sweep(problem, task, state, z, temperature, rng):
 @pytest.mark.parametrize("update", UPDATES)
 def test_sweeps_equal_their_restatement(update, name, temperature):
     problem = UNEQUAL[name]
-    estimator = make_estimator(
+    estimator = with_unequal_priors(
         "Gibbs", problem, update=update, temperatures=(temperature, temperature)
     )
-    estimator._priors = lambda cells, _: prior_cells(problem, cells)
     task = estimator._problem(problem.sequences, None)
-    state = estimator._start(task, np.random.default_rng(0))
+    algorithm, model = estimator._algorithm(), estimator._model(task)
+    state = algorithm.start(model, np.random.default_rng(0))
     borders = np.cumsum([len(row) for row in problem.sequences])[:-1]
-    z = [row.tolist() for row in np.split(task.lattice.state[state.slots], borders)]
+    z = [row.tolist() for row in np.split(task.lattice.state[state.shares.slots], borders)]
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
     n_accepted, n_moved = 0, 0
     for _ in range(12):
         before = state
-        state, value = estimator._sweep(state, task, ours)
+        state, value = algorithm.sweep(state, model, ours)
         if update == "sequence":
             n_accepted += _slow_sequence_sweep(problem, z, temperature, theirs)
-            assert state.proposals[0] == n_accepted
+            assert state.work.proposals[1] == n_accepted
         else:
             _slow_parameter_sweep(problem, task, before, z, temperature, theirs)
-        np.testing.assert_array_equal(task.lattice.state[state.slots], np.concatenate(z))
+        np.testing.assert_array_equal(task.lattice.state[state.shares.slots], np.concatenate(z))
         assert value == pytest.approx(_log_joint(problem, z))
-        n_moved += np.count_nonzero(state.slots != before.slots)
+        n_moved += np.count_nonzero(state.shares.slots != before.shares.slots)
     assert n_moved > 10
     if update == "sequence":
-        assert n_accepted < state.proposals[1]
+        assert n_accepted < state.work.proposals[0]
+
+
+def first_counts(estimator, task):
+    """Counts of the path that a chain begins with."""
+    algorithm, model = estimator._algorithm(), estimator._model(task)
+    return algorithm.start(model, np.random.default_rng(0)).counts
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5, 3.0])
@@ -335,7 +341,7 @@ def test_drawn_parameters_follow_their_dirichlets(temperature):
     estimator = make_estimator("Gibbs", problem)
     task = estimator._problem(problem.sequences, None)
     prior = prior_cells(problem, task.cells)
-    counts = estimator._start(task, np.random.default_rng(0)).counts
+    counts = first_counts(estimator, task)
     rng = np.random.default_rng(1)
     draws = [draw_weights(counts, prior, task.cells, temperature, rng) for _ in range(2000)]
     stacked = Weights(*(np.array(table) ** temperature for table in zip(*draws, strict=True)))
@@ -358,9 +364,10 @@ def test_drawn_parameters_follow_their_dirichlets(temperature):
 def test_tiny_priors_draw_one_cell_of_an_unused_row():
     # Every draw underflows; the winner takes all, and each cell is as likely to win.
     problem = make_problem([[0]], 3, 2, 1e-9, 1e-9)
-    task = make_estimator("Gibbs", problem)._problem(problem.sequences, None)
+    estimator = make_estimator("Gibbs", problem)
+    task = estimator._problem(problem.sequences, None)
     prior = prior_cells(problem, task.cells)
-    counts = make_estimator("Gibbs", problem)._start(task, np.random.default_rng(0)).counts
+    counts = first_counts(estimator, task)
     rng = np.random.default_rng(0)
     rows = np.array(
         [draw_weights(counts, prior, task.cells, 1.0, rng).transition for _ in range(300)]
@@ -386,7 +393,7 @@ def test_tiny_priors_stay_exact(update):
 def test_impossible_transitions_are_never_drawn(update):
     bare = make_problem([[0, 1, 0, 1], [1, 0, 1]], 2, 2, 0.5, 0.5)
     problem = bare._replace(alpha=np.array([[0.4, 0.7], [0.7, 0.0], [0.5, 0.5]]))
-    estimator = make_estimator(
+    estimator = with_unequal_priors(
         "Gibbs",
         problem,
         update=update,
@@ -395,7 +402,6 @@ def test_impossible_transitions_are_never_drawn(update):
         thin=1,
         init="token",
     )
-    estimator._priors = lambda cells, _: prior_cells(problem, cells)
     samples = estimator.fit(problem.sequences).samples_
     z = brute.joint_assignments(problem)
     pairs = [left for left, _ in brute.pair_columns(problem)]

@@ -8,7 +8,7 @@ from sklearn import config_context
 
 from sklearn_cvb import CVBHMM, CVBHMMTagger
 from sklearn_cvb.hmm import leave_out, lists
-from sklearn_cvb.hmm.collapsed import leave_out_score
+from sklearn_cvb.hmm.collapsed import score
 from sklearn_cvb.hmm.leave_out import (
     Pass,
     all_entries,
@@ -97,7 +97,7 @@ def fitted(form, X, y, monkeypatch, **settings):
     choose(form, monkeypatch)
     settings = {"alpha": 0.5, "max_iter": 25, "tol": 0, **settings}
     model = CVBHMMTagger(LEGAL, random_state=0, warm_start=True, **settings).fit(X, y)
-    assert has_form(form, model._resume[1].state.layout)
+    assert has_form(form, model._resume[1].state.shares.layout)
     table = np.concatenate(model.training_posteriors())
     np.testing.assert_allclose(table.sum(axis=1), 1.0, atol=1e-12)
     start, transition, emission = model.counts_
@@ -193,24 +193,25 @@ def counting(function, calls):
     return noting
 
 
-def first_state(form, X, y, monkeypatch):
-    """Problem and first state in one form."""
+def first_units(form, X, y, monkeypatch):
+    """Problem and first units in one form."""
     choose(form, monkeypatch)
-    model = CVBHMMTagger(LEGAL, alpha=0.5, random_state=0)
-    problem = model._problem(X, y)
-    return problem, model._start(problem, np.random.default_rng(0))
+    tagger = CVBHMMTagger(LEGAL, alpha=0.5, random_state=0)
+    problem = tagger._problem(X, y)
+    algorithm, model = tagger._algorithm(), tagger._model(problem)
+    return problem, algorithm.start(model, np.random.default_rng(0)).shares
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_score_leaves_everything_as_it_is(form, monkeypatch):
     X = text(np.random.default_rng(2), missing=True)
-    problem, state = first_state(form, X, None, monkeypatch)
-    before = [state.posterior.copy(), state.pairs.copy(), *(table.copy() for table in state.tally)]
-    first = leave_out_score(state, problem)
-    after = [state.posterior, state.pairs, *state.tally]
+    problem, units = first_units(form, X, None, monkeypatch)
+    before = [units.posterior.copy(), units.pairs.copy(), *(table.copy() for table in units.tally)]
+    first = score(units, units.own, units.prior, problem)
+    after = [units.posterior, units.pairs, *units.tally]
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert leave_out_score(state, problem) == first
+    assert score(units, units.own, units.prior, problem) == first
     assert np.isfinite(first)
 
 
@@ -218,30 +219,30 @@ def test_a_score_leaves_everything_as_it_is(form, monkeypatch):
 def test_all_units_taken_out_leave_the_prior(form, monkeypatch):
     rng = np.random.default_rng(3)
     X = text(rng, missing=True)
-    _, state = first_state(form, X, labels(X, rng), monkeypatch)
-    shared = shared_by(state.tally, state.floor)
-    stored = Stored(state.posterior, state.pairs, np.empty(state.layout.n_units))
-    make_pass(TAKE_OUT, Pass(state.layout, shared, stored))
+    _, units = first_units(form, X, labels(X, rng), monkeypatch)
+    shared = shared_by(units.tally, units.floor)
+    stored = Stored(units.posterior, units.pairs, np.empty(units.layout.n_units))
+    make_pass(TAKE_OUT, Pass(units.layout, shared, stored))
     emission = shared.emission[:-1].copy()
-    if state.layout.settled is not None:
-        emission -= state.layout.settled.count
+    if units.layout.settled is not None:
+        emission -= units.layout.settled.count
     for one, other in (
-        (shared.start, state.prior.start),
-        (shared.transition, state.prior.transition),
-        (shared.out, state.prior.transition_total),
-        (emission, state.prior.emission),
-        (shared.emit, state.prior.emission_total),
+        (shared.start, units.prior.start),
+        (shared.transition, units.prior.transition),
+        (shared.out, units.prior.transition_total),
+        (emission, units.prior.emission),
+        (shared.emit, units.prior.emission_total),
     ):
         np.testing.assert_allclose(one, other, atol=1e-11)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_rounding_leaves_no_cell_below_its_prior(form, monkeypatch):
-    problem, state = first_state(form, text(np.random.default_rng(4)), None, monkeypatch)
-    shared, floor = shared_by(state.tally, state.floor), state.floor
+    problem, units = first_units(form, text(np.random.default_rng(4)), None, monkeypatch)
+    shared, floor = shared_by(units.tally, units.floor), units.floor
     # Posteriors that are larger than all that has been counted.
-    stored = Stored(100 * state.posterior, 100 * state.pairs, np.empty(state.layout.n_units))
-    work = Pass(state.layout, shared, stored)
+    stored = Stored(100 * units.posterior, 100 * units.pairs, np.empty(units.layout.n_units))
+    work = Pass(units.layout, shared, stored)
     make_pass(TAKE_OUT, work, (0, problem.corpus.n_sequences))
     assert (shared.steps >= floor.least_step).all()
     assert (shared.emission[:-1] >= floor.least).all()

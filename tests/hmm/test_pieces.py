@@ -111,7 +111,8 @@ def test_small_problems_are_kept_whole(name):
 
 def test_one_restart_has_all_threads_and_many_share_them():
     def n_threads(**parameters):
-        return EMHMM(2, **parameters)._n_threads()
+        model = EMHMM(2, **parameters)
+        return model._model(model._problem([["a"]], None)).settings.n_threads
 
     assert n_threads(n_jobs=3) == 3
     assert n_threads(n_jobs=5, n_init=2) == 2

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 import restatement
 import restatement_token
-from estimators import make_estimator
-from hmm.unequal_priors import prior_cells
+from hmm.unequal_priors import with_unequal_priors
 from problems import make_problem, random_problem, unequal_priors
 from scipy.special import gammaln
 
@@ -76,26 +75,26 @@ def test_sweeps_equal_their_restatement(monkeypatch, name, temperature):
     monkeypatch.setattr(gibbs_sweeps, "_CHUNK", chunk)
     monkeypatch.setattr(gibbs_sweeps, "_BLOCK", 11)
     problem = PROBLEMS[name]
-    estimator = make_estimator("Gibbs", problem, temperatures=(temperature, temperature))
-    estimator._priors = lambda cells, _: prior_cells(problem, cells)
+    estimator = with_unequal_priors("Gibbs", problem, temperatures=(temperature, temperature))
     task = estimator._problem(problem.sequences, None)
-    state = estimator._start(task, np.random.default_rng(0))
-    assert len(state.scan.blocks) > 2
+    algorithm, model = estimator._algorithm(), estimator._model(task)
+    state = algorithm.start(model, np.random.default_rng(0))
+    assert len(state.shares.scan.blocks) > 2
     borders = np.cumsum([len(row) for row in problem.sequences])[:-1]
-    z = [row.tolist() for row in np.split(task.lattice.state[state.slots], borders)]
+    z = [row.tolist() for row in np.split(task.lattice.state[state.shares.slots], borders)]
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
     n_moved = 0
     for _ in range(30):
         before = state
-        state, value = estimator._sweep(state, task, ours)
+        state, value = algorithm.sweep(state, model, ours)
         _slow_sweep(problem, z, temperature, chunk, theirs)
-        path = task.lattice.state[state.slots]
+        path = task.lattice.state[state.shares.slots]
         np.testing.assert_array_equal(path, np.concatenate(z))
         assert value == pytest.approx(brute.collapsed_log_joint(problem, path[None])[0])
-        counted = gibbs_sweeps.counts_of_path(task, state.slots)
+        counted = gibbs_sweeps.counts_of_path(task, state.shares.slots)
         for got, expected in zip(state.counts, counted, strict=True):
             np.testing.assert_array_equal(got, expected)
-        n_moved += np.count_nonzero(state.slots != before.slots)
+        n_moved += np.count_nonzero(state.shares.slots != before.shares.slots)
     assert n_moved > 10
 
 

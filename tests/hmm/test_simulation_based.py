@@ -98,22 +98,23 @@ def test_ranks_under_another_prior_are_not():
 def _alternating(update, n_rounds):
     """Geweke's chain: states given symbols by one sweep, then symbols given states."""
     rng = np.random.default_rng(1)
-    model = _model(update, random_state=0)
+    estimator = _model(update, random_state=0)
     symbols = _draw_symbols(rng, _draw_states(rng))
-    problem = model._problem(_sequences(symbols), None)
+    problem = estimator._problem(_sequences(symbols), None)
     cells = problem.cells
-    state = model._start(problem, rng)
-    nothing = state.samples
-    states = problem.lattice.state[state.slots]
+    algorithm = estimator._algorithm()
+    state = algorithm.start(estimator._model(problem), rng)
+    walk, nothing = state.shares, state.work
+    states = problem.lattice.state[walk.slots]
     rows = []
     for _ in range(n_rounds):
         corpus = problem.corpus._replace(tokens=symbols.astype(problem.corpus.tokens.dtype))
         problem = problem_of(corpus, lattice_for(corpus, cells), cells)
         slots = slots_of(problem.lattice, states)
-        counts = counts_of_path(problem, slots)
-        state = state._replace(slots=slots, counts=counts, n_sweeps=0, samples=nothing)
-        state, _ = model._sweep(state, problem, rng)
-        states = problem.lattice.state[state.slots]
+        counts, walk = counts_of_path(problem, slots), walk._replace(slots=slots)
+        state = state._replace(shares=walk, counts=counts, n_sweeps=0, work=nothing)
+        state, _ = algorithm.sweep(state, estimator._model(problem), rng)
+        states = problem.lattice.state[state.shares.slots]
         symbols = _draw_symbols(rng, states)
         rows.append(_joint_statistics(states, symbols))
     return np.array(rows, dtype=float)

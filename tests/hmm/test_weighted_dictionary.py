@@ -78,9 +78,8 @@ def test_starts_are_drawn_around_the_weights(kind):
     # A fit that stops at once would still have moved: look at where it starts.
     tagger = kind(WEIGHTED, random_state=0, handle_unknown="error")
     problem = tagger._problem(rows, None)
-    rng = np.random.default_rng(0)
-    concentrations = tagger._first_concentrations()
-    start = tagger._starting_point(problem, tagger._priors(problem.cells, concentrations), rng)
+    model = tagger._model(problem)
+    start = model._begun(model.prior(model.hyper()), np.random.default_rng(0))
     entries = start.posterior.reshape(20, -1)
     can, missing = entries[:, :100].reshape(-1, 2), entries[:, 100:].reshape(-1, 3)
     # E[q] of a share of 1 % after the Dirichlet(1) draw.

@@ -20,14 +20,22 @@ def prior_cells(problem, cells):
     )
 
 
-def fit_with_unequal_priors(prefix, problem, **keywords):
-    """Fit an estimator whose hook for the prior answers with the problem's cells."""
+def with_unequal_priors(prefix, problem, **keywords):
+    """An unfitted estimator whose models have the problem's cells for a prior."""
     estimator = make_estimator(prefix, problem, **keywords)
     kind = type(estimator)
 
+    class UnequalChain(estimator._chain):
+        def prior(self, hyper):
+            return prior_cells(problem, self.cells)
+
     class Unequal(kind):
-        def _priors(self, cells, concentrations):
-            return prior_cells(problem, cells)
+        _chain = UnequalChain
 
     Unequal.__name__ = kind.__name__
-    return Unequal(**estimator.get_params()).fit(problem.sequences)
+    return Unequal(**estimator.get_params())
+
+
+def fit_with_unequal_priors(prefix, problem, **keywords):
+    """Fit an estimator whose models have the problem's cells for a prior."""
+    return with_unequal_priors(prefix, problem, **keywords).fit(problem.sequences)
