@@ -81,5 +81,10 @@ def test_differences_are_found():
     assert bits.differences(old, {"error": "ValueError: no"}) == [
         "error: none became ValueError: no"
     ]
+    near = old | {"a_": [1.0 + 1e-13, float("nan")]}
+    assert bits.differences(old, near, "CVBHMM", "windows, shards") == []
+    assert len(bits.differences(old, near, "CVBHMM", "windows")) == 1
+    far = old | {"a_": [1.0 + 1e-11, float("nan")]}
+    assert len(bits.differences(old, far, "CVBHMM", "windows, shards")) == 1
     assert bits.is_dropped("CVBHMMTagger", "order 2, warm")
     assert not bits.is_dropped("EMHMM", "beam")
