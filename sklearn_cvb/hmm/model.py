@@ -315,7 +315,7 @@ class SymbolChain(Model):
             return state
         if shares.left_out != self.settings.left_out:
             return None
-        units = resumed(shares, self.problem)
+        units = resumed(shares._replace(learns=self.learns), self.problem)
         return state._replace(shares=units, counts=units.own)
 
     def lighter(self, state: State) -> State:
