@@ -1,13 +1,12 @@
-"""What all samplers share: annealing, burn-in, thinning, and averages over the kept samples."""
+"""Parameters of all samplers, and draws of Dirichlet rows."""
 
 import math
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sklearn_cvb.learning.gibbs import Gibbs
-from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.validation import Interval, InvalidParameterError
 
 if TYPE_CHECKING:
@@ -21,47 +20,8 @@ _SMALLEST_TOTAL = 1e-250
 _LOWEST_TEMPERATURE = 1e-100
 
 
-class Averages(NamedTuple):
-    """Sums over the kept samples.
-
-    Attributes
-    ----------
-    counts : tuple of ndarray
-        Counts of each sample.
-    means : tuple of ndarray
-        Posterior means given each sample.
-    n_kept : int
-        Number of samples.
-    """
-
-    counts: tuple[np.ndarray, ...]
-    means: tuple[np.ndarray, ...]
-    n_kept: int
-
-    def plus(self, counts: tuple[np.ndarray, ...], means: tuple[np.ndarray, ...]) -> "Averages":
-        """The sums with one more sample."""
-        return Averages(_added(self.counts, counts), _added(self.means, means), self.n_kept + 1)
-
-    def mean_counts(self) -> tuple[np.ndarray, ...]:
-        """Mean counts; there must be a sample."""
-        return tuple(table / self.n_kept for table in self.counts)
-
-    def mean_means(self) -> tuple[np.ndarray, ...]:
-        """Mean posterior means; there must be a sample."""
-        return tuple(table / self.n_kept for table in self.means)
-
-
-def _added(sums: tuple[np.ndarray, ...], tables: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-    return tuple(total + table for total, table in zip(sums, tables, strict=True))
-
-
-def no_averages(counts: tuple[np.ndarray, ...], means: tuple[np.ndarray, ...]) -> Averages:
-    """Sums over no sample, for tables of these shapes."""
-    return Averages(tuple(map(np.zeros_like, counts)), tuple(map(np.zeros_like, means)), 0)
-
-
 class SamplerMixin(_Model):
-    """Temperatures, burn-in and thinning of a sampler, and what its restarts are ranked by."""
+    """The parameters temperatures, burn-in and thinning of a sampler."""
 
     # Samplers without annealing have no such parameter.
     temperatures = None
@@ -91,40 +51,6 @@ class SamplerMixin(_Model):
             # Where no other fit is to come the last sample is kept in any case.
             n_burn_in = min(n_burn_in, self.max_iter - 1)
         return Gibbs(self.max_iter, n_burn_in, int(self.thin), self.temperatures)
-
-    # `n_planned` is `max_iter` of the fit that began the chain: a fit that goes on with it changes
-    # neither temperatures nor burn-in.
-
-    def _temperature(self, n_sweeps: int, n_planned: int) -> float:
-        """Temperature of a sweep after `n_sweeps`: linear over `n_planned`, then the last one."""
-        if self.temperatures is None:
-            return 1.0
-        first, last = self.temperatures
-        share = min(1.0, n_sweeps / max(1, n_planned - 1))
-        # Where the last one has no digit beside the first one the sum can be 0.
-        return max(first + share * (last - first), min(first, last))
-
-    def _n_burn_in(self, n_planned: int) -> int:
-        """Sweeps before samples are kept."""
-        if self.n_burn_in is None:
-            return n_planned // 2 if self.temperatures is None else late(n_planned)
-        # Where no other fit is to come the last sample is kept in any case.
-        return self.n_burn_in if self.warm_start else min(self.n_burn_in, n_planned - 1)
-
-    def _is_kept(self, n_sweeps: int, n_planned: int) -> bool:
-        """Whether the sample of the sweep after `n_sweeps` is kept."""
-        done = n_sweeps - self._n_burn_in(n_planned)
-        return done >= 0 and done % self.thin == 0
-
-    def _objective(self, fit: Fit, problem: Any) -> float:
-        """Mean log joint probability over the last tenth of the sweeps."""
-        tail = max(1, len(fit.history) // 10)
-        return float(np.mean(fit.history[-tail:]))
-
-
-def late(n_planned: int) -> int:
-    """Sweeps before the last tenth."""
-    return n_planned * 9 // 10
 
 
 def draw_rows(
