@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 import visits
 
+from sklearn_cvb.learning.model import Model
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sklearn_cvb"
 PAGE = (ROOT / "doc" / "architecture.rst").read_text(encoding="utf-8")
+VISITED = visits.PAGE.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -23,20 +26,16 @@ def visited():
 
 
 def test_fits_visit_the_files_that_the_page_lists(visited):
-    assert visits.rows(visited) in PAGE, "python tests/visits.py --page prints the rows of now"
+    assert visits.page(visited) == VISITED, "python tests/visits.py --page writes those of now"
+    assert ".. include:: visited_files.inc" in PAGE
 
 
-def test_what_reads_and_loops_is_told(visited):
-    for stages in visited.values():
-        for name in (*stages["loop"], *stages["reads"]):
-            assert f"``{name}``" in PAGE
-
-
-def test_fits_visit_as_many_files_as_the_page_says(visited):
-    sweeps = [len(stages["sweeps"]) for stages in visited.values()]
-    fits = [visits.n_files(stages) for stages in visited.values()]
-    said = "A sweep visits {} to {} files, a whole fit {} to {}."
-    assert said.format(min(sweeps), max(sweeps), min(fits), max(fits)) in PAGE
+def test_what_an_algorithm_asks_of_a_model_is_told():
+    begin = PAGE.index(".. list-table:: Functions of ``Model``")
+    table = PAGE[begin : PAGE.index("\n\nThe models:", begin)]
+    asked = {name for name in {*vars(Model), *Model.__annotations__} if not name.startswith("_")}
+    first = re.findall(r"^   \* - (``.*)$", table, re.M)
+    assert set(re.findall(r"``(\w+)``", " ".join(first))) == asked
 
 
 def test_every_module_is_on_the_map():
@@ -46,7 +45,7 @@ def test_every_module_is_on_the_map():
 
 
 def test_files_that_the_page_names_exist():
-    named = re.findall(r"``([\w/]+(?:/|\.py))``", PAGE)
+    named = re.findall(r"``([\w/]+(?:/|\.py))``", PAGE + VISITED)
     assert len(set(named)) > 50
     for name in named:
         assert (PACKAGE / name).exists() or (ROOT / name).exists(), name

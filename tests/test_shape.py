@@ -1,9 +1,11 @@
-"""The shape of the code: small functions and files, and numba in the kernels alone."""
+"""The shape of the code: small functions and files, numba in kernels alone, algorithms once."""
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import sklearn_cvb
+from sklearn_cvb.learning.algorithm import Algorithm
 
 _PACKAGE = Path(sklearn_cvb.__file__).parent
 _TEXTS = {
@@ -101,3 +103,66 @@ def test_kernels_know_nothing_but_kernels():
         if module.split(".")[0] == "sklearn_cvb" and not module.startswith(_KERNELS)
     ]
     assert found == []
+
+
+# Algorithms are written once, and families are values that they are handed
+
+_FAMILIES = ("alignment", "dmv", "hmm", "latent", "pcfg")
+_MODELS = (*(f"{family}/model.py" for family in _FAMILIES), "hmm/numeric/chain.py")
+
+
+def _classes():
+    """File and name of all classes."""
+    for name, tree in _TREES.items():
+        yield from ((name, node.name) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+
+
+def _is_algorithm(name):
+    """Whether what is imported under this full name is an algorithm, or a whole file of them."""
+    module, _, last = name.rpartition(".")
+    if module == "sklearn_cvb.learning":
+        return True
+    if not module.startswith("sklearn_cvb.learning."):
+        return False
+    found = getattr(import_module(module), last)
+    return isinstance(found, type) and issubclass(found, Algorithm)
+
+
+def test_no_family_sweeps_by_itself():
+    hooks = ("_sweep", "_start", "_penalty")
+    assert [(name, f.name) for name, _, f in _functions() if f.name in hooks] == []
+
+
+def test_algorithms_know_no_family_and_no_estimator():
+    known = ("sklearn_cvb.learning.", "sklearn_cvb.dirichlet", "sklearn_cvb.identity.")
+    found = [
+        (name, module)
+        for name, tree in _TREES.items()
+        if name.startswith("learning/")
+        for module in _imports(tree)
+        if module.split(".")[0] == "sklearn_cvb" and not module.startswith(known)
+    ]
+    assert found == []
+
+
+def test_models_know_no_algorithm():
+    """What a chain remembers and what is averaged over samples are no algorithms."""
+    assert _is_algorithm("sklearn_cvb.learning.batch.EM")
+    assert not _is_algorithm("sklearn_cvb.learning.gibbs.mean_means")
+    found = [
+        (name, imported)
+        for name in _MODELS
+        for imported in _imports(_TREES[name])
+        if _is_algorithm(imported)
+    ]
+    assert found == []
+
+
+def test_one_state_is_that_of_all_algorithms():
+    states = [(name, one) for name, one in _classes() if one == "State"]
+    others = [
+        (name, one)
+        for name, one in _classes()
+        if one.endswith(("BatchState", "CVBState", "SamplerState", "GibbsState"))
+    ]
+    assert (states, others) == ([("learning/model.py", "State")], [])

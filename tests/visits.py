@@ -1,8 +1,8 @@
 """The files that a fit visits: whose functions run, in the order of their first call.
 
-``python tests/visits.py`` prints them as JSON, by algorithm and stage, and with ``--page`` as the
-rows of the table in doc/architecture.rst. Kernels run as plain Python here, so that what they call
-is seen and nothing is compiled.
+``python tests/visits.py`` prints them as JSON, by algorithm and stage; with ``--page`` it writes
+doc/visited_files.inc, the table of doc/architecture.rst. Kernels run as plain Python here, so that
+what they call is seen and nothing is compiled.
 """
 
 import json
@@ -16,6 +16,8 @@ from textwrap import wrap
 
 # The package of this tree, whatever is installed.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+PAGE = Path(__file__).resolve().parents[1] / "doc" / "visited_files.inc"
 
 # Rows of the table: an estimator and one of its situations.
 ALGORITHMS = {
@@ -50,6 +52,19 @@ STAGES = {
     "objective": "scores",
     "_fitted": "leaves",
 }
+
+_HEAD = """\
+.. list-table:: Taggers with a full dictionary, and given grammars, unless the row says otherwise
+   :header-rows: 1
+   :widths: 16 8 76
+
+   * - algorithm: files of a fit
+     - stage
+     - files in the order of their first call"""
+_TAIL = """
+
+A sweep visits {} to {} files, a whole fit {} to {}.
+"""
 
 # They check parameters and say that a fit compiles.
 NOT_COUNTED = {"validation.py", "compilation.py"}
@@ -116,18 +131,38 @@ def n_files(stages):
     return len(set().union(*stages.values()))
 
 
-def rows(found):
-    """The rows of the table, as they stand on the page."""
-    lines = []
-    for name, stages in found.items():
-        for stage in ("starts", "sweeps", "scores", "leaves"):
-            title = f" {name}: {n_files(stages)}" if stage == "starts" else ""
-            lines += [f"   * -{title}", f"     - {stage}"]
-            files = ", ".join(f"``{name}``" for name in stages[stage])
-            lines += wrap(files, 100, initial_indent="     - ", subsequent_indent="       ")
-    return "\n".join(lines)
+def page(found):
+    """The table: sweeps of each algorithm, and the other stages of all of its family."""
+    by_family, lines = {}, [_HEAD]
+    for name in found:
+        by_family.setdefault(_folder_of(ALGORITHMS[name][0]), []).append(name)
+    for family, names in by_family.items():
+        for name in names:
+            title = f"{name}: {n_files(found[name])}"
+            lines += _row(title, "sweeps", found[name]["sweeps"])
+        for stage in ("reads", "starts", "scores", "leaves", "loop"):
+            files = {file: None for name in names for file in found[name][stage]}
+            lines += _row(f"all of ``{family}/``" if stage == "reads" else "", stage, files)
+    sweeps = [len(stages["sweeps"]) for stages in found.values()]
+    fits = [n_files(stages) for stages in found.values()]
+    return "\n".join(lines) + _TAIL.format(min(sweeps), max(sweeps), min(fits), max(fits))
+
+
+def _folder_of(estimator):
+    import sklearn_cvb
+
+    return getattr(sklearn_cvb, estimator).__module__.split(".")[1]
+
+
+def _row(title, stage, files):
+    files = ", ".join(f"``{name}``" for name in files)
+    lines = wrap(files, 118, initial_indent="     - ", subsequent_indent="       ")
+    return [f"   * - {title}".rstrip(), f"     - {stage}", *lines]
 
 
 if __name__ == "__main__":
     found = all_visits()
-    print(rows(found) if "--page" in sys.argv else json.dumps(found))
+    if "--page" in sys.argv:
+        PAGE.write_text(page(found), encoding="utf-8")
+    else:
+        print(json.dumps(found))
