@@ -31,7 +31,8 @@ def test_a_fit_learns_before_it_stops(name, title):
     assert model.n_iter_ == WARM_UP_SWEEPS + model._algorithm().patience
     assert model.alpha_ != FIRST_VALUE
     assert getattr(model, "beta_", None) != FIRST_VALUE
-    fixed = model.set_params(alpha=0.1, **{"beta": 0.1} if hasattr(model, "beta") else {}).fit(X)
+    others = {key: 0.1 for key in ("beta", "alpha_stop") if hasattr(model, key)}
+    fixed = model.set_params(alpha=0.1, **others).fit(X)
     assert fixed.n_iter_ == 1 + model._algorithm().patience
 
 
@@ -45,3 +46,11 @@ def test_a_fit_that_ends_before_it_learns_has_not_converged(name, title):
     assert model.converged_
     assert model.n_iter_ == WARM_UP_SWEEPS - 16 + model._algorithm().patience
     assert model.alpha_ != FIRST_VALUE
+
+
+@pytest.mark.parametrize("name", ["VBDMV", "CVBDMV"])
+def test_a_fit_waits_for_the_concentration_of_decisions_alone(name):
+    model, X = model_of(name, "auto", alpha=0.5)
+    model.fit(X)
+    assert model.n_iter_ == WARM_UP_SWEEPS + model._algorithm().patience
+    assert (model.alpha_, model.alpha_stop_ != FIRST_VALUE) == (0.5, True)

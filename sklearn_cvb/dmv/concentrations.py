@@ -19,7 +19,7 @@ class Concentrations(NamedTuple):
     ----------
     values : tuple of float
         Of attachments and roots, coarse rows among them, and of decisions.
-    are_learned : tuple of bool
+    learned : tuple of bool
         Which of them are learned.
     tied : bool
         Whether they are one.
@@ -28,28 +28,23 @@ class Concentrations(NamedTuple):
     """
 
     values: tuple[float, float]
-    are_learned: tuple[bool, ...]
+    learned: tuple[bool, ...]
     tied: bool
     gamma: tuple[float, float]
 
-    @property
-    def learned(self) -> bool:
-        """Whether no fit stops before it learns: one of decisions alone is not waited for."""
-        return self.are_learned[0]
-
     def log_density(self) -> float:
         """Log density of what is learned under its prior (nats)."""
-        pairs = list(zip(self.values, self.are_learned, strict=True))
+        pairs = list(zip(self.values, self.learned, strict=True))
         once = pairs[:1] if self.tied else pairs
         return sum(shared.log_density(value, learned, self.gamma) for value, learned in once)
 
     def going_on(self, before: "Concentrations") -> "Concentrations":
         """The same with learned values of an earlier sweep, if that learned the same."""
-        if self.are_learned != before.are_learned or self.tied != before.tied:
+        if self.learned != before.learned or self.tied != before.tied:
             return self
         first, second = (
             old if learned else new
-            for old, new, learned in zip(before.values, self.values, self.are_learned, strict=True)
+            for old, new, learned in zip(before.values, self.values, self.learned, strict=True)
         )
         return self._replace(values=(first, second))
 
@@ -91,7 +86,7 @@ def learn(
     -------
     Concentrations
     """
-    if shared.rests(any(now.are_learned), n_sweeps):
+    if shared.rests(any(now.learned), n_sweeps):
         return now
     totals = totals_of(counts, layout)
     cells, rows = np.ones_like(counts), np.ones_like(totals)
@@ -113,7 +108,7 @@ def learn(
         return now._replace(values=(value, value))
     first, second = (
         step(value, part, *now.gamma) if learned else value
-        for value, learned, part in zip(now.values, now.are_learned, parts, strict=True)
+        for value, learned, part in zip(now.values, now.learned, parts, strict=True)
     )
     return now._replace(values=(first, second))
 

@@ -121,6 +121,8 @@ class Facts(NamedTuple):
     ----------
     n_sequences, n_tokens, n_entries : int
         Sequences and tokens as given; (token, state) entries of the problem.
+    n_observed : int
+        Observed tokens of the sequences that some path may explain.
     any_told, any_choice : bool
         Whether a token has a single state, and whether one has several.
     warnings : tuple of str
@@ -130,6 +132,7 @@ class Facts(NamedTuple):
     n_sequences: int
     n_tokens: int
     n_entries: int
+    n_observed: int
     any_told: bool
     any_choice: bool
     warnings: tuple[str, ...] = ()
@@ -157,6 +160,7 @@ class Shard:
             problem.given.n_sequences,
             len(problem.given.tokens),
             n_entries(problem.lattice),
+            problem.corpus.n_observed,
             problem.any_told,
             bool(len(problem.runs.begin)),
             self.messages,

@@ -194,6 +194,11 @@ class ShardedChain(SymbolChain):
 
     problem: Any
 
+    @property
+    def n_observed(self) -> int:
+        """Observed tokens of the sequences that some path may explain, in all shards."""
+        return sum(one.n_observed for one in self.problem.facts)
+
     def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
         """As of a chain in one piece, from what the shards tell of absence."""
         if absence is not None and state.shares.absence is None:

@@ -58,7 +58,8 @@ class TreeShard(Shard):
     def facts(self) -> Facts:
         """What the leader of the fit has to know."""
         corpus = self.problem.corpus
-        return Facts(corpus.n_sequences, len(corpus.tokens), 0, False, True, self.messages)
+        n_tokens, n_observed = len(corpus.tokens), corpus.n_observed
+        return Facts(corpus.n_sequences, n_tokens, 0, n_observed, False, True, self.messages)
 
     @property
     def _given(self) -> Corpus:

@@ -165,6 +165,23 @@ def test_shards_of_cvb_hold_all_tokens_and_come_near(name):
     assert sharded.alpha_ == pytest.approx(plain.alpha_, rel=0.5)
 
 
+@pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
+@pytest.mark.parametrize("cut", [6, 3])
+def test_what_no_path_explains_counts_no_token_in_shards_either(kind, cut):
+    """Changes and scores are divided by the tokens of the other sequences, as by a plain fit."""
+    X = [["a", "a", "c"], ["b", "a"], ["a", "b", "b", "c"], ["b", "b", "c", "c"], ["a", "c"], ["c"]]
+    dictionary = {"a": ["A"], "b": ["B"], "c": ["A", "B"]}
+    never_back = np.array([[True, False], [True, True]])
+    settings = {"topology": never_back, "init": "parameter", "tol": 1e-3, "random_state": 0}
+    plain = kind(dictionary, **settings).fit(X)
+    model = kind(dictionary, **settings)
+    fit_here(model, [(part, None) for part in (X[:cut], X[cut:]) if part])
+    assert model.unexplained_.tolist() == plain.unexplained_.tolist() == [2]
+    assert model.n_iter_ == plain.n_iter_
+    near = 1e-3 if kind is CVBHMMTagger else 1e-12
+    assert model.objective_ == pytest.approx(plain.objective_, rel=near)
+
+
 def test_a_single_sequence_is_left_out_as_a_whole_only_if_it_is_alone():
     X = sentences(2)
     alone = in_shards(CVBHMM(2, **COMMON), X[:1], None, 1)
