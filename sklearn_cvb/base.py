@@ -255,7 +255,10 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
         return why
 
     def _keep(self, fitted: dict[str, Any], why: str) -> None:
-        """Set all fitted attributes."""
+        """Set all fitted attributes, and no others that an earlier fit has left."""
+        for name in vars(self).get("_fitted_names", frozenset()) - fitted.keys():
+            self.__dict__.pop(name, None)
+        self._fitted_names = frozenset(fitted)
         for name, value in fitted.items():
             setattr(self, name, value)
         if len(self.unexplained_):

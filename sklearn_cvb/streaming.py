@@ -179,13 +179,10 @@ class Swept(NamedTuple):
     values: Callable[[float], tuple[float, float]]
 
 
-def _learns_symbols(model: Any) -> bool:
+def _learns_in_batches(model: Any) -> bool:
     """Whether there is `partial_fit`; if not, the error says why."""
-    if getattr(model, "_is_numeric", False):
-        raise AttributeError(
-            f"partial_fit is for symbols: {type(model).__name__} learns numbers "
-            f"(emission={model.emission!r}) by fit"
-        )
+    if model._why_no_batches:
+        raise AttributeError(model._why_no_batches)
     return True
 
 
@@ -203,7 +200,12 @@ class StreamingMixin(_Model):
     # Whether a first batch is read.
     _streams: bool
 
-    @available_if(_learns_symbols)
+    @property
+    def _why_no_batches(self) -> str:
+        """Why there is no `partial_fit`; empty where there is."""
+        return ""
+
+    @available_if(_learns_in_batches)
     @without_lengths
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -318,7 +320,7 @@ class StreamingMixin(_Model):
     def _fitted(self, fits: list[Fit], problem: Any) -> dict[str, Any]:
         """All fitted attributes, and what `partial_fit` goes on from."""
         fitted = super()._fitted(fits, problem)
-        if getattr(self, "_is_numeric", False):
+        if self._why_no_batches:
             return fitted
         seen = self._seen_with(problem, fitted["unexplained_"], None)
         return fitted | {

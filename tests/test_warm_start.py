@@ -55,7 +55,7 @@ def parameters(model):
         return [model.lexicon_.table.data, model.jumpprob_]
     if hasattr(model, "rootprob_"):
         return [model.rootprob_, model.attachprob_, model.stopprob_]
-    if getattr(model, "_is_numeric", False):
+    if hasattr(model, "n_columns_"):
         return [model.startprob_, model.transmat_, model.counts_.emission]
     return [model.startprob_, model.transmat_, model.emissionprob_]
 

@@ -1,7 +1,8 @@
 """What all hidden Markov models share: reading X, the template of a fit, and what it leaves."""
 
+from collections.abc import Hashable
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
@@ -15,33 +16,26 @@ from sklearn_cvb.hmm.concentrations import (
     first_concentrations,
     with_equal_weights,
 )
-from sklearn_cvb.hmm.ending import cells_with_end, problem_with_end
 from sklearn_cvb.hmm.model import ChainSettings, SymbolChain
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
     log_weights,
     posterior_mean,
-    public_counts,
 )
-from sklearn_cvb.hmm.prediction import PredictionMixin, smoothed_entries
+from sklearn_cvb.hmm.prediction import PredictionMixin
 from sklearn_cvb.hmm.priors import PriorSettings, prior_of
-from sklearn_cvb.hmm.restricted import restricted_problem
 from sklearn_cvb.hmm.summaries import SummariesMixin
-from sklearn_cvb.kernels.chain.decoding import best_states, smoothed, viterbi
+from sklearn_cvb.hmm.symbols import SYMBOLS, Symbols
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import (
     Cells,
     Problem,
-    cells_for,
-    dense_posterior,
     lattice_for,
-    n_entries,
-    problem_of,
     restrict,
 )
-from sklearn_cvb.learning.loop import Fit, even_pieces, on_threads, threads_for_each
-from sklearn_cvb.topology import NAMES, Topology, topology_of
+from sklearn_cvb.learning.loop import Fit, threads_for_each
+from sklearn_cvb.topology import NAMES, Topology
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
     HasMethods,
@@ -51,8 +45,9 @@ from sklearn_cvb.validation import (
     check_gamma_prior,
 )
 
-# Fewer tokens than this are not worth a thread.
-_SHORTEST_PIECE = 5000
+if TYPE_CHECKING:
+    from sklearn_cvb.hmm.numeric.numbers import Numbers
+
 # A state that holds so large a share of the tokens counts as one that the data ask for.
 LEAST_SHARE = 0.01
 
@@ -67,6 +62,12 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         *("_is_clean", "_is_told", "_shares", "_formed", "_formed_outside", "_word_shares"),
     )
 
+    # What reading X sets; numbers have no vocabulary.
+    vocabulary_: np.ndarray
+    _index: dict[Hashable, int]
+    _cells: Cells
+    _n_states: int
+
     # Models that learn no concentration have no such parameters.
     alpha_prior = beta_prior = gamma_prior = (1.0, 1.0)
     # Whether a first batch of `partial_fit` is read: then the words of the text are not all known.
@@ -75,6 +76,8 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     transition_prior: str = "dirichlet"
     gamma: float | str = 1.0
     sticky: float = 0.0
+    # Nor have taggers this.
+    emission: Any = "categorical"
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -122,53 +125,48 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         return fit_in_bulk(self, X, y)
 
     @property
-    def _is_numeric(self) -> bool:
-        """Whether observations are numbers (see `sklearn_cvb.hmm.emitting`)."""
-        return False
+    def _observed(self) -> "Symbols | Numbers":
+        """What is observed; that of numbers is loaded when it is asked for."""
+        if isinstance(self.emission, str) and self.emission == "categorical":
+            return SYMBOLS
+        from sklearn_cvb.hmm.numeric.numbers import NUMBERS
 
-    def _numeric_problem(self, X: Any, y: Any) -> Any:
-        """What `_problem` gives for numbers."""
-        raise NotImplementedError
+        return NUMBERS
 
-    def _problem(self, X: Any, y: Any) -> Problem:
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this estimator, or of an emission as ``emission__<parameter>``.
+
+        Parameters
+        ----------
+        **params : dict
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown, or the emission is a name and has none.
+        """
+        nested = [name for name in params if name.startswith("emission__")]
+        nested = nested if "emission" in self._get_param_names() else []
+        emission = params.get("emission", self.emission)
+        if nested and isinstance(emission, str):
+            kind = emission.capitalize()
+            raise InvalidParameterError(
+                f"{nested[0]} is a parameter of an emission, but emission={emission!r} is its name "
+                f"alone: give the object, emission={kind}() of sklearn_cvb.emissions"
+            )
+        return super().set_params(**params)
+
+    def _problem(self, X: Any, y: Any) -> Any:
         """Read X (and y): sets the vocabulary and the states, and lays out the parameters."""
-        if self._is_numeric:
-            return self._numeric_problem(X, y)
         self._check_parameters()
-        sequences = self._sequences_to_fit(X, y)
-        return self._laid_out_problem(self._lay_out(sequences, y), sequences, y)
-
-    def _lay_out(self, sequences: Sequences, y: Any) -> Corpus:
-        """Set the vocabulary, the states and the layout of parameters; returns the corpus."""
-        types = self._vocabulary_types(sequences)
-        self.vocabulary_ = reading.as_array(types)
-        self._index = {token: i for i, token in enumerate(types)}
-        corpus = reading.encode(sequences, self._index)
-        self._check_unknown(corpus, sequences)
-        rows = self._word_states(corpus, y)
-        cells = cells_for(
-            rows, self._n_states, len(types), with_unknown=self.handle_unknown != "error"
-        )
-        cells = cells._replace(topology=topology_of(self.topology, self._n_states))
-        self._check_topology(cells.topology)
-        self._cells = self._laid_out(cells, corpus)
-        return corpus
-
-    def _laid_out_problem(self, corpus: Corpus, sequences: Sequences, y: Any) -> Problem:
-        """A problem of these sequences under the layout of parameters."""
-        lattice = self._training_lattice(corpus, sequences, y)
-        if self.end_state:
-            self._cells = cells_with_end(self._cells)
-        return self._problem_of(corpus, lattice)
-
-    def _problem_of(self, corpus: Corpus, lattice: Lattice) -> Problem:
-        """A corpus with the layout of now."""
-        cells = self._cells
-        if cells.has_end:
-            return problem_with_end(corpus, lattice, cells)
-        if cells.topology is None:
-            return problem_of(corpus, lattice, cells)
-        return restricted_problem(corpus, lattice, cells, cells.topology)
+        # Warnings of all steps name the caller's line: each is as many calls away.
+        observed: Any = self._observed
+        read = observed.sequences(self, X, y)
+        return observed.problem(self, observed.lay_out(self, read, y), read, y)
 
     def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
         """Set the number of states; return the states of each word (None: all of them)."""
@@ -228,7 +226,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         return SymbolChain
 
     def _model(self, problem: Any) -> Any:
-        return self._chain(problem, self._chain_settings(problem))
+        return self._observed.model(self, problem)
 
     def _chain_settings(self, problem: Any) -> ChainSettings:
         """How a chain begins, and what is inferred at a time."""
@@ -237,9 +235,14 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             self._prior_settings(),
             self._init(problem),
             self.vocabulary_,
-            counts_rare=self.handle_unknown in ("rare", "form"),
+            counts_rare=self._counts_rare,
             n_threads=threads_for_each(n_restarts, self.n_jobs),
         )
+
+    @property
+    def _counts_rare(self) -> bool:
+        """Whether unknown words take the mean count of words seen once."""
+        return self.handle_unknown in ("rare", "form")
 
     def _init(self, problem: Problem) -> Any:
         """`init`, or where to start if it does not say."""
@@ -262,11 +265,8 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """Where to start without a dictionary."""
         return "parameter"
 
-    def _why_one_restart(self, problem: Problem) -> str:
-        # With one state there is nothing to tell: searches for the number of states begin there.
-        if self._any_choice(problem) or problem.cells.n_states == 1:
-            return self._fixed_start()
-        return "no token has a choice of states"
+    def _why_one_restart(self, problem: Any) -> str:
+        return self._observed.why_one_restart(self, problem)
 
     def _any_choice(self, problem: Problem) -> bool:
         """Whether any token may take several states."""
@@ -290,32 +290,28 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         """Logs of `_weights`, safe from underflow."""
         return log_weights(weights)
 
-    def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
+    def _fitted(self, fits: list[Fit], problem: Any) -> dict[str, Any]:
         """All fitted attributes, from the best restart."""
         best, record = self._fit_record(fits)
-        state = best.state
-        counts, n_states = self._algorithm().final_counts(state), problem.cells.n_emitting
-        ends = counts.transition[:n_states, n_states] if self.end_state else None
+        algorithm, model, state = self._algorithm(), self._model(problem), best.state
+        counts, n_states = algorithm.final_counts(state), problem.cells.n_emitting
         return {
-            "counts_": public_counts(counts, problem.cells),
-            "end_counts_": ends,
             **record,
+            "end_counts_": counts.transition[:n_states, n_states] if self.end_state else None,
             "alpha_": state.hyper.alpha,
-            "beta_": state.hyper.beta,
             **self._fitted_paths(state, problem),
-            "unexplained_": self._unexplained(state, problem),
+            "unexplained_": self._observed.unexplained(state, problem),
             "_prior": state.prior,
-            "_kept": state.weights,
-            "_rare": self._rare_counts(counts, problem),
             "_n_features_out": n_states,
             "_resume": (problem, best) if self.warm_start else None,
-            **self._algorithm().attributes(best, self._model(problem)),
+            **self._observed.fitted(state, counts, model),
+            **algorithm.attributes(best, model),
             **self._fitted_by_algorithm(best, problem),
         }
 
-    def _fitted_paths(self, state: Any, problem: Problem) -> dict[str, Any]:
+    def _fitted_paths(self, state: Any, problem: Any) -> dict[str, Any]:
         """The states of the training tokens, and what follows from them."""
-        path = self._given_path(state, problem)
+        path = self._observed.path(self, state, problem)
         labels = self._arranged_states(problem.given, path)
         return {"labels_": labels, **self._shared_weights(state.hyper, path)}
 
@@ -330,73 +326,15 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
             "n_effective_components_": int(np.count_nonzero(held >= LEAST_SHARE * len(path))),
         }
 
-    def _given_path(self, state: Any, problem: Problem) -> np.ndarray:
-        """States of all given tokens, also of sequences left out."""
-        table = self._of_left_out(state, problem)
-        rest = None if table is None else table.argmax(axis=1)
-        return problem.among_given(self._label_path(state, problem), rest)
-
-    def _of_left_out(self, state: Any, problem: Problem) -> np.ndarray | None:
-        """Posteriors of the sequences left out: the most probable legal state by emission."""
-        rest = problem.left_out
-        if rest is None:
-            return None
-        weights = self._weights(state.counts, state.prior, rest.cells, state.weights)
-        logs = self._log_weights(weights, state.counts, state.prior, rest.cells)
-        entries, _ = smoothed_entries(weights, logs, rest.lattice, rest.corpus.starts)
-        return dense_posterior(rest.lattice, entries, rest.cells.n_states)
-
-    def _unexplained(self, state: Any, problem: Problem) -> np.ndarray:
-        """Given sequences that no path explains, be it from the start or under the weights."""
-        found = state.unexplained
-        if problem.sequences is not None:
-            found = np.unique(problem.sequences[found])
-        if problem.left_out is not None:
-            found = np.sort(np.concatenate([found, problem.left_out.sequences]))
-        return found
-
-    def _final_weights(self, state: Any, problem: Problem) -> tuple[Weights, Weights]:
-        """Weights of the final counts, and their logs."""
-        weights = self._weights(state.counts, state.prior, problem.cells, state.weights)
-        return weights, self._log_weights(weights, state.counts, state.prior, problem.cells)
-
-    def _posterior(self, state: Any, problem: Problem) -> np.ndarray:
-        """Posterior of every (token, state) entry: the last one, or under the final weights."""
-        posterior = self._model(problem).posterior(state)
-        if posterior is None:
-            weights, logs = self._final_weights(state, problem)
-            posterior = np.empty(n_entries(problem.lattice))
-            log_z = np.empty(problem.corpus.n_sequences)
-            smoothed(weights, logs, problem.lattice, problem.corpus.starts, posterior, log_z)
-        return posterior
-
-    def _label_path(self, state: Any, problem: Problem) -> np.ndarray:
-        """States of the training tokens: by the last posterior, or Viterbi by the final weights."""
-        path = np.empty(len(problem.corpus.tokens), np.int32)
-        posterior = self._model(problem).posterior(state)
-        if posterior is not None:
-            best_states(problem.lattice, posterior, 0, len(path), path)
-            return path
-        _, logs = self._final_weights(state, problem)
-        starts, log_p = problem.corpus.starts, np.empty(problem.corpus.n_sequences)
-
-        def label(begin: int, end: int) -> None:
-            viterbi(logs, problem.lattice, starts[begin : end + 1], path, log_p[begin:end])
-
-        on_threads(label, even_pieces(starts, _SHORTEST_PIECE), self.n_jobs)
-        return path
-
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
         """Attributes that only one algorithm leaves."""
         return {}
 
-    def _identity(self, problem: Problem) -> tuple[Any, ...]:
-        """Sequences, cells and allowed states."""
-        corpus, cells = problem.corpus, problem.cells
-        return (
-            *(corpus.tokens, corpus.starts, problem.lattice),
-            *(cells.state, cells.n_states, cells.topology),
-        )
+    def _identity(self, problem: Any) -> tuple[Any, ...]:
+        return self._observed.identity(problem)
+
+    def _learns_from_the_same(self, before: Any, problem: Any) -> bool:
+        return type(before) is type(problem) and super()._learns_from_the_same(before, problem)
 
     def training_posteriors(self) -> np.ndarray:
         """Posterior state probabilities of the training tokens after the last sweep.
@@ -417,18 +355,11 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         if getattr(self, "_resume", None) is None:
             raise AttributeError("training_posteriors needs a fit with warm_start=True")
         problem, best = self._resume
-        if not isinstance(problem, Problem):
-            raise AttributeError(
-                "a fit on a store or in shards keeps no posteriors in memory: use predict_proba"
-            )
-        entries = self._posterior(best.state, problem)
-        table = dense_posterior(problem.lattice, entries, problem.cells.n_states)
-        table = problem.among_given(table, self._of_left_out(best.state, problem))
-        table = table[:, : problem.cells.n_emitting]
+        table = self._observed.posteriors(self, best.state, problem)
         return reading.arrange(problem.given, table, np.nan)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
+        self._observed.tag(tags.input_tags)
         return tags

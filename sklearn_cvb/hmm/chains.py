@@ -1,17 +1,15 @@
 """What the chains of a sampler tell: likelihoods over samples, traces, convergence, export."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.hmm.gibbs_sweeps import counts_of_path, slots_of
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights, posterior_mean, with_rare
-from sklearn_cvb.hmm.summaries import CredibleIntervals, mixture_intervals
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior, rare_in, with_rare
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.learning.gibbs import Traced
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
@@ -140,45 +138,13 @@ class ChainsMixin(_Model):
             )
         return super().perplexity(X, per)
 
-    def credible_intervals(self, level: float = 0.95) -> CredibleIntervals:
-        """Equal-tailed credible intervals of all probabilities, from the kept samples.
-
-        Given the states of a sample each row is a Dirichlet and each probability a Beta; the
-        posterior is the mixture of these over the samples, and the intervals hold its quantiles.
-        States may change their names during a chain where no dictionary or label tells them apart
-        (label switching): the intervals then cover all of a state's roles.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Posterior probability inside each interval.
-
-        Returns
-        -------
-        CredibleIntervals
-            `start`, `transition` and `emission`: arrays of shape (2, n_components),
-            (2, n_components, n_components) and (2, n_components, n_symbols), lower ends first.
-
-        Raises
-        ------
-        ValueError
-            With annealing, or if no sample was kept.
-
-        Examples
-        --------
-        >>> from sklearn_cvb import GibbsHMM
-        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
-        >>> model = GibbsHMM(n_components=2, max_iter=200, random_state=0).fit(X)
-        >>> lower, upper = model.credible_intervals(level=0.9).transition
-        >>> bool((lower < model.transmat_).all() and (model.transmat_ < upper).all())
-        True
-        """
+    def _posteriors(self) -> Iterable[tuple[HMMCounts, Prior]]:
         self._check_posterior("credible_intervals")
-        posteriors = (
-            (self._sample_counts(path), self._sample_prior(row))
-            for row, path in enumerate(self.samples_)
-        )
-        return mixture_intervals(posteriors, self._cells, level)
+        return self._observed.samples(self)
+
+    def _samples(self) -> Iterable[tuple[HMMCounts, Prior]] | None:
+        check_is_fitted(self)
+        return None if self.samples_ is None else self._observed.samples(self)
 
     def convergence(self) -> dict[str, Convergence]:
         """R-hat and effective sample size of what does not depend on the names of the states.
@@ -268,18 +234,10 @@ class ChainsMixin(_Model):
         if self.temperatures is not None:
             raise ValueError(f"{name} needs samples of the posterior: fit with temperatures=None")
         if self.samples_ is None or self.chains_ is None:
-            raise ValueError(f"{name} needs a kept sample: the fit ended before n_burn_in sweeps")
-
-    def _log_likelihoods(self, X: Any) -> tuple[np.ndarray, int]:
-        corpus = self._encoded(X)
-        if self.samples_ is None:
-            return super()._log_likelihoods(X)
-        lattice = self._lattice_of(corpus)
-        log_z = np.empty((len(self.samples_), corpus.n_sequences))
-        for row, path in enumerate(self.samples_):
-            weights = posterior_mean(self._sample_counts(path), self._prior, self._cells)
-            log_z[row] = self._log_z(weights, log_weights(weights), corpus, lattice)
-        return logsumexp(log_z, axis=0) - math.log(len(log_z)), corpus.n_observed
+            raise ValueError(
+                f"{name} needs samples, and no sample was kept: the fit ended before n_burn_in "
+                "sweeps"
+            )
 
     def _sample_counts(self, path: np.ndarray) -> HMMCounts:
         """Counts of one kept sample, the unknown item's as `handle_unknown` says."""
@@ -289,7 +247,8 @@ class ChainsMixin(_Model):
             states[problem.is_given] = path
             path = states
         counts = counts_of_path(problem, slots_of(problem.lattice, path))
-        return with_rare(counts, self._rare_counts(counts, problem), problem.cells)
+        rare = rare_in(problem, counts) if self._counts_rare else None
+        return with_rare(counts, rare, problem.cells)
 
     def _sample_prior(self, row: int) -> Prior:
         """Prior of one kept sample: its own where concentrations are learned."""

@@ -54,8 +54,8 @@ class CollapsedHMM(StreamingHMM):
 
     def _warn_of_data(self, problem: Problem) -> None:
         """Warn where leaving out a sequence leaves little to learn from."""
-        if self._is_numeric:
-            # There windows are the rule.
+        if not isinstance(problem, Problem):
+            # With numbers windows are the rule.
             return
         lengths = np.diff(problem.corpus.starts)
         if self.update == "sequence" and self.block_length is None:

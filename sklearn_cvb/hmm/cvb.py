@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.hmm.collapsing import CollapsedHMM
-from sklearn_cvb.hmm.emitting import EmissionMixin
+from sklearn_cvb.hmm.forecasts import ForecastsMixin
 from sklearn_cvb.validation import Interval, StrOptions
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
 
 
-class CVBHMM(EmissionMixin, CollapsedHMM):
+class CVBHMM(ForecastsMixin, CollapsedHMM):
     """Hidden Markov model learned by collapsed variational Bayes.
 
     Parameters are integrated out, and the states of each sequence are inferred from the expected

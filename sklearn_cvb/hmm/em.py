@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.hmm.emitting import EmissionMixin
+from sklearn_cvb.hmm.forecasts import ForecastsMixin
 from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.learning.algorithm import Algorithm
 from sklearn_cvb.learning.batch import EM
@@ -17,7 +17,7 @@ from sklearn_cvb.validation import Interval, check_concentrations
 _PSEUDO_COUNT = [Interval(Real, 0, None, closed="left")]
 
 
-class EMHMM(EmissionMixin, StreamingHMM):
+class EMHMM(ForecastsMixin, StreamingHMM):
     """Hidden Markov model learned by expectation-maximisation (Baum-Welch).
 
     Parameters

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.emitting import EmissionMixin
+from sklearn_cvb.hmm.forecasts import ForecastsMixin
 from sklearn_cvb.hmm.sampled import SampledHMM
 from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.validation import StrOptions
 
 
-class GibbsHMM(EmissionMixin, SampledHMM):
+class GibbsHMM(ForecastsMixin, SampledHMM):
     """Hidden Markov model learned by Gibbs sampling.
 
     With `update="token"` a sweep draws the state of each token anew, given those of all others:

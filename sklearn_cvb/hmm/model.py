@@ -49,7 +49,7 @@ from sklearn_cvb.hmm.parameters import (
     Prior,
     expected_log,
     posterior_mean,
-    rare_counts,
+    rare_in,
     uniform_weights,
     with_rare,
 )
@@ -58,7 +58,8 @@ from sklearn_cvb.hmm.rows import log_prior_density, weights_and_divergence
 from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells, Problem
-from sklearn_cvb.learning.gibbs import sampled_labels
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 
 # One sequence that holds most of the tokens is scored in windows of this many.
@@ -269,10 +270,7 @@ class SymbolChain(Model):
 
     def rare(self, counts: HMMCounts) -> np.ndarray | None:
         """Mean count, by state, of words seen once; None where nothing is to add."""
-        corpus, cells = self.problem.corpus, self.cells
-        if not self.settings.counts_rare or corpus.unknown:
-            return None
-        return rare_counts(counts.emission, cells, corpus.uses(cells.n_words))
+        return rare_in(self.problem, counts) if self.settings.counts_rare else None
 
     def remembered(self, memory: np.ndarray | None, sample: Walk) -> np.ndarray:
         """How often each (token, state) entry was sampled."""
@@ -300,6 +298,21 @@ class SymbolChain(Model):
             frequency = sampled_labels(state, self)
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
         return None
+
+    def sampled(self, state: State, algorithm: Algorithm) -> dict[str, Any]:
+        """Attributes that a sampler's chain leaves."""
+        memory, problem = state.work, self.problem
+        notes = [traced.notes for traced in memory.trace if traced.is_kept]
+        proposed, accepted = np.broadcast_to(memory.proposals, 2).tolist()
+        any_kept = bool(memory.kept)
+        return {
+            "samples_": np.array(memory.kept)[:, problem.is_given] if any_kept else None,
+            "acceptance_rate_": accepted / proposed if proposed else 1.0,
+            "_means": mean_means(state, self),
+            "_training": problem if any_kept else None,
+            "_sample_concentrations": np.array([note[:2] for note in notes]) if any_kept else None,
+            "_sample_shared": [note[3] for note in notes],
+        }
 
     # Going on
 

@@ -331,6 +331,14 @@ def rare_counts(emission: np.ndarray, cells: Cells, seen: np.ndarray) -> np.ndar
     return total / np.count_nonzero(seen == 1)
 
 
+def rare_in(problem: Any, counts: HMMCounts) -> np.ndarray | None:
+    """Mean count, by state, of the words seen once in a problem that has no unknown ones."""
+    corpus, cells = problem.corpus, problem.cells
+    return (
+        None if corpus.unknown else rare_counts(counts.emission, cells, corpus.uses(cells.n_words))
+    )
+
+
 def with_rare(counts: HMMCounts, rare: np.ndarray | None, cells: Cells) -> HMMCounts:
     """Counts where unknown words have the mean count of words seen once, if there are any."""
     if rare is None:

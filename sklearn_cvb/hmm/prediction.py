@@ -1,12 +1,13 @@
 """Reading a fitted hidden Markov model: states, posteriors, likelihoods, samples."""
 
-import warnings
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
+from scipy.special import logsumexp
 from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -21,19 +22,18 @@ from sklearn_cvb.hmm.drawing import (
     paths_of_lengths,
     paths_to_their_end,
 )
-from sklearn_cvb.hmm.ending import lattice_with_end
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
-    flat_cells,
+    Prior,
     log_weights,
     posterior_mean,
-    rare_counts,
     with_end,
     word_major,
 )
+from sklearn_cvb.hmm.read import warn_unexplained
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, Problem, dense_posterior, lattice_for, n_entries
+from sklearn_cvb.lattice import lattice_for
 from sklearn_cvb.validation import check_choice, check_counts, without_lengths
 
 
@@ -70,7 +70,10 @@ class PredictionMixin(TransformerMixin):
         """Posterior mean of the emission probabilities, shape (n_components, n_symbols).
 
         Symbols are in the order of `vocabulary_`; the unknown item, where there is one, is last.
+        Only for symbols: see `means_`, `rates_` or `probabilities_` of models of numbers.
         """
+        if not self._observed.has_vocabulary:
+            raise AttributeError("emissionprob_ is for symbols; this model's emissions are numbers")
         emission = self._mean_weights().emission
         weights = word_major(self._cells, emission)
         if hasattr(weights, "toarray"):
@@ -135,7 +138,7 @@ class PredictionMixin(TransformerMixin):
         return reading.arrange(corpus, table, np.nan)
 
     def predict_next_proba(self, X: Any) -> np.ndarray:
-        """Probability of each symbol to come next after each sequence.
+        """Probability of each symbol to come next after each sequence; only for symbols.
 
         Parameters
         ----------
@@ -147,6 +150,8 @@ class PredictionMixin(TransformerMixin):
             In the order of `vocabulary_`; the unknown item, where there is one, is last. With
             `end_state` a row sums to 1 minus the probability that its sequence has ended.
         """
+        if not self._observed.has_vocabulary:
+            raise AttributeError("predict_next_proba is for symbols: use predict_next for numbers")
         corpus, table = self._posterior_table(X, decoding.filtered, means=True)
         return table[corpus.starts[1:] - 1] @ self.transmat_ @ self.emissionprob_
 
@@ -183,19 +188,21 @@ class PredictionMixin(TransformerMixin):
         X : ndarray
             Symbols, shape (n_samples, length); for several lengths an object array of arrays. The
             unknown item is never emitted: where a state emits nothing else stands None, a missing
-            observation.
+            observation. Numbers have one more axis, n_columns, unless a 2-D array was fitted.
         Z : ndarray
-            States (taggers: tags), same shape.
+            States (taggers: tags), shape (n_samples, length) or an object array.
         """
         check_is_fitted(self)
+        observed = self._observed
+        if observed.draws_ahead and np.ndim(n_samples):
+            raise TypeError(f"n_samples must be an integer, got a sequence: {observed.draws_ahead}")
         rng = check_random_state(random_state)
         states, lengths = self._drawn_states(n_samples, length, rng)
-        symbols = self._emitted(states, rng)
+        values, nothing = observed.drawn(self, states, rng)
         starts = np.concatenate([[0], np.cumsum(lengths)])
         width = int(lengths[0]) if length is not None and np.ndim(length) == 0 else None
-        drawn = reading.Corpus(symbols, starts, width, [])
-        X = reading.arrange(drawn, _words(symbols, self.vocabulary_), None)
-        return X, self._arranged_states(drawn, states)
+        drawn = Corpus(np.zeros(len(states), np.int32), starts, width, [])
+        return reading.arrange(drawn, values, nothing), self._arranged_states(drawn, states)
 
     def sample_paths(self, X: Any, random_state: Seed = None) -> np.ndarray:
         """Draw a state path from p(z | x) for every sequence.
@@ -210,27 +217,17 @@ class PredictionMixin(TransformerMixin):
         ndarray
             States (taggers: tags), arranged as by `predict`.
         """
-        corpus, lattice, weights, logs = self._read(X)
-        log_z = np.empty(corpus.n_sequences)
+        read = self._observed.read(self, X)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        lattice, starts, inside = self._with_ends(lattice, corpus.starts)
-        path = np.empty(len(lattice.count), np.int32)
-        decoding.sample_paths(weights, logs, lattice, starts, rng, path, log_z)
+        path, log_z = read.drawn_path(rng)
         warn_unexplained(log_z)
-        return self._arranged_states(corpus, path[inside])
+        return self._arranged_states(read.corpus, path)
 
     # Reading X
 
     def _lattice_of(self, corpus: Corpus) -> Lattice:
         """Allowed states of a new corpus."""
         return lattice_for(corpus, self._cells)
-
-    def _read(self, X: Any, means: bool = False) -> tuple[Corpus, Lattice, Weights, Weights]:
-        """Corpus, lattice, weights and log weights; unknown words nobody emits are unobserved."""
-        corpus = self._encoded(X)
-        weights, logs = self._mean_and_log() if means else self._predicting_weights()
-        lattice, weights, logs = self._with_unknown(corpus, weights, logs)
-        return corpus, _without_impossible(lattice, corpus, self._cells, weights), weights, logs
 
     def _with_unknown(
         self, corpus: Corpus, weights: Weights, logs: Weights
@@ -241,22 +238,18 @@ class PredictionMixin(TransformerMixin):
     # Weights
 
     def _complete_counts(self) -> HMMCounts:
-        """Flat counts; the unknown item gets the mean count of words seen once."""
+        """The counts as weights are made from them, with ends where there are any."""
         check_is_fitted(self)
-        emission = flat_cells(self.counts_.emission)
-        if self._rare is not None:
-            emission = emission.copy()
-            emission[self._cells.unknown] += self._rare
-        counts = HMMCounts(self.counts_.start, self.counts_.transition, emission)
+        counts = self._observed.counts(self)
         return with_end(counts, self.end_counts_) if self._cells.has_end else counts
 
-    def _rare_counts(self, counts: HMMCounts, problem: Problem) -> np.ndarray | None:
-        """Mean expected count, by state, of the words seen once; None where nothing is to add."""
-        if self.handle_unknown not in ("rare", "form") or problem.corpus.unknown:
-            return None
-        return rare_counts(
-            counts.emission, problem.cells, problem.corpus.uses(problem.cells.n_words)
-        )
+    def _posteriors(self) -> Iterable[tuple[HMMCounts, Prior]]:
+        """Counts and priors of the posteriors whose mixture stands for the posterior."""
+        return [self._observed.posterior(self)]
+
+    def _samples(self) -> Iterable[tuple[HMMCounts, Prior]] | None:
+        """Counts and priors of kept samples; None where an algorithm has none."""
+        return None
 
     def _mean_weights(self) -> Weights:
         """Posterior-mean weights."""
@@ -276,75 +269,32 @@ class PredictionMixin(TransformerMixin):
 
     def _paths(self, X: Any, decoding: str) -> tuple[Corpus, np.ndarray, np.ndarray]:
         """The corpus of X, the states of its tokens, and log p of each sequence."""
-        corpus, lattice, weights, logs = self._read(X)
+        read = self._observed.read(self, X)
         if decoding == "viterbi":
-            return corpus, *self._best_path(corpus, lattice, logs)
-        posterior, log_p = self._entries(corpus, lattice, weights, logs)
-        return corpus, self._most_probable(corpus, lattice, posterior), log_p
-
-    def _entries(
-        self,
-        corpus: Corpus,
-        lattice: Lattice,
-        weights: Weights,
-        logs: Weights,
-        kernel: Callable = decoding.smoothed,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        lattice, starts, inside = self._with_ends(lattice, corpus.starts)
-        posterior, log_z = smoothed_entries(weights, logs, lattice, starts, kernel)
-        if isinstance(inside, np.ndarray):
-            posterior = posterior[np.repeat(inside, lattice.count)]
-        return posterior, log_z
-
-    def _best_path(
-        self, corpus: Corpus, lattice: Lattice, logs: Weights
-    ) -> tuple[np.ndarray, np.ndarray]:
-        lattice, starts, inside = self._with_ends(lattice, corpus.starts)
-        path = np.empty(len(lattice.count), np.int32)
-        log_p = np.empty(corpus.n_sequences)
-        decoding.viterbi(logs, lattice, starts, path, log_p)
-        return path[inside], log_p
-
-    def _most_probable(self, corpus: Corpus, lattice: Lattice, posterior: np.ndarray) -> np.ndarray:
-        path = np.empty(len(corpus.tokens), np.int32)
-        decoding.best_states(lattice, posterior, 0, len(path), path)
-        return path
+            return read.corpus, *read.best_path()
+        posterior, log_p = read.entries()
+        return read.corpus, read.most_probable(posterior), log_p
 
     def _log_likelihoods(self, X: Any) -> tuple[np.ndarray, int]:
-        if is_store(X):
+        samples = self._samples()
+        if samples is None and is_store(X) and self._observed.has_vocabulary:
             from sklearn_cvb.hmm.stored.prediction import log_likelihoods_of_store
 
             return log_likelihoods_of_store(self, X)
-        corpus = self._encoded(X)
-        weights, logs = self._mean_and_log()
-        return self._log_z(weights, logs, corpus, self._lattice_of(corpus)), corpus.n_observed
-
-    def _log_z(
-        self, weights: Weights, logs: Weights, corpus: Corpus, lattice: Lattice
-    ) -> np.ndarray:
-        """Log-likelihood of each sequence under given weights, with its end where there is one."""
-        lattice, starts, _ = self._with_ends(lattice, corpus.starts)
-        log_z = np.empty(corpus.n_sequences)
-        decoding.log_likelihood(weights, logs, lattice, starts, log_z)
-        return log_z
-
-    def _with_ends(
-        self, lattice: Lattice, starts: np.ndarray
-    ) -> tuple[Lattice, np.ndarray, np.ndarray | slice]:
-        """Lattice and starts of sequences with their ends; which tokens are not ends."""
-        if not self._cells.has_end:
-            return lattice, starts, slice(None)
-        lattice, starts, is_end = lattice_with_end(lattice, starts, self._cells)
-        return lattice, starts, ~is_end
+        found, n_observed = self._observed.log_likelihoods(self, X, samples)
+        if samples is None:
+            return found[0], n_observed
+        # The mean over samples (paper eq. 28).
+        return logsumexp(found, axis=0) - math.log(len(found)), n_observed
 
     def _posterior_table(
         self, X: Any, kernel: Callable = decoding.smoothed, means: bool = False
     ) -> tuple[Corpus, np.ndarray]:
         """Posteriors over all states, token by token; warns of what no path explains."""
-        corpus, lattice, weights, logs = self._read(X, means)
-        posterior, log_z = self._entries(corpus, lattice, weights, logs, kernel)
+        read = self._observed.read(self, X, means)
+        posterior, log_z = read.entries(kernel)
         warn_unexplained(log_z, stacklevel=4)
-        return corpus, dense_posterior(lattice, posterior, self._cells.n_emitting)
+        return read.corpus, read.table(posterior)
 
     def _arranged_states(self, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States in the shape of the input."""
@@ -368,41 +318,6 @@ class PredictionMixin(TransformerMixin):
             return paths_ending_at(start, transition, self.endprob_, lengths, rng), lengths
         return paths_of_lengths(start, transition, lengths, rng), lengths
 
-    def _emitted(self, states: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-        """A symbol of each state; -1 where no known symbol is emitted."""
-        emission = np.cumsum(self.emissionprob_[:, : len(self.vocabulary_)], axis=1)
-        symbols = np.full(len(states), -1, np.int32)
-        for state in np.intersect1d(states, np.flatnonzero(emission.sum(axis=1))):
-            here, row = states == state, emission[state]
-            levels = rng.random_sample(np.count_nonzero(here)) * row[-1]
-            # A product with a tiny total may round up to it.
-            last = np.searchsorted(row, row[-1])
-            symbols[here] = np.minimum(np.searchsorted(row, levels, side="right"), last)
-        return symbols
-
-
-def smoothed_entries(
-    weights: Weights,
-    logs: Weights,
-    lattice: Lattice,
-    starts: np.ndarray,
-    kernel: Callable = decoding.smoothed,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior of every (token, state) entry, and log Z of every sequence."""
-    posterior, log_z = np.empty(n_entries(lattice)), np.empty(len(starts) - 1)
-    kernel(weights, logs, lattice, starts, posterior, log_z)
-    return posterior, log_z
-
-
-def _words(symbols: np.ndarray, vocabulary: np.ndarray) -> np.ndarray:
-    """The words of symbols; None where there is none (-1)."""
-    known = symbols >= 0
-    if known.all():
-        return vocabulary[symbols]
-    words = np.full(len(symbols), None, dtype=object)
-    words[known] = vocabulary[symbols[known]]
-    return words
-
 
 def _with_ruled_out(weights: csr_array) -> np.ndarray:
     """Dense emissions in which the cells a dictionary rules out share the rest of their row."""
@@ -412,32 +327,3 @@ def _with_ruled_out(weights: csr_array) -> np.ndarray:
     n_ruled_out = (~listed).sum(axis=0)
     rest = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / np.maximum(1, n_ruled_out)
     return np.where(listed, dense, rest)
-
-
-def _without_impossible(
-    lattice: Lattice, corpus: Corpus, cells: Cells, weights: Weights
-) -> Lattice:
-    """Make unknown tokens unobserved where none of their states gives the unknown item weight."""
-    unknown = weights.emission[cells.unknown]
-    if not corpus.unknown or unknown.all():
-        return lattice
-    cell = lattice.cell.copy()
-    tokens = np.flatnonzero(corpus.tokens >= cells.n_words)
-    firsts, places = np.unique(lattice.first[tokens], return_index=True)
-    for first, count in zip(firsts.tolist(), lattice.count[tokens[places]].tolist(), strict=True):
-        slots = slice(first, first + count)
-        if not weights.emission[cell[slots]].any():
-            cell[slots] = -1
-    return lattice._replace(cell=cell)
-
-
-def warn_unexplained(log_p: np.ndarray, stacklevel: int = 3) -> None:
-    """Warn of sequences that no path explains."""
-    unexplained = np.flatnonzero(np.isneginf(log_p))
-    if len(unexplained):
-        warnings.warn(
-            f"no path explains sequences {unexplained[:5].tolist()} ({len(unexplained)} in all): "
-            "each token gets its most probable state by emission",
-            UserWarning,
-            stacklevel=stacklevel,
-        )

@@ -3,14 +3,11 @@
 import warnings
 from typing import Any
 
-import numpy as np
-
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.chains import ChainsMixin, chains_of
 from sklearn_cvb.hmm.model import ChainSettings
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Problem
-from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.topology import Topology
@@ -29,9 +26,7 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
     @property
     def _update(self) -> str:
         """What is drawn at a time."""
-        if self.update is None:
-            return "parameter" if self._is_numeric else "token"
-        return self.update
+        return self._observed.default_update if self.update is None else self.update
 
     def _check_topology(self, topology: Topology | None) -> None:
         if self._update == "token" and topology is not None and not topology.tied:
@@ -46,19 +41,7 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
         return settings._replace(resampled=self._update, coldest=coldest)
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        state, memory = best.state, best.state.work
-        notes = [traced.notes for traced in memory.trace if traced.is_kept]
-        proposed, accepted = np.broadcast_to(memory.proposals, 2).tolist()
-        return {
-            "samples_": np.array(memory.kept)[:, problem.is_given] if memory.kept else None,
-            "acceptance_rate_": accepted / proposed if proposed else 1.0,
-            "_means": mean_means(state, self._model(problem)),
-            "_training": problem if memory.kept else None,
-            "_sample_concentrations": np.array([note[:2] for note in notes])
-            if memory.kept
-            else None,
-            "_sample_shared": [note[3] for note in notes],
-        }
+        return self._model(problem).sampled(best.state, self._algorithm())
 
     def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
         chains = None

@@ -10,6 +10,7 @@ from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.growing import Growth, carried_counts, carried_weights, with_words
 from sklearn_cvb.hmm.parameters import HMMCounts, flat_cells, rare_counts, with_end
+from sklearn_cvb.hmm.symbols import problem_under
 from sklearn_cvb.lattice import Problem
 from sklearn_cvb.streaming import CONSTRAINTS, Running, Seen, StreamingMixin
 
@@ -18,6 +19,15 @@ class StreamingHMM(StreamingMixin, BaseHMM):
     """What hidden Markov models of symbols share; an algorithm adds `_swept_batch`."""
 
     _parameter_constraints: dict = {**BaseHMM._parameter_constraints, **CONSTRAINTS}  # noqa: RUF012
+
+    @property
+    def _why_no_batches(self) -> str:
+        if self._observed.has_vocabulary:
+            return ""
+        return (
+            f"partial_fit is for symbols: {type(self).__name__} learns numbers "
+            f"(emission={self.emission!r}) by fit"
+        )
 
     def _following_problem(self, X: Any, y: Any) -> tuple[Problem, Running]:
         """Read a batch: new words enter the vocabulary and the layout."""
@@ -34,7 +44,7 @@ class StreamingHMM(StreamingMixin, BaseHMM):
         growth = self._grown(new, corpus, y)
         counts = carried_counts(self._running_counts(), growth)
         self._cells = growth.cells
-        problem = self._problem_of(corpus, self._training_lattice(corpus, sequences, y))
+        problem = problem_under(self._cells, corpus, self._training_lattice(corpus, sequences, y))
         return problem, Running(counts, carried_weights(self._kept, growth))
 
     def _new_words(self, sequences: Sequences) -> list:
@@ -54,8 +64,8 @@ class StreamingHMM(StreamingMixin, BaseHMM):
         counts = self.counts_._replace(emission=flat_cells(self.counts_.emission))
         return with_end(counts, self.end_counts_) if self._cells.has_end else counts
 
-    def _not_learned(self, state: Any, problem: Problem) -> np.ndarray:
-        return self._unexplained(state, problem)
+    def _not_learned(self, state: Any, problem: Any) -> np.ndarray:
+        return self._observed.unexplained(state, problem)
 
     def _given_corpus(self, problem: Problem) -> Corpus:
         return problem.given
@@ -66,6 +76,6 @@ class StreamingHMM(StreamingMixin, BaseHMM):
 
     def _rare_of_all(self, counts: tuple, seen: Seen) -> np.ndarray | None:
         emission = counts[2]
-        if self.handle_unknown not in ("rare", "form") or emission[self._cells.unknown].any():
+        if not self._counts_rare or emission[self._cells.unknown].any():
             return None
         return rare_counts(emission, self._cells, seen.uses)

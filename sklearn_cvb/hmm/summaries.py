@@ -55,12 +55,16 @@ class SummariesMixin(_Model):
     _no_posterior = None
 
     def credible_intervals(self, level: float = 0.95) -> CredibleIntervals:
-        """Equal-tailed credible intervals of all probabilities.
+        """Equal-tailed credible intervals of all probabilities, and of what states emit.
 
-        From the Dirichlet distributions with parameters counts + prior. These are q(theta) of
-        variational Bayes; for collapsed variational Bayes they treat expected counts as if they had
-        been observed. Both leave out how far the parameters and the states depend on each other,
-        and are too narrow where the states are uncertain: `GibbsHMM` gives wider ones.
+        Rows of probabilities have the Dirichlet distributions with parameters counts + prior; means
+        of numbers have Student's t distributions, variances inverse Gamma, rates Gamma and
+        probabilities of ones Beta distributions. These are q(theta) of variational Bayes; collapsed
+        variational Bayes treats expected counts as if they had been observed. Both leave out how
+        far the parameters and the states depend on each other, and are too narrow where the states
+        are uncertain: `GibbsHMM` gives wider ones, from the mixture over its kept samples. States
+        may change their names during its chain (label switching): the intervals then cover all of a
+        state's roles.
 
         Parameters
         ----------
@@ -71,12 +75,16 @@ class SummariesMixin(_Model):
         -------
         CredibleIntervals
             `start`, `transition` and `emission`: arrays of shape (2, n_components),
-            (2, n_components, n_components) and (2, n_components, n_symbols), lower ends first.
+            (2, n_components, n_components) and (2, n_components, n_symbols), lower ends first. Of
+            numbers `emission` is a dict of arrays of shape (2, n_components, n_columns): "means"
+            and "variances", "rates" or "probabilities"; for `Columns` a list of such dicts.
 
         Raises
         ------
         AttributeError
             For models learned by expectation-maximisation, which have no posterior.
+        ValueError
+            If a sampler has kept no sample, or was annealed.
 
         References
         ----------
@@ -90,10 +98,14 @@ class SummariesMixin(_Model):
         >>> lower, upper = model.credible_intervals(level=0.9).transition
         >>> bool((lower < model.transmat_).all() and (model.transmat_ < upper).all())
         True
+        >>> model = VBHMM(2, emission="poisson", random_state=0).fit([[1, 0, 2, 9, 8, 11, 1, 0]])
+        >>> lower, upper = model.credible_intervals().emission["rates"]
+        >>> bool((lower < model.rates_).all() and (model.rates_ < upper).all())
+        True
         """
         if self._no_posterior:
             raise AttributeError(f"credible_intervals: {self._no_posterior}")
-        return mixture_intervals([(self._complete_counts(), self._prior)], self._cells, level)
+        return self._observed.intervals(self, self._posteriors(), level)
 
 
 def mixture_intervals(

@@ -18,6 +18,7 @@ from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.by_form import only_beginning
 from sklearn_cvb.hmm.ending import cells_with_end
+from sklearn_cvb.hmm.symbols import SYMBOLS
 from sklearn_cvb.hmm.tagger import TaggerMixin, read_labels
 from sklearn_cvb.lattice import Problem
 
@@ -198,7 +199,7 @@ def lay_out(model: BaseHMM, survey: Survey) -> LaidOut:
     """Lay out the parameters of a model, which gets its vocabulary and states."""
     model._check_parameters()
     sequences, y = digest_of(survey)
-    corpus = model._lay_out(sequences, y)
+    corpus = SYMBOLS.lay_out(model, sequences, y)
     return LaidOut(copy.copy(model), corpus, sequences, y)
 
 
@@ -221,4 +222,4 @@ def problem_of_part(model: BaseHMM, part: Part) -> Problem:
     if isinstance(model, TaggerMixin):
         model._labels = _labels_of(model, part)
         model._formed = {}
-    return model._laid_out_problem(corpus, sequences, part.y)
+    return SYMBOLS.problem(model, corpus, sequences, part.y)

@@ -129,9 +129,9 @@ class TaggerMixin(StreamingTags):
             from sklearn_cvb.hmm.stored.prediction import accuracy_on_store
 
             return accuracy_on_store(self, X, y)
-        corpus, _, _, logs = read = self._read(X)
-        labels = self._encode_labels(self._read_labels(y, corpus))
-        path, _ = self._best_path(corpus, read[1], logs)
+        read = self._observed.read(self, X)
+        labels = self._encode_labels(self._read_labels(y, read.corpus))
+        path, _ = read.best_path()
         known = labels != -1
         if not known.any():
             raise ValueError("y holds no known tag to score against")

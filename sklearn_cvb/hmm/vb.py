@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.hmm.emitting import EmissionMixin
+from sklearn_cvb.hmm.forecasts import ForecastsMixin
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
@@ -22,7 +21,7 @@ from sklearn_cvb.learning.algorithm import Algorithm
 from sklearn_cvb.learning.batch import VB
 
 
-class VBHMM(EmissionMixin, StreamingHMM):
+class VBHMM(ForecastsMixin, StreamingHMM):
     """Hidden Markov model learned by variational Bayes.
 
     Parameters
@@ -271,12 +270,7 @@ class VBHMM(EmissionMixin, StreamingHMM):
         ndarray of shape (n_samples,)
             Nats per sequence; never above the log-likelihood averaged over the posterior.
         """
-        if self._is_numeric:
-            check_is_fitted(self)
-            weights, logs = self._predicting_weights()
-            return self._log_z_of_numbers(X, weights, logs, self._numeric.predicting)[0]
-        corpus, lattice, weights, logs = self._read(X)
-        return self._log_z(weights, logs, corpus, lattice)
+        return self._observed.read(self, X).log_z()
 
     def _weights(
         self, counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None

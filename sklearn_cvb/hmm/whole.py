@@ -282,7 +282,7 @@ def refuse_in_shards(model: BaseHMM) -> None:
     name = type(model).__name__
     if not isinstance(model, StreamingHMM):
         raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
-    if model._is_numeric:
+    if not model._observed.has_vocabulary:
         raise InvalidParameterError(
             f"{name} learns numbers from a corpus in one piece: in shards use "
             "emission='categorical'"

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_cvb.corpus import as_array
 from sklearn_cvb.dictionary import Legal, is_weighted, tags_of
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.hmm.parameters import Prior
 from sklearn_cvb.hmm.tagger import TaggerMixin
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 
@@ -109,7 +109,7 @@ def relabel(model: Any, names: Mapping | Sequence) -> Any:
     given = names.values() if isinstance(names, dict) else names
     if set(given) <= set(states):
         return _renumbered(model, _complete(names, states, fill=True))
-    if getattr(model, "_is_numeric", False):
+    if not model._observed.has_vocabulary:
         raise TypeError(
             f"{type(model).__name__} has learned from numbers, and there are no taggers of these: "
             f"its states can be renumbered, as by {states[::-1]}, but not named; give names to "
@@ -175,12 +175,7 @@ def _renumbered(model: Any, new: list) -> Any:
     order = np.argsort(new)
     by = _Order(order)
     changed = _copied(model, dict(enumerate(new)))
-    if getattr(model, "_is_numeric", False):
-        _renumber_numbers(changed, model, by)
-    else:
-        changed.counts_ = by.tables(model.counts_)
-        if model._rare is not None:
-            changed._rare = model._rare[order]
+    vars(changed).update(model._observed.reordered(model, by))
     if model.end_counts_ is not None:
         changed.end_counts_ = model.end_counts_[order]
     changed._prior = by.prior(model._prior)
@@ -198,28 +193,6 @@ def _renumbered(model: Any, new: list) -> Any:
     if getattr(model, "samples_", None) is not None:
         changed.samples_ = np.asarray(new, dtype=model.samples_.dtype)[model.samples_]
     return changed
-
-
-def _renumber_numbers(changed: Any, model: Any, by: _Order) -> None:
-    """Renumber what a model of numbers knows of its emissions."""
-    from sklearn_cvb.hmm.numeric.model import renumbered
-
-    vars(changed).update(renumbered(model, by.order))
-    counts = model.counts_
-    changed.counts_ = HMMCounts(
-        *by.chain(counts.start, counts.transition), counts.emission[by.order]
-    )
-    if model._kept_samples is not None:
-        changed._kept_samples = [
-            (_numbers_by(by, kept), by.prior(prior)) for kept, prior in model._kept_samples
-        ]
-
-
-def _numbers_by(by: _Order, counts: HMMCounts) -> HMMCounts:
-    """Counts and statistics (S, K) of a sample."""
-    return HMMCounts(
-        *by.chain(counts.start, counts.transition), np.take(counts.emission, by.order, axis=1)
-    )
 
 
 def _named(model: Any, names: list) -> Any:

@@ -14,7 +14,7 @@ from sklearn_cvb.validation import check_counts
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sklearn_cvb.hmm.measurements import Forecast
+    from sklearn_cvb.hmm.forecasts import Forecast
 
 _STYLES = ("-", "--", ":", "-.")
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.emissions.emission import Family, Scores
-from sklearn_cvb.hmm.chains import chains_of, log_joint
+from sklearn_cvb.hmm.chains import log_joint
 from sklearn_cvb.hmm.concentrations import Concentrations, going_on, learn
 from sklearn_cvb.hmm.gibbs_sweeps import n_occupied
 from sklearn_cvb.hmm.numeric.collapsed import (
@@ -33,8 +33,8 @@ from sklearn_cvb.hmm.priors import PriorSettings, prior_of
 from sklearn_cvb.hmm.rows import divergence, log_prior_density
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
-from sklearn_cvb.learning.gibbs import Memory, sampled_labels
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 
 
@@ -236,17 +236,12 @@ class NumberChain(Model):
         scores = densities(reads, self.family, statistics, point)
         return Fitted(self.family, point, *scores, problem.names, problem.is_table, reads)
 
-    def sampled(self, fits: list[Fit], best: State, algorithm: Any) -> dict[str, Any]:
-        """Attributes that a sampler's chains leave."""
-        memory = best.work
-        if not isinstance(memory, Memory):
-            return {}
-        n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
-        counts = algorithm.final_counts(best)
+    def sampled(self, best: State, algorithm: Algorithm) -> dict[str, Any]:
+        """Attributes that a sampler's chain leaves."""
+        memory, counts = best.work, algorithm.final_counts(best)
         return {
             "samples_": np.array([one.path for one in memory.kept]) if memory.kept else None,
             "acceptance_rate_": 1.0,
-            "chains_": chains_of([fit.state.work.trace for fit in fits], n_burn_in),
             "_kept_samples": [(one.counts, one.prior) for one in memory.kept],
             "_means": self.means(counts, best.prior, best.shares),
         }

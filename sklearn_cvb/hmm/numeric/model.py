@@ -8,9 +8,9 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.emissions.emission import Emission, Family, Scores
 from sklearn_cvb.hmm.numeric.expectation import chain_of, infer
 from sklearn_cvb.hmm.numeric.filtering import filtered
-from sklearn_cvb.hmm.numeric.problem import keep_to_known, lattice_of_steps
-from sklearn_cvb.hmm.numeric.reading import Series, observations_of, read_series
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.hmm.numeric.problem import keep_to_known
+from sklearn_cvb.hmm.numeric.reading import Series, read_series
+from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.cvb import CVB
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.validation import InvalidParameterError
@@ -178,15 +178,3 @@ def posteriors_of(
         shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
         posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
     return posterior.ravel(), log_z
-
-
-def scored(
-    series: Series, fitted: Fitted, scores: Scores
-) -> tuple[Corpus, Lattice, np.ndarray, np.ndarray]:
-    """Corpus, lattice, log weights of the entries, and what was taken off each step."""
-    logs, largest = log_weights_of(
-        observations_of(series, fitted.family),
-        (len(series.table), fitted.family.n_states),
-        scores,
-    )
-    return series.corpus, lattice_of_steps(*logs.shape), logs.ravel(), largest

@@ -50,13 +50,6 @@ class NumericProblem(NamedTuple):
     settings: bytes
     known: np.ndarray | None = None
 
-    def identity(self) -> tuple[Any, ...]:
-        """Observations, emission and allowed states."""
-        return (
-            *(self.corpus.starts, self.observations, self.known, self.settings),
-            *(self.cells.n_states, self.cells.topology),
-        )
-
     def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
         """Indices of given sequences from those of `corpus`."""
         if self.corpus.n_sequences == self.given.n_sequences:

@@ -37,12 +37,15 @@ class Series(NamedTuple):
         Names of the columns, where the sequences are frames.
     is_table : bool
         Whether X had one number a step, in rows of a 2-D array.
+    start : ndarray of shape (n_steps, K) or None
+        Posteriors of a fitted model that was given as a start.
     """
 
     table: np.ndarray
     corpus: Corpus
     names: list | None
     is_table: bool
+    start: np.ndarray | None = None
 
 
 def read_series(X: Any, estimator: Any, *, reset: bool) -> Series:

@@ -70,7 +70,7 @@ def _refuse(model: BaseHMM, y: Any) -> None:
         raise InvalidParameterError(
             f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
         )
-    if model._is_numeric:
+    if not model._observed.has_vocabulary:
         raise InvalidParameterError(
             f"a store holds symbols, and {name} has emission={model.emission!r}: pass numbers as a "
             "list of arrays"
@@ -145,7 +145,7 @@ class _OnStore(_Model):
 
         def path_of(begin: int, end: int) -> np.ndarray:
             one, _ = pieces.load(index[begin])
-            path = self._given_path(self._state_of(state, problem, index[begin]), one)
+            path = self._observed.path(self, self._state_of(state, problem, index[begin]), one)
             held[:] += np.bincount(path, minlength=len(held))
             return path
 

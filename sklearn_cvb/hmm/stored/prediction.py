@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.containers import shown
-from sklearn_cvb.hmm.prediction import warn_unexplained
+from sklearn_cvb.hmm.read import warn_unexplained
 from sklearn_cvb.hmm.stored.fitting import classes_of
 from sklearn_cvb.hmm.stored.reading import Encoder, part_of_store, types_of_store
 from sklearn_cvb.hmm.tagger import read_labels
