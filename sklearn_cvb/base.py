@@ -217,6 +217,11 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
             task = context.subcontext("restart", task_id=index, max_subtasks=self.max_iter)
             task.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
+        def fitted(fit: Fit) -> dict[str, Any]:
+            model = self._model(problem)
+            state = self._algorithm().finished(fit.state, model, goes_on=True)
+            return self._fitted([fit._replace(state=state)], problem)
+
         def report(fit: Fit) -> bool:
             stop = record(fit)
             done = len(fit.history)
@@ -230,7 +235,7 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
                         estimator=self,
                         X=X,
                         y=y,
-                        reconstruction_attributes=lambda: self._fitted([fit], problem),
+                        reconstruction_attributes=lambda: fitted(fit),
                     )
                 )
                 if stop or fit.converged or done == self.max_iter:
