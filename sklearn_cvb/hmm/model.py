@@ -58,7 +58,6 @@ from sklearn_cvb.hmm.rows import log_prior_density, weights_and_divergence
 from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells, Problem
-from sklearn_cvb.learning.algorithm import Algorithm
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 
@@ -299,8 +298,8 @@ class SymbolChain(Model):
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
         return None
 
-    def sampled(self, state: State, algorithm: Algorithm) -> dict[str, Any]:
-        """Attributes that a sampler's chain leaves."""
+    def sampled(self, state: State, counts: HMMCounts) -> dict[str, Any]:
+        """Attributes that a sampler's chain leaves, of mean counts `counts`."""
         memory, problem = state.work, self.problem
         notes = [traced.notes for traced in memory.trace if traced.is_kept]
         proposed, accepted = np.broadcast_to(memory.proposals, 2).tolist()

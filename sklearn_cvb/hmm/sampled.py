@@ -41,7 +41,8 @@ class SampledHMM(ChainsMixin, SamplerMixin, BaseHMM):
         return settings._replace(resampled=self._update, coldest=coldest)
 
     def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        return self._model(problem).sampled(best.state, self._algorithm())
+        counts = self._algorithm().final_counts(best.state)
+        return self._model(problem).sampled(best.state, counts)
 
     def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
         chains = None

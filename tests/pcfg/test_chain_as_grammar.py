@@ -57,15 +57,14 @@ def recorded_sweeps_of_trees(monkeypatch):
 
 def recorded_sweeps(monkeypatch):
     """The log normalisers of every sweep over sequences."""
-    make, calls = collapsed._passed, []
+    make, calls = collapsed.make_pass, []
 
-    def recording(steps, work, batches):
-        log_z = make(steps, work, batches)
+    def recording(steps, work):
+        make(steps, work)
         if steps == SWEEP:
-            calls.append(log_z.copy())
-        return log_z
+            calls.append(work.stored.log_z.copy())
 
-    monkeypatch.setattr(collapsed, "_passed", recording)
+    monkeypatch.setattr(collapsed, "make_pass", recording)
     return calls
 
 

@@ -33,7 +33,6 @@ from sklearn_cvb.hmm.priors import PriorSettings, prior_of
 from sklearn_cvb.hmm.rows import divergence, log_prior_density
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
-from sklearn_cvb.learning.algorithm import Algorithm
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 
@@ -236,9 +235,9 @@ class NumberChain(Model):
         scores = densities(reads, self.family, statistics, point)
         return Fitted(self.family, point, *scores, problem.names, problem.is_table, reads)
 
-    def sampled(self, best: State, algorithm: Algorithm) -> dict[str, Any]:
+    def sampled(self, best: State, counts: HMMCounts) -> dict[str, Any]:
         """Attributes that a sampler's chain leaves."""
-        memory, counts = best.work, algorithm.final_counts(best)
+        memory = best.work
         return {
             "samples_": np.array([one.path for one in memory.kept]) if memory.kept else None,
             "acceptance_rate_": 1.0,
