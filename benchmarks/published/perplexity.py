@@ -21,7 +21,7 @@ from benchmarks.published.tables import list_table, plus_minus
 from benchmarks.published.taggers import CONCENTRATIONS
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM
-from sklearn_cvb.hmm import collapsed
+from sklearn_cvb.hmm import model as chain
 from sklearn_cvb.hmm.concentrations import certain
 
 N_STATES = 45
@@ -103,9 +103,7 @@ def unigram_perplexity(sentences):
 
 def as_printed():
     """Let CVB take every count for certain in eq. 29, while the context lasts."""
-    return patch.object(
-        collapsed, "presence", lambda counts, absence, cells: certain(counts, cells)
-    )
+    return patch.object(chain, "presence", lambda counts, absence, cells: certain(counts, cells))
 
 
 def due_sweeps(n_sweeps, n_scored=24):
