@@ -4,6 +4,8 @@ import gc
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from sklearn_cvb.version import __version__ as __version__
+
 # Importing numba makes a hundred thousand objects and no garbage: looking for some takes a sixth of
 # the time.
 _collects = gc.isenabled()
@@ -51,8 +53,6 @@ if TYPE_CHECKING:
     from sklearn_cvb.pcfg.parameters import PCFGCounts
     from sklearn_cvb.pcfg.vb import VBPCFG
     from sklearn_cvb.store import CorpusStore, open_store, write_store
-
-__version__ = "0.1.0"
 
 __all__ = [
     "CVBDMV",

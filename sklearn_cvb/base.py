@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
+from sklearn_cvb import version
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.compilation import announced_fit
 from sklearn_cvb.containers import as_list, is_in_bulk, is_table, refuse_lengths, shown
@@ -197,15 +198,15 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return state | {"_saved_by": _version()} if "_learned" in state else state
+        return state | {"_saved_by": version.__version__} if "_learned" in state else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         saved_by = state.pop("_saved_by", "of an earlier time")
-        if "history_" in state and saved_by != _version():
+        if "history_" in state and saved_by != version.__version__:
             raise ValueError(
                 f"this {type(self).__name__} was saved by sklearn_cvb {saved_by}, and is read by "
-                f"{_version()}: fit it anew"
+                f"{version.__version__}: fit it anew"
             )
         # Arrays from a memory map may only be read: numba takes them for another type and would
         # compile kernels anew, and a warm start changes them in place.
@@ -343,12 +344,6 @@ def learned_of(estimator: Any) -> Learned:
     check_is_fitted(estimator)
     learned: Learned = estimator._learned
     return learned
-
-
-def _version() -> str:
-    from sklearn_cvb import __version__
-
-    return __version__
 
 
 def _writable(value: Any) -> Any:

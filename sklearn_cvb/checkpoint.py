@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb import version
+
 FORMAT = 1
 _FACTS = "facts.json"
 _ARRAY = ".npy"
@@ -129,7 +131,7 @@ class _OtherVersion(Exception):
 
 
 def _check_version(path: Path, about: Any) -> None:
-    ours = {"format": FORMAT, "library": _library_version()}
+    ours = {"format": FORMAT, "library": version.__version__}
     for what, expected in ours.items():
         if about[what] != expected:
             raise _OtherVersion(
@@ -138,16 +140,10 @@ def _check_version(path: Path, about: Any) -> None:
             )
 
 
-def _library_version() -> str:
-    from sklearn_cvb import __version__
-
-    return __version__
-
-
 def _write(file: Any, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
     about = {
         "format": FORMAT,
-        "library": _library_version(),
+        "library": version.__version__,
         "facts": dict(facts),
         "arrays": list(arrays),
     }

@@ -17,15 +17,6 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.containers import as_list, samples_of, shown, tokens_of
 
 
-def __getattr__(name: str) -> Any:
-    # Corpora on disk are loaded when asked for.
-    if name not in ("CorpusStore", "open_store", "write_store"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from sklearn_cvb import store
-
-    return getattr(store, name)
-
-
 class Corpus(NamedTuple):
     """Encoded sequences.
 
@@ -299,7 +290,7 @@ class Vocabulary(NamedTuple):
     """
 
     types: np.ndarray
-    index: dict[Hashable, int]
+    index: dict[Hashable, int]  # type: ignore[assignment]
 
 
 def vocabulary_of(types: list) -> Vocabulary:

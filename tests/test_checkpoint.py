@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sklearn_cvb
-from sklearn_cvb import checkpoint
+from sklearn_cvb import checkpoint, version
 
 ARRAYS = {
     "counts": np.arange(12.0).reshape(3, 4),
@@ -151,7 +151,7 @@ def test_another_version_is_refused_by_name(what, folder, monkeypatch):
     if what == "format":
         monkeypatch.setattr(checkpoint, "FORMAT", 2)
     else:
-        monkeypatch.setattr(sklearn_cvb, "__version__", "99.0")
+        monkeypatch.setattr(version, "__version__", "99.0")
     with pytest.raises(ValueError, match=f"another version: {what} .* this is"):
         checkpoint.load(folder)
 

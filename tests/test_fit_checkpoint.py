@@ -20,7 +20,7 @@ from test_warm_start import assert_same
 from watching import count_sweeps, watch
 
 import sklearn_cvb
-from sklearn_cvb import CVBHMM, EMHMM, GibbsHMM, HMMClassifier, checkpoint
+from sklearn_cvb import CVBHMM, EMHMM, GibbsHMM, HMMClassifier, checkpoint, version
 from sklearn_cvb.fit_checkpoint import every_of
 from sklearn_cvb.hmm.model import SymbolChain
 from sklearn_cvb.learning.model import State
@@ -227,7 +227,7 @@ def test_files_of_fits_that_are_corrupt_or_of_another_version_are_refused(tmp_pa
             with pytest.raises(ValueError, match=f"{path.name} is truncated or corrupt"):
                 clone(model).fit(X)
         path.write_bytes(sound)
-    monkeypatch.setattr(sklearn_cvb, "__version__", "99.0")
+    monkeypatch.setattr(version, "__version__", "99.0")
     with pytest.raises(ValueError, match=r"another version: library .*99\.0"):
         clone(model).fit(X)
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_zeros
-from sklearn_cvb.emissions.gaussian import NormalPrior, Units
+from sklearn_cvb.emissions.gaussian_prior import NormalPrior, Units
 from sklearn_cvb.kernels.emission.features import linear_scores
 from sklearn_cvb.kernels.emission.gaussian import moments_by_column, parabolas_by_column
 from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits

@@ -14,7 +14,6 @@ from scipy.special import digamma, gammaln, multigammaln
 
 from sklearn_cvb.emissions.conjugate import FEWEST, as_units
 from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_zeros
-from sklearn_cvb.emissions.gaussian import NormalPrior, Units
 from sklearn_cvb.emissions.gaussian_columns import spread
 from sklearn_cvb.emissions.gaussian_missing import (
     WHOLE,
@@ -23,6 +22,7 @@ from sklearn_cvb.emissions.gaussian_missing import (
     fill_partly_missing,
     patterns_of,
 )
+from sklearn_cvb.emissions.gaussian_prior import NormalPrior, Units
 from sklearn_cvb.kernels.emission.gaussian import parabolas, second_moments
 from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
 from sklearn_cvb.kernels.emission.predictive import normal_wishart

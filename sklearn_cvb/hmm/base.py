@@ -12,7 +12,6 @@ from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.hmm.concentrations import (
-    Concentrations,
     first_concentrations,
     with_equal_weights,
 )
@@ -24,7 +23,7 @@ from sklearn_cvb.hmm.parameters import (
     posterior_mean,
 )
 from sklearn_cvb.hmm.prediction import PredictionMixin
-from sklearn_cvb.hmm.priors import PriorSettings, prior_of
+from sklearn_cvb.hmm.priors import Concentrations, PriorSettings, prior_of
 from sklearn_cvb.hmm.summaries import SummariesMixin
 from sklearn_cvb.hmm.symbols import SYMBOLS, Symbols
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights

@@ -1,62 +1,18 @@
 """Learning alpha and beta while fitting (Wang and Blunsom 2013, eq. 29)."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.hmm.parameters import HMMCounts
+from sklearn_cvb.hmm.parameters import HMMCounts, Presence
+from sklearn_cvb.hmm.priors import Concentrations
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.lattice import Cells
-from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, present, rests
+from sklearn_cvb.learning.concentrations import Rows, first_value, present, rests
 from sklearn_cvb.topology import Topology
 
 # gamma starts here where it is learned.
 _FIRST_GAMMA = 1.0
-
-
-class Concentrations(NamedTuple):
-    """alpha and beta of a sweep, which of them are learned, and their Gamma priors.
-
-    `start_alpha` None is `alpha`. `shared` are the weights of the states under the prior "hdp",
-    `gamma` their concentration, and `sticky` what is added for staying in a state (see
-    `sklearn_cvb.hmm.shared_weights`).
-    """
-
-    alpha: float
-    beta: float
-    learn_alpha: bool
-    learn_beta: bool
-    alpha_prior: tuple[float, float]
-    beta_prior: tuple[float, float]
-    start_alpha: float | None
-    shared: tuple[float, ...] | None = None
-    gamma: float = 1.0
-    learn_gamma: bool = False
-    gamma_prior: tuple[float, float] = (1.0, 1.0)
-    sticky: float = 0.0
-
-    @property
-    def learned(self) -> bool:
-        """Whether any of them is learned."""
-        return self.learn_alpha or self.learn_beta or self.shared is not None
-
-    def log_density(self) -> float:
-        """Log density of the learned concentrations under their priors (nats)."""
-        value = log_density(self.alpha, self.learn_alpha, self.alpha_prior)
-        value += log_density(self.beta, self.learn_beta, self.beta_prior)
-        if self.shared is not None:
-            from sklearn_cvb.hmm.shared_weights import log_density_of_weights
-
-            value += log_density_of_weights(self)
-        return value
-
-
-class Presence(NamedTuple):
-    """P(C > 0) for the cells of all tables, and for the totals of their rows."""
-
-    cells: HMMCounts
-    totals: HMMCounts
 
 
 def first_concentrations(

@@ -25,7 +25,7 @@ from sklearn_cvb.hmm.collapsed import (
     sweep_by_token,
     under,
 )
-from sklearn_cvb.hmm.concentrations import Concentrations, going_on, learn, presence
+from sklearn_cvb.hmm.concentrations import going_on, learn, presence
 from sklearn_cvb.hmm.expectation import expectation
 from sklearn_cvb.hmm.forms import Forms, forms_of
 from sklearn_cvb.hmm.gibbs_sweeps import (
@@ -53,7 +53,7 @@ from sklearn_cvb.hmm.parameters import (
     uniform_weights,
     with_rare,
 )
-from sklearn_cvb.hmm.priors import PriorSettings, prior_of
+from sklearn_cvb.hmm.priors import Concentrations, PriorSettings, prior_of
 from sklearn_cvb.hmm.rows import log_prior_density, weights_and_divergence
 from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.kernels.chain.forward_backward import Weights

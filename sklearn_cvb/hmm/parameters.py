@@ -40,6 +40,13 @@ class HMMCounts(NamedTuple):
     emission: np.ndarray
 
 
+class Presence(NamedTuple):
+    """P(C > 0) for the cells of all tables, and for the totals of their rows."""
+
+    cells: HMMCounts
+    totals: HMMCounts
+
+
 class Prior(NamedTuple):
     """Dirichlet prior: cells and row totals of the start row, transitions and emissions.
 

@@ -27,7 +27,6 @@ from sklearn_cvb.hmm.collapsed import (
     score,
     sweep,
 )
-from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.expectation import expectation
 from sklearn_cvb.hmm.forms import Forms, forms_of
 from sklearn_cvb.hmm.parameters import (
@@ -36,7 +35,7 @@ from sklearn_cvb.hmm.parameters import (
     log_weights,
     posterior_mean,
 )
-from sklearn_cvb.hmm.priors import PriorSettings, prior_of
+from sklearn_cvb.hmm.priors import Concentrations, PriorSettings, prior_of
 from sklearn_cvb.hmm.seeds import Seed, counts_for, start_of
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Weights

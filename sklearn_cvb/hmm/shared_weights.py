@@ -15,23 +15,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from sklearn_cvb import dirichlet
-from sklearn_cvb.hmm.concentrations import Concentrations, Presence
-from sklearn_cvb.hmm.parameters import HMMCounts
-from sklearn_cvb.learning.concentrations import Rows, log_density
+from sklearn_cvb.hmm.parameters import HMMCounts, Presence
+from sklearn_cvb.hmm.priors import Concentrations
+from sklearn_cvb.learning.concentrations import Rows
 
 # No weight is smaller: its cells would leave the range of concentrations.
 _SMALLEST = 1e-9
-
-
-def log_density_of_weights(concentrations: Concentrations) -> float:
-    """Log density of the weights over their logs, and of gamma where it is learned (nats)."""
-    shared, gamma = np.array(concentrations.shared), concentrations.gamma
-    each = gamma / len(shared)
-    value = gammaln(gamma) - len(shared) * gammaln(each) + each * np.log(shared).sum()
-    return float(value) + log_density(gamma, concentrations.learn_gamma, concentrations.gamma_prior)
 
 
 class _Table(NamedTuple):

@@ -15,7 +15,6 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.collapsing import CollapsedHMM
-from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.model import Logged, SymbolChain, learned_chain
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
@@ -25,6 +24,7 @@ from sklearn_cvb.hmm.parameters import (
     log_weights,
     uniform_weights,
 )
+from sklearn_cvb.hmm.priors import Concentrations
 from sklearn_cvb.hmm.seeds import Seed, seed_by_cells, seed_by_counts, seed_by_token
 from sklearn_cvb.hmm.shards import (
     BatchShard,

@@ -12,9 +12,9 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma as gamma_distribution
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, dirichlet
-from sklearn_cvb.hmm.concentrations import Presence, first_concentrations
+from sklearn_cvb.hmm.concentrations import first_concentrations
 from sklearn_cvb.hmm.merging import joined_counts, likely_pairs
-from sklearn_cvb.hmm.parameters import HMMCounts
+from sklearn_cvb.hmm.parameters import HMMCounts, Presence
 from sklearn_cvb.hmm.shared_weights import drawn_weights, learned_weights
 from sklearn_cvb.validation import InvalidParameterError
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.hmm.chains import log_joint
-from sklearn_cvb.hmm.concentrations import Concentrations, going_on, learn
+from sklearn_cvb.hmm.concentrations import going_on, learn
 from sklearn_cvb.hmm.gibbs_sweeps import n_occupied
 from sklearn_cvb.hmm.numeric.collapsed import (
     Units,
@@ -29,7 +29,7 @@ from sklearn_cvb.hmm.parameters import (
     posterior_mean,
     uniform_weights,
 )
-from sklearn_cvb.hmm.priors import PriorSettings, prior_of
+from sklearn_cvb.hmm.priors import Concentrations, PriorSettings, prior_of
 from sklearn_cvb.hmm.rows import divergence, log_prior_density
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells

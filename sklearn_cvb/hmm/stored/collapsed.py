@@ -18,7 +18,6 @@ from sklearn_cvb.hmm.collapsed import (
     absence_of,
     first_units,
 )
-from sklearn_cvb.hmm.concentrations import Concentrations
 from sklearn_cvb.hmm.leave_out import (
     Layout,
     Pass,
@@ -35,7 +34,7 @@ from sklearn_cvb.hmm.parameters import (
     tally_of,
     without_prior,
 )
-from sklearn_cvb.hmm.priors import PriorSettings, prior_of
+from sklearn_cvb.hmm.priors import Concentrations, PriorSettings, prior_of
 from sklearn_cvb.hmm.seeds import Seed, counts_for, start_of
 from sklearn_cvb.hmm.shards import Found, Shard, Terms, added
 from sklearn_cvb.hmm.stored.pieces import Pieces
