@@ -98,8 +98,8 @@ def check_table_to_fit(estimator: Any, X: Any) -> tuple[np.ndarray, dict[str, An
 _OF_COLUMNS = ("n_features_in_", "feature_names_in_")
 # Whose lines no warning is about: this package's, and those between it and its caller.
 _PASSED_OVER = tuple(
-    f"{Path(module.__file__).parent}{os.sep}"
-    for module in (sys.modules[__package__], sklearn, joblib)
+    f"{Path(str(module.__file__)).parent}{os.sep}"
+    for module in (sys.modules[str(__package__)], sklearn, joblib)
 )
 
 
