@@ -28,12 +28,12 @@ def sweep(settings):
 
     X = sentence_pairs(_QUICK_PAIRS if settings.quick else _PAIRS)
     estimator = CVBAlignmentHMM(init="even", max_iter=1).fit(X[:2])
-    problem, rng = estimator._problem(X, None), np.random.default_rng(0)
-    algorithm, model = estimator._algorithm(), estimator._model(problem)
+    read, rng = estimator._read(X, None), np.random.default_rng(0)
+    algorithm, model = estimator._algorithm(), estimator._model(read)
     state, seconds = algorithm.start(model, rng), []
     for _ in range(settings.pairs):
         begin = time.process_time()
         state, _ = algorithm.sweep(state, model, rng)
         seconds.append(time.process_time() - begin)
-    note = f"{len(X):,} pairs of {_LENGTH} words, {len(problem.layout.keys):,} cells"
+    note = f"{len(X):,} pairs of {_LENGTH} words, {len(read.problem.layout.keys):,} cells"
     return Measurement(seconds, [], seconds, "s", note)

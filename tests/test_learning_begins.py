@@ -4,7 +4,6 @@ import pytest
 
 import sklearn_cvb
 from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
-from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
 
 # Every way to sweep that learns concentrations and may stop by itself.
@@ -12,7 +11,7 @@ AUTO = [
     (name, title)
     for name, situations in SITUATIONS.items()
     for title in situations
-    if "auto" in title and not issubclass(getattr(sklearn_cvb, name), SamplerMixin)
+    if "auto" in title and "n_burn_in" not in getattr(sklearn_cvb, name)._parameter_constraints
 ]
 
 

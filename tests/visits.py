@@ -47,10 +47,12 @@ ALGORITHMS = {
 # The function that begins each stage; what none of them calls belongs to the loop.
 STAGES = {
     "_problem": "reads",
+    "_read": "reads",
     "start": "starts",
     "sweep": "sweeps",
     "objective": "scores",
     "_fitted": "leaves",
+    "_left": "leaves",
 }
 
 _HEAD = """\

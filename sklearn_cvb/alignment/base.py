@@ -1,46 +1,57 @@
-"""What all models of word alignment share: reading pairs and links, starting, what is left."""
+"""What all models of word alignment share: a fit from reading to what it leaves, predictions."""
 
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from sklearn_cvb import corpus as reading
-from sklearn_cvb.alignment.dictionary import translations_in
-from sklearn_cvb.alignment.inference import Problem, normalised_links, positions_of
-from sklearn_cvb.alignment.layout import Layout, layout_of, pairs_of, words_beside
+from sklearn_cvb.alignment.lexicon import Lexicon
 from sklearn_cvb.alignment.links import NO_SOURCE
-from sklearn_cvb.alignment.model import AlignmentModel
-from sklearn_cvb.alignment.parameters import (
-    Prior,
-    Weights,
-    counts_from,
-    posterior_mean,
-    prior_of,
+from sklearn_cvb.alignment.model import (
+    AlignmentModel,
+    best_of,
+    expectation,
+    log_likelihoods,
+    normalised_links,
 )
-from sklearn_cvb.alignment.prediction import PredictionMixin, arranged_tables
-from sklearn_cvb.alignment.reading import known_links
-from sklearn_cvb.base import BaseModel
-from sklearn_cvb.containers import refuse_lengths
+from sklearn_cvb.alignment.parameters import (
+    counts_from,
+    mean_weights,
+    positions_of,
+    predicting_weights,
+    tables_of,
+)
+from sklearn_cvb.alignment.reading import pairs_read, read_pairs, reading_of
+from sklearn_cvb.base import BaseModel, learned_of
+from sklearn_cvb.corpus import Corpus, arrange, object_array
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
+from sklearn_cvb.kernels.alignment.arrays import Pairs
+from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.restarts import record_of
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
     HasMethods,
     Interval,
     InvalidParameterError,
     StrOptions,
+    check_choice,
+    check_table,
+    check_table_to_fit,
+    tell,
 )
 
 
-class BaseAlignmentHMM(PredictionMixin, BaseModel):
-    """What is read, and what a fit leaves; counts are flat cells.
+class BaseAlignmentHMM(BaseModel):
+    """What is read, what a fit leaves, and what is predicted; counts are flat cells.
 
     See `sklearn_cvb.kernels.alignment.arrays`. An estimator adds its algorithm.
     """
 
-    _read_names = (*BaseModel._read_names, "source_vocabulary_", "_source_index")
     _unexplained_words = "sentence pairs have no alignment with any weight"
+    # What to use where leaving out one giant pair leaves little; empty for what leaves none out.
+    _in_place_of_leaving_out = ""
 
     # Set by the constructors.
     alpha: float
@@ -74,41 +85,18 @@ class BaseAlignmentHMM(PredictionMixin, BaseModel):
         "verbose": ["verbose"],
     }
 
-    def _problem(self, X: Any, y: Any) -> Problem:
-        """Read X (and y): sets the vocabularies."""
+    def _read(self, X: Any, y: Any) -> Reading:
         self._check_parameters()
-        sides = self._sides(X, reset=True)
-        target = sides.target
-        refuse_lengths(y, len(target.starts) - 1, len(target.tokens))
-        weights = translations_in(self.dictionary)
-        types: tuple[list, list] = tuple(
-            _known_types(side, [words[k] for words in weights]) for k, side in enumerate(sides)
-        )
-        self.source_vocabulary_, self.vocabulary_ = map(reading.as_array, types)
-        self._source_index, self._index = ({w: i for i, w in enumerate(part)} for part in types)
-        corpora = self._encoded_sides(sides)
-        known = known_links(y if self.supervision == "y" else None, corpora)
-        n_unknown = int(self.handle_unknown != "error")
-        sizes = len(types[0]) + n_unknown, len(types[1]) + n_unknown
-        more = {
-            self._source_index[a] * sizes[1] + self._index[b]: w for (a, b), w in weights.items()
-        }
-        encoded, others = self._numbers(corpora), np.array(list(more), np.int64)
-        words = words_beside(encoded, sizes)
-        layout = layout_of(words, sizes, int(self.longest_jump), others)
-        prior = prior_of(layout, float(self.alpha), float(self.beta), self._null_prior(), more)
-        return Problem(
-            corpora.target, types, pairs_of(encoded, words, layout, known), layout, prior
-        )
+        attributes: dict[str, Any] = {}
 
-    def _model(self, problem: Problem) -> AlignmentModel:
-        return AlignmentModel(problem, self.init, int(self.init_sweeps))
+        def validated(table: Any) -> np.ndarray:
+            values, found = check_table_to_fit(self, table)
+            attributes.update(found)
+            return values
 
-    def _null_prior(self) -> float | tuple[float, float]:
-        """`p_null` as numbers."""
-        if isinstance(self.p_null, tuple):
-            return float(self.p_null[0]), float(self.p_null[1])
-        return float(self.p_null)
+        sides = read_pairs(X, y, validated)
+        read = reading_of(sides, y, self, self._in_place_of_leaving_out)
+        return read._replace(attributes=attributes | read.attributes)
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -121,45 +109,40 @@ class BaseAlignmentHMM(PredictionMixin, BaseModel):
                 f"above 0, got {self.p_null!r}"
             )
 
-    def _fixed_start(self) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+    def _model(self, read: Reading) -> AlignmentModel:
+        return AlignmentModel(read.problem, self.init, int(self.init_sweeps))
+
+    def _fixed_start(self, read: Reading) -> str:
         if not isinstance(self.init, str):
             return "init says where to start"
         return "" if self.init == "random" else f"init={self.init!r} leaves nothing to chance"
 
-    def _weights(self, counts: np.ndarray, prior: Prior, layout: Layout) -> Weights:
-        """Weights for sweeps and prediction: posterior means, unless VB differs."""
-        return posterior_mean(counts, prior, layout)
-
-    def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
-        """All fitted attributes, from the best restart."""
-        best, record = self._fit_record(fits)
-        state, pairs = best.state, problem.pairs
-        algorithm, model = self._algorithm(), self._model(problem)
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        best, record = record_of(fits)
+        state, problem = best.state, read.problem
+        pairs, algorithm, model = problem.pairs, self._algorithm(), self._model(read)
         link = model.links(state)
         if len(state.unexplained):
             link = normalised_links(link, pairs)
-        positions = positions_of(link, pairs)
-        return {
-            "counts_": counts_from(algorithm.final_counts(state), problem.layout),
-            "labels_": reading.arrange(problem.corpus, positions, NO_SOURCE),
-            "link_proba_": arranged_tables(link.astype(np.float32), pairs, problem.corpus),
+        found, own = algorithm.final_counts(state), algorithm.attributes(best, model)
+        counts, positions = counts_from(found, problem.layout), positions_of(link, pairs)
+        tables, is_ragged = tables_of(link.astype(np.float32), pairs), problem.corpus.width is None
+        attributes = {
+            "counts_": counts,
+            "labels_": arrange(problem.corpus, positions, NO_SOURCE),
+            "link_proba_": object_array(tables) if is_ragged else np.stack(tables),
             **record,
             "alpha_": float(self.alpha),
             "beta_": float(self.beta),
-            "_layout": problem.layout,
-            "_prior": problem.prior,
-            "_resume": (problem, best) if self.warm_start else None,
-            **algorithm.attributes(best, model),
-            **self._fitted_by_algorithm(best, problem),
+            **own,
         }
+        averages = algorithm.averages
+        learned = Learned(read.words, problem.layout, problem.prior, counts, averages=averages)
+        return Left(learned, attributes)
 
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        """Attributes that only one algorithm leaves."""
-        return {}
-
-    def _identity(self, problem: Problem) -> tuple[Any, ...]:
+    def _identity(self, read: Reading) -> tuple[Any, ...]:
         """Sentences, words and known links."""
+        problem = read.problem
         layout = problem.layout
         return problem.types, layout[:3], layout.keys, problem.corpus.tokens, problem.pairs
 
@@ -168,8 +151,104 @@ class BaseAlignmentHMM(PredictionMixin, BaseModel):
         tags.input_tags.categorical = True
         return tags
 
+    # What a fit has learned, whichever algorithm left it
 
-def _known_types(side: reading.Sequences, more: list) -> list:
-    """Words of sentences, and of a dictionary, sorted."""
-    found = reading.types_of(side.tokens, side.starts)
-    return reading.sorted_types({*found, *more}) if more else found
+    @property
+    def jumpprob_(self) -> np.ndarray:
+        """p(jump), shape (2 * longest_jump + 1,): from -longest_jump to longest_jump positions.
+
+        The first and the last stand for all jumps so far and farther.
+        """
+        learned = learned_of(self)
+        return mean_weights(learned).cells[len(learned.layout.keys) : -2].copy()
+
+    @property
+    def p_null_(self) -> float:
+        """The probability that a target word has no source."""
+        return float(mean_weights(learned_of(self)).cells[-1])
+
+    @property
+    def lexicon_(self) -> Lexicon:
+        """p(target word | source word) as a table: ``lexicon_.translations("house")``."""
+        learned = learned_of(self)
+        table = counts_from(mean_weights(learned).cells, learned.layout).lexicon
+        source, target = learned.words
+        known = source.types.tolist(), target.types.tolist()
+        # Columns of unknown words are not listed.
+        shape = table.shape[0], len(known[1])
+        table = csr_array((table.data, table.indices, table.indptr), shape=shape)
+        return Lexicon(table, *known)
+
+    def predict(self, X: Any, decoding: str = "viterbi") -> np.ndarray:
+        """The source of each target word.
+
+        Parameters
+        ----------
+        X : list of (source tokens, target tokens), or array of shape (n_samples, width)
+            As in `fit`.
+        decoding : {"viterbi", "marginal"}, default="viterbi"
+            The most probable alignment of a pair, or the most probable source of each word.
+
+        Returns
+        -------
+        ndarray
+            For each pair an array with the position of each target word's source, from 0; -1 where
+            it has none. For a 2-D X an array of shape (n_samples, target width).
+        """
+        check_choice("decoding", decoding, ("viterbi", "marginal"))
+        learned = learned_of(self)
+        corpus, pairs = self._pairs(learned, X, free=True)
+        weights = predicting_weights(learned)
+        if decoding == "viterbi":
+            positions, logs = best_of(weights, pairs)
+        else:
+            _, logs, shares = expectation(weights, pairs, learned.layout, True)
+            positions = positions_of(shares.link, pairs)
+            positions[np.repeat(np.isneginf(logs), np.diff(pairs.target_starts))] = NO_SOURCE
+        _tell_of_unexplained(logs)
+        return arrange(corpus, positions, NO_SOURCE)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Link posteriors: the probability of each source of each target word.
+
+        Parameters
+        ----------
+        X : list of (source tokens, target tokens), or array of shape (n_samples, width)
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray
+            For each pair a table of shape (n_target, n_source + 1) whose cell [j, i] is the
+            probability that the source of target word j is source word i, or that it has none
+            (i = n_source); stacked for a 2-D X, else in an object array. NaN where no alignment of
+            the pair has any weight.
+        """
+        learned = learned_of(self)
+        corpus, pairs = self._pairs(learned, X, free=True)
+        _, logs, shares = expectation(predicting_weights(learned), pairs, learned.layout, True)
+        _tell_of_unexplained(logs)
+        lost = np.repeat(np.isneginf(logs), np.diff(pairs.first))
+        tables = tables_of(np.where(lost, np.nan, shares.link), pairs)
+        return object_array(tables) if corpus.width is None else np.stack(tables)
+
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+        corpus, pairs = self._pairs(learned, X, free=False)
+        return log_likelihoods(mean_weights(learned), pairs), corpus.n_observed
+
+    def _pairs(self, learned: Learned, X: Any, *, free: bool) -> tuple[Corpus, Pairs]:
+        """Target sentences of X, and pairs as kernels read them."""
+        sides = read_pairs(X, None, lambda table: check_table(self, table, reset=False))
+        return pairs_read(sides, learned, self.handle_unknown, free=free)
+
+
+def _tell_of_unexplained(logs: np.ndarray) -> None:
+    """Warn of pairs that nothing explains."""
+    lost = np.flatnonzero(np.isneginf(logs))
+    if len(lost):
+        tell(
+            [
+                f"no alignment of pairs {lost[:5].tolist()} ({len(lost)} in all) has any weight: "
+                "they hold what the model has never seen; beta above 0 leaves nothing out"
+            ]
+        )

@@ -3,9 +3,7 @@
 from typing import Any
 
 from sklearn_cvb.alignment.base import BaseAlignmentHMM
-from sklearn_cvb.alignment.inference import Problem
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.corpus import warn_of_giant
 from sklearn_cvb.learning.cvb import CVB
 
 
@@ -130,6 +128,9 @@ class CVBAlignmentHMM(BaseAlignmentHMM):
     'casa'
     """
 
+    _algorithm = CVB
+    _in_place_of_leaving_out = "use VBAlignmentHMM"
+
     def __init__(
         self,
         *,
@@ -170,10 +171,3 @@ class CVBAlignmentHMM(BaseAlignmentHMM):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _warn_of_data(self, problem: Problem) -> None:
-        """Warn where leaving out a pair leaves little to learn from."""
-        warn_of_giant(problem.corpus, "use VBAlignmentHMM")
-
-    def _algorithm(self) -> CVB:
-        return CVB()

@@ -127,6 +127,8 @@ class EMAlignmentHMM(BaseAlignmentHMM):
     'casa'
     """
 
+    _algorithm = EM
+
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseAlignmentHMM._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -178,6 +180,3 @@ class EMAlignmentHMM(BaseAlignmentHMM):
         super()._check_parameters()
         for name in ("alpha", "beta"):
             check_concentrations(name, np.array(getattr(self, name)), or_zero=True)
-
-    def _algorithm(self) -> EM:
-        return EM()

@@ -3,15 +3,14 @@
 from typing import Any
 
 from sklearn_cvb.alignment.base import BaseAlignmentHMM
-from sklearn_cvb.alignment.inference import Problem
-from sklearn_cvb.alignment.parameters import Weights
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.loop import Fit
-from sklearn_cvb.sampling import SamplerMixin
+from sklearn_cvb.learned import Left, Reading
+from sklearn_cvb.learning.gibbs import Gibbs, mean_means
+from sklearn_cvb.learning.loop import Fit, best_fit
+from sklearn_cvb.sampling import CONSTRAINTS, chain_of
 
 
-class GibbsAlignmentHMM(SamplerMixin, BaseAlignmentHMM):
+class GibbsAlignmentHMM(BaseAlignmentHMM):
     """Word alignment by a hidden Markov model learned by a collapsed sampler over whole pairs.
 
     Probabilities are integrated out. The alignment of each pair is proposed from the posterior
@@ -137,7 +136,7 @@ class GibbsAlignmentHMM(SamplerMixin, BaseAlignmentHMM):
 
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseAlignmentHMM._parameter_constraints,
-        **SamplerMixin._parameter_constraints,
+        **CONSTRAINTS,
     }
 
     def __init__(
@@ -185,19 +184,18 @@ class GibbsAlignmentHMM(SamplerMixin, BaseAlignmentHMM):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fixed_start(self) -> str:
+    def _algorithm(self) -> Gibbs:
+        return chain_of(self)
+
+    def _fixed_start(self, read: Reading) -> str:
         """Nothing: chains differ wherever they begin."""
         return ""
 
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        means, _ = mean_means(best.state, self._model(problem))
-        proposed, accepted = best.state.work.proposals
-        return {"_means": means, "acceptance_rate_": float(accepted / max(1, proposed))}
-
-    def _mean_weights(self) -> Weights:
-        """Averages over samples of the posterior means given the sample."""
-        super()._mean_weights()
-        return self._means
-
-    def _predicting_weights(self) -> Weights:
-        return self._mean_weights()
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        """Also averages over samples of the posterior means given the sample."""
+        left, state = super()._left(fits, read), best_fit(fits).state
+        means, _ = mean_means(state, self._model(read))
+        proposed, accepted = state.work.proposals
+        rate = {"acceptance_rate_": float(accepted / max(1, proposed))}
+        learned = left.learned._replace(more=means)
+        return left._replace(learned=learned, attributes=left.attributes | rate)

@@ -1,39 +1,61 @@
-"""Word alignment as a model: what all algorithms ask of it."""
+"""Word alignment as a model: what all algorithms ask of it, and the calls of its kernels."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
 
-from sklearn_cvb.alignment.inference import (
-    Alignments,
-    Problem,
-    drawn,
-    expectation,
-    hastings_sweep,
-    leave_out_scores,
-    leave_out_sweep,
-    log_sharing,
-    sum_of,
-    tally_of,
-    used_cells,
-)
-from sklearn_cvb.alignment.layout import positions_to_places
 from sklearn_cvb.alignment.parameters import (
     LEARNED,
+    Layout,
     Prior,
     Weights,
     exp_expected_log,
     learned_rows,
+    no_sums,
+    positions_to_places,
     posterior_mean,
+    tally_of,
 )
-from sklearn_cvb.alignment.start import first_shares
+from sklearn_cvb.alignment.reading import Problem
+from sklearn_cvb.containers import as_list
 from sklearn_cvb.dirichlet import kl_divergence, log_evidence
-from sklearn_cvb.kernels.alignment.arrays import Shares
+from sklearn_cvb.kernels.alignment.arrays import (
+    FORBIDDEN,
+    Pairs,
+    Shares,
+    Sums,
+    Tally,
+    shares_for,
+    work_for,
+)
+from sklearn_cvb.kernels.alignment.decoding import best_alignments
+from sklearn_cvb.kernels.alignment.draws import draw_alignments, draws_for
+from sklearn_cvb.kernels.alignment.expectation import (
+    ADD,
+    EXPECT,
+    PLACE,
+    SCORE,
+    SWEEP,
+    WEIGH,
+    infer,
+)
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
+
+# Concentrations of the start where an algorithm has none: leaving out a pair would leave nothing of
+# the words that it alone holds.
+_LEAST_BETA, _LEAST_ALPHA, _LEAST_NULL = 1e-3, 1e-3, 1e-3
+
+
+class Alignments(NamedTuple):
+    """A sample: the source of each target word, -1 for none, and the jumps that were lost."""
+
+    position: np.ndarray
+    lost: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -47,7 +69,8 @@ class AlignmentModel(Model):
     @property
     def n_observed(self) -> int:
         """Target words."""
-        return self.problem.corpus.n_observed
+        # None is missing.
+        return len(self.problem.corpus.tokens)
 
     def prior(self, hyper: Any) -> Prior:
         """The one that was read."""
@@ -142,3 +165,256 @@ class AlignmentModel(Model):
             return mean_means(state, self)[1]
         problem = self.problem
         return expectation(state.weights, problem.pairs, problem.layout, keeps_shares=True)[2].link
+
+
+# Inference
+
+
+def frozen_tally(weights: Weights) -> Tally:
+    """A tally without counts whose quotients are the weights."""
+    n_rows = len(weights.rest)
+    sums = Sums(np.zeros(len(weights.cells)), np.zeros(n_rows))
+    return Tally(sums, weights.cells, np.ones(n_rows), weights.rest, LEARNED)
+
+
+def _inferred(
+    pairs: Pairs, tally: Tally, sums: Sums, shares: Shares, update: int, uniform: bool = False
+) -> np.ndarray:
+    log_z = np.zeros(len(pairs.first) - 1)
+    infer(pairs, tally, sums, shares, work_for(pairs), update, uniform, log_z)
+    return log_z
+
+
+def expectation(
+    weights: Weights, pairs: Pairs, layout: Layout, keeps_shares: bool = False
+) -> tuple[np.ndarray, np.ndarray, Shares]:
+    """Expected counts of all pairs, log p(target words | source words) of each, and shares."""
+    shares, sums = shares_for(pairs, keeps_shares), no_sums(layout)
+    log_z = _inferred(pairs, frozen_tally(weights), sums, shares, EXPECT)
+    return sums.cells, log_z, shares
+
+
+def placed(link: np.ndarray, pairs: Pairs, prior: Prior, layout: Layout) -> Shares:
+    """What pairs add that have these links, each target word's apart from the others'."""
+    sums, no_value = no_sums(layout), np.zeros(len(pairs.first) - 1)
+    tally = tally_of(sums.cells, prior, layout)
+    shares = shares_for(pairs, True)
+    shares.link[:] = link
+    infer(pairs, tally, sums, shares, work_for(pairs), PLACE, True, no_value)
+    return shares
+
+
+def log_likelihoods(weights: Weights, pairs: Pairs) -> np.ndarray:
+    """log p(target words | source words) of each pair, -inf for one that nothing explains."""
+    tally = frozen_tally(weights)
+    return _inferred(pairs, tally, tally.sums, shares_for(pairs, False), WEIGH)
+
+
+def leave_out_sweep(
+    pairs: Pairs, tally: Tally, shares: Shares, uniform: bool = False
+) -> tuple[Shares, np.ndarray]:
+    """Infer every pair from the counts of all others, which change at once, in the tally itself."""
+    shares = shares._replace(link=shares.link.copy(), jump=shares.jump.copy())
+    return shares, _inferred(pairs, tally, tally.sums, shares, SWEEP, uniform)
+
+
+def leave_out_scores(pairs: Pairs, tally: Tally, shares: Shares) -> np.ndarray:
+    """Log normalisers of all pairs, each from the counts of all others, which stay."""
+    return _inferred(pairs, tally, tally.sums, shares, SCORE)
+
+
+def sum_of(shares: Shares, pairs: Pairs, layout: Layout) -> np.ndarray:
+    """Counts of all pairs from what each adds, summed anew: updates leave rounding errors."""
+    tally = frozen_tally(Weights(np.zeros(layout.n_cells), np.zeros(layout.n_rows)))
+    _inferred(pairs, tally, tally.sums, shares, ADD)
+    return tally.sums.cells
+
+
+def best_of(weights: Weights, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the most probable alignment of each pair, -1 for no source; its log weight."""
+    work = work_for(pairs)
+    positions = np.empty(pairs.target_starts[-1], np.int64)
+    logs, came_from = np.empty(len(pairs.first) - 1), np.zeros(work.emit.shape, np.int64)
+    best_alignments(pairs, frozen_tally(weights), work, came_from, positions, logs)
+    return positions, logs
+
+
+def even_links(pairs: Pairs) -> np.ndarray:
+    """Equal chances of all links that are not ruled out, placed as in `Pairs.cell`."""
+    if pairs.cell.min() > FORBIDDEN:
+        return np.repeat(1.0 / (np.diff(pairs.source_starts) + 1), np.diff(pairs.first))
+    return normalised_links(np.ones(pairs.first[-1]), pairs)
+
+
+def normalised_links(link: np.ndarray, pairs: Pairs) -> np.ndarray:
+    """Chances of links, divided so that each target word's sum to 1; of nothing come equal ones."""
+    allowed = pairs.cell != FORBIDDEN
+    n_rows, m = np.diff(pairs.source_starts) + 1, np.diff(pairs.target_starts)
+    # The target word of each place.
+    sizes = n_rows * m
+    within = np.arange(pairs.first[-1]) - np.repeat(pairs.first[:-1], sizes)
+    word = np.repeat(pairs.target_starts[:-1], sizes) + within % np.repeat(m, sizes)
+    chances = np.where(allowed, link, 0.0)
+    totals = np.bincount(word, chances, pairs.target_starts[-1])
+    lost = ~(totals > 0)
+    if lost.any():
+        chances = np.where(lost[word], allowed, chances)
+        totals = np.bincount(word, chances, pairs.target_starts[-1])
+    return chances / totals[word]
+
+
+# Samples
+
+
+def drawn(weights: Weights, problem: Problem, rng: np.random.Generator) -> Alignments:
+    """An alignment of each pair, drawn under given weights."""
+    pairs = problem.pairs
+    sample = Alignments(
+        np.full(pairs.target_starts[-1], -1, np.int64),
+        np.zeros((len(pairs.first) - 1, problem.layout.n_jumps), np.int64),
+    )
+    return _draw(frozen_tally(weights), problem, sample, False, rng)[0]
+
+
+def hastings_sweep(
+    tally: Tally, problem: Problem, sample: Alignments, rng: np.random.Generator
+) -> tuple[Alignments, np.ndarray]:
+    """A Hastings step of each pair given all others, which changes the tally in place."""
+    return _draw(tally, problem, sample, True, rng)
+
+
+def _draw(
+    tally: Tally, problem: Problem, sample: Alignments, has_old: bool, rng: np.random.Generator
+) -> tuple[Alignments, np.ndarray]:
+    pairs = problem.pairs
+    sample = Alignments(sample.position.copy(), sample.lost.copy())
+    draws, log_z = draws_for(*sample, pairs), np.zeros(len(pairs.first) - 1)
+    draw_alignments(pairs, tally, work_for(pairs), draws, has_old, rng, log_z)
+    return sample, draws.n_accepted.astype(np.float64)
+
+
+def used_cells(problem: Problem, sample: Alignments) -> np.ndarray:
+    """How often a sample uses each cell."""
+    pairs, layout = problem.pairs, problem.layout
+    lexicon = pairs.cell[positions_to_places(pairs, sample.position)]
+    linked, _, jumps = moves_of(pairs, sample.position)
+    jump = np.bincount(
+        np.clip(jumps, -pairs.longest_jump, pairs.longest_jump) + pairs.longest_jump,
+        minlength=layout.n_jumps,
+    )
+    null = len(linked), len(sample.position) - len(linked)
+    counts = np.bincount(lexicon, minlength=pairs.n_lexical), jump + sample.lost.sum(axis=0), null
+    return np.concatenate(counts).astype(np.float64)
+
+
+def moves_of(pairs: Pairs, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The target words that have a source, in which context each moves, and its jump."""
+    m = np.diff(pairs.target_starts)
+    linked = np.flatnonzero(positions >= 0)
+    pair, to = np.repeat(np.arange(len(m)), m)[linked], positions[linked] + 1
+    context = np.append(0, to)[:-1]
+    context[1:][pair[1:] != pair[:-1]] = 0
+    return linked, context, to - context
+
+
+def log_sharing(pairs: Pairs, positions: np.ndarray) -> float:
+    """Log of the chances with which positions were chosen among those that share a jump's cell."""
+    farthest = pairs.longest_jump
+    linked, context, jump = moves_of(pairs, positions)
+    pair = np.searchsorted(pairs.target_starts, linked, side="right") - 1
+    n = np.diff(pairs.source_starts)[pair]
+    up, down = jump >= farthest, jump <= -farthest
+    shared = np.where(up, n - farthest - context + 1, np.where(down, context - farthest, 1))
+    return -float(np.log(shared).sum())
+
+
+# Where a fit starts: links from IBM model 1, even, random, given, or of a fitted model
+
+
+def first_shares(
+    init: Any, init_sweeps: int, problem: Problem, rng: np.random.Generator
+) -> tuple[Shares, np.ndarray]:
+    """What each pair adds to the first counts, and these counts; `init` as of the estimators."""
+    pairs, layout, prior = problem.pairs, problem.layout, _proper(problem.prior, problem)
+    if not isinstance(init, str):
+        tables = given_tables(init, problem)
+        link = np.concatenate([table.T.ravel() for table in tables])
+        link = normalised_links(link, pairs)
+    elif init == "random":
+        link = normalised_links(rng.standard_exponential(pairs.first[-1]), pairs)
+    else:
+        link = even_links(pairs)
+    shares = placed(link, pairs, prior, layout)
+    cells = sum_of(shares, pairs, layout)
+    if isinstance(init, str) and init == "ibm1":
+        for _ in range(init_sweeps):
+            tally = tally_of(cells, prior, layout)
+            shares, _ = leave_out_sweep(pairs, tally, shares, uniform=True)
+            cells = sum_of(shares, pairs, layout)
+    return shares, cells
+
+
+def _proper(prior: Prior, problem: Problem) -> Prior:
+    """A prior without zeros."""
+    layout = problem.layout
+    least = np.repeat(
+        [_LEAST_BETA, _LEAST_ALPHA, _LEAST_NULL], [len(layout.keys), layout.n_jumps, 2]
+    )
+    if (prior.cells[:-2] > 0).all() and (prior.totals > 0).all():
+        return prior
+    rest = np.maximum(prior.rest, _LEAST_BETA)
+    added = np.maximum(prior.cells, least) - prior.cells
+    unlisted = layout.n_targets - np.bincount(layout.rows, minlength=layout.n_rows)
+    unlisted[layout.n_sources + 1 :] = 0
+    totals = prior.totals + layout.totals_of(added) + unlisted * (rest - prior.rest)
+    return Prior(prior.cells + added, totals, rest, prior.p_null)
+
+
+def given_tables(init: Any, problem: Problem) -> list[np.ndarray]:
+    """Link posteriors that a user gives, or that a fitted model has, of shape (m, n + 1) each."""
+    pairs = problem.pairs
+    shapes = list(
+        zip(
+            np.diff(pairs.target_starts).tolist(),
+            (np.diff(pairs.source_starts) + 1).tolist(),
+            strict=True,
+        )
+    )
+    if hasattr(init, "predict_proba"):
+        init = init.predict_proba(_words_of(problem))
+    tables: Sequence | None = as_list(init)
+    if tables is None or len(tables) != len(shapes):
+        n = "no list" if tables is None else f"{len(tables)} arrays"
+        raise ValueError(
+            f"init is {n} for {len(shapes)} sentence pairs: give a table of link posteriors for "
+            "each"
+        )
+    found = []
+    for i, (table, shape) in enumerate(zip(tables, shapes, strict=True)):
+        table = np.asarray(table, dtype=np.float64)
+        if table.shape != shape:
+            raise ValueError(
+                f"init[{i}] has shape {table.shape} in place of {shape}: a row for each target "
+                "word, a column for each source word and one for none"
+            )
+        if not (np.isfinite(table).all() and (table >= 0).all()):
+            raise ValueError(f"init[{i}] holds negative or infinite numbers, or NaN")
+        found.append(table)
+    return found
+
+
+def _words_of(problem: Problem) -> list[tuple[list, list]]:
+    """The sentence pairs in words."""
+    pairs, corpus = problem.pairs, problem.corpus
+    source, target = problem.types
+    # Words beyond the vocabulary are all alike.
+    unknown = object()
+    rows = [source[row] if row < len(source) else unknown for row in pairs.source.tolist()]
+    words = [target[token] if token < len(target) else unknown for token in corpus.tokens.tolist()]
+    starts = pairs.source_starts.tolist(), pairs.target_starts.tolist()
+    return [
+        (rows[a:b], words[c:d])
+        for a, b, c, d in zip(
+            starts[0][:-1], starts[0][1:], starts[1][:-1], starts[1][1:], strict=True
+        )
+    ]

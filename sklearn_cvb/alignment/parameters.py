@@ -1,4 +1,4 @@
-"""From counts to weights: priors, posterior means, exp E[log]."""
+"""Which parameters there are, in cells of rows; their prior; from counts to weights."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,8 +7,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import digamma
 
-from sklearn_cvb.alignment.layout import Layout
-from sklearn_cvb.identity import are_same
+from sklearn_cvb.alignment.links import best_positions
+from sklearn_cvb.kernels.alignment.arrays import FORBIDDEN, UNLISTED, Pairs, Sums, Tally
+from sklearn_cvb.learned import Learned
+
+# Words of so many pairs are looked up at a time.
+_PIECE = 1000
 
 # exp E[log] of what was hardly seen is below float64; where nothing else explains a word, even
 # chances are left.
@@ -16,6 +20,171 @@ _ALMOST_NOTHING = 1e-200
 
 # What stands for the probability of NULL where it is learned.
 LEARNED = -1.0
+
+
+class Layout(NamedTuple):
+    """Rows and cells of a model, in the order of `sklearn_cvb.kernels.alignment.arrays`.
+
+    Attributes
+    ----------
+    n_sources, n_targets : int
+        Types of source and of target words, unknown ones among them.
+    longest_jump : int
+        K.
+    keys : ndarray of shape (n_lexical,), int64
+        ``row * n_targets + target`` of the listed cells of the lexicon, sorted; the last row is
+        that of NULL.
+    """
+
+    n_sources: int
+    n_targets: int
+    longest_jump: int
+    keys: np.ndarray
+
+    @property
+    def n_jumps(self) -> int:
+        """Cells of jumps."""
+        return 2 * self.longest_jump + 1
+
+    @property
+    def n_cells(self) -> int:
+        """All of them."""
+        return len(self.keys) + self.n_jumps + 2
+
+    @property
+    def n_rows(self) -> int:
+        """Those of source words, of NULL, of jumps, and of whether there is a source."""
+        return self.n_sources + 3
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The row of each cell."""
+        ends = np.repeat([self.n_sources + 1, self.n_sources + 2], [self.n_jumps, 2])
+        return np.concatenate([self.keys // self.n_targets, ends])
+
+    def totals_of(self, cells: np.ndarray) -> np.ndarray:
+        """Sums of the listed cells of each row."""
+        return np.bincount(self.rows, cells, self.n_rows)
+
+
+class Encoded(NamedTuple):
+    """Sentence pairs as rows of the lexicon and types of target words, and their offsets."""
+
+    source: np.ndarray
+    source_starts: np.ndarray
+    target: np.ndarray
+    target_starts: np.ndarray
+
+
+class Words(NamedTuple):
+    """All two words that stand beside each other, as keys.
+
+    Attributes
+    ----------
+    keys : list of ndarray
+        Sorted keys of some pairs.
+    places : ndarray, int32
+        For each two words of a pair, placed as in `Pairs.cell`, where their key stands in these.
+    """
+
+    keys: list[np.ndarray]
+    places: np.ndarray
+
+
+def words_beside(encoded: Encoded, sizes: tuple[int, int]) -> Words:
+    """All two words that stand beside each other."""
+    first, keys = first_places(encoded), []
+    places = np.empty(first[-1], np.int32)
+    for piece in _pieces(encoded):
+        found, inverse = np.unique(_keys_of(encoded, piece, sizes), return_inverse=True)
+        keys.append(found)
+        places[first[piece.start] : first[piece.stop]] = inverse.ravel()
+    return Words(keys, places)
+
+
+def first_places(encoded: Encoded) -> np.ndarray:
+    """Where the table of each pair begins, a row for each source word and one for NULL."""
+    n, m = np.diff(encoded.source_starts), np.diff(encoded.target_starts)
+    return np.concatenate([[0], np.cumsum((n + 1) * m)]).astype(np.int64)
+
+
+def layout_of(
+    words: Words, sizes: tuple[int, int], longest_jump: int, others: np.ndarray
+) -> Layout:
+    """The cells that words which stand beside each other need, and those with other keys."""
+    keys = np.unique(np.concatenate([others.astype(np.int64), *words.keys]))
+    return Layout(*sizes, longest_jump, keys)
+
+
+def pairs_of(
+    encoded: Encoded, words: Words, layout: Layout, known: dict[int, list] | None = None
+) -> Pairs:
+    """Sentence pairs as kernels read them; known links of pairs rule out others of their words.
+
+    The places in `words` become those of cells.
+    """
+    m, first, cell = np.diff(encoded.target_starts), first_places(encoded), words.places
+    for piece, keys in zip(_pieces(encoded), words.keys, strict=True):
+        places = np.minimum(np.searchsorted(layout.keys, keys), len(layout.keys) - 1)
+        places[layout.keys[places] != keys] = UNLISTED
+        ours = slice(first[piece.start], first[piece.stop])
+        cell[ours] = places[cell[ours]]
+    for i, links in (known or {}).items():
+        table = cell[first[i] : first[i + 1]].reshape(-1, m[i])
+        allowed = np.ones(table.shape, bool)
+        allowed[:, [j for _, j in links]] = False
+        for source, target in links:
+            allowed[source, target] = True
+        table[~allowed] = FORBIDDEN
+    starts = encoded.source_starts, encoded.target_starts
+    return Pairs(
+        encoded.source, *starts, cell, first, len(layout.keys), layout.n_sources, layout[2]
+    )
+
+
+def _pieces(encoded: Encoded) -> list[range]:
+    n_pairs = len(encoded.source_starts) - 1
+    return [range(a, min(a + _PIECE, n_pairs)) for a in range(0, n_pairs, _PIECE)]
+
+
+def _keys_of(encoded: Encoded, piece: range, sizes: tuple[int, ...]) -> np.ndarray:
+    """Keys of all two words of some pairs: by pair, source word (NULL is the last), target word."""
+    n_sources, n_targets = sizes
+    source_starts = encoded.source_starts[piece.start : piece.stop + 1]
+    target_starts = encoded.target_starts[piece.start : piece.stop + 1]
+    rows = np.insert(
+        encoded.source[source_starts[0] : source_starts[-1]],
+        source_starts[1:] - source_starts[0],
+        n_sources,
+    )
+    n_words = np.repeat(np.diff(target_starts), np.diff(source_starts) + 1)
+    begin = np.repeat(target_starts[:-1], np.diff(source_starts) + 1)
+    within = np.arange(n_words.sum()) - np.repeat(np.cumsum(n_words) - n_words, n_words)
+    targets = encoded.target[np.repeat(begin, n_words) + within]
+    return np.repeat(rows, n_words) * n_targets + targets
+
+
+def positions_to_places(pairs: Pairs, positions: np.ndarray) -> np.ndarray:
+    """Where in tables of links each target word's source stands; a position of -1 is none."""
+    n, m = np.diff(pairs.source_starts), np.diff(pairs.target_starts)
+    row = np.where(positions < 0, np.repeat(n, m), positions)
+    column = np.arange(len(positions)) - np.repeat(pairs.target_starts[:-1], m)
+    return np.repeat(pairs.first[:-1], m) + row * np.repeat(m, m) + column
+
+
+def tables_of(link: np.ndarray, pairs: Pairs) -> list[np.ndarray]:
+    """What is placed as in `Pairs.cell`, as views of shape (n_target, n_source + 1)."""
+    n_words = np.diff(pairs.target_starts).tolist()
+    ends = zip(pairs.first[:-1].tolist(), pairs.first[1:].tolist(), n_words, strict=True)
+    return [link[a:b].reshape(-1, m).T for a, b, m in ends]
+
+
+def positions_of(link: np.ndarray, pairs: Pairs) -> np.ndarray:
+    """The most probable source of each target word, -1 for none."""
+    return np.concatenate(list(map(best_positions, tables_of(link, pairs))))
+
+
+# Counts, priors and weights
 
 
 class AlignmentCounts(NamedTuple):
@@ -58,10 +227,6 @@ class Prior(NamedTuple):
     rest: np.ndarray
     p_null: float
 
-    def same(self, other: "Prior") -> bool:
-        """Whether both say the same."""
-        return are_same(self, other)
-
 
 class Weights(NamedTuple):
     """Weights of all cells, and of cells that are not listed, by row."""
@@ -77,24 +242,12 @@ def prior_of(
     p_null: float | tuple[float, float],
     more: Mapping[int, float],
 ) -> Prior:
-    """The prior that parameters ask for.
-
-    Parameters
-    ----------
-    layout : Layout
-    alpha, beta : float
-        Of jumps and of the lexicon.
-    p_null : float or tuple (without, with)
-        A probability, or the parameters of its Beta prior.
-    more : dict
-        Key of a listed cell -> prior mass beside `beta`.
-
-    Returns
-    -------
-    Prior
-    """
+    """The prior that parameters ask for, with more mass for cells of some keys."""
     learned = isinstance(p_null, tuple)
-    null = p_null[::-1] if isinstance(p_null, tuple) else (1.0 - p_null, p_null)
+    if isinstance(p_null, tuple):
+        null = float(p_null[1]), float(p_null[0])
+    else:
+        null = 1.0 - float(p_null), float(p_null)
     cells = np.concatenate(
         [np.full(len(layout.keys), beta), np.full(layout.n_jumps, alpha), null]
     ).astype(np.float64)
@@ -106,7 +259,7 @@ def prior_of(
         cells[np.searchsorted(layout.keys, keys)] += weights
         totals += np.bincount(keys // layout.n_targets, weights, layout.n_rows)
     rest = np.full(layout.n_rows, beta, dtype=np.float64)
-    return Prior(cells, totals, rest, LEARNED if learned else float(np.asarray(p_null)))
+    return Prior(cells, totals, rest, LEARNED if learned else null[1])
 
 
 def counts_from(cells: np.ndarray, layout: Layout) -> AlignmentCounts:
@@ -129,18 +282,7 @@ def cells_from(counts: AlignmentCounts) -> np.ndarray:
 
 
 def posterior_mean(cells: np.ndarray, prior: Prior, layout: Layout) -> Weights:
-    """(C + prior) / (sum of the row); a row without count and prior has equal weights.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_cells,)
-    prior : Prior
-    layout : Layout
-
-    Returns
-    -------
-    Weights
-    """
+    """(C + prior) / (sum of the row); a row without count and prior has equal weights."""
     totals = layout.totals_of(cells) + prior.totals
     even = 1.0 / np.repeat([layout.n_targets, layout.n_jumps, 2], [layout.n_sources + 1, 1, 1])
     seen, over = totals > 0, 1.0 / np.where(totals > 0, totals, 1.0)
@@ -165,6 +307,17 @@ def _with_fixed_null(weights: Weights, prior: Prior) -> Weights:
     return weights
 
 
+def tally_of(cells: np.ndarray, prior: Prior, layout: Layout) -> Tally:
+    """Counts and prior as a sweep changes them; the counts given stay whole."""
+    sums = Sums(cells.copy(), layout.totals_of(cells))
+    return Tally(sums, prior.cells, prior.totals, prior.rest, prior.p_null)
+
+
+def no_sums(layout: Layout) -> Sums:
+    """Counts of nothing."""
+    return Sums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
+
+
 def learned_rows(
     cells: np.ndarray, prior: Prior, layout: Layout
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -173,3 +326,21 @@ def learned_rows(
     if prior.p_null == LEARNED:
         return cells, prior.cells, totals, prior.totals
     return cells[:-2], prior.cells[:-2], totals[:-1], prior.totals[:-1]
+
+
+# Weights that predictions are made under, whichever algorithm left them
+
+
+def mean_weights(learned: Learned) -> Weights:
+    """Posterior means, or their averages over the samples of a chain."""
+    if learned.more is not None:
+        means: Weights = learned.more
+        return means
+    return posterior_mean(cells_from(learned.counts), learned.prior, learned.layout)
+
+
+def predicting_weights(learned: Learned) -> Weights:
+    """Weights of `predict` and `predict_proba`."""
+    if learned.averages:
+        return exp_expected_log(cells_from(learned.counts), learned.prior, learned.layout)
+    return mean_weights(learned)

@@ -1,5 +1,6 @@
-"""Sentence pairs as users have them: two lists of sequences, and what is known of their links."""
+"""Sentence pairs as users have them, read as a problem: words, known links and translations."""
 
+from collections.abc import Callable, Hashable, Mapping
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -7,13 +8,37 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.alignment.links import links_in
-from sklearn_cvb.containers import as_list, known_of, samples_of, shown, tokens_of
-from sklearn_cvb.corpus import Corpus, Sequences
+from sklearn_cvb.alignment.parameters import (
+    Encoded,
+    Layout,
+    Prior,
+    layout_of,
+    pairs_of,
+    prior_of,
+    tables_of,
+    words_beside,
+)
+from sklearn_cvb.containers import (
+    as_list,
+    is_table,
+    known_of,
+    refuse_lengths,
+    samples_of,
+    shown,
+    tokens_of,
+)
+from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary
+from sklearn_cvb.kernels.alignment.arrays import FREE, Pairs
+from sklearn_cvb.learned import Learned, Reading
 
 _PAIR = "each sample is a pair (source tokens, target tokens)"
-_FORM = (
+_LINKS = (
     "y holds the links of each sentence pair, pairs (source position, target position), None where "
     "nothing is known"
+)
+_DICTIONARY = (
+    "a dictionary maps a source word to a list of its translations, or to their weights: "
+    "{'house': {'casa': 2.0}}"
 )
 _SIDES = "source", "target"
 
@@ -32,28 +57,64 @@ class Corpora(NamedTuple):
     target: Corpus
 
 
-def read_pairs(X: Any) -> Sides:
-    """Read a collection of sentence pairs.
+class Words(NamedTuple):
+    """The known source and target words."""
 
-    Parameters
+    source: Vocabulary
+    target: Vocabulary
+
+
+class Problem(NamedTuple):
+    """All that does not change while fitting.
+
+    Attributes
     ----------
-    X : list of (source tokens, target tokens), or frame or array with two columns of sequences
-
-    Returns
-    -------
-    Sides
-
-    Raises
-    ------
-    TypeError
-        If a sample is no pair, or one of its sides no sequence.
-    ValueError
-        If there is no sample, a sample has more or fewer sides than two, or a side is empty.
+    corpus : Corpus
+        The target sentences.
+    types : tuple of list
+        Known source and target words.
+    pairs : Pairs
+    layout : Layout
+    prior : Prior
     """
-    samples = _rows_of(X)
+
+    corpus: Corpus
+    types: tuple[list, list]
+    pairs: Pairs
+    layout: Layout
+    prior: Prior
+
+
+# Sentences
+
+
+def _two_columns(X: Any) -> list | None:
+    """The rows of a frame or an array that holds a source and a target sequence in each."""
+    shape: tuple = getattr(X, "shape", ())
+    if len(shape) != 2 or shape[1] != 2 or shape[0] == 0:
+        return None
+    values = X.to_numpy() if hasattr(X, "to_numpy") else X
+    first = np.asarray(values, dtype=object)[0, 0] if isinstance(values, np.ndarray) else None
+    return list(map(tuple, values)) if isinstance(first, list | tuple | np.ndarray) else None
+
+
+def read_pairs(
+    X: Any, y: Any = None, validated: Callable[[Any], np.ndarray] | None = None
+) -> Sides:
+    """The sentences of X; a table is `validated`, and its rows halved, if it may be one.
+
+    Raises on what is no pair of sentences, and on lengths in `y`.
+    """
+    columns = _two_columns(X)
+    if validated is not None and columns is None and is_table(X):
+        sides = _read_halves(validated(X))
+        refuse_lengths(y, len(sides.target.starts) - 1, len(sides.target.tokens))
+        return sides
+    samples = samples_of(X) if columns is None else columns
     if not samples:
         raise ValueError("Found array with 0 sample(s): X holds no sentence pair")
-    sides: tuple[list, list] = [], []
+    source: list[list] = []
+    target: list[list] = []
     for i, sample in enumerate(samples):
         if isinstance(sample, str | bytes):
             raise TypeError(f"X[{i}] is the string {shown(sample)}: {_PAIR}")
@@ -62,43 +123,17 @@ def read_pairs(X: Any) -> Sides:
             raise TypeError(f"X[{i}] is {shown(sample)} of type {type(sample).__name__}: {_PAIR}")
         if len(pair) != 2:
             raise ValueError(f"X[{i}] has {len(pair)} parts: {_PAIR}")
-        for k, side in enumerate(_SIDES):
+        for k, (side, sentences) in enumerate(zip(_SIDES, (source, target), strict=True)):
             tokens = tokens_of(pair[k], f"X[{i}][{k}], the {side} sentence,")
             if not tokens:
                 raise ValueError(f"X[{i}][{k}], the {side} sentence, is empty: leave the pair out")
-            sides[k].append(tokens)
-    return Sides(*map(reading.read_ragged, sides))
+            sentences.append(tokens)
+    refuse_lengths(y, len(target), sum(map(len, target)))
+    return Sides(reading.read_ragged(source), reading.read_ragged(target))
 
 
-def _rows_of(X: Any) -> list:
-    """The samples of X, also those of two columns of sequences."""
-    if is_two_columns(X):
-        values = X.to_numpy() if hasattr(X, "to_numpy") else X
-        return [tuple(row) for row in values]
-    return samples_of(X)
-
-
-def is_two_columns(X: Any) -> bool:
-    """Whether X is a frame or an array that holds a source and a target sequence in each row."""
-    shape: tuple = getattr(X, "shape", ())
-    if len(shape) != 2 or shape[1] != 2 or shape[0] == 0:
-        return False
-    values = X.to_numpy() if hasattr(X, "to_numpy") else X
-    first = np.asarray(values, dtype=object)[0, 0] if isinstance(values, np.ndarray) else None
-    return isinstance(first, list | tuple | np.ndarray)
-
-
-def read_halves(table: np.ndarray) -> Sides:
-    """Read a validated 2-D array: the first half of each row is the source, the rest the target.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_pairs, width)
-
-    Returns
-    -------
-    Sides
-    """
+def _read_halves(table: np.ndarray) -> Sides:
+    """The first half of each row of a validated table is the source, the rest the target."""
     width = table.shape[1]
     if width < 2:
         raise ValueError(
@@ -114,38 +149,91 @@ def read_halves(table: np.ndarray) -> Sides:
     return Sides(*map(reading.read_table, np.split(table, [width // 2], axis=1)))
 
 
-def refuse_missing(corpora: Corpora) -> None:
-    """Raise ValueError if a word is missing."""
-    for k, (side, corpus) in enumerate(zip(_SIDES, corpora, strict=True)):
+# Words
+
+
+def words_of(sides: Sides, translations: Mapping[tuple[Hashable, Hashable], float]) -> Words:
+    """Words of sentences, and of a dictionary, sorted."""
+    found = []
+    others: list[tuple] = list(zip(*translations, strict=True)) or [(), ()]
+    for side, more in zip(sides, others, strict=True):
+        types = reading.types_of(side.tokens, side.starts)
+        if more:
+            types = reading.sorted_types({*types, *more})
+        found.append(reading.vocabulary_of(types))
+    return Words(*found)
+
+
+def _refuse_words(corpora: Corpora, sides: Sides, words: Words, handle_unknown: str) -> None:
+    """Raise ValueError if a word is missing, or is new where such words are not handled."""
+    for k, (name, corpus) in enumerate(zip(_SIDES, corpora, strict=True)):
         missing = np.flatnonzero(corpus.tokens == -1)
         if len(missing):
             at = int(missing[0])
             i = int(np.searchsorted(corpus.starts, at, side="right")) - 1
             raise ValueError(
-                f"X contains NaN or None (X[{i}][{k}], the {side} sentence, position "
+                f"X contains NaN or None (X[{i}][{k}], the {name} sentence, position "
                 f"{at - int(corpus.starts[i])}): alignment needs every word"
+            )
+    if handle_unknown != "error":
+        return
+    for name, corpus, side, known in zip(_SIDES, corpora, sides, words, strict=True):
+        if corpus.unknown:
+            at = int(np.flatnonzero(corpus.tokens >= len(known.index))[0])
+            raise ValueError(
+                f"unknown {name} word {side.tokens[at]!r} "
+                f"({reading.place(at, corpus.starts)}; {len(corpus.unknown)} unknown types): "
+                "put it into dictionary, or handle_unknown='smooth'"
             )
 
 
+def _numbers(corpora: Corpora, words: Words) -> Encoded:
+    """Rows and columns of the lexicon; unknown words share the last."""
+    (source, target), (rows, columns) = corpora, words
+    return Encoded(
+        np.minimum(source.tokens, len(rows.index)).astype(np.int64),
+        source.starts,
+        np.minimum(target.tokens, len(columns.index)).astype(np.int64),
+        target.starts,
+    )
+
+
+# What is known
+
+
+def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
+    """Weights of pairs of words: of source word -> target words (1 each), or -> their weights."""
+    if dictionary is None:
+        return {}
+    if not isinstance(dictionary, Mapping):
+        raise TypeError(f"dictionary is {shown(dictionary)}: {_DICTIONARY}")
+    found: dict[tuple[Hashable, Hashable], float] = {}
+    for source, entry in dictionary.items():
+        if isinstance(entry, Mapping):
+            weights = dict(entry)
+        else:
+            items = list(entry) if isinstance(entry, set | frozenset) else as_list(entry)
+            if items is None or not all(map(reading.is_hashable, items)):
+                raise TypeError(f"dictionary[{source!r}] is {shown(entry)}: {_DICTIONARY}")
+            weights = dict.fromkeys(items, 1.0)
+        for target, weight in weights.items():
+            is_number = isinstance(weight, Real) and not isinstance(weight, bool)
+            if not is_number or not 0 < weight < np.inf:
+                raise ValueError(
+                    f"dictionary[{source!r}][{target!r}] is {shown(weight)}: weights are finite "
+                    "numbers above 0"
+                )
+            found[source, target] = float(weight)
+    return found
+
+
 def known_links(y: Any, corpora: Corpora) -> dict[int, list]:
-    """Links that are known, by pair.
-
-    Parameters
-    ----------
-    y : collection or None
-        For each pair a collection of links, or None.
-    corpora : Corpora
-
-    Returns
-    -------
-    dict
-        Number of the pair -> list of (source, target); -1 for no source.
-    """
+    """Links that are known, by number of the pair: (source, target), with -1 for no source."""
     if y is None:
         return {}
     lengths = np.diff(corpora.target.starts)
     width = corpora.target.width
-    known = known_of(y, lengths, width, _FORM)
+    known = known_of(y, lengths, width, _LINKS)
     # Labels of a 2-D X that tell of its rows, as classifiers are given, say nothing of links.
     if width is not None and all(isinstance(part, Real | str) for part in known):
         return {}
@@ -156,3 +244,59 @@ def known_links(y: Any, corpora: Corpora) -> dict[int, list]:
         if links is not None
     }
     return {i: links for i, links in found.items() if links}
+
+
+# Readings
+
+
+def reading_of(sides: Sides, y: Any, settings: Any, instead: str) -> Reading:
+    """What a model is fitted to, under an estimator's parameters.
+
+    It warns of a giant pair where there is another algorithm to use `instead`.
+    """
+    translations = translations_in(settings.dictionary)
+    words = words_of(sides, translations)
+    source, target = words.source.index, words.target.index
+    corpora = Corpora(reading.encode(sides.source, source), reading.encode(sides.target, target))
+    messages = reading.caution_of_giant(corpora.target, instead) if instead else ()
+    _refuse_words(corpora, sides, words, settings.handle_unknown)
+    known = known_links(y if settings.supervision == "y" else None, corpora)
+    n_unknown = int(settings.handle_unknown != "error")
+    sizes = len(source) + n_unknown, len(target) + n_unknown
+    more = {}
+    for (word, other), weight in translations.items():
+        more[source[word] * sizes[1] + target[other]] = weight
+    encoded, others = _numbers(corpora, words), np.array(list(more), np.int64)
+    beside = words_beside(encoded, sizes)
+    layout = layout_of(beside, sizes, int(settings.longest_jump), others)
+    prior = prior_of(layout, float(settings.alpha), float(settings.beta), settings.p_null, more)
+    pairs = pairs_of(encoded, beside, layout, known)
+    problem = Problem(corpora.target, (list(source), list(target)), pairs, layout, prior)
+    known_words = {"source_vocabulary_": words.source.types, "vocabulary_": words.target.types}
+    return Reading(problem, words, known_words, messages)
+
+
+def pairs_read(
+    sides: Sides, learned: Learned, handle_unknown: str, *, free: bool
+) -> tuple[Corpus, Pairs]:
+    """Target sentences, and pairs as kernels read them, in words of a fit.
+
+    With `free` unknown target words that have no probability may come from any word alike.
+    """
+    words, layout = learned.words, learned.layout
+    corpora = Corpora(
+        reading.encode(sides.source, words.source.index),
+        reading.encode(sides.target, words.target.index),
+    )
+    _refuse_words(corpora, sides, words, handle_unknown)
+    encoded = _numbers(corpora, words)
+    pairs = pairs_of(encoded, words_beside(encoded, layout[:2]), layout)
+    if free and not learned.prior.rest[:-2].any():
+        unknown = encoded.target == len(words.target.index)
+        for table, rows in zip(
+            tables_of(pairs.cell, pairs),
+            np.split(unknown, encoded.target_starts[1:-1]),
+            strict=True,
+        ):
+            table[rows] = FREE
+    return corpora.target, pairs

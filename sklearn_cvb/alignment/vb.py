@@ -2,11 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
 from sklearn_cvb.alignment.base import BaseAlignmentHMM
-from sklearn_cvb.alignment.layout import Layout
-from sklearn_cvb.alignment.parameters import Prior, Weights, exp_expected_log
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.learning.batch import VB
 
@@ -128,6 +124,8 @@ class VBAlignmentHMM(BaseAlignmentHMM):
     'casa'
     """
 
+    _algorithm = VB
+
     def __init__(
         self,
         *,
@@ -168,9 +166,3 @@ class VBAlignmentHMM(BaseAlignmentHMM):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _weights(self, counts: np.ndarray, prior: Prior, layout: Layout) -> Weights:
-        return exp_expected_log(counts, prior, layout)
-
-    def _algorithm(self) -> VB:
-        return VB()

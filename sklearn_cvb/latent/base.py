@@ -1,30 +1,32 @@
-"""What all treebank grammars share: reading trees, starting, what is left."""
+"""What all treebank grammars share: a fit from reading to what it leaves, predictions."""
 
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.base import BaseModel
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.base import BaseModel, learned_of
 from sklearn_cvb.containers import shown
-from sklearn_cvb.corpus import Sequences
+from sklearn_cvb.corpus import Corpus, Sequences, object_array
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.latent.binarise import Treebank, binarised
+from sklearn_cvb.kernels.latent.arrays import Rules, rules_of
+from sklearn_cvb.latent.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.latent.inference import Problem
-from sklearn_cvb.latent.model import AnnotatedModel
-from sklearn_cvb.latent.output import Output
+from sklearn_cvb.latent.model import AnnotatedModel, TokenAnnotatedModel
 from sklearn_cvb.latent.parameters import (
     LatentPCFGCounts,
-    Layout,
-    Weights,
+    exp_expected_log,
+    lists_of,
     posterior_mean,
-    unscaled,
 )
-from sklearn_cvb.latent.prediction import PredictionMixin
+from sklearn_cvb.latent.parsing import log_likelihoods, parse
+from sklearn_cvb.latent.sampling import sample_parses
 from sklearn_cvb.latent.signatures import lexicon_of
-from sklearn_cvb.latent.splitting import plan_of
-from sklearn_cvb.latent.start import layout_with
+from sklearn_cvb.latent.splitting import layout_with, plan_of
 from sklearn_cvb.latent.treebank import (
     Gold,
     are_trees,
@@ -34,17 +36,26 @@ from sklearn_cvb.latent.treebank import (
     trees_in,
     without_top,
 )
+from sklearn_cvb.learned import Learned, Left, Reading, Taken
 from sklearn_cvb.learning.algorithm import Algorithm
 from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.learning.split_merge import SplitMerge
-from sklearn_cvb.validation import CHECKPOINT_PARAMETERS, Interval, StrOptions
+from sklearn_cvb.restarts import record_of
+from sklearn_cvb.validation import CHECKPOINT_PARAMETERS, Interval, StrOptions, tell
 
 
-class BaseLatentPCFG(PredictionMixin, BaseModel):
-    """What is read, and what a fit leaves; an estimator adds its algorithm."""
+class BaseLatentPCFG(BaseModel):
+    """What is read, what a fit leaves, and what is predicted; an estimator adds its algorithm."""
 
-    _read_names = (*BaseModel._read_names, "_lexicon")
     _unexplained_words = "trees have no weight"
+
+    # How subtypes are learned between splits and merges.
+    _sweeps: type[Algorithm]
+    # What to use where leaving out one giant tree leaves little; empty for what leaves none out.
+    _in_place_of_leaving_out = ""
+    # A pseudo-count that only some models add, and a way to leave out.
+    smoothing = 0.0
+    update = "sequence"
 
     # Words are those of the treebank, and no parameter says which.
     vocabulary = None
@@ -69,29 +80,28 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
         "verbose": ["verbose"],
     }
 
-    def _problem(self, X: Any, y: Any) -> Problem:
-        """Read X and y: sets the vocabulary."""
+    def _read(self, X: Any, y: Any) -> Reading:
         self._check_parameters()
-        sequences, gold = self._gold(X, y)
+        (sequences, attributes, messages), gold = self._gold(X, y)
         starts = sequences.starts.tolist()
         reading.types_of(sequences.tokens, sequences.starts)
         lexicon = lexicon_of(sequences.tokens, starts[:-1], int(self.rare_threshold))
-        self._lexicon = lexicon
-        self.vocabulary_ = reading.as_array(list(lexicon.codes)[: lexicon.n_words])
-        self._index = dict(lexicon.codes)
-        corpus = reading.encode(sequences, self._index)
+        known = {"vocabulary_": reading.as_array(list(lexicon.codes)[: lexicon.n_words])}
+        corpus = reading.encode(sequences, lexicon.codes)
         reading.refuse_missing(corpus)
         numbers = lexicon.numbers(sequences.tokens, starts[:-1])
         horizontal = self.horizontal_markovisation
         treebank = binarised(
             gold.trees, numbers, gold.top, None if horizontal is None else int(horizontal)
         )
-        return Problem(corpus, treebank)
+        if self._in_place_of_leaving_out:
+            messages += reading.caution_of_giant(corpus, self._in_place_of_leaving_out)
+        return Reading(Problem(corpus, treebank), lexicon, attributes | known, messages)
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
 
-    def _gold(self, X: Any, y: Any) -> tuple[Sequences, Gold]:
+    def _gold(self, X: Any, y: Any) -> tuple[Taken, Gold]:
         """Sentences and their trees."""
         if is_tree(X):
             raise TypeError(f"X is {shown(X)}, a single tree: pass a list of trees")
@@ -99,68 +109,59 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
             if y is not None:
                 raise ValueError("X holds trees, and so does y: pass sentences and trees, or trees")
             gold = without_top(trees_in(X, "X"))
-            for name in ("n_features_in_", "feature_names_in_"):
-                self.__dict__.pop(name, None)
-            return sentences_in(gold.trees), gold
+            return Taken(sentences_in(gold.trees), {}), gold
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
                 "the tree of each sentence, fit(sentences, trees) or fit(trees)"
             )
-        sequences = self._sequences_to_fit(X, y)
-        return sequences, gold_from(y, sequences)
+        taken = self._taken(X, y)
+        return taken, gold_from(y, taken.sequences)
 
-    def _model(self, problem: Problem) -> AnnotatedModel:
-        return self._bound(AnnotatedModel, problem)
-
-    def _bound(self, kind: type[AnnotatedModel], problem: Problem) -> AnnotatedModel:
-        """Trees bound to the settings, with the subtypes of the first sweep."""
+    def _model(self, read: Reading) -> AnnotatedModel:
         most, schedule = int(self.n_subtypes), self.schedule
-        layout = layout_with(problem.treebank, 1 if schedule == "split-merge" else most)
+        layout = layout_with(read.problem.treebank, 1 if schedule == "split-merge" else most)
         alpha, share = float(self.alpha), float(self.merge_share)
-        return kind(problem, layout, self.init, alpha, most, share, schedule)
+        kind = TokenAnnotatedModel if self.update == "token" else AnnotatedModel
+        return kind(read.problem, layout, self.init, alpha, most, share, schedule)
 
-    def _with_rounds(self, algorithm: Algorithm) -> SplitMerge:
-        """An algorithm between whose sweeps subtypes are split and merged as `schedule` says."""
+    def _algorithm(self) -> SplitMerge:
+        """One between whose sweeps subtypes are split and merged as `schedule` says."""
         plan = plan_of(self.schedule, int(self.n_subtypes), int(self.round_length))
-        return SplitMerge(algorithm, plan)
+        return SplitMerge(self._sweeps(), plan)
 
-    def _weights(
-        self, layout: Layout, counts: np.ndarray, alpha: float, kept: np.ndarray | None
-    ) -> Weights:
-        """Weights for sweeps and prediction: posterior means, unless VB differs."""
-        return unscaled(posterior_mean(layout, counts, alpha, kept), layout)
+    def _fixed_start(self, read: Reading) -> str:
+        return "without subtypes nothing is hidden" if self.n_subtypes == 1 else ""
 
-    def _fixed_start(self) -> str:
-        if self.n_subtypes == 1:
-            return "without subtypes nothing is hidden"
-        return ""
-
-    # What a fit leaves
-
-    def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
-        """All fitted attributes, from the best restart."""
-        best, record = self._fit_record(fits)
-        state, treebank = best.state, problem.treebank
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        best, record = record_of(fits)
+        state, treebank = best.state, read.problem.treebank
         layout, algorithm = state.layout, self._algorithm()
-        model = self._model(problem).laid_out(layout)
-        output = Output(treebank.symbols, treebank.paths, treebank.top, _usual_root(treebank))
-        return {
-            "counts_": LatentPCFGCounts(algorithm.final_counts(state), layout.rules.first),
-            "symbols_": reading.as_array(treebank.labels()),
+        model, labels = self._model(read).laid_out(layout), reading.as_array(treebank.labels())
+        counts = LatentPCFGCounts(algorithm.final_counts(state), layout.rules.first)
+        attributes = {
+            "counts_": counts,
+            "symbols_": labels,
             **record,
             "alpha_": float(self.alpha),
-            "_layout": layout,
-            "_kept": model.whole(state.weights),
-            "_output": output,
-            "_word_names": list(self._lexicon.codes),
-            "_resume": (problem, best) if self.warm_start else None,
             **algorithm.attributes(best, model),
         }
+        learned = Learned(
+            words=read.words,
+            layout=layout,
+            prior=float(self.alpha),
+            counts=counts,
+            kept=model.whole(state.weights),
+            averages=algorithm.averages,
+            more=Output(
+                treebank.symbols, treebank.paths, treebank.top, _usual_root(treebank), labels
+            ),
+        )
+        return Left(learned, attributes)
 
-    def _identity(self, problem: Problem) -> tuple[Any, ...]:
+    def _identity(self, read: Reading) -> tuple[Any, ...]:
         """Sentences and trees."""
-        treebank = problem.treebank
+        treebank = read.problem.treebank
         return treebank.symbols, treebank[1:5], treebank.trees
 
     def __sklearn_tags__(self) -> Any:
@@ -169,8 +170,187 @@ class BaseLatentPCFG(PredictionMixin, BaseModel):
         tags.target_tags.required = True
         return tags
 
+    # What a fit has learned, whichever algorithm left it
+
+    @property
+    def rules_(self) -> list[tuple]:
+        """The rules before annotation, as pairs (parent, children) of names; None is the root.
+
+        Names of helper symbols begin with ``@``. The word of a rule is as in `vocabulary_`, or a
+        class of rare words.
+        """
+        learned = learned_of(self)
+        rules, words = learned.layout.rules, list(learned.words.codes)
+        names = list(map(str, learned.more.symbols))
+        rows = zip(rules.parent.tolist(), rules.left.tolist(), rules.right.tolist(), strict=True)
+        found: list[tuple] = []
+        for number, (parent, left, right) in enumerate(rows):
+            first = words[left] if number >= rules.begin[3] else names[left]
+            children = (first,) if right < 0 else (first, names[right])
+            found.append((None if parent < 0 else names[parent], children))
+        return found
+
+    @property
+    def rule_probabilities_(self) -> np.ndarray:
+        """Posterior means of all annotated rules, shape (n_cells,), in the order of ``counts_``."""
+        return _mean_weights(learned_of(self), self.smoothing)
+
+    @property
+    def n_subtypes_(self) -> dict:
+        """The number of subtypes of each symbol of ``rules_``."""
+        learned = learned_of(self)
+        names = map(str, learned.more.symbols)
+        return dict(zip(names, learned.layout.rules.n_subtypes.tolist(), strict=True))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The best tree of each sentence, as `decoding` says.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+            Trees stand for their words.
+
+        Returns
+        -------
+        ndarray
+            An object array of nltk.Tree, labelled and branching as in the treebank; for a 2-D X
+            charts of shape (n_samples, length, length + 1), int: cell [i, begin, end] is one more
+            than the index in `symbols_` of the label of X[i, begin:end] (the highest, where
+            several), 0 where there is none. A sentence that cannot be derived gets a flat tree.
+        """
+        learned = learned_of(self)
+        trees, corpus = self._trees(learned, X)
+        return (
+            object_array(trees) if corpus.width is None else to_charts(trees, learned.more, corpus)
+        )
+
+    def parse(self, X: Any) -> np.ndarray:
+        """The best tree of each sentence as nltk.Tree, whatever the form of X.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+            Trees stand for their words.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), object
+            As `predict` gives them for sentences.
+        """
+        return object_array(self._trees(learned_of(self), X)[0])
+
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and parse the training sentences.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray
+            Trees or charts as `predict` gives them.
+        """
+        return self.fit(X, y).predict(X)
+
+    def sample(
+        self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw sentences and their trees from the model with posterior-mean probabilities.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        longest : int, default=100
+            Derivations of more words are drawn again.
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples,), object
+            Lists of words. For a rare word stands the name of its class, such as "<word small>";
+            the model reads it as that.
+        trees : ndarray of shape (n_samples,), object
+            Their nltk.Tree, as `predict` gives them.
+        """
+        learned = learned_of(self)
+        lexicon, rng = learned.words, check_random_state(random_state)
+        weights = _mean_weights(learned, self.smoothing)
+        numbers, parses = sample_parses(learned.layout, weights, n_samples, longest, rng)
+        n_words = lexicon.n_words
+        names = [name if i < n_words else str(name) for i, name in enumerate(lexicon.codes)]
+        sentences = [[names[word] for word in words] for words in numbers]
+        return object_array(sentences), object_array(to_nltk(learned.more, parses, sentences))
+
+    def _sequences(self, X: Any) -> Sequences:
+        return sentences_in(trees_in(X, "X")) if are_trees(X) else super()._sequences(X)
+
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+        corpus = _numbered(learned, self._sequences(X))
+        rules, weights = _with_any_word(learned, _mean_weights(learned, self.smoothing))
+        logs = log_likelihoods(rules, weights, *corpus[:2], n_jobs=self.n_jobs)
+        return logs, len(corpus.tokens)
+
+    def _trees(self, learned: Learned, X: Any) -> tuple[list, Corpus]:
+        """The best trees in a user's labels; a warning tells of sentences without any."""
+        sequences = self._sequences(X)
+        corpus = _numbered(learned, sequences)
+        rules, weights = _with_any_word(learned, _predicting_weights(learned, self.smoothing))
+        parses = parse(rules, weights, *corpus[:2], decoding=self.decoding, n_jobs=self.n_jobs)
+        without = np.flatnonzero(np.diff(parses.starts) == 0)
+        if len(without):
+            tell(
+                [
+                    f"no tree derives sentences {without[:5].tolist()} ({len(without)} in all): "
+                    "each gets a flat tree"
+                ]
+            )
+        sentences = [sequences.tokens[a:b] for a, b in pairwise(corpus.starts.tolist())]
+        return to_nltk(learned.more, parses, sentences), corpus
+
 
 def _usual_root(treebank: Treebank) -> Any:
     """The most frequent root of trees."""
     n = len(treebank.roots)
     return treebank.symbols[treebank.roots[int(treebank.counts[:n].argmax())]].label
+
+
+def _numbered(learned: Learned, sequences: Sequences) -> Corpus:
+    """Sentences in the numbers that rules have for words."""
+    lexicon = learned.words
+    corpus = reading.encode(sequences, lexicon.codes)
+    reading.refuse_missing(corpus)
+    numbers = lexicon.numbers(sequences.tokens, corpus.starts[:-1].tolist())
+    return corpus._replace(tokens=np.array(numbers, np.int32))
+
+
+def _mean_weights(learned: Learned, smoothing: float) -> np.ndarray:
+    """Posterior-mean weights, with a pseudo-count more."""
+    alpha = learned.prior + float(smoothing)
+    return posterior_mean(learned.layout, learned.counts.cells, alpha, learned.kept)
+
+
+def _predicting_weights(learned: Learned, smoothing: float) -> np.ndarray:
+    """Weights of `predict`."""
+    if not learned.averages:
+        return _mean_weights(learned, smoothing)
+    layout, alpha = learned.layout, learned.prior + float(smoothing)
+    return exp_expected_log(layout, learned.counts.cells, alpha).whole(layout)
+
+
+def _with_any_word(learned: Learned, weights: np.ndarray) -> tuple[Rules, np.ndarray]:
+    """Rules and weights with those of one more word: that of no known class.
+
+    A tag has it as often as it has rare words of all classes; without any, all tags have it alike.
+    """
+    rules, (codes, n_known) = learned.layout.rules, learned.words
+    lists, n = lists_of(rules), rules.n_subtypes
+    begins = rules.first[rules.begin[3] : -1].tolist()
+    sums: dict[int, np.ndarray] = {}
+    for (tag, word), begin in zip(lists[3], begins, strict=True):
+        if word >= n_known:
+            sums[tag] = sums.get(tag, 0.0) + weights[begin : begin + n[tag]]
+    sums = sums or {tag: np.ones(n[tag]) for tag, _ in lists[3]}
+    lists[3] = lists[3] + [(tag, len(codes)) for tag in sums]
+    return rules_of(n, *lists), np.concatenate([weights, *sums.values()])

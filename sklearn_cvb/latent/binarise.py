@@ -1,7 +1,7 @@
-"""Trees to binary rules and numbered nodes: X-bar binarisation to the right, short unary chains.
+"""Trees to binary rules and numbered nodes, and back to labels and branching of the treebank.
 
-A -> B C D becomes A -> B @A and @A -> C D. A chain of unary nodes A - B - C becomes A -> C; the
-path between each such pair is remembered.
+X-bar binarisation to the right, short unary chains. A -> B C D becomes A -> B @A and @A -> C D. A
+chain of unary nodes A - B - C becomes A -> C; the path between each such pair is remembered.
 """
 
 from collections import Counter
@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.corpus import sorted_types
-from sklearn_cvb.kernels.latent.arrays import NONE, Rules, Trees, rules_of
+from sklearn_cvb.corpus import Corpus, sorted_types
+from sklearn_cvb.kernels.latent.arrays import NONE, Parses, Rules, Trees, rules_of
+
+_NO_LABELS = np.empty(0, object)
 
 
 class Symbol(NamedTuple):
@@ -162,23 +164,7 @@ class _Reader:
 
 
 def binarised(trees: list, words: list[int], top: Any, horizontal: int | None) -> Treebank:
-    """Number the symbols, rules and nodes of trees.
-
-    Parameters
-    ----------
-    trees : list of nltk.Tree
-        Without traces; every node has children.
-    words : list of int
-        Numbers of all leaves.
-    top : label or None
-        What was taken off above each root.
-    horizontal : int or None
-        How many sisters the symbols between remember; None for all.
-
-    Returns
-    -------
-    Treebank
-    """
+    """Number the symbols, rules and nodes of trees, whose leaves have these numbers."""
     reader, starts, root_rules = _Reader(words, horizontal), [0], []
     for tree in trees:
         root_rules.append(reader.rule(_ROOT, reader.visit(tree)[0]))
@@ -193,3 +179,86 @@ def binarised(trees: list, words: list[int], top: Any, horizontal: int | None) -
     roots, binary, unary, words_of_tags = map(list, reader.rules)
     rules = roots, binary, unary, words_of_tags
     return Treebank(reader.names, *rules, counts.astype(np.float64), trees_read, paths, top)
+
+
+# Back: labels, words and branching as in the treebank
+
+
+class Output(NamedTuple):
+    """What undoes the binarisation.
+
+    Attributes
+    ----------
+    symbols : list of Symbol
+    paths : dict
+        Labels between the two symbols of a unary rule.
+    top : label or None
+        What stands above each root.
+    root : label
+        The root of a sentence without a tree.
+    labels : ndarray
+        All labels, as charts number them.
+    """
+
+    symbols: list[Symbol]
+    paths: dict
+    top: Any
+    root: Any
+    labels: np.ndarray = _NO_LABELS
+
+
+def to_nltk(output: Output, parses: Parses, sentences: list[list]) -> list:
+    """Trees in the user's labels; a sentence without nodes becomes a flat tree."""
+    from nltk import Tree
+
+    columns = [field.tolist() for field in (parses.symbol, parses.begin, parses.end)]
+    trees = []
+    for words, (first, last) in zip(sentences, pairwise(parses.starts.tolist()), strict=True):
+        nodes = list(zip(*(column[first:last] for column in columns), strict=True))
+        tree = _nltk_tree(output, nodes, words) if nodes else Tree(output.root, list(words))
+        trees.append(tree if output.top is None else Tree(output.top, [tree]))
+    return trees
+
+
+def _nltk_tree(output: Output, nodes: list[tuple[int, int, int]], words: list) -> Any:
+    """One tree from its nodes in pre-order."""
+    from nltk import Tree
+
+    # The children of the root, then of each node that is open, with its span and symbol.
+    top: list = []
+    open_nodes: list[tuple[list, int, int, int]] = [(top, 0, len(words), -1)]
+    spans = [*(node[1:] for node in nodes), (len(words), len(words))]
+    for number, (symbol, begin, end) in enumerate(nodes):
+        while open_nodes[-1][2] <= begin:
+            open_nodes.pop()
+        children, *span, above = open_nodes[-1]
+        name = output.symbols[symbol]
+        if name.is_label or above < 0:
+            is_only = span == [begin, end]
+            for label in output.paths.get((above, symbol), ()) if is_only else ():
+                between = Tree(label, [])
+                children.append(between)
+                children = between
+            node = Tree(name.label, [])
+            children.append(node)
+            children = node
+        if spans[number + 1][0] >= end:
+            children.extend(words[begin:end])
+        open_nodes.append((children, begin, end, symbol))
+    return top[0]
+
+
+def to_charts(trees: list, output: Output, corpus: Corpus) -> np.ndarray:
+    """Trees of a 2-D input as charts of integers, by sentence, begin and end.
+
+    One more than the number of the label (the highest, where several), 0 where there is none.
+    """
+    from sklearn_cvb.pcfg.trees import spans_of
+
+    assert corpus.width is not None, "charts are for a 2-D X"
+    number = {label: n for n, label in enumerate(output.labels.tolist(), 1)}
+    charts = np.zeros((len(trees), corpus.width, corpus.width + 1), np.int64)
+    for i, tree in enumerate(trees):
+        for begin, end, label in reversed(spans_of(tree)):
+            charts[i, begin, end] = number[label]
+    return charts

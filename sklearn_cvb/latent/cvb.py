@@ -1,12 +1,8 @@
 """Collapsed variational Bayes for treebank grammars with latent annotations."""
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.corpus import warn_of_giant
 from sklearn_cvb.latent.base import BaseLatentPCFG
-from sklearn_cvb.latent.inference import Problem
-from sklearn_cvb.latent.model import AnnotatedModel, TokenAnnotatedModel
 from sklearn_cvb.learning.cvb import CVB
-from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.validation import StrOptions
 
 
@@ -126,6 +122,9 @@ class CVBLatentPCFG(BaseLatentPCFG):
     (S (NP (DT the) (NN cat)) (VP (VBD ran)))
     """
 
+    _sweeps = CVB
+    _in_place_of_leaving_out = "use VBLatentPCFG"
+
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseLatentPCFG._parameter_constraints,
         "update": [StrOptions({"sequence", "token"})],
@@ -173,14 +172,3 @@ class CVBLatentPCFG(BaseLatentPCFG):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _warn_of_data(self, problem: Problem) -> None:
-        """Warn where leaving out a tree leaves little to learn from."""
-        warn_of_giant(problem.corpus, "use VBLatentPCFG")
-
-    def _model(self, problem: Problem) -> AnnotatedModel:
-        by_token = self.update == "token"
-        return self._bound(TokenAnnotatedModel if by_token else AnnotatedModel, problem)
-
-    def _algorithm(self) -> SplitMerge:
-        return self._with_rounds(CVB())

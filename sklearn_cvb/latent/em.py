@@ -7,7 +7,6 @@ import numpy as np
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.latent.base import BaseLatentPCFG
 from sklearn_cvb.learning.batch import EM
-from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.validation import Interval, check_concentrations
 
 
@@ -121,6 +120,8 @@ class EMLatentPCFG(BaseLatentPCFG):
     (S (NP (DT the) (NN cat)) (VP (VBD ran)))
     """
 
+    _sweeps = EM
+
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseLatentPCFG._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -174,6 +175,3 @@ class EMLatentPCFG(BaseLatentPCFG):
         super()._check_parameters()
         for name in ("alpha", "smoothing"):
             check_concentrations(name, np.array(getattr(self, name)), or_zero=True)
-
-    def _algorithm(self) -> SplitMerge:
-        return self._with_rounds(EM())

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.kernels.latent.arrays import Trees
@@ -12,6 +13,7 @@ from sklearn_cvb.kernels.latent.training import (
     SCORE,
     SWEEP,
     WEIGH,
+    Blocks,
     Shares,
     Tally,
     infer,
@@ -19,7 +21,6 @@ from sklearn_cvb.kernels.latent.training import (
     work_for,
 )
 from sklearn_cvb.latent.binarise import Treebank
-from sklearn_cvb.latent.lost import count_lost
 from sklearn_cvb.latent.parameters import Layout, Weights
 
 # From so many numbers on shares are kept with half the digits.
@@ -67,26 +68,15 @@ def _inferred(
         i = infer(trees, layout.blocks, tally, shares, work, update, i, log_z)
         if i == len(log_z):
             return log_z, work.sums
-        log_z[i] = count_lost(trees, layout.blocks, tally, shares, work.sums, update, i)
+        log_z[i] = _count_lost(trees, layout.blocks, tally, shares, work.sums, update, i)
 
 
 def marginals(
     weights: Weights, layout: Layout, trees: Trees
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Inside and outside weights of all nodes; their products are posteriors of subtypes.
+    """Inside and outside weights of all nodes, whose products are posteriors; logs of trees.
 
-    Parameters
-    ----------
-    weights : Weights
-    layout : Layout
-    trees : Trees
-
-    Returns
-    -------
-    inner, outer : ndarray of shape (n_nodes, n_most)
-        Of no use in lost trees.
-    log_z : ndarray of shape (n_trees,)
-        Logs of the weights of the trees, -inf for lost ones.
+    Those of lost trees are of no use, and their log is -inf.
     """
     tally = frozen_tally(weights, layout)
     work = work_for(trees, layout.rules, kept=True, adds=True)
@@ -108,23 +98,7 @@ def keeps_half(trees: Trees, layout: Layout) -> bool:
 def expectation(
     weights: Weights, layout: Layout, trees: Trees, keeps_shares: bool = False
 ) -> tuple[np.ndarray, np.ndarray, Shares]:
-    """Expected counts of all trees under given weights.
-
-    Parameters
-    ----------
-    weights : Weights
-    layout : Layout
-    trees : Trees
-    keeps_shares : bool, default=False
-        Whether what each tree adds is wanted.
-
-    Returns
-    -------
-    counts : ndarray of shape (n_cells,)
-    log_z : ndarray of shape (n_trees,)
-        Logs of the weights of the trees, -inf where they have none.
-    shares : Shares
-    """
+    """Expected counts of all trees, their log weights (-inf for none), and what each tree adds."""
     dtype = np.float32 if keeps_shares and keeps_half(trees, layout) else np.float64
     shares = shares_for(trees, layout.blocks, keeps_shares, dtype)
     update, tally = KEEP if keeps_shares else EXPECT, frozen_tally(weights, layout)
@@ -143,25 +117,7 @@ def log_likelihoods(weights: Weights, layout: Layout, trees: Trees) -> np.ndarra
 def leave_out_sweep(
     trees: Trees, layout: Layout, tally: Tally, shares: Shares, frozen: bool
 ) -> tuple[Shares, np.ndarray]:
-    """Infer every tree from the counts of all others.
-
-    Parameters
-    ----------
-    trees : Trees
-    layout : Layout
-    tally : Tally
-        Counts of all trees; changed in place, unless frozen.
-    shares : Shares
-        What the trees add to it; stays whole.
-    frozen : bool
-        Whether the counts keep these shares; if not, each is replaced at once.
-
-    Returns
-    -------
-    shares : Shares
-        What the trees add now.
-    log_z : ndarray of shape (n_trees,)
-    """
+    """Infer every tree from the counts of all others, which change at once unless frozen."""
     if not frozen:
         shares = shares._replace(count=shares.count.copy())
     update = SCORE if frozen else SWEEP
@@ -177,3 +133,54 @@ def sum_of(shares: Shares, layout: Layout, trees: Trees) -> np.ndarray:
     done, work = np.zeros(len(trees.root)), work_for(trees, layout.rules)
     infer(trees, layout.blocks, tally, shares, work, SCORE, np.int64(0), done)
     return tally.cells
+
+
+# A tree whose weight float64 cannot hold, inferred with logs: seldom, and in plain Python
+
+
+def _count_lost(
+    trees: Trees,
+    blocks: Blocks,
+    tally: Tally,
+    shares: Shares,
+    sums: np.ndarray,
+    update: int,
+    i: int,
+) -> float:
+    """Log of a tree's weight, -inf for none; its expected counts go where `infer` puts them."""
+
+    def logs_of(rule: int) -> np.ndarray:
+        """The block of a rule."""
+        nx, ny, nz = int(blocks.nx[rule]), int(blocks.ny[rule]), int(blocks.nz[rule])
+        begin, row = blocks.first[rule], blocks.row[rule]
+        cells = tally.cells[begin : begin + nx * ny * nz].reshape(nx, ny, nz) + tally.prior
+        below = tally.totals[row : row + nx] + tally.prior_totals[row : row + nx]
+        with np.errstate(divide="ignore"):
+            return np.log(cells) - np.log(below)[:, None, None] + tally.log_scale[rule]
+
+    first, none = int(trees.starts[i]), np.zeros(1)
+    nodes = range(first, int(trees.starts[i + 1]))
+    inner: dict[int, np.ndarray] = {-1: none}
+    for node in nodes:
+        joint = logs_of(trees.rule[node]) + inner[int(trees.left[node])][:, None]
+        inner[node] = logsumexp(joint + inner[int(trees.right[node])], axis=(1, 2))
+    root = logs_of(trees.root[i])[0, :, 0]
+    log_z = float(logsumexp(root + inner[nodes[-1]]))
+    if update > SWEEP:
+        return log_z
+    outer = {nodes[-1]: root - (log_z if np.isfinite(log_z) else 0.0)}
+    counted = [(trees.root[i], shares.root, i, outer[nodes[-1]] + inner[nodes[-1]])]
+    for node in reversed(nodes):
+        left, right = int(trees.left[node]), int(trees.right[node])
+        joint = logs_of(trees.rule[node]) + outer[node][:, None, None]
+        outer[left] = logsumexp(joint + inner[right], axis=(0, 2))
+        outer[right] = logsumexp(joint + inner[left][:, None], axis=(0, 1))
+        joint = joint + inner[left][:, None] + inner[right]
+        counted.append((trees.rule[node], shares.first, node, joint))
+    for rule, firsts, at, joint in counted:
+        count = np.exp(joint).ravel() if np.isfinite(log_z) else np.zeros(joint.size)
+        if update == EXPECT:
+            sums[blocks.first[rule] :][: len(count)] += count
+        else:
+            shares.count[firsts[at] :][: len(count)] = count
+    return log_z

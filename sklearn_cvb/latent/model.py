@@ -22,8 +22,7 @@ from sklearn_cvb.latent.parameters import (
     posterior_mean,
     unscaled,
 )
-from sklearn_cvb.latent.splitting import merged, split
-from sklearn_cvb.latent.start import first_weights
+from sklearn_cvb.latent.splitting import first_weights, merged, split
 from sklearn_cvb.latent.tokens import counts_of, first_nodes, score, token_sweep
 from sklearn_cvb.learning.model import NOBODY, Inferred, Model, State, inferred
 

@@ -91,20 +91,7 @@ def unscaled(cells: np.ndarray, layout: Layout) -> Weights:
 def posterior_mean(
     layout: Layout, counts: np.ndarray, alpha: float, kept: np.ndarray | None = None
 ) -> np.ndarray:
-    """(C + alpha) / (sum of the row); a row without count and prior keeps its values.
-
-    Parameters
-    ----------
-    layout : Layout
-    counts : ndarray of shape (n_cells,)
-    alpha : float
-    kept : ndarray of shape (n_cells,) or None, default=None
-        None: equal shares.
-
-    Returns
-    -------
-    ndarray of shape (n_cells,)
-    """
+    """(C + alpha) / (sum of the row); an empty row keeps its values, or has equal shares."""
     totals = layout.totals(counts) + alpha * layout.sizes
     empty = totals <= 0.0
     inverse = 1.0 / np.where(empty, 1.0, totals)

@@ -1,17 +1,43 @@
-"""Splitting every subtype in two, and undoing the splits that gain least (Petrov et al. 2006)."""
+"""Subtypes: where a fit starts, splits in two, and merges of those that gain least.
+
+Split and merged as by Petrov et al. (2006).
+"""
 
 import numpy as np
 
 from sklearn_cvb.kernels.latent.arrays import Trees, rules_of
+from sklearn_cvb.latent.binarise import Treebank
 from sklearn_cvb.latent.inference import marginals
 from sklearn_cvb.latent.parameters import Layout, layout_of, lists_of, posterior_mean, unscaled
-from sklearn_cvb.latent.start import noisy
 from sklearn_cvb.learning.split_merge import Plan
 
+# How far subtypes are from alike.
+_NOISE = 0.01
 # How much of a round's sweeps comes before subtypes are merged.
 _BEFORE_MERGING = 0.7
 # Subtypes that are nearly alike take so many sweeps to part: no change is too small to go on.
 _ALIKE = 20
+
+
+def layout_with(treebank: Treebank, n_subtypes: int) -> Layout:
+    """Rules with so many subtypes of each symbol."""
+    return layout_of(treebank.rules(np.full(len(treebank.symbols), n_subtypes)))
+
+
+def first_weights(
+    init: str, treebank: Treebank, layout: Layout, rng: np.random.Generator
+) -> np.ndarray:
+    """Weights of the first E-step; `init` as of the estimators."""
+    if init == "random":
+        return posterior_mean(layout, rng.standard_exponential(len(layout.row)), 0.0)
+    sizes = np.diff(layout.rules.first)
+    cells = np.repeat(treebank.counts / sizes, sizes)
+    return posterior_mean(layout, noisy(cells, rng), 0.0)
+
+
+def noisy(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Cells with 1 % of noise, which tells subtypes apart."""
+    return cells * (1.0 + _NOISE * rng.random(len(cells)))
 
 
 def plan_of(schedule: str, n_subtypes: int, length: int) -> Plan:
@@ -28,21 +54,7 @@ def plan_of(schedule: str, n_subtypes: int, length: int) -> Plan:
 def split(
     weights: np.ndarray, layout: Layout, most: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, Layout]:
-    """Split every subtype in two, with 1 % of noise; symbols that would have too many stay.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_cells,)
-    layout : Layout
-    most : int
-        So many subtypes a symbol may have.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    weights : ndarray of shape (n_new_cells,)
-    layout : Layout
-    """
+    """Split every subtype in two, with 1 % of noise; symbols that would have too many stay."""
     n = layout.rules.n_subtypes
     times = np.where(2 * n <= most, 2, 1)
     fine = layout_of(rules_of(n * times, *lists_of(layout.rules)))
@@ -58,21 +70,7 @@ def split(
 def merged(
     weights: np.ndarray, counts: np.ndarray, layout: Layout, trees: Trees, share: float
 ) -> tuple[np.ndarray, Layout]:
-    """Merge those pairs of subtypes that tell least apart.
-
-    Parameters
-    ----------
-    weights, counts : ndarray of shape (n_cells,)
-    layout : Layout
-    trees : Trees
-    share : float
-        Which part of all pairs is merged.
-
-    Returns
-    -------
-    counts : ndarray of shape (n_new_cells,)
-    layout : Layout
-    """
+    """Merge a share of all pairs of subtypes: those that tell least apart."""
     rows, losses = losses_of(weights, counts, layout, trees)
     order = np.argsort(losses, kind="stable")
     chosen = rows[order[: int(share * len(order))]]
@@ -132,18 +130,7 @@ def losses_of(
 
 
 def _places(fine: Layout, coarse: Layout, onto: np.ndarray) -> np.ndarray:
-    """For each cell of more subtypes the one of fewer to which it belongs.
-
-    Parameters
-    ----------
-    fine, coarse : Layout
-    onto : ndarray of shape (n_fine_subtypes,)
-        The subtype of its symbol for which each stands; symbol by symbol.
-
-    Returns
-    -------
-    ndarray of shape (n_fine_cells,)
-    """
+    """For each cell of more subtypes the one of fewer to which it belongs."""
     rules, here, there = fine.rules, fine.blocks, coarse.blocks
     rule = np.repeat(np.arange(len(here.first)), np.diff(rules.first))
     rest = np.arange(rules.first[-1]) - rules.first[rule]

@@ -31,16 +31,7 @@ class Gold(NamedTuple):
 
 
 def bare_label(label: str) -> str:
-    """A label without function tags and indices: NP-SBJ-1 becomes NP, -LRB- stays.
-
-    Parameters
-    ----------
-    label : str
-
-    Returns
-    -------
-    str
-    """
+    """A label without function tags and indices: NP-SBJ-1 becomes NP, -LRB- stays."""
     # -LRB- and -RRB- are labels of their own.
     if not label.startswith("-"):
         for mark in "-=|":
@@ -62,18 +53,7 @@ def are_trees(X: Any) -> bool:
 
 
 def trees_in(samples: Any, name: str) -> list:
-    """A collection of trees, cleaned.
-
-    Parameters
-    ----------
-    samples : collection of nltk.Tree or str
-    name : str
-        What a message calls it.
-
-    Returns
-    -------
-    list of nltk.Tree
-    """
+    """A collection of trees, cleaned; `name` is what messages call it."""
     return [cleaned(tree, f"{name}[{i}]") for i, tree in enumerate(samples_of(samples))]
 
 
@@ -85,22 +65,8 @@ def sentences_in(trees: list) -> Sequences:
 def cleaned(given: Any, name: str) -> Any:
     """A tree without traces, function tags and indices, and without nltk's unlabelled top node.
 
-    Parameters
-    ----------
-    given : nltk.Tree or str
-    name : str
-        What a message calls it.
-
-    Returns
-    -------
-    nltk.Tree
-
-    Raises
-    ------
-    TypeError
-        If it is no tree.
-    ValueError
-        If it has no words, a node without children, or brackets that do not match.
+    Raises TypeError if it is no tree, and ValueError if it has no words, a node without children,
+    or brackets that do not match.
     """
     from nltk import Tree
 
@@ -140,26 +106,7 @@ def _without_traces(tree: Any, name: str) -> Any:
 
 
 def gold_from(y: Any, sequences: Sequences) -> Gold:
-    """Read the tree of each sentence.
-
-    Parameters
-    ----------
-    y : sequence
-        An nltk.Tree or a tree in brackets for each sentence; for a 2-D X also the label of each
-        row, which stands for a flat tree.
-    sequences : Sequences
-
-    Returns
-    -------
-    Gold
-
-    Raises
-    ------
-    TypeError
-        If an element of y is no tree.
-    ValueError
-        If lengths differ, or a tree has other leaves than its sentence.
-    """
+    """The tree of each sentence, or for a 2-D X of each row its label, which is a flat tree."""
     lengths = np.diff(sequences.starts)
     given = known_of(y, lengths, sequences.width, _FORM)
     of_rows = sequences.width is not None and not any(map(is_tree, given))
@@ -203,16 +150,7 @@ def _with_words(tree: Any, i: int, words: list) -> Any:
 
 
 def without_top(trees: list) -> Gold:
-    """Take off a label that stands above every tree's only child, and nowhere else: TOP, ROOT.
-
-    Parameters
-    ----------
-    trees : list of nltk.Tree
-
-    Returns
-    -------
-    Gold
-    """
+    """Take off a label that stands above every tree's only child, and nowhere else: TOP, ROOT."""
     top = trees[0].label()
     for tree in trees:
         if tree.label() != top or len(tree) > 1 or not hasattr(tree[0], "label"):

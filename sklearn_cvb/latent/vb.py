@@ -1,12 +1,8 @@
 """Variational Bayes for treebank grammars with latent annotations."""
 
-import numpy as np
-
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.latent.base import BaseLatentPCFG
-from sklearn_cvb.latent.parameters import Layout, Weights, exp_expected_log
 from sklearn_cvb.learning.batch import VB
-from sklearn_cvb.learning.split_merge import SplitMerge
 
 
 class VBLatentPCFG(BaseLatentPCFG):
@@ -119,6 +115,8 @@ class VBLatentPCFG(BaseLatentPCFG):
     (S (NP (DT the) (NN cat)) (VP (VBD ran)))
     """
 
+    _sweeps = VB
+
     def __init__(
         self,
         *,
@@ -159,11 +157,3 @@ class VBLatentPCFG(BaseLatentPCFG):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _algorithm(self) -> SplitMerge:
-        return self._with_rounds(VB())
-
-    def _weights(
-        self, layout: Layout, counts: np.ndarray, alpha: float, kept: np.ndarray | None
-    ) -> Weights:
-        return exp_expected_log(layout, counts, alpha)

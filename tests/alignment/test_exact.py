@@ -20,9 +20,17 @@ from scipy.special import digamma, gammaln
 from watching import watch
 
 from sklearn_cvb import CVBAlignmentHMM, EMAlignmentHMM, GibbsAlignmentHMM, VBAlignmentHMM
-from sklearn_cvb.alignment.inference import best_of, expectation, log_likelihoods, tables_of
-from sklearn_cvb.alignment.layout import Encoded, layout_of, pairs_of, words_beside
-from sklearn_cvb.alignment.parameters import Weights, cells_from, counts_from
+from sklearn_cvb.alignment.model import best_of, expectation, log_likelihoods
+from sklearn_cvb.alignment.parameters import (
+    Encoded,
+    Weights,
+    cells_from,
+    counts_from,
+    layout_of,
+    pairs_of,
+    tables_of,
+    words_beside,
+)
 
 # Words 0 to 3 of the source, 0 to 2 of the target; a word stands twice in the second pair.
 PAIRS = [([0, 1, 2], [0, 1]), ([1, 3, 1, 0], [2, 0, 1]), ([2], [1, 1]), ([3, 2], [0, 2, 2, 1])]
@@ -212,7 +220,7 @@ def test_em_and_vb_are_the_sweeps_of_the_enumeration(farthest):
             else:
                 values[-1] -= divergence(plus(before, prior(farthest)), prior(farthest))
         model = kind(p_null=(1.0, 2.0), longest_jump=farthest, max_iter=3, **SHARED).fit(X)
-        assert_close(as_dict(cells_from(model.counts_), model._layout), counts)
+        assert_close(as_dict(cells_from(model.counts_), model._learned.layout), counts)
         np.testing.assert_allclose(model.history_, values, rtol=1e-10)
         tables = [
             link_table(posterior, p) for p, (_, _, posterior) in zip(PAIRS, results, strict=True)
@@ -247,7 +255,7 @@ def test_cvb_leaves_out_a_pair_at_a_time(p_null):
             value += np.log(z)
         values.append(value / 11)
     model = CVBAlignmentHMM(p_null=p_null, longest_jump=farthest, max_iter=3, **SHARED).fit(X)
-    assert_close(as_dict(cells_from(model.counts_), model._layout), total(shares))
+    assert_close(as_dict(cells_from(model.counts_), model._learned.layout), total(shares))
     np.testing.assert_allclose(model.history_, values, rtol=1e-10)
     scores = 0.0
     for i, pair in enumerate(PAIRS):

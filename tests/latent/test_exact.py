@@ -62,7 +62,7 @@ def test_the_objective_of_em_never_falls(alpha):
 @pytest.mark.parametrize("schedule", ["fixed", "split-merge"])
 def test_probabilities_sum_to_1_and_counts_to_nodes(kind, schedule):
     model = kind(n_subtypes=4, schedule=schedule, max_iter=60, random_state=0).fit(TREES)
-    layout = model._layout
+    layout = model._learned.layout
     np.testing.assert_allclose(layout.totals(model.rule_probabilities_), 1.0, rtol=1e-12)
     n_nodes = sum(len(list(Tree.fromstring(text).subtrees())) for text in TREES)
     assert model.counts_.cells.sum() == pytest.approx(n_nodes + len(TREES), rel=1e-9)
@@ -94,6 +94,6 @@ def test_smoothing_changes_predictions_and_nothing_else():
     smooth = EMLatentPCFG(smoothing=0.5, random_state=0).fit(TREES)
     assert np.array_equal(plain.history_, smooth.history_)
     assert np.array_equal(plain.counts_.cells, smooth.counts_.cells)
-    layout, counts = smooth._layout, smooth.counts_.cells + 0.5
+    layout, counts = smooth._learned.layout, smooth.counts_.cells + 0.5
     expected = counts / layout.totals(counts)[layout.row]
     np.testing.assert_allclose(smooth.rule_probabilities_, expected, rtol=1e-12)

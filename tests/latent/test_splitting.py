@@ -5,7 +5,7 @@ import pytest
 from annotation_enumeration import CASES, Case, arrays_of, as_dict
 
 from sklearn_cvb import EMLatentPCFG
-from sklearn_cvb.latent import inference, splitting, start
+from sklearn_cvb.latent import inference, splitting
 from sklearn_cvb.latent.parameters import posterior_mean, unscaled
 
 ALL = [*CASES]
@@ -26,7 +26,7 @@ def test_splitting_changes_no_likelihood_and_merging_undoes_it(name, monkeypatch
     layout, trees, rng = case.layout, arrays_of(case), np.random.default_rng(0)
     weights = random_weights(layout)
     counts, logs = expected_counts(weights, layout, trees)
-    monkeypatch.setattr(start, "_NOISE", 0.0)
+    monkeypatch.setattr(splitting, "_NOISE", 0.0)
     fine_weights, fine = splitting.split(weights, layout, 6, rng)
     assert fine.rules.n_subtypes.tolist() == [2 * n for n in case.n_subtypes]
     fine_counts, fine_logs = expected_counts(fine_weights, fine, trees)
@@ -83,8 +83,8 @@ def test_what_loses_least_is_merged_first():
     settings = {"init": "random", "random_state": 0, "max_iter": 100, "tol": 0}
     model = EMLatentPCFG(rare_threshold=0, **settings).fit(trees)
     assert model.objective_ == pytest.approx(20 * np.log(0.5), abs=1e-6)
-    layout, counts = model._layout, model.counts_.cells
-    treebank = model._problem(trees, None).treebank
+    layout, counts = model._learned.layout, model.counts_.cells
+    treebank = model._read(trees, None).problem.treebank
     means = model.rule_probabilities_
     found, coarse = splitting.merged(means, counts, layout, treebank.trees, 0.5)
     names = [str(symbol) for symbol in treebank.symbols]

@@ -6,8 +6,7 @@ from nltk import Tree
 
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG
 from sklearn_cvb.kernels.latent.arrays import Parses
-from sklearn_cvb.latent.binarise import binarised
-from sklearn_cvb.latent.output import Output, to_nltk
+from sklearn_cvb.latent.binarise import Output, binarised, to_nltk
 from sklearn_cvb.latent.signatures import ANY_WORD, lexicon_of, signatures_of
 from sklearn_cvb.latent.treebank import cleaned, trees_in, without_top
 

@@ -1,0 +1,81 @@
+"""Predictions while another thread fits the estimator anew: of one of the two, no mixture."""
+
+import sys
+import threading
+import time
+
+import pytest
+from sklearn.base import clone
+
+from sklearn_cvb import CVBAlignmentHMM, CVBLatentPCFG, GibbsAlignmentHMM, VBLatentPCFG
+from sklearn_cvb.identity import digest_of
+
+PAIRS = [(["the", "house"], ["la", "casa"]), (["a", "house"], ["una", "casa"])]
+# More words, in another order: a mixture with the other fit would be no answer of either.
+OTHER_PAIRS = [(["a", "green", "house", "the"], ["el", "ajo", "verde", "casa", "la"]), *PAIRS[:1]]
+TREES = ["(S (A a) (B b))", "(S (A b) (S (A a) (B a)))"]
+OTHER_TREES = ["(R (S (B a) (A c)) (C b))", "(R (S (B b) (A a)) (C a))", "(R (B a) (C d))"]
+
+# An estimator, what it is fitted to in turns, how it is read, and on what.
+CASES = [
+    (CVBAlignmentHMM(max_iter=2), PAIRS, OTHER_PAIRS, "predict_proba", PAIRS[:1]),
+    (
+        GibbsAlignmentHMM(max_iter=4, thin=1, random_state=0),
+        PAIRS,
+        OTHER_PAIRS,
+        "score_samples",
+        PAIRS[:1],
+    ),
+    (CVBLatentPCFG(max_iter=2, random_state=0), TREES, OTHER_TREES, "predict", [["a", "b"]]),
+    (VBLatentPCFG(max_iter=2, random_state=0), TREES, OTHER_TREES, "score_samples", [["a", "b"]]),
+]
+# How long to watch; both answers are seen soon, but on a busy machine wait for them.
+SECONDS, AT_MOST = 0.8, 30.0
+
+
+def answer_of(model, method, X):
+    """What tells answers apart."""
+    found = getattr(model, method)(X)
+    return digest_of(found), str(found)
+
+
+@pytest.fixture
+def _impatient_threads():
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.filterwarnings("ignore:sentence . holds more than half")
+@pytest.mark.usefixtures("_impatient_threads")
+@pytest.mark.parametrize(
+    ("estimator", "one", "other", "method", "X"),
+    CASES,
+    ids=[f"{type(case[0]).__name__}-{case[3]}" for case in CASES],
+)
+def test_predictions_are_of_one_fit(estimator, one, other, method, X):
+    answers = {answer_of(clone(estimator).fit(data), method, X) for data in (one, other)}
+    assert len(answers) == 2
+    model, stop, fits, failed = clone(estimator).fit(one), threading.Event(), [], []
+
+    def refit():
+        try:
+            while not stop.is_set():
+                fits.append(model.fit(other if len(fits) % 2 == 0 else one))
+        except Exception as error:
+            failed.append(error)
+
+    refitting = threading.Thread(target=refit)
+    refitting.start()
+    try:
+        begin, found = time.monotonic(), set()
+        while not failed and (passed := time.monotonic() - begin) < AT_MOST:
+            found.add(answer_of(model, method, X))
+            if passed > SECONDS and found >= answers:
+                break
+    finally:
+        stop.set()
+        refitting.join()
+    assert failed == []
+    assert found == answers
