@@ -290,6 +290,25 @@ def _as_numbers(values: list) -> np.ndarray | None:
     return array if array.dtype.kind in "iuf" and array.tolist() == values else None
 
 
+class Vocabulary(NamedTuple):
+    """Words and their numbers.
+
+    Attributes
+    ----------
+    types : ndarray of shape (n_words,)
+    index : dict
+        The number of each word.
+    """
+
+    types: np.ndarray
+    index: dict[Hashable, int]
+
+
+def vocabulary_of(types: list) -> Vocabulary:
+    """These words, numbered in their order."""
+    return Vocabulary(as_array(types), {word: i for i, word in enumerate(types)})
+
+
 def encode(sequences: Sequences, index: Mapping) -> Corpus:
     """Encode tokens by a vocabulary.
 

@@ -58,8 +58,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
     _read_names = (
         *BaseModel._read_names,
         *("classes_", "coverage_", "dropped_tags_", "open_tags_"),
-        *("_cells", "_n_states", "_legal", "_labels", "_labelled"),
-        *("_is_clean", "_is_told", "_shares", "_formed", "_formed_outside", "_word_shares"),
+        *("_cells", "_n_states", "_knowledge", "_told"),
     )
 
     # What reading X sets; numbers have no vocabulary.

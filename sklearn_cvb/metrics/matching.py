@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.corpus import as_array
-from sklearn_cvb.dictionary import Legal, is_weighted, tags_of
+from sklearn_cvb.corpus import Vocabulary, as_array
 from sklearn_cvb.hmm.parameters import Prior
 from sklearn_cvb.hmm.tagger import TaggerMixin
+from sklearn_cvb.hmm.tags import attributes_of, named_states, renamed
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 
 
@@ -205,33 +205,21 @@ def _named(model: Any, names: list) -> Any:
     # A tagger has not all parameters of a model without tags.
     tagger = kind(**{name: settings[name] for name in settings if name in kind._get_param_names()})
     vars(tagger).update(vars(_copied(model, dict(enumerate(names)))))
-    states = {name: state for state, name in enumerate(names)}
-    tagger.classes_ = as_array(names)
-    tagger._legal = Legal({}, states, np.arange(len(names), dtype=np.int32))
-    tagger.open_tags_, tagger._shares = tagger.classes_, None
-    tagger.dropped_tags_, tagger._labelled = {}, np.empty(0, dtype=np.int32)
+    knowledge = named_states(Vocabulary(model.vocabulary_, model._index), names)
+    attributes = attributes_of(knowledge)
+    # There is no dictionary that could cover anything.
+    del attributes["coverage_"]
+    vars(tagger).update(attributes, _knowledge=knowledge)
     return tagger
 
 
 def _renamed(tagger: Any, names: Any) -> Any:
     """A copy with other tags."""
     new = dict(zip(tagger.classes_.tolist(), names, strict=True))
-    legal = tagger._legal
     changed = _copied(tagger, new)
-    changed.classes_ = as_array(names)
-    changed.open_tags_ = as_array([new[tag] for tag in tagger.open_tags_.tolist()])
-    changed.dropped_tags_ = {
-        word: tuple(new[tag] for tag in tags) for word, tags in tagger.dropped_tags_.items()
-    }
-    changed._legal = legal._replace(
-        tag_dictionary={
-            word: {new[tag]: seen for tag, seen in entry.items()}
-            if is_weighted(entry)
-            else tuple(new[tag] for tag in tags_of(entry))
-            for word, entry in legal.tag_dictionary.items()
-        },
-        states={new[tag]: state for tag, state in legal.states.items()},
-    )
+    changed._knowledge = renamed(tagger._knowledge, new)
+    attributes = attributes_of(changed._knowledge)
+    vars(changed).update({name: attributes[name] for name in attributes if hasattr(tagger, name)})
     return changed
 
 

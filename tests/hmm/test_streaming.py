@@ -312,7 +312,7 @@ def test_the_layout_after_batches_expects_what_a_fit_to_all_expects(kind, handle
         if whole.vocabulary_[word] in legal:
             assert np.allclose(cut[0][word], cut[1][place], equal_nan=True)
     if y is not None:
-        known = [set(m.vocabulary_[m._labelled]) for m in (whole, stream)]
+        known = [set(m.vocabulary_[m._knowledge.labelled]) for m in (whole, stream)]
         assert known[0] == known[1] == set(whole.vocabulary_)
         assert np.array_equal(np.concatenate(stream.labels_), np.concatenate(TAGS[6:]))
 
