@@ -6,16 +6,19 @@ import numpy as np
 
 from sklearn_cvb.corpus import Corpus, Vocabulary, place
 from sklearn_cvb.dictionary import Coverage
-from sklearn_cvb.hmm.by_form import FORM_USES, FORM_WEIGHT, by_form, only_beginning
 from sklearn_cvb.hmm.growing import Growth, with_labels, with_words
 from sklearn_cvb.hmm.tags import (
+    FORM_USES,
+    FORM_WEIGHT,
     CorpusTags,
     TagKnowledge,
     TagSettings,
     WordShares,
     are_labelled,
+    by_form,
     encode_labels,
     labels_to_learn,
+    only_beginning,
 )
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.slips import ShapeShares

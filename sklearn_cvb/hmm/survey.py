@@ -16,11 +16,10 @@ import numpy as np
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.by_form import only_beginning
 from sklearn_cvb.hmm.ending import cells_with_end
 from sklearn_cvb.hmm.symbols import SYMBOLS
 from sklearn_cvb.hmm.tagger import TaggerMixin
-from sklearn_cvb.hmm.tags import read_labels
+from sklearn_cvb.hmm.tags import only_beginning, read_labels
 from sklearn_cvb.lattice import Problem
 
 

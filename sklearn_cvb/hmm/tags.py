@@ -5,7 +5,8 @@ for a corpus, and prediction reads it. `sklearn_cvb.hmm.streaming_tags` makes th
 for `partial_fit`.
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -25,16 +26,6 @@ from sklearn_cvb.dictionary import (
     tags_in,
     tags_of,
 )
-from sklearn_cvb.hmm.by_form import (
-    apart,
-    by_form,
-    centred,
-    label_tallies,
-    only_beginning,
-    unknown_rows,
-    uses_of,
-    with_unknown_words,
-)
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Cells, expect, lattice_for, overrule, restrict
@@ -44,6 +35,17 @@ from sklearn_cvb.validation import InvalidParameterError
 from sklearn_cvb.word_table import WordTable, WordToCheck, words_at_stake
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
+
+# What the form of a word is worth beside its uses.
+FORM_USES = 5.0
+# What a form tells of a tag counts so much less than how often it was seen.
+FORM_WEIGHT = 0.5
+# So many tokens without a letter may come before the word that begins a sentence.
+_MOST_MARKS = 2
+# States, and the share of each; None where nothing is known of them.
+_MaybeShares = tuple[np.ndarray, np.ndarray | None]
+# The shares of a word with one tag.
+_ALL = np.ones(1)
 
 
 class TagSettings(NamedTuple):
@@ -284,9 +286,9 @@ def _with_forms(
     """With the tag shares of forms, and the words of a corpus that have nothing else."""
     words, labelled = knowledge.types.tolist(), {}
     if labels:
-        labelled = label_tallies(corpus, words, encode_labels(knowledge, labels))
+        labelled = _label_tallies(corpus, words, encode_labels(knowledge, labels))
     dictionary, states, missing = knowledge.legal
-    told = told_by(dictionary, states, labelled, uses_of(corpus, words))
+    told = told_by(dictionary, states, labelled, _uses_of(corpus, words))
     shares = tag_shares(told, len(states), missing if keeps_to_open else None)
     if shares is None:
         return knowledge, CorpusTags(labels, {}, {})
@@ -321,6 +323,63 @@ def attributes_of(knowledge: TagKnowledge) -> dict[str, Any]:
     }
 
 
+# Words known by their form alone
+
+
+def beginnings(corpus: Corpus, words: Sequence) -> np.ndarray:
+    """Places of the tokens that begin sentences: the first with a letter, behind a few marks."""
+    places, last = corpus.starts[:-1], corpus.starts[1:] - 1
+    for _ in range(_MOST_MARKS):
+        types, which = np.unique(corpus.tokens[places], return_inverse=True)
+        are_marks = np.array([i >= 0 and _is_mark(words[i]) for i in types.tolist()])
+        places = np.minimum(places + are_marks[which], last)
+    return places
+
+
+def _is_mark(word: Hashable) -> bool:
+    return isinstance(word, str) and not any(map(str.isalpha, word))
+
+
+def only_beginning(corpus: Corpus, words: Sequence) -> np.ndarray:
+    """Which of the types (see `beginnings`) are seen, but only where a sentence begins."""
+    begins = np.zeros(len(corpus.tokens), bool)
+    begins[beginnings(corpus, words)] = True
+    found = np.zeros(len(words) + 1, bool)
+    found[corpus.tokens[begins]] = True
+    # The last value is of missing observations.
+    found[corpus.tokens[~begins]] = False
+    return found[:-1]
+
+
+def by_form(
+    shares: TagShares, words: Sequence, told: Container, begins: Sequence[bool]
+) -> dict[int, Row]:
+    """States and shares of the words, by their place, of which nothing else is told."""
+    return {
+        i: shares.row(word, begins[i])
+        for i, word in enumerate(words)
+        if isinstance(word, str) and word not in told
+    }
+
+
+def _uses_of(corpus: Corpus, words: Sequence) -> dict:
+    """How often each word of the vocabulary occurs."""
+    return dict(zip(words, corpus.uses(len(words)).tolist(), strict=False))
+
+
+def _label_tallies(corpus: Corpus, words: Sequence, labels: np.ndarray) -> dict:
+    """How often each state is the label of each word (labels are -1 where unknown)."""
+    known = (labels >= 0) & (corpus.tokens >= 0)
+    pairs = np.stack([corpus.tokens[known], labels[known]], axis=1)
+    tallies: dict = {}
+    every = [*words, *corpus.unknown]
+    pairs, places = np.unique(pairs, axis=0, return_inverse=True)
+    times = None if corpus.times is None else corpus.times[known]
+    for (word, state), seen in zip(pairs, np.bincount(places.ravel(), times), strict=True):
+        tallies.setdefault(every[word], Counter())[int(state)] = int(seen)
+    return tallies
+
+
 # What follows for a layout and for the corpus of a fit
 
 
@@ -351,12 +410,24 @@ def with_expectations(
             shares[i] = some
         cells = expect(cells, shares, tokens, times)
     if formed:
-        cells = centred(cells, formed)
+        cells = _centred(cells, formed)
     if not told.labels or cells.is_full:
         return cells
     states = encode_labels(knowledge, told.labels)
     those = are_labelled(corpus, states, cells.n_words)
     return cells.with_labels(corpus.tokens[those], states[those])
+
+
+def _centred(cells: Cells, formed: dict[int, Row]) -> Cells:
+    """Cells whose prior is drawn to the shares of words known by their form alone."""
+    # A form is worth half of the word's uses and a few more: rare words need it most.
+    assert cells.expected is not None, "forms add to what is expected"
+    centre, expected = np.ones(len(cells.state)), cells.expected.copy()
+    for word, (_, shares) in formed.items():
+        here = slice(cells.indptr[word], cells.indptr[word + 1])
+        centre[here] = len(shares) * shares
+        expected[here] = FORM_WEIGHT * (expected[here] + FORM_USES * shares)
+    return cells._replace(centre=centre, expected=expected)
 
 
 def weight_of_dictionary(knowledge: TagKnowledge, settings: TagSettings) -> float:
@@ -404,14 +475,14 @@ def lattice_of(knowledge: TagKnowledge, cells: Cells, corpus: Corpus) -> Lattice
 
 def _lattice_and_unknown(
     knowledge: TagKnowledge, cells: Cells, corpus: Corpus
-) -> tuple[Lattice, list[tuple[np.ndarray, np.ndarray | None]]]:
+) -> tuple[Lattice, list[_MaybeShares]]:
     """Allowed states of a corpus; states and shares of its unknown words."""
     rows: list = []
     if knowledge.shares is None:
         rows = [(states, None) for states in knowledge.legal.rows(corpus.unknown)]
     elif corpus.unknown:
-        corpus, begins = apart(corpus, list(knowledge.index))
-        rows = unknown_rows(knowledge.shares, corpus.unknown, knowledge.legal, begins)
+        corpus, begins = _apart(corpus, list(knowledge.index))
+        rows = _unknown_rows(knowledge.shares, corpus.unknown, knowledge.legal, begins)
     return lattice_for(corpus, cells, [states for states, _ in rows]), rows
 
 
@@ -432,7 +503,78 @@ def with_unknown(
     # As many uses as an unknown word is taken to have; any number where that is none.
     uses = here.sum() or 1.0
     scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
-    return with_unknown_words(lattice, weights, rows, scale)
+    return _with_unknown_words(lattice, weights, rows, scale)
+
+
+def _apart(corpus: Corpus, words: Sequence) -> tuple[Corpus, list[bool]]:
+    """Unknown words as types of their own where they begin a sentence, and which these are."""
+    # What is predicted of a sentence does not depend on the others, so here each token counts.
+    unknown = np.flatnonzero(corpus.tokens >= len(words))
+    begins = np.zeros(len(corpus.tokens), bool)
+    begins[beginnings(corpus, [*words, *corpus.unknown])] = True
+    codes = 2 * (corpus.tokens[unknown].astype(np.int64) - len(words)) + begins[unknown]
+    codes, places = np.unique(codes, return_inverse=True)
+    tokens = corpus.tokens.copy()
+    tokens[unknown] = len(words) + places
+    types = [corpus.unknown[i] for i in (codes // 2).tolist()]
+    return corpus._replace(tokens=tokens, unknown=types), (codes % 2 > 0).tolist()
+
+
+def _unknown_rows(
+    shares: TagShares, words: Sequence, legal: Legal, begins: Sequence[bool]
+) -> list[_MaybeShares]:
+    """States and shares of words outside the vocabulary, by their entry or their form."""
+    rows: list[_MaybeShares] = []
+    listed = legal.tag_dictionary
+    for word, states, is_first in zip(words, legal.rows(words), begins, strict=True):
+        if word not in listed:
+            is_formed = isinstance(word, str)
+            rows.append(shares.row(word, is_first) if is_formed else (states, None))
+        elif len(states) == 1:
+            rows.append((states, _ALL))
+        elif is_weighted(listed[word]):
+            rows.append((states, legal.shares([word])[0]))
+        elif isinstance(word, str):
+            # An entry without counts says half of the shares, the form of the word the rest.
+            rows.append((states, _half_equal(states, shares.row(word, is_first))))
+        else:
+            rows.append((states, None))
+    return rows
+
+
+def _half_equal(states: np.ndarray, row: Row) -> np.ndarray:
+    """Shares of some states that are half equal and half those of a row."""
+    dense = np.zeros(max(states[-1], row[0][-1]) + 1)
+    dense[row[0]] = row[1]
+    some = dense[states]
+    equal = np.full(len(states), 1 / len(states))
+    return 0.5 * (equal + some / some.sum()) if some.any() else equal
+
+
+def _with_unknown_words(
+    lattice: Lattice,
+    weights: tuple[Weights, Weights],
+    rows: list[_MaybeShares],
+    scale: np.ndarray,
+) -> tuple[Lattice, Weights, Weights]:
+    """Give unknown words, whose slots are the last, emissions of their own behind all others."""
+    # p(word | tag) is p(tag | word) / p(tag) times what is the same for all tags.
+    lengths = [len(states) for states, _ in rows]
+    slots = np.arange(len(lattice.cell) - sum(lengths), len(lattice.cell))
+    known = np.repeat([some is not None for _, some in rows], lengths)
+    slots = slots[known]
+    emission = np.concatenate([some for _, some in rows if some is not None])
+    emission = emission * scale[lattice.state[slots]]
+    cell = lattice.cell.copy()
+    cell[slots] = len(weights[0].emission) + np.arange(len(slots))
+    plain, logs = weights
+    with np.errstate(divide="ignore"):
+        in_logs = np.log(emission)
+    return (
+        lattice._replace(cell=cell),
+        plain._replace(emission=np.append(plain.emission, emission)),
+        logs._replace(emission=np.append(logs.emission, in_logs)),
+    )
 
 
 def tags_of_path(knowledge: TagKnowledge, corpus: Corpus, path: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.corpus import encode, read_ragged
 from sklearn_cvb.datasets import make_pocket_english
-from sklearn_cvb.hmm.by_form import only_beginning
+from sklearn_cvb.hmm.tags import only_beginning
 from sklearn_cvb.metrics import relabel
 from sklearn_cvb.tag_shares import told_by
 
