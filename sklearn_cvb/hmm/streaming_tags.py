@@ -21,22 +21,18 @@ from sklearn_cvb.hmm.tags import (
     only_beginning,
 )
 from sklearn_cvb.lattice import Cells
+from sklearn_cvb.learned import Learned
 from sklearn_cvb.slips import ShapeShares
-from sklearn_cvb.streaming import Seen
 from sklearn_cvb.tag_shares import Row
 
 
 def grown(
-    knowledge: TagKnowledge,
-    vocabulary: Vocabulary,
-    corpus: Corpus,
-    y: Any,
-    cells: Cells,
-    seen: Seen,
-    settings: TagSettings,
+    learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any, settings: TagSettings
 ) -> tuple[Growth, TagKnowledge, CorpusTags]:
     """The layout and what is known with the new words of a batch, which end the vocabulary."""
-    known = knowledge.word_shares
+    knowledge: TagKnowledge = learned.words
+    cells, seen, known = learned.layout, learned.seen, knowledge.word_shares
+    assert seen is not None, "a fit or a batch came before"
     if known is None:
         known = _shares_of_fit(knowledge, cells, seen.uses)
     labels = labels_to_learn(y, corpus, vocabulary, settings)

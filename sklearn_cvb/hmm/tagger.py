@@ -1,51 +1,33 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
-import warnings
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from sklearn_cvb.base import learned_of
 from sklearn_cvb.containers import is_store
 from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary
+from sklearn_cvb.hmm import tags
 from sklearn_cvb.hmm.growing import Growth
+from sklearn_cvb.hmm.prediction import chain_counts
 from sklearn_cvb.hmm.priors import PriorSettings
-from sklearn_cvb.hmm.streaming_tags import grown
-from sklearn_cvb.hmm.tags import (
-    CorpusTags,
-    TagKnowledge,
-    TagSettings,
-    attributes_of,
-    encode_labels,
-    labels_of,
-    lattice_of,
-    read_tags,
-    tag_sources,
-    tags_of_path,
-    training_lattice,
-    weight_of_dictionary,
-    with_expectations,
-    with_unknown,
-    words_to_check,
-)
+from sklearn_cvb.hmm.symbols import WordsRead
+from sklearn_cvb.hmm.tags import CorpusTags, TagKnowledge, TagSettings
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.lattice import Cells
+from sklearn_cvb.learned import Learned, Reading
 from sklearn_cvb.validation import Interval, StrOptions, without_lengths
 from sklearn_cvb.word_table import WordTable
 
 if TYPE_CHECKING:
-    from sklearn_cvb.hmm.streaming import StreamingHMM as _Model
+    from sklearn_cvb.hmm.base import BaseHMM as _Model
 else:
     _Model = object
 
 
 class TaggerMixin(_Model):
     """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token."""
-
-    _knowledge: TagKnowledge
-    # What the corpus at hand tells, while it is read.
-    _told: CorpusTags
 
     # With a cleaned dictionary: without labels, with some.
     _starts_when_clean = ("context", "unambiguous")
@@ -77,13 +59,13 @@ class TaggerMixin(_Model):
         """
         if y is None:
             return super().score(X)
+        learned = learned_of(self)
         if is_store(X):
             from sklearn_cvb.hmm.stored.prediction import accuracy_on_store
 
-            return accuracy_on_store(self, X, y)
-        read = self._observed.read(self, X)
-        knowledge = self._knowledge
-        labels = encode_labels(knowledge, labels_of(y, read.corpus, knowledge.vocabulary))
+            return accuracy_on_store(self, learned, X, y)
+        read, knowledge = self._observed.read_again(self, learned, X), learned.words
+        labels = tags.encode_labels(knowledge, tags.labels_of(y, read.corpus, knowledge.vocabulary))
         path, _ = read.best_path()
         known = labels != -1
         if not known.any():
@@ -103,9 +85,8 @@ class TaggerMixin(_Model):
         -------
         ndarray of shape (n_components,), object
         """
-        check_is_fitted(self)
-        prefix = type(self).__name__.lower()
-        return np.array([f"{prefix}_{tag}" for tag in self.classes_.tolist()], dtype=object)
+        classes, prefix = learned_of(self).words.classes, type(self).__name__.lower()
+        return np.array([f"{prefix}_{tag}" for tag in classes.tolist()], dtype=object)
 
     def words_to_check(self, X: Any, n: int = 50) -> WordTable:
         """The words whose tags are worth a look: those with the most uses times tags.
@@ -126,8 +107,8 @@ class TaggerMixin(_Model):
         WordTable
             Without words whose entry already says how often tags were seen.
         """
-        check_is_fitted(self)
-        return words_to_check(self._knowledge, self.counts_.emission, X, n)
+        learned = learned_of(self)
+        return tags.words_to_check(learned.words, learned.counts.emission, X, n)
 
     def tag_sources(self, X: Any) -> np.ndarray:
         """What tells the tags that each token may take.
@@ -153,11 +134,12 @@ class TaggerMixin(_Model):
         >>> tagger.tag_sources([["the", "duck", "snores"]])[0].tolist()
         ['dictionary', 'ambiguous', 'form']
         """
-        corpus = self._encoded(X)
-        return tag_sources(self._knowledge, corpus)
+        learned = learned_of(self)
+        return tags.tag_sources(learned.words, self._encoded(learned, X))
 
-    @property
-    def _tag_settings(self) -> TagSettings:
+    # What the template of a hidden Markov model asks
+
+    def _tag_settings(self, streams: bool = False) -> TagSettings:
         return TagSettings(
             self.tag_dictionary or {},
             self.dictionary_weight,
@@ -168,70 +150,65 @@ class TaggerMixin(_Model):
             self.handle_unknown,
             isinstance(self.beta, str) and self.beta == "auto",
             getattr(self, "total_samples", None),
-            self._streams,
+            streams,
         )
 
-    def _know(self, knowledge: TagKnowledge) -> None:
-        """Set what is known, and the attributes that tell of it."""
-        self._knowledge = knowledge
-        self.__dict__.update(attributes_of(knowledge))
+    def _words_read(
+        self, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
+    ) -> WordsRead:
+        words, *more = tags.read_tags(self._tag_settings(streams), vocabulary, corpus, y)
+        return WordsRead(words, len(words.classes), *more)
 
-    def _word_states(self, corpus: Corpus, y: Any) -> list[np.ndarray] | None:
-        """Set the tags, and return the legal ones of each word (None: all of them)."""
-        vocabulary = Vocabulary(self.vocabulary_, self._index)
-        knowledge, self._told, rows, messages = read_tags(self._tag_settings, vocabulary, corpus, y)
-        for message in messages:
-            warnings.warn(message, UserWarning, stacklevel=7)
-        self._know(knowledge)
-        self._n_states = len(knowledge.classes)
-        return rows
+    def _attributes_of_words(self, words: TagKnowledge) -> dict[str, Any]:
+        return tags.attributes_of(words)
 
-    def _laid_out(self, cells: Cells, corpus: Corpus) -> Cells:
-        return with_expectations(cells, self._knowledge, self._told, corpus, self._tag_settings)
+    def _laid_out(self, cells: Cells, corpus: Corpus, read: WordsRead) -> Cells:
+        return tags.with_expectations(cells, read.words, read.told, corpus, self._tag_settings())
 
-    def _training_lattice(self, corpus: Corpus, sequences: Sequences, y: Any) -> Lattice:
-        lattice, self._knowledge, messages = training_lattice(
-            self._knowledge, self._told, self._cells, corpus, sequences.tokens, self._tag_settings
-        )
-        del self._told
-        for message in messages:
-            warnings.warn(message, UserWarning, stacklevel=7)
-        return lattice
+    def _training_lattice(
+        self,
+        words: TagKnowledge,
+        told: CorpusTags,
+        cells: Cells,
+        corpus: Corpus,
+        sequences: Sequences,
+        y: Any,
+    ) -> tuple[Lattice, TagKnowledge, tuple[str, ...]]:
+        settings = self._tag_settings()
+        return tags.training_lattice(words, told, cells, corpus, sequences.tokens, settings)
 
-    def _grown(self, new: list, corpus: Corpus, y: Any) -> Growth:
-        vocabulary = Vocabulary(self.vocabulary_, self._index)
-        growth, knowledge, self._told = grown(
-            self._knowledge, vocabulary, corpus, y, self._cells, self._seen, self._tag_settings
-        )
-        self._know(knowledge)
-        return growth
+    def _grown(
+        self, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
+    ) -> tuple[Growth, TagKnowledge, CorpusTags]:
+        from sklearn_cvb.hmm.streaming_tags import grown
 
-    def _lattice_of(self, corpus: Corpus) -> Lattice:
-        return lattice_of(self._knowledge, self._cells, corpus)
+        return grown(learned, vocabulary, corpus, y, self._tag_settings())
 
-    def _with_unknown(
-        self, corpus: Corpus, weights: Weights, logs: Weights
-    ) -> tuple[Lattice, Weights, Weights]:
-        posterior = self._complete_counts(), self._prior
-        return with_unknown(self._knowledge, self._cells, corpus, (weights, logs), posterior)
+    def _prior_settings(self, words: TagKnowledge) -> PriorSettings:
+        weight = tags.weight_of_dictionary(words, self._tag_settings())
+        return super()._prior_settings(words)._replace(dictionary_weight=weight)
 
-    def _arranged_states(self, corpus: Corpus, path: np.ndarray) -> np.ndarray:
-        return tags_of_path(self._knowledge, corpus, path)
+    def _usual_start(self, read: Reading) -> str:
+        if read.words.is_clean and read.problem.cells.topology is None:
+            return self._starts_when_clean[read.words.is_told]
+        return super()._usual_start(read)
 
-    def _prior_settings(self) -> PriorSettings:
-        weight = weight_of_dictionary(self._knowledge, self._tag_settings)
-        return super()._prior_settings()._replace(dictionary_weight=weight)
-
-    def _usual_start(self, problem: Problem) -> str:
-        if self._knowledge.is_clean and problem.cells.topology is None:
-            return self._starts_when_clean[self._knowledge.is_told]
-        return super()._usual_start(problem)
-
-    def _why_one_restart(self, problem: Problem) -> str:
-        why = super()._why_one_restart(problem)
-        usual = self._usual_start(problem)
+    def _why_one_restart(self, read: Reading) -> str:
+        why, usual = super()._why_one_restart(read), self._usual_start(read)
         if not why and self.init is None and usual in ("context", "unambiguous"):
             return (
                 f"with a cleaned dictionary (see denoise) init=None is {usual!r}, always the same"
             )
         return why
+
+    def _lattice_of(self, learned: Learned, corpus: Corpus) -> Lattice:
+        return tags.lattice_of(learned.words, learned.layout, corpus)
+
+    def _with_unknown(
+        self, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
+    ) -> tuple[Lattice, Weights, Weights]:
+        posterior = chain_counts(learned), learned.prior
+        return tags.with_unknown(learned.words, learned.layout, corpus, (weights, logs), posterior)
+
+    def _arranged_states(self, words: TagKnowledge, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+        return tags.tags_of_path(words, corpus, path)

@@ -159,25 +159,6 @@ class CorpusTags(NamedTuple):
     outside: dict[Hashable, Row]
 
 
-class TagsRead(NamedTuple):
-    """What a dictionary, a corpus and labels tell.
-
-    Attributes
-    ----------
-    knowledge : TagKnowledge
-    told : CorpusTags
-    rows : list or None
-        The states of each word of the vocabulary; None where all may take all.
-    messages : tuple of str
-        What the user is to know.
-    """
-
-    knowledge: TagKnowledge
-    told: CorpusTags
-    rows: list[np.ndarray] | None
-    messages: tuple[str, ...]
-
-
 # Reading
 
 
@@ -220,8 +201,10 @@ def labels_to_learn(y: Any, corpus: Corpus, vocabulary: Vocabulary, settings: Ta
     return labels_of(y, corpus, vocabulary) if uses_labels else []
 
 
-def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any) -> TagsRead:
-    """All that is known before anything is counted, and the legal states of the vocabulary."""
+def read_tags(
+    settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any
+) -> tuple[TagKnowledge, list[np.ndarray] | None, CorpusTags, tuple[str, ...]]:
+    """What is known before anything is counted, states of each word (None: all), messages."""
     dictionary = settings.tag_dictionary
     check_dictionary(dictionary)
     lookup = look_up(dictionary, vocabulary.types.tolist(), corpus)
@@ -260,7 +243,8 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
         rows = knowledge.legal.rows(vocabulary.types.tolist())
         for i, (row, _) in told.formed.items():
             rows[i] = row
-    return TagsRead(knowledge, told, rows, tuple(filter(None, (lookup.mismatch(), ignored))))
+    messages = tuple(filter(None, (lookup.mismatch(), ignored)))
+    return knowledge, rows, told, messages
 
 
 def _tags(settings: TagSettings, labels: set, unknown_tags: list) -> tuple[list, str]:
@@ -316,6 +300,7 @@ def are_labelled(corpus: Corpus, states: np.ndarray, n_words: int) -> np.ndarray
 def attributes_of(knowledge: TagKnowledge) -> dict[str, Any]:
     """The fitted attributes that tell of it."""
     return {
+        "vocabulary_": knowledge.types,
         "classes_": knowledge.classes,
         "coverage_": knowledge.coverage,
         "dropped_tags_": knowledge.dropped,
