@@ -156,8 +156,9 @@ class TaggerMixin(_Model):
     def _words_read(
         self, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
     ) -> WordsRead:
-        words, *more = tags.read_tags(self._tag_settings(streams), vocabulary, corpus, y)
-        return WordsRead(words, len(words.classes), *more)
+        settings = self._tag_settings(streams)
+        words, rows, told, messages = tags.read_tags(settings, vocabulary, corpus, y)
+        return WordsRead(words, len(words.classes), rows, told, messages)
 
     def _attributes_of_words(self, words: TagKnowledge) -> dict[str, Any]:
         return tags.attributes_of(words)
