@@ -279,10 +279,10 @@ def drawn(
     return words, None
 
 
-def reordered(learned: Learned, by: Any) -> dict[str, Any]:
-    """What a model knows of its emissions, if its states had another order."""
+def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is learned of emissions, and attributes that tell it, if states had another order."""
     rare = None if learned.rare is None else learned.rare[by.order]
-    return {"counts": by.tables(learned.counts), "rare": rare}
+    return {"counts": by.tables(learned.counts), "rare": rare}, {}
 
 
 def _without_impossible(
