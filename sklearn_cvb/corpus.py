@@ -292,6 +292,15 @@ class Vocabulary(NamedTuple):
     types: np.ndarray
     index: dict[Hashable, int]  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple:
+        # Half as large, and the numbers are soon made again.
+        return _numbered, (self.types,)
+
+
+def _numbered(types: np.ndarray) -> Vocabulary:
+    """Words that were loaded, numbered in their order."""
+    return Vocabulary(types, {word: i for i, word in enumerate(types.tolist())})
+
 
 def vocabulary_of(types: list) -> Vocabulary:
     """These words, numbered in their order."""

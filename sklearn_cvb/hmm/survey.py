@@ -16,10 +16,10 @@ import numpy as np
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.by_form import only_beginning
 from sklearn_cvb.hmm.ending import cells_with_end
 from sklearn_cvb.hmm.symbols import SYMBOLS
-from sklearn_cvb.hmm.tagger import TaggerMixin, read_labels
+from sklearn_cvb.hmm.tagger import TaggerMixin
+from sklearn_cvb.hmm.tags import only_beginning, read_labels
 from sklearn_cvb.lattice import Problem
 
 
@@ -220,6 +220,5 @@ def problem_of_part(model: BaseHMM, part: Part) -> Problem:
     sequences = Sequences(Words(part.types, part.corpus.tokens), corpus.starts, None)
     model._check_unknown(corpus, sequences)
     if isinstance(model, TaggerMixin):
-        model._labels = _labels_of(model, part)
-        model._formed = {}
+        model._told = model._told._replace(labels=_labels_of(model, part), formed={})
     return SYMBOLS.problem(model, corpus, sequences, part.y)

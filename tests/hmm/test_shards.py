@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, CVBHMMTagger, EMHMMTagger, GibbsHMM, VBHMMTagger
 from sklearn_cvb.corpus import encode, read_ragged
 from sklearn_cvb.hmm import whole as wholes
-from sklearn_cvb.hmm.by_form import only_beginning
 from sklearn_cvb.hmm.survey import digest_of, merged, read_part, survey_of
+from sklearn_cvb.hmm.tags import only_beginning
 from sklearn_cvb.hmm.whole import fit_here
 
 TAGS = ["A", "B", "C", "D"]

@@ -9,7 +9,7 @@ from sklearn_cvb.containers import shown
 from sklearn_cvb.hmm.read import warn_unexplained
 from sklearn_cvb.hmm.stored.fitting import classes_of
 from sklearn_cvb.hmm.stored.reading import Encoder, part_of_store, types_of_store
-from sklearn_cvb.hmm.tagger import read_labels
+from sklearn_cvb.hmm.tags import encode_labels, read_labels
 from sklearn_cvb.store import CorpusStore, StoredTags
 from sklearn_cvb.store.stored_states import StoredStates
 
@@ -49,7 +49,7 @@ def accuracy_on_store(model: Any, store: CorpusStore, y: Any) -> float:
     for span in store.pieces():
         corpus, path, _ = model._paths(encoder.corpus(*span), "viterbi")
         tags = part_of_store(store, types, span, y).y
-        labels = model._encode_labels(read_labels(tags, corpus))
+        labels = encode_labels(model._knowledge, read_labels(tags, corpus))
         right += int(np.count_nonzero((labels == path) & (labels != -1)))
         known += int(np.count_nonzero(labels != -1))
     if not known:

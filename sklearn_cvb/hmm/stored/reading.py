@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.corpus import Corpus, Sequences
-from sklearn_cvb.hmm.by_form import beginnings
 from sklearn_cvb.hmm.survey import Part, Survey, Words
+from sklearn_cvb.hmm.tags import beginnings
 from sklearn_cvb.store import CorpusStore, StoredTags
 
 
