@@ -282,7 +282,7 @@ def first_units(
     tokens. `starting_point` is called for the start, whose memory is free before pairs are made.
     """
     layout, nothing = layout_of(problem, left_out), np.empty(0)
-    units = Units(empty_counts(problem.cells), learns, layout, nothing, nothing, left_out)
+    units = Units(HMMCounts(*[nothing] * 3), learns, layout, nothing, nothing, left_out)
     start = starting_point()
     if layout is None:
         entries = starting.posterior_of(start, problem)
@@ -413,6 +413,11 @@ def counts_of(units: Units, cells: Cells) -> HMMCounts:
     return HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
 
+def posterior_of(units: Units) -> np.ndarray:
+    """The last q(z_t) of every (token, state) entry."""
+    return units.posterior if units.layout is None else all_entries(units.layout, units.posterior)
+
+
 def resumed(units: Units, problem: Problem) -> Units:
     """Units to go on from, whose counts are those of their posteriors.
 
@@ -496,7 +501,10 @@ def shared_by(tally: Tally, floor: Floor, n_out: float = 1.0) -> Shared:
 
 def shared_nothing(cells: Cells) -> Shared:
     """What units are counted into."""
-    zeros = tally_of(empty_counts(cells), None, cells)
+    n = cells.n_states
+    zeros = Tally(
+        np.zeros(n), np.zeros((n, n)), np.zeros(n), np.zeros(len(cells.state)), np.zeros(n)
+    )
     return shared_by(zeros, Floor(*zeros, 0.0, 0.0))
 
 
@@ -642,11 +650,6 @@ def absence_of(units: Units, problem: Problem) -> Absence:
     if units.absent is not None:
         absence.transition[:] *= units.absent
     return absence
-
-
-def posterior_of(units: Units) -> np.ndarray:
-    """The last q(z_t) of every (token, state) entry."""
-    return units.posterior if units.layout is None else all_entries(units.layout, units.posterior)
 
 
 # A token at a time (figure 3)

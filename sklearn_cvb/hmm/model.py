@@ -132,7 +132,7 @@ class SymbolChain(Model):
 
     def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
         """One step of eq. 29 from the last counts; none until sums of pairs were watched."""
-        if absence is not None and not knows_absence(state.shares):
+        if not self.learns or (absence is not None and not knows_absence(state.shares)):
             return hyper
         return learned_chain(hyper, state, self.cells, step, absence)
 
