@@ -15,12 +15,13 @@ from sklearn_cvb.hmm.leave_out import (
     layout_for,
     make_pass,
     product_pairs,
+    resumed,
     score,
     shared_by,
     stored_entries,
     total_of,
 )
-from sklearn_cvb.hmm.parameters import floor_of, tally_of
+from sklearn_cvb.hmm.parameters import HMMCounts, floor_of, tally_of
 from sklearn_cvb.kernels.chain.leave_out import INFER, TAKE_OUT, Stored
 from sklearn_cvb.kernels.chain.listed import N_PARTS, SHARED, SILENT, UNSEEN
 
@@ -217,6 +218,29 @@ def test_a_score_leaves_everything_as_it_is(form, monkeypatch):
         np.testing.assert_array_equal(one, other)
     assert score(units, units.own, prior, problem) == first
     assert np.isfinite(first)
+
+
+@pytest.mark.parametrize("of_others", [0.0, 2.0])
+@pytest.mark.parametrize("n_sequences", [1, None])
+@pytest.mark.parametrize("settings", [{}, {"block_length": 3}, {"update": "token"}], ids=str)
+def test_a_sweep_returns_its_own_counts_and_leaves_those_of_all(settings, n_sequences, of_others):
+    """Counts of a sweep that was broken off are those of its posteriors, too."""
+    X = text(np.random.default_rng(8), missing=True)[::-1]
+    tagger = CVBHMMTagger(LEGAL, alpha=0.5, random_state=0, **settings)
+    problem = tagger._problem(X[:n_sequences], None)
+    algorithm, model = tagger._algorithm(), tagger._model(problem)
+    state = algorithm.start(model, np.random.default_rng(0))
+    counts = HMMCounts(*(table + of_others for table in state.counts))
+    before = [table.copy() for table in counts]
+    found = model.leave_out(counts, state.prior, state.shares, frozen=False)
+    np.testing.assert_equal(list(counts), before)
+    again = resumed(found.shares._replace(own=HMMCounts(*map(np.zeros_like, counts))), problem)
+    for one, other, first in zip(found.counts, again.own, state.counts, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+        assert one.sum() == pytest.approx(first.sum(), rel=1e-12)
+    scored = model.leave_out(found.counts, state.prior, found.shares, frozen=True)
+    assert np.isfinite(scored.total)
+    assert scored.shares is found.shares
 
 
 @pytest.mark.parametrize("form", FORMS)
