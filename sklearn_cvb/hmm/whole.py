@@ -14,7 +14,7 @@ import numpy as np
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm import start as starting
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.collapsing import CollapsedHMM
+from sklearn_cvb.hmm.cvb import CVBHMM
 from sklearn_cvb.hmm.model import Logged, SymbolChain, learned_chain
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
@@ -287,7 +287,7 @@ def refuse_in_shards(model: BaseHMM) -> None:
             f"{name} learns numbers from a corpus in one piece: in shards use "
             "emission='categorical'"
         )
-    if isinstance(model, CollapsedHMM) and model.update == "token":
+    if isinstance(model, CVBHMM) and model.update == "token":
         raise InvalidParameterError(
             "in shards CVB leaves out a sequence or a window at a time: use update='sequence', got "
             f"update={model.update!r}"
@@ -300,7 +300,7 @@ def shard_of(model: BaseHMM, part: Part, place: Place) -> BatchShard | Collapsed
         warnings.simplefilter("always")
         problem = problem_of_part(model, part)
     shard: BatchShard | CollapsedShard = BatchShard(problem, place)
-    if isinstance(model, CollapsedHMM):
+    if isinstance(model, CVBHMM):
         shard = CollapsedShard(problem, place, model._left_out, model._prior_settings())
     shard.messages = tuple(f"part {place.index}: {one.message}" for one in caught)
     return shard

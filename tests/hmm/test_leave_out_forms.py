@@ -7,17 +7,21 @@ import pytest
 from sklearn import config_context
 
 from sklearn_cvb import CVBHMM, CVBHMMTagger
-from sklearn_cvb.hmm import leave_out, lists
-from sklearn_cvb.hmm.collapsed import score
+from sklearn_cvb.hmm import leave_out
+from sklearn_cvb.hmm import leave_out_lists as lists
 from sklearn_cvb.hmm.leave_out import (
     Pass,
     all_entries,
     layout_for,
     make_pass,
     product_pairs,
+    resumed,
+    score,
     shared_by,
     stored_entries,
+    total_of,
 )
+from sklearn_cvb.hmm.parameters import HMMCounts, floor_of, tally_of
 from sklearn_cvb.kernels.chain.leave_out import INFER, TAKE_OUT, Stored
 from sklearn_cvb.kernels.chain.listed import N_PARTS, SHARED, SILENT, UNSEEN
 
@@ -194,52 +198,77 @@ def counting(function, calls):
 
 
 def first_units(form, X, y, monkeypatch):
-    """Problem and first units in one form."""
+    """Problem, first units in one form, and the prior."""
     choose(form, monkeypatch)
     tagger = CVBHMMTagger(LEGAL, alpha=0.5, random_state=0)
     problem = tagger._problem(X, y)
     algorithm, model = tagger._algorithm(), tagger._model(problem)
-    return problem, algorithm.start(model, np.random.default_rng(0)).shares
+    state = algorithm.start(model, np.random.default_rng(0))
+    return problem, state.shares, state.prior
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_score_leaves_everything_as_it_is(form, monkeypatch):
     X = text(np.random.default_rng(2), missing=True)
-    problem, units = first_units(form, X, None, monkeypatch)
-    before = [units.posterior.copy(), units.pairs.copy(), *(table.copy() for table in units.tally)]
-    first = score(units, units.own, units.prior, problem)
-    after = [units.posterior, units.pairs, *units.tally]
+    problem, units, prior = first_units(form, X, None, monkeypatch)
+    before = [units.posterior.copy(), units.pairs.copy(), *(table.copy() for table in units.own)]
+    first = score(units, units.own, prior, problem)
+    after = [units.posterior, units.pairs, *units.own]
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert score(units, units.own, units.prior, problem) == first
+    assert score(units, units.own, prior, problem) == first
     assert np.isfinite(first)
+
+
+@pytest.mark.parametrize("of_others", [0.0, 2.0])
+@pytest.mark.parametrize("n_sequences", [1, None])
+@pytest.mark.parametrize("settings", [{}, {"block_length": 3}, {"update": "token"}], ids=str)
+def test_a_sweep_returns_its_own_counts_and_leaves_those_of_all(settings, n_sequences, of_others):
+    """Counts of a sweep that was broken off are those of its posteriors, too."""
+    X = text(np.random.default_rng(8), missing=True)[::-1]
+    tagger = CVBHMMTagger(LEGAL, alpha=0.5, random_state=0, **settings)
+    problem = tagger._problem(X[:n_sequences], None)
+    algorithm, model = tagger._algorithm(), tagger._model(problem)
+    state = algorithm.start(model, np.random.default_rng(0))
+    counts = HMMCounts(*(table + of_others for table in state.counts))
+    before = [table.copy() for table in counts]
+    found = model.leave_out(counts, state.prior, state.shares, frozen=False)
+    np.testing.assert_equal(list(counts), before)
+    again = resumed(found.shares._replace(own=HMMCounts(*map(np.zeros_like, counts))), problem)
+    for one, other, first in zip(found.counts, again.own, state.counts, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+        assert one.sum() == pytest.approx(first.sum(), rel=1e-12)
+    scored = model.leave_out(found.counts, state.prior, found.shares, frozen=True)
+    assert np.isfinite(scored.total)
+    assert scored.shares is found.shares
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_all_units_taken_out_leave_the_prior(form, monkeypatch):
     rng = np.random.default_rng(3)
     X = text(rng, missing=True)
-    _, units = first_units(form, X, labels(X, rng), monkeypatch)
-    shared = shared_by(units.tally, units.floor)
+    problem, units, prior = first_units(form, X, labels(X, rng), monkeypatch)
+    shared = shared_by(tally_of(units.own, prior, problem.cells), floor_of(prior))
     stored = Stored(units.posterior, units.pairs, np.empty(units.layout.n_units))
     make_pass(TAKE_OUT, Pass(units.layout, shared, stored))
     emission = shared.emission[:-1].copy()
     if units.layout.settled is not None:
         emission -= units.layout.settled.count
     for one, other in (
-        (shared.start, units.prior.start),
-        (shared.transition, units.prior.transition),
-        (shared.out, units.prior.transition_total),
-        (emission, units.prior.emission),
-        (shared.emit, units.prior.emission_total),
+        (shared.start, prior.start),
+        (shared.transition, prior.transition),
+        (shared.out, prior.transition_total),
+        (emission, prior.emission),
+        (shared.emit, prior.emission_total),
     ):
         np.testing.assert_allclose(one, other, atol=1e-11)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_rounding_leaves_no_cell_below_its_prior(form, monkeypatch):
-    problem, units = first_units(form, text(np.random.default_rng(4)), None, monkeypatch)
-    shared, floor = shared_by(units.tally, units.floor), units.floor
+    problem, units, prior = first_units(form, text(np.random.default_rng(4)), None, monkeypatch)
+    floor = floor_of(prior)
+    shared = shared_by(tally_of(units.own, prior, problem.cells), floor)
     # Posteriors that are larger than all that has been counted.
     stored = Stored(100 * units.posterior, 100 * units.pairs, np.empty(units.layout.n_units))
     work = Pass(units.layout, shared, stored)
@@ -314,13 +343,14 @@ def test_what_is_settled():
     assert problem.runs.end.tolist() == [3, 6]
     assert problem.runs.sequence.tolist() == [0, 1, 2, 2]
     assert problem.runs.any_certain
-    settled = layout_for(problem).settled
+    layout = layout_for(problem)
+    settled = layout.settled
     # a: 1 left without sequence 1 (which holds 2), 2 left without sequence 0; b 1, twice; c 0.
     rows = zip(settled.rest.tolist(), settled.times.tolist(), strict=True)
     assert sorted(rows) == [(0, 1), (1, 2), (1, 2), (2, 1)]
     prior = np.full(len(settled.count), 0.5)
     expected = np.log([0.5, 1.5, 1.5, 1.5, 1.5, 2.5]).sum()
-    assert settled.log_weight(prior) == pytest.approx(expected, rel=1e-12)
+    assert total_of(layout, np.zeros(3), prior) == pytest.approx(expected, rel=1e-12)
 
 
 def listed_slowly(problem, settled, i):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_cvb import CVBPCFG, CVBHMMTagger, EMHMMTagger, Grammar
-from sklearn_cvb.hmm import collapsed
+from sklearn_cvb.hmm import leave_out
 from sklearn_cvb.kernels.chain.leave_out import SWEEP
 from sklearn_cvb.pcfg import model as trees
 from sklearn_cvb.pcfg.rules import Rule, Words
@@ -57,14 +57,14 @@ def recorded_sweeps_of_trees(monkeypatch):
 
 def recorded_sweeps(monkeypatch):
     """The log normalisers of every sweep over sequences."""
-    make, calls = collapsed.make_pass, []
+    make, calls = leave_out.make_pass, []
 
     def recording(steps, work):
         make(steps, work)
         if steps == SWEEP:
             calls.append(work.stored.log_z.copy())
 
-    monkeypatch.setattr(collapsed, "make_pass", recording)
+    monkeypatch.setattr(leave_out, "make_pass", recording)
     return calls
 
 

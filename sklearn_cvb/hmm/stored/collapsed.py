@@ -11,28 +11,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.hmm import start as starting
-from sklearn_cvb.hmm.collapsed import (
+from sklearn_cvb.hmm.leave_out import (
     REBUILT,
+    Layout,
     LeftOut,
+    Pass,
     Units,
     absence_of,
     first_units,
-)
-from sklearn_cvb.hmm.leave_out import (
-    Layout,
-    Pass,
     make_pass,
+    moved,
     shared_by,
-    tally_in,
-    zero_tally,
+    shared_nothing,
+    total_of,
 )
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
+    empty_counts,
     floor_of,
     posterior_mean,
     tally_of,
-    without_prior,
 )
 from sklearn_cvb.hmm.priors import Concentrations, PriorSettings, prior_of
 from sklearn_cvb.hmm.seeds import Seed, counts_for, start_of
@@ -48,7 +47,6 @@ from sklearn_cvb.kernels.chain.leave_out import (
     Shared,
     Stored,
 )
-from sklearn_cvb.kernels.chain.tally import Floor, Tally
 from sklearn_cvb.lattice import Problem
 from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import State
@@ -61,14 +59,6 @@ class _Posteriors(NamedTuple):
     layout: Layout
     posterior: np.ndarray
     pairs: np.ndarray
-
-
-class _Now(NamedTuple):
-    """The counts of now, with their prior: what a sweep begins from if nothing else is said."""
-
-    counts: HMMCounts
-    prior: Prior
-    tally: Tally
 
 
 class StoredCollapsed:
@@ -88,7 +78,6 @@ class StoredCollapsed:
         self.runs: dict[int, list[Kept]] = {}
         # The sweep of each restart that its posteriors come from.
         self._done: dict[int, int] = {}
-        self._now: _Now | None = None
         self._n_units = 0
 
     def ask(self, name: str, *arguments: Any) -> Found:
@@ -113,52 +102,48 @@ class StoredCollapsed:
 
     def start(self, seed: Seed, terms: Terms) -> Found:
         """First posteriors of all pieces, and their counts."""
-        tally = self._begun(terms, lambda problem, index: start_of(seed, problem, index))
-        return self._found(terms, tally, 0.0, None)
+        counts = self._begun(terms, lambda problem, index: start_of(seed, problem, index))
+        return self._found(terms, counts, 0.0, None)
 
-    def _begun(self, terms: Terms, start_at: Callable[[Problem, int], starting.Start]) -> Tally:
+    def _begun(self, terms: Terms, start_at: Callable[[Problem, int], starting.Start]) -> HMMCounts:
         """Make the units of a restart from a start of each piece; returns their counts."""
-        prior, self._n_units = self._priors(terms.concentrations), 0
+        self._n_units = 0
         scratch = Scratch(self.pieces.store.scratch)
         units: list[Kept] = []
         for index, problem in enumerate(self.pieces):
             starting_point = partial(start_at, problem, index)
             learns = terms.concentrations.learned
-            one = first_units(problem, starting_point, prior, self.left_out, learns)
+            one = first_units(problem, starting_point, self.left_out, learns)
             self._n_units += one.laid_out.n_units
             layout = _with_lattice(one.laid_out, None)
             units.append(scratch.keep(_Posteriors(layout, one.posterior, one.pairs)))
         self.runs[terms.run] = units
-        return self._counted(terms, prior)
+        return self._counted(terms)
 
     def sweep(self, counts: HMMCounts, terms: Terms) -> Found:
         """One sweep from these counts; without posteriors that made them, one inference."""
         if self._done.pop(terms.run, None) != terms.n_sweeps:
             return self._inferred(counts, terms)
         prior = self._priors(terms.concentrations)
-        tally = self._tally(counts, prior)
-        # What is begun and not finished is not worth keeping: posteriors change in place.
-        self._now = None
         absent = self._absent(terms)
-        if self._n_units == 1:
-            total, _ = self._pass(EXPECT, _prior_alone(prior), terms.run, absent)
-            tally = self._counted(terms, prior)
-        else:
-            total, shared = self._pass(SWEEP, shared_by(tally, floor_of(prior)), terms.run, absent)
-            tally = tally_in(shared)
-            if (terms.n_sweeps + 1) % REBUILT == 0:
-                tally = self._counted(terms, prior)
         terms = terms._replace(n_sweeps=terms.n_sweeps + 1)
-        return self._found(terms, tally, total, absent)
+        if self._n_units == 1:
+            total, _ = self._pass(EXPECT, self._prior_alone(prior), terms.run, absent)
+            return self._found(terms, self._counted(terms), total, absent)
+        before = tally_of(counts, prior, self._cells)
+        total, shared = self._pass(SWEEP, shared_by(before, floor_of(prior)), terms.run, absent)
+        is_rebuilt = terms.n_sweeps % REBUILT == 0
+        counts = self._counted(terms) if is_rebuilt else moved(counts, before, shared)
+        return self._found(terms, counts, total, absent)
 
     def _inferred(self, counts: HMMCounts, terms: Terms) -> Found:
         """Posteriors under given counts: those of a checkpoint, which has nothing else."""
         prior = self._priors(terms.concentrations)
         weights = posterior_mean(counts, prior, self._cells)
-        tally = self._begun(terms, lambda problem, index: starting.Start(None, weights))
-        shared = shared_by(tally, floor_of(prior))
+        counts = self._begun(terms, lambda problem, index: starting.Start(None, weights))
+        shared = shared_by(tally_of(counts, prior, self._cells), floor_of(prior))
         total, _ = self._pass(SCORE, shared, terms.run, self._absent(terms))
-        return self._found(terms._replace(n_sweeps=terms.n_sweeps + 1), tally, total, None)
+        return self._found(terms._replace(n_sweeps=terms.n_sweeps + 1), counts, total, None)
 
     def score(self, counts: HMMCounts, terms: Terms) -> Found:
         """The leave-one-out score with all counts frozen."""
@@ -166,7 +151,7 @@ class StoredCollapsed:
         if self._done.get(terms.run) != terms.n_sweeps:
             self._inferred(counts, terms._replace(n_sweeps=terms.n_sweeps - 1))
         if self._n_units == 1:
-            steps, shared = INFER, _prior_alone(prior)
+            steps, shared = INFER, self._prior_alone(prior)
         else:
             tally = tally_of(counts, prior, self._cells)
             steps, shared = SCORE, shared_by(tally, floor_of(prior))
@@ -178,28 +163,21 @@ class StoredCollapsed:
         self.runs = {run: before.runs[run]}
         self._n_units, self._done = before._n_units, {run: state.n_sweeps}
         terms = Terms(run, state.n_sweeps, prior.concentrations)
-        return without_prior(self._counted(terms, prior), prior)
+        return self._counted(terms)
 
     def state_of(self, state: State, index: int) -> State:
         """The state of a piece as if it were a corpus of its own, with the counts of all."""
-        return state._replace(
-            shares=self._units_of(state.shares.run, index, state.counts, state.prior)
-        )
+        return state._replace(shares=self._units_of(state.shares.run, index, state.counts))
 
-    def _units_of(self, run: int, index: int, counts: HMMCounts, prior: Prior) -> Units:
+    def _units_of(self, run: int, index: int, counts: HMMCounts) -> Units:
         """The units of a piece, with the counts of all."""
         kept = self._units(run, index)
         return Units(
             own=counts,
-            tally=tally_of(counts, prior, self._cells),
-            prior=prior,
-            floor=floor_of(prior),
             learns=self._prior_settings.first.learned,
-            n_sweeps=0,
             layout=kept.layout,
             posterior=kept.posterior,
             pairs=kept.pairs,
-            absent=None,
             left_out=self.left_out,
         )
 
@@ -216,12 +194,10 @@ class StoredCollapsed:
         problem, _ = self.pieces.load(index)
         return units._replace(layout=_with_lattice(units.layout, problem.lattice))
 
-    def _tally(self, counts: HMMCounts, prior: Prior) -> Tally:
-        """Counts with a prior; those of the last sweep to the last digit."""
-        now = self._now
-        if now is not None and now.counts is counts and now.prior.equals(prior):
-            return now.tally
-        return tally_of(counts, prior, self._cells)
+    def _prior_alone(self, prior: Prior) -> Shared:
+        """What is left of the counts without the only unit."""
+        tally = tally_of(empty_counts(self._cells), prior, self._cells)
+        return shared_by(tally, floor_of(prior), 0.0)
 
     def _pass(
         self, steps: int, shared: Shared, run: int, absent: np.ndarray | None
@@ -232,17 +208,15 @@ class StoredCollapsed:
             units = self._units(run, index)
             stored = Stored(units.posterior, units.pairs, np.empty(units.layout.n_units))
             make_pass(steps, Pass(units.layout, shared, stored, absent))
-            total += float(stored.log_z.sum())
             settled = units.layout.settled
-            if settled is not None:
-                # Counts of settled cells never change: all but those of this piece are others'.
-                total += settled.log_weight(shared.emission[:-1] - settled.count)
+            # Counts of settled cells never change: all but those of this piece are others'.
+            own = 0.0 if settled is None else settled.count
+            total += total_of(units.layout, stored.log_z, shared.emission[:-1] - own)
         return total, shared
 
-    def _counted(self, terms: Terms, prior: Prior) -> Tally:
-        """The counts that the posteriors and pairs of all pieces add up to, and the prior."""
-        zeros = zero_tally(self._cells)
-        shared = shared_by(zeros, Floor(*zeros, 0.0, 0.0))
+    def _counted(self, terms: Terms) -> HMMCounts:
+        """The counts that the posteriors and pairs of all pieces add up to."""
+        shared = shared_nothing(self._cells)
         indices = range(len(self.pieces.pieces))
         for index in indices:
             settled = self._units(terms.run, index).layout.settled
@@ -252,8 +226,7 @@ class StoredCollapsed:
             units = self._units(terms.run, index)
             stored = Stored(units.posterior, units.pairs, np.empty(units.layout.n_units))
             make_pass(PUT_BACK, Pass(units.layout, shared, stored, self._absent(terms)))
-        counts = HMMCounts(shared.start, shared.transition, shared.emission[:-1])
-        return tally_of(counts, prior, self._cells)
+        return HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
     def _absent(self, terms: Terms) -> np.ndarray | None:
         """Where a sweep notes how surely sums of pairs were there; None where nobody asks."""
@@ -264,10 +237,9 @@ class StoredCollapsed:
             return None
         return np.ones((self._cells.n_states, self._cells.n_states))
 
-    def _found(self, terms: Terms, tally: Tally, total: float, absent: np.ndarray | None) -> Found:
-        prior = self._priors(terms.concentrations)
-        counts = without_prior(tally, prior)
-        self._now = _Now(counts, prior, tally)
+    def _found(
+        self, terms: Terms, counts: HMMCounts, total: float, absent: np.ndarray | None
+    ) -> Found:
         self._done[terms.run] = terms.n_sweeps
         absence = self._absence(counts, terms, absent)
         return Found(counts, total, self.pieces.unexplained, absence)
@@ -279,9 +251,8 @@ class StoredCollapsed:
         if not terms.concentrations.learned or terms.n_sweeps < WARM_UP_SWEEPS:
             return None
         whole: Absence | None = None
-        prior = self._priors(terms.concentrations)
         for index, problem in enumerate(self.pieces):
-            own = absence_of(self._units_of(terms.run, index, counts, prior), problem)
+            own = absence_of(self._units_of(terms.run, index, counts), problem)
             whole = (
                 own if whole is None else Absence(*(a * b for a, b in zip(whole, own, strict=True)))
             )
@@ -294,10 +265,3 @@ class StoredCollapsed:
 def _with_lattice(layout: Layout, lattice: Any) -> Layout:
     """A layout with another lattice: that of the problem is kept once, with the problem."""
     return layout._replace(sequences=layout.sequences._replace(lattice=lattice))
-
-
-def _prior_alone(prior: Prior) -> Shared:
-    """What is left of the counts without the only unit."""
-    floor = floor_of(prior)
-    tally = Tally(floor.start, floor.transition, floor.out, floor.emission, floor.emit)
-    return shared_by(tally, floor)._replace(log_start=float(np.log(prior.start_total)))

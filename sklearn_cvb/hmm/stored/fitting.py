@@ -12,7 +12,7 @@ import numpy as np
 from sklearn_cvb.containers import shown
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.base import LEAST_SHARE, BaseHMM
-from sklearn_cvb.hmm.collapsing import HALF_OF_ALL, CollapsedHMM
+from sklearn_cvb.hmm.cvb import CVBHMM, HALF_OF_ALL
 from sklearn_cvb.hmm.stored.collapsed import StoredCollapsed
 from sklearn_cvb.hmm.stored.pieces import Pieces, StoredBatch
 from sklearn_cvb.hmm.stored.reading import survey_of_store
@@ -46,7 +46,7 @@ def fit_in_bulk(model: BaseHMM, X: Any, y: Any) -> Any:
     if y is not None and (len(y) != len(store) or y.store.n_tokens != store.n_tokens):
         raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
     whole = StoredWhole(model, store, y)
-    kind = StoredCollapsedFit if isinstance(model, CollapsedHMM) else StoredBatchFit
+    kind = StoredCollapsedFit if isinstance(model, CVBHMM) else StoredBatchFit
     fit_as(kind, model, whole)
     return model
 
@@ -75,7 +75,7 @@ def _refuse(model: BaseHMM, y: Any) -> None:
             f"a store holds symbols, and {name} has emission={model.emission!r}: pass numbers as a "
             "list of arrays"
         )
-    if isinstance(model, CollapsedHMM) and model.update == "token":
+    if isinstance(model, CVBHMM) and model.update == "token":
         raise InvalidParameterError(
             f"on a store {name} leaves out a sequence or a window at a time: use "
             f"update='sequence', got update={model.update!r}; or pass list(store)"
@@ -123,7 +123,7 @@ class _OnStore(_Model):
             laid_out = lay_out(self, survey)
         finally:
             self.vocabulary = given
-        pieces = Pieces(laid_out.model, store, tags, not isinstance(self, CollapsedHMM))
+        pieces = Pieces(laid_out.model, store, tags, not isinstance(self, CVBHMM))
         for message, first in pieces.warnings.items():
             warnings.warn(f"from sequence {first} on: {message}", UserWarning, stacklevel=6)
         finish(self, laid_out)

@@ -50,10 +50,6 @@ class Settled(NamedTuple):
     rest: np.ndarray
     times: np.ndarray
 
-    def log_weight(self, prior: np.ndarray) -> float:
-        """Summed log count plus prior of all settled tokens, each without its own unit (nats)."""
-        return float(self.times @ np.log(self.rest + prior[self.cell]))
-
 
 class _Tokens(NamedTuple):
     """The tokens of some units, one after the other.
@@ -240,19 +236,7 @@ def _settled_counts(
 def lists_for(
     sequences: Sequences, n_states: int, n_cells: int
 ) -> tuple[Lists | None, Settled | None]:
-    """Lists of all units, where they need little memory.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        With whole blocks.
-    n_states, n_cells : int
-
-    Returns
-    -------
-    lists : Lists or None
-    settled : Settled or None
-    """
+    """Lists of all units, which keep whole blocks, where they need little memory."""
     lattice = sequences.lattice
     begin, end = sequences.begin, sequences.end
     # What units store without lists is needed anyway.
