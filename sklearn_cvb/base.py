@@ -14,14 +14,12 @@ from sklearn_cvb.compilation import announced_fit
 from sklearn_cvb.containers import as_list, is_in_bulk, is_table, refuse_lengths, shown
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.learned import Learned, Left, Reading, Taken
-from sklearn_cvb.learning.algorithm import Algorithm, check_requirements
-from sklearn_cvb.learning.loop import Fit, best_fit
-from sklearn_cvb.learning.model import Model
-from sklearn_cvb.restarts import run_all
+from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.loop import best_fit, run_all
+from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.validation import (
     CallbackSupportMixin,
     check_choice,
-    check_sizes,
     check_table,
     check_table_to_fit,
     fit_context,
@@ -80,7 +78,6 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         """
         if self._takes_bulk and is_in_bulk(X):
             return self._fit_in_bulk(X, y)
-        check_sizes(self.get_params(deep=False))
         with announced_fit(self, self.verbose):
             read = self._read(X, y)
             tell((*read.messages, *self._cautions(read.problem)))
@@ -93,7 +90,6 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
     def _fit_reading(self, read: Reading, X: Any, y: Any) -> Self:
         """`fit` once X and y are read; callbacks are given these, too."""
         algorithm, model = self._algorithm(), self._model(read)
-        check_requirements(algorithm, model)
         fits, interrupted, context = run_all(self, algorithm, model, read, (X, y))
         left = self._left(fits, read)
         if self.warm_start:

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sklearn_cvb import checkpoint
 from sklearn_cvb.identity import digest_of, shown
 from sklearn_cvb.learned import Reading
-from sklearn_cvb.learning.loop import Fit, Record, Sweep
+from sklearn_cvb.learning.loop import Record, Sweep
+from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.packing import Packed, pack, unpack
 from sklearn_cvb.validation import InvalidParameterError
 
 if TYPE_CHECKING:
-    from sklearn_cvb.restarts import Job
+    from sklearn_cvb.learning.loop import Job
 
 # What a fit that goes on may have otherwise.
 _FREE = (

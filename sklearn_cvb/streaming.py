@@ -16,8 +16,8 @@ from sklearn.utils.metaestimators import available_if
 
 from sklearn_cvb.compilation import announced_fit
 from sklearn_cvb.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import Fit, spawn_generators
-from sklearn_cvb.learning.model import mixed, scaled
+from sklearn_cvb.learning.loop import spawn_generators
+from sklearn_cvb.learning.model import Fit, mixed, scaled
 from sklearn_cvb.validation import (
     Interval,
     InvalidParameterError,

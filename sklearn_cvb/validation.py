@@ -50,6 +50,7 @@ def with_callbacks(method: Callable) -> Callable:
     @functools.wraps(method)
     def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
         _refuse_lengths(method, kwargs)
+        check_sizes(estimator.get_params(deep=False))
         with callback_management_context(estimator):
             return method(estimator, *args, **kwargs)
 
@@ -206,14 +207,6 @@ def check_concentrations(name: str, values: np.ndarray, or_zero: bool) -> None:
         )
 
 
-def root_context(estimator: Any, n_restarts: int) -> Any:
-    """Open the callback context of a fit whose subtasks are its restarts (None: no callbacks)."""
-    if not hasattr(estimator, "_init_callback_context"):
-        return None
-    context = estimator._init_callback_context(max_subtasks=n_restarts, sequential_subtasks=False)
-    return context if getattr(estimator, "_skl_callbacks", None) else None
-
-
 __all__ = [
     "LENGTHS",
     "CallbackSupportMixin",
@@ -231,7 +224,6 @@ __all__ = [
     "check_table",
     "check_table_to_fit",
     "fit_context",
-    "root_context",
     "tell",
     "with_callbacks",
     "without_lengths",

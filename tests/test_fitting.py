@@ -8,17 +8,15 @@ import pytest
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.learning.loop import (
-    Fit,
     Interrupted,
     Schedule,
     best_fit,
-    even_pieces,
-    on_threads,
     run_restarts,
     spawn_generators,
     sweep_until,
-    threads_for_each,
 )
+from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 
 # Threads for each restart, by restarts and jobs.
 SHARES = {(1, 1): 1, (1, 4): 4, (2, 4): 2, (3, 4): 1, (5, 2): 1, (1, None): 1}

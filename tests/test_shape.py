@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 import sklearn_cvb
-from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.algorithms import Algorithm
 
 _PACKAGE = Path(sklearn_cvb.__file__).parent
 _TEXTS = {
@@ -145,7 +145,8 @@ def test_no_family_sweeps_by_itself():
 
 
 def test_algorithms_know_no_family_and_no_estimator():
-    known = ("sklearn_cvb.learning.", "sklearn_cvb.dirichlet", "sklearn_cvb.identity.")
+    shared = ("dirichlet", "fit_checkpoint.", "identity.", "learned.", "validation.")
+    known = ("sklearn_cvb.learning.", *(f"sklearn_cvb.{name}" for name in shared))
     found = [
         (name, module)
         for name, tree in _TREES.items()
@@ -158,7 +159,7 @@ def test_algorithms_know_no_family_and_no_estimator():
 
 def test_models_know_no_algorithm():
     """What a chain remembers and what is averaged over samples are no algorithms."""
-    assert _is_algorithm("sklearn_cvb.learning.batch.EM")
+    assert _is_algorithm("sklearn_cvb.learning.algorithms.EM")
     assert not _is_algorithm("sklearn_cvb.learning.gibbs.mean_means")
     found = [
         (name, imported)

@@ -28,8 +28,8 @@ from sklearn_cvb.corpus import Corpus, arrange, object_array
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.kernels.alignment.arrays import Pairs
 from sklearn_cvb.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import Fit
-from sklearn_cvb.restarts import record_of
+from sklearn_cvb.learning.loop import record_of
+from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
     HasMethods,

@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn_cvb.alignment.base import BaseAlignmentHMM
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.learning.cvb import CVB
+from sklearn_cvb.learning.algorithms import CVB
 
 
 class CVBAlignmentHMM(BaseAlignmentHMM):

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_cvb.alignment.base import BaseAlignmentHMM
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.learning.batch import EM
+from sklearn_cvb.learning.algorithms import EM
 from sklearn_cvb.validation import Interval, check_concentrations
 
 

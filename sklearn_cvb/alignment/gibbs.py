@@ -6,7 +6,8 @@ from sklearn_cvb.alignment.base import BaseAlignmentHMM
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.learned import Left, Reading
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
-from sklearn_cvb.learning.loop import Fit, best_fit
+from sklearn_cvb.learning.loop import best_fit
+from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.sampling import CONSTRAINTS, chain_of
 
 

@@ -30,8 +30,7 @@ from sklearn_cvb.dmv.rules import Rule, rule_prior, rules_from
 from sklearn_cvb.dmv.start import harmonic_counts
 from sklearn_cvb.dmv.trees import heads_from
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD, Sentences
-from sklearn_cvb.learning.loop import Fit
-from sklearn_cvb.learning.model import NOBODY
+from sklearn_cvb.learning.model import NOBODY, Fit
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
     HasMethods,

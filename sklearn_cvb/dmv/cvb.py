@@ -7,7 +7,7 @@ from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.corpus import warn_of_giant
 from sklearn_cvb.dmv.base import BaseDMV, warn_of_many_types
 from sklearn_cvb.dmv.inference import Problem
-from sklearn_cvb.learning.cvb import CVB
+from sklearn_cvb.learning.algorithms import CVB
 
 
 class CVBDMV(BaseDMV):

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.dmv.base import BaseDMV
-from sklearn_cvb.learning.batch import EM
+from sklearn_cvb.learning.algorithms import EM
 from sklearn_cvb.validation import Interval, InvalidParameterError, check_concentrations
 
 # Powers of weights at lower ones are below float64.

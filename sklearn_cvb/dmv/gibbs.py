@@ -9,7 +9,7 @@ from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.dmv.base import BaseDMV
 from sklearn_cvb.dmv.inference import Problem
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.sampling import SamplerMixin
 
 

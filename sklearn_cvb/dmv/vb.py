@@ -9,7 +9,7 @@ from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.dmv.base import BaseDMV
 from sklearn_cvb.dmv.layout import Layout
 from sklearn_cvb.dmv.parameters import exp_expected_log
-from sklearn_cvb.learning.batch import VB
+from sklearn_cvb.learning.algorithms import VB
 
 
 class VBDMV(BaseDMV):

@@ -32,8 +32,9 @@ from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Cells, lattice_for, restrict
 from sklearn_cvb.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import Fit, threads_for_each
-from sklearn_cvb.restarts import record_of
+from sklearn_cvb.learning.loop import record_of
+from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.streaming import Batch, Running, Seen, seen_by_fit
 from sklearn_cvb.topology import NAMES, Topology
 from sklearn_cvb.validation import (

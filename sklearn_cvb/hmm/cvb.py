@@ -13,8 +13,7 @@ from sklearn_cvb.hmm.leave_out import LeftOut
 from sklearn_cvb.hmm.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.lattice import Problem
 from sklearn_cvb.learned import Reading
-from sklearn_cvb.learning.algorithm import Algorithm
-from sklearn_cvb.learning.cvb import CVB
+from sklearn_cvb.learning.algorithms import CVB, Algorithm
 from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.learning.algorithm import Algorithm
-from sklearn_cvb.learning.batch import EM
+from sklearn_cvb.learning.algorithms import EM, Algorithm
 from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 from sklearn_cvb.validation import Interval, check_concentrations
 

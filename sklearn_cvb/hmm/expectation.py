@@ -22,7 +22,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     fill_tables,
 )
 from sklearn_cvb.lattice import Cells, Problem
-from sklearn_cvb.learning.loop import on_threads
+from sklearn_cvb.learning.threads import on_threads
 
 _NONE = np.empty(0, np.intp)
 

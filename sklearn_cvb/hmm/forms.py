@@ -43,7 +43,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     width_for,
 )
 from sklearn_cvb.lattice import Problem, certain_counts, spans_of
-from sklearn_cvb.learning.loop import even_pieces
+from sklearn_cvb.learning.threads import even_pieces
 
 # A sequence with a run whose steps have more entries is none of the runs: wide steps are faster
 # one row at a time.

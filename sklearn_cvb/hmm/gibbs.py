@@ -24,7 +24,7 @@ from sklearn_cvb.hmm.model import ChainSettings
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.learned import Learned, Reading
 from sklearn_cvb.learning.gibbs import Gibbs
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.sampling import CONSTRAINTS, chain_of, check_temperatures
 from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import InvalidParameterError, StrOptions

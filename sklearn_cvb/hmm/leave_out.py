@@ -46,7 +46,7 @@ from sklearn_cvb.kernels.chain.sequences import Sequences, pass_over_sequences
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
 from sklearn_cvb.kernels.chain.windows import Borders
 from sklearn_cvb.lattice import Cells, Problem
-from sklearn_cvb.learning.loop import even_pieces
+from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.topology import Topology
 
 # Where neighbours have more pairs of states than this for a token, lists are too long.

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from sklearn_cvb.hmm.parameters import HMMCounts, posterior_mean
 from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.lattice import Cells
-from sklearn_cvb.learning.batch import VB
+from sklearn_cvb.learning.algorithms import VB
 from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.validation import InvalidParameterError

@@ -38,7 +38,7 @@ from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Cells, Problem, cells_for, dense_posterior, problem_of
 from sklearn_cvb.learned import Learned, Reading
-from sklearn_cvb.learning.loop import even_pieces, on_threads
+from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.streaming import Running, Seen
 from sklearn_cvb.topology import topology_of
 

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.base import learned_of
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.learning.algorithm import Algorithm
-from sklearn_cvb.learning.batch import VB
+from sklearn_cvb.learning.algorithms import VB, Algorithm
 from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 
 

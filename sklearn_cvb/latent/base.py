@@ -37,10 +37,10 @@ from sklearn_cvb.latent.treebank import (
     without_top,
 )
 from sklearn_cvb.learned import Learned, Left, Reading, Taken
-from sklearn_cvb.learning.algorithm import Algorithm
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.loop import record_of
+from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.learning.split_merge import SplitMerge
-from sklearn_cvb.restarts import record_of
 from sklearn_cvb.validation import CHECKPOINT_PARAMETERS, Interval, StrOptions, tell
 
 

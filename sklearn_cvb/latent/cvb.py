@@ -2,7 +2,7 @@
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.latent.base import BaseLatentPCFG
-from sklearn_cvb.learning.cvb import CVB
+from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.validation import StrOptions
 
 

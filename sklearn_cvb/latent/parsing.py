@@ -25,7 +25,7 @@ from sklearn_cvb.kernels.latent.chart import (
 from sklearn_cvb.kernels.latent.grammar import Grammar, grammar_of
 from sklearn_cvb.kernels.latent.max_rule import max_rule
 from sklearn_cvb.kernels.latent.viterbi import viterbi
-from sklearn_cvb.learning.loop import on_threads
+from sklearn_cvb.learning.threads import on_threads
 
 # Rounds in which expected counts of subtypes are found.
 _ROUNDS = 20

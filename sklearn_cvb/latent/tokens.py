@@ -7,7 +7,7 @@ from sklearn_cvb.kernels.latent.tokens import Nodes, add_uses, spread, sweep_nod
 from sklearn_cvb.kernels.latent.training import Tally, shares_for
 from sklearn_cvb.latent.inference import leave_out_sweep, marginals, tally_of
 from sklearn_cvb.latent.parameters import Layout, Weights
-from sklearn_cvb.learning.loop import even_pieces
+from sklearn_cvb.learning.threads import even_pieces
 
 # Shares of so many nodes at a time are written to score trees.
 _PIECE = 20_000

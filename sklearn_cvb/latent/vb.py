@@ -2,7 +2,7 @@
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.latent.base import BaseLatentPCFG
-from sklearn_cvb.learning.batch import VB
+from sklearn_cvb.learning.algorithms import VB
 
 
 class VBLatentPCFG(BaseLatentPCFG):

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_cvb import dirichlet
 from sklearn_cvb.identity import are_same
-from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.model import Model, State, divided, plus
 
 

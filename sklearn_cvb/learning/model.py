@@ -93,6 +93,30 @@ class State(NamedTuple):
     layout: Any = None
 
 
+class Fit(NamedTuple):
+    """One restart so far.
+
+    Attributes
+    ----------
+    state : object
+        What the algorithm carries from sweep to sweep.
+    history : list of float
+        What each sweep reported (nats, higher is better).
+    converged : bool
+        Whether the change fell below the tolerance.
+    objective : float or None
+        What restarts are ranked by; None until the restart is over.
+    randomness : dict or None
+        State of the random generator after the last sweep: what comes next draws from there.
+    """
+
+    state: Any
+    history: list[float]
+    converged: bool
+    objective: float | None = None
+    randomness: Any = None
+
+
 class Fixed(NamedTuple):
     """Concentrations of which none is learned."""
 

@@ -4,9 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.algorithm import Algorithm
-from sklearn_cvb.learning.loop import Fit
-from sklearn_cvb.learning.model import Model, State
+from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.model import Fit, Model, State
 
 
 class Plan(NamedTuple):

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.algorithm import Algorithm
-from sklearn_cvb.learning.batch import EM
+from sklearn_cvb.learning.algorithms import EM, Algorithm
 from sklearn_cvb.learning.model import Model, State
 
 

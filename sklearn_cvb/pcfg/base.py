@@ -9,8 +9,7 @@ from sklearn_cvb import corpus as reading
 from sklearn_cvb.base import BaseModel
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.loop import Fit
-from sklearn_cvb.learning.model import State
+from sklearn_cvb.learning.model import Fit, State
 from sklearn_cvb.pcfg.concentrations import check_alpha, first_alpha
 from sklearn_cvb.pcfg.forms import Problem, forms_of
 from sklearn_cvb.pcfg.grammar import Grammar, grammar_from

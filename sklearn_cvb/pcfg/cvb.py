@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.corpus import warn_of_giant
-from sklearn_cvb.learning.cvb import CVB
+from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.pcfg.forms import Problem
 from sklearn_cvb.pcfg.streaming import StreamingPCFG
 

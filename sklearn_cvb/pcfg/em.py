@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.learning.batch import EM
+from sklearn_cvb.learning.algorithms import EM
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
 from sklearn_cvb.pcfg.streaming import StreamingPCFG
 from sklearn_cvb.validation import Interval, StrOptions

@@ -6,7 +6,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.pcfg.model import GrammarModel
 from sklearn_cvb.pcfg.samplers import SamplingPCFG
 from sklearn_cvb.validation import InvalidParameterError

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.pcfg.base import BasePCFG
 from sklearn_cvb.pcfg.layout import Layout
 from sklearn_cvb.pcfg.model import GrammarModel

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.learning.batch import VB
+from sklearn_cvb.learning.algorithms import VB
 from sklearn_cvb.pcfg.layout import Layout
 from sklearn_cvb.pcfg.parameters import exp_expected_log, expected_log
 from sklearn_cvb.pcfg.streaming import StreamingPCFG

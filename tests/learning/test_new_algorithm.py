@@ -9,9 +9,7 @@ from scipy.special import digamma, gammaln, logsumexp
 
 import sklearn_cvb
 from sklearn_cvb.dirichlet import kl_divergence
-from sklearn_cvb.learning.algorithm import Algorithm, begun, check_requirements
-from sklearn_cvb.learning.batch import EM, VB
-from sklearn_cvb.learning.cvb import CVB
+from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun, check_requirements
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, inferred, mixed
 from sklearn_cvb.learning.split_merge import Plan, SplitMerge

@@ -23,7 +23,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
 )
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
-from sklearn_cvb.learning.loop import even_pieces, on_threads
+from sklearn_cvb.learning.threads import even_pieces, on_threads
 
 # Sequences are inferred together up to so many steps: their tables stay in the cache.
 _PIECE = 16384

@@ -11,7 +11,7 @@ from sklearn_cvb.hmm.numeric.filtering import filtered
 from sklearn_cvb.hmm.numeric.problem import keep_to_known
 from sklearn_cvb.hmm.numeric.reading import Series, read_series
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.cvb import CVB
+from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.validation import InvalidParameterError, check_table
 

@@ -21,7 +21,7 @@ from sklearn_cvb.hmm.survey import finish, lay_out
 from sklearn_cvb.hmm.tagger import TaggerMixin
 from sklearn_cvb.hmm.whole import ShardedHMM, Whole, fit_as
 from sklearn_cvb.lattice import Cells
-from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.store import CorpusStore, StoredTags, write_store
 from sklearn_cvb.store.stored_states import StoredStates
 from sklearn_cvb.validation import InvalidParameterError

@@ -1,0 +1,205 @@
+"""The algorithms: what all share, EM and variational Bayes, collapsed variational Bayes.
+
+An algorithm is three functions, written once for all models. Wang and Blunsom (2013): HMM, eqs.
+6-11, 24-25 and figure 3; PCFG, section 3. Samplers are in `gibbs`, wrappers in `stepwise` and
+`split_merge`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb import dirichlet
+from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.learning.model import Fit, Model, State
+
+
+class Algorithm:
+    """Three functions make an algorithm: `start`, `sweep` and `objective`.
+
+    An instance holds settings and no results: what a restart learns is in its `State`.
+    """
+
+    # Functions of a model without which this algorithm cannot learn it.
+    requires: tuple[str, ...] = ()
+    # Sweeps with a small change before stopping, and whether the history sums over tokens.
+    patience = 1
+    is_total = True
+    # Whether a small change ends a restart at all.
+    stops = True
+    # Whether predictions are made under exp E[log parameters], not under posterior means.
+    averages = False
+
+    def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
+        """The state before the first sweep; from a `seed`, or one that is drawn."""
+        raise NotImplementedError
+
+    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+        """The next state, and what the history says of the sweep (nats, higher is better)."""
+        raise NotImplementedError
+
+    def objective(self, state: State, model: Model, history: list[float]) -> float:
+        """What restarts are ranked by."""
+        return history[-1]
+
+    def final_counts(self, state: State) -> Any:
+        """The counts that a fit leaves."""
+        return state.counts
+
+    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
+        """Fitted attributes that this algorithm alone leaves."""
+        return {}
+
+    def rebase(self, state: State, model: Model) -> State | None:
+        """A state to go on from under the settings of now; None where it is of no use."""
+        return model.rebase(state)
+
+    def lighter(self, state: State, model: Model) -> State:
+        """A state without what `completed` makes anew from the data; a checkpoint has this."""
+        return model.lighter(state)
+
+    def completed(self, state: State, model: Model) -> State:
+        """What `lighter` left, made whole."""
+        return model.completed(state)
+
+    def finished(self, state: State, model: Model, *, goes_on: bool) -> State:
+        """The last state of a restart; without what sweeps need where none `goes_on` from it."""
+        return model.finished(state, goes_on=goes_on)
+
+    def n_resting(self, model: Model) -> int:
+        """Sweeps in which something still waits to be learned: none of their changes is small."""
+        return WARM_UP_SWEEPS if np.any(getattr(model.hyper(), "learned", False)) else 0
+
+    def before_batch(self, model: Model, running: Any) -> State:
+        """What the next batch is inferred from, given running counts (see `online`)."""
+        raise NotImplementedError
+
+    def batch_values(
+        self, before: State, after: State, value: float, model: Model, scale: float
+    ) -> tuple[float, float]:
+        """History and objective after a batch whose tokens stand for `scale` tokens each."""
+        raise NotImplementedError
+
+
+def begun(model: Model, rng: np.random.Generator, seed: Any, *, keep: bool) -> State:
+    """The state with the first counts of a restart, and with shares, to `keep`."""
+    hyper, facts = model.hyper(), model.facts()
+    prior = model.prior(hyper)
+    if seed is None:
+        (seed,) = model.seeds(prior, [facts], rng)
+    found, weights = model.start(prior, seed, keep)
+    shares, unexplained, work = found.shares, found.unexplained, found.work
+    return State(found.counts, prior, hyper, weights, shares, unexplained, 0, work)
+
+
+class Batch(Algorithm):
+    """M-step, then E-step: EM and VB differ in the weights, and in what the objective subtracts."""
+
+    def parameters(self, model: Model, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+        """Weights given counts, and what they cost (nats)."""
+        raise NotImplementedError
+
+    def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
+        """First counts: of one E-step under first weights, or whatever the start gives."""
+        return begun(model, rng, seed, keep=False)._replace(shares=None)
+
+    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+        """The value is the objective of the weights just used."""
+        hyper = model.learn(state.hyper, state, dirichlet.ascend, None)
+        prior = state.prior if hyper is state.hyper else model.prior(hyper)
+        weights, cost = self.parameters(model, state.counts, prior, state.weights)
+        found = model.infer(weights, state.work)
+        value = found.total - cost + hyper.log_density()
+        n_sweeps, unexplained = state.n_sweeps + 1, found.unexplained
+        after = State(found.counts, prior, hyper, weights, None, unexplained, n_sweeps, found.work)
+        return after, float(value)
+
+    def finished(self, state: State, model: Model, *, goes_on: bool) -> State:
+        """Buffers are soon made again."""
+        return super().finished(state, model, goes_on=goes_on)._replace(work=None)
+
+    def before_batch(self, model: Model, running: Any) -> State:
+        """Running counts, and the weights that cells without count and prior keep."""
+        hyper = model.hyper()
+        prior = model.prior(hyper)
+        return State(model.with_unseen(running.counts, prior), prior, hyper, running.kept)
+
+    def batch_values(
+        self, before: State, after: State, value: float, model: Model, scale: float
+    ) -> tuple[float, float]:
+        """The objective as if all tokens were like those of the batch, twice."""
+        cost = 0.0
+        if scale != 1.0:
+            cost = self.parameters(model, before.counts, after.prior, before.weights)[1]
+        objective = scale * (value + cost) - cost
+        return objective, objective
+
+
+class EM(Batch):
+    """Expectation-maximisation: the mode of the parameters."""
+
+    requires: tuple[str, ...] = ("maximise", "infer")
+
+    def parameters(self, model: Model, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+        """The mode, and minus its log prior density."""
+        return model.maximise(counts, prior, before)
+
+
+class VB(Batch):
+    """Variational Bayes: exp E[log parameters], and a bound that never falls."""
+
+    requires = ("average", "infer")
+    averages = True
+
+    def parameters(self, model: Model, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+        """exp E[log parameters], and the divergence of their posterior from the prior."""
+        return model.average(counts, prior, before)
+
+    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
+        """The bound."""
+        return {"lower_bound_": fit.objective}
+
+
+class CVB(Algorithm):
+    """What is left out at a time (a sequence, a window, a token) is the model's."""
+
+    requires = ("leave_out",)
+    patience = 2
+    is_total = False
+
+    def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
+        """First counts, and what each unit adds to them."""
+        return begun(model, rng, seed, keep=True)._replace(weights=None)
+
+    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+        """The value is the mean log normaliser per token: a monitor."""
+        hyper = model.learn(
+            state.hyper, state, dirichlet.fixed_point, lambda: model.absence(state.shares)
+        )
+        prior = state.prior if hyper is state.hyper else model.prior(hyper)
+        found = model.leave_out(state.counts, prior, state.shares, frozen=False)
+        n_sweeps, unexplained = state.n_sweeps + 1, found.unexplained
+        after = State(found.counts, prior, hyper, None, found.shares, unexplained, n_sweeps)
+        return after, float(found.total / model.n_observed)
+
+    def objective(self, state: State, model: Model, history: list[float]) -> float:
+        """The leave-one-out score per token, in a pass of its own with all counts frozen."""
+        found = model.leave_out(state.counts, state.prior, state.shares, frozen=True)
+        return float(found.total / model.n_observed)
+
+    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
+        """The score."""
+        return {"loo_score_": fit.objective}
+
+    def before_batch(self, model: Model, running: Any) -> State:
+        """The counts so far are part of the prior; posteriors begin as inferred from it alone."""
+        hyper = model.hyper()
+        prior, seed = model.given(model.prior(hyper), running.counts)
+        found, _ = model.start(prior, seed, keep=True)
+        return State(found.counts, prior, hyper, None, found.shares, found.unexplained)
+
+    def batch_values(
+        self, before: State, after: State, value: float, model: Model, scale: float
+    ) -> tuple[float, float]:
+        """The monitor, and the score of the batch."""
+        return value, self.objective(after, model, [value])
