@@ -13,15 +13,14 @@ from sklearn_cvb.base import BaseModel, learned_of
 from sklearn_cvb.containers import shown
 from sklearn_cvb.corpus import Corpus, Sequences, object_array
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.kernels.latent.arrays import Rules, rules_of
 from sklearn_cvb.latent.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.latent.inference import Problem
 from sklearn_cvb.latent.model import AnnotatedModel, TokenAnnotatedModel
 from sklearn_cvb.latent.parameters import (
     LatentPCFGCounts,
-    exp_expected_log,
-    lists_of,
-    posterior_mean,
+    mean_weights,
+    predicting_weights,
+    with_any_word,
 )
 from sklearn_cvb.latent.parsing import log_likelihoods, parse
 from sklearn_cvb.latent.sampling import sample_parses
@@ -193,7 +192,7 @@ class BaseLatentPCFG(BaseModel):
     @property
     def rule_probabilities_(self) -> np.ndarray:
         """Posterior means of all annotated rules, shape (n_cells,), in the order of ``counts_``."""
-        return _mean_weights(learned_of(self), self.smoothing)
+        return mean_weights(learned_of(self), self.smoothing)
 
     @property
     def n_subtypes_(self) -> dict:
@@ -276,7 +275,7 @@ class BaseLatentPCFG(BaseModel):
         """
         learned = learned_of(self)
         lexicon, rng = learned.words, check_random_state(random_state)
-        weights = _mean_weights(learned, self.smoothing)
+        weights = mean_weights(learned, self.smoothing)
         numbers, parses = sample_parses(learned.layout, weights, n_samples, longest, rng)
         n_words = lexicon.n_words
         names = [name if i < n_words else str(name) for i, name in enumerate(lexicon.codes)]
@@ -288,7 +287,7 @@ class BaseLatentPCFG(BaseModel):
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
         corpus = _numbered(learned, self._sequences(X))
-        rules, weights = _with_any_word(learned, _mean_weights(learned, self.smoothing))
+        rules, weights = with_any_word(learned, mean_weights(learned, self.smoothing))
         logs = log_likelihoods(rules, weights, *corpus[:2], n_jobs=self.n_jobs)
         return logs, len(corpus.tokens)
 
@@ -296,7 +295,7 @@ class BaseLatentPCFG(BaseModel):
         """The best trees in a user's labels; a warning tells of sentences without any."""
         sequences = self._sequences(X)
         corpus = _numbered(learned, sequences)
-        rules, weights = _with_any_word(learned, _predicting_weights(learned, self.smoothing))
+        rules, weights = with_any_word(learned, predicting_weights(learned, self.smoothing))
         parses = parse(rules, weights, *corpus[:2], decoding=self.decoding, n_jobs=self.n_jobs)
         without = np.flatnonzero(np.diff(parses.starts) == 0)
         if len(without):
@@ -323,34 +322,3 @@ def _numbered(learned: Learned, sequences: Sequences) -> Corpus:
     reading.refuse_missing(corpus)
     numbers = lexicon.numbers(sequences.tokens, corpus.starts[:-1].tolist())
     return corpus._replace(tokens=np.array(numbers, np.int32))
-
-
-def _mean_weights(learned: Learned, smoothing: float) -> np.ndarray:
-    """Posterior-mean weights, with a pseudo-count more."""
-    alpha = learned.prior + float(smoothing)
-    return posterior_mean(learned.layout, learned.counts.cells, alpha, learned.kept)
-
-
-def _predicting_weights(learned: Learned, smoothing: float) -> np.ndarray:
-    """Weights of `predict`."""
-    if not learned.averages:
-        return _mean_weights(learned, smoothing)
-    layout, alpha = learned.layout, learned.prior + float(smoothing)
-    return exp_expected_log(layout, learned.counts.cells, alpha).whole(layout)
-
-
-def _with_any_word(learned: Learned, weights: np.ndarray) -> tuple[Rules, np.ndarray]:
-    """Rules and weights with those of one more word: that of no known class.
-
-    A tag has it as often as it has rare words of all classes; without any, all tags have it alike.
-    """
-    rules, (codes, n_known) = learned.layout.rules, learned.words
-    lists, n = lists_of(rules), rules.n_subtypes
-    begins = rules.first[rules.begin[3] : -1].tolist()
-    sums: dict[int, np.ndarray] = {}
-    for (tag, word), begin in zip(lists[3], begins, strict=True):
-        if word >= n_known:
-            sums[tag] = sums.get(tag, 0.0) + weights[begin : begin + n[tag]]
-    sums = sums or {tag: np.ones(n[tag]) for tag, _ in lists[3]}
-    lists[3] = lists[3] + [(tag, len(codes)) for tag in sums]
-    return rules_of(n, *lists), np.concatenate([weights, *sums.values()])

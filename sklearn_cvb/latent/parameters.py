@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma
 
-from sklearn_cvb.kernels.latent.arrays import Rules, rows_of
+from sklearn_cvb.kernels.latent.arrays import Rules, rows_of, rules_of
 from sklearn_cvb.kernels.latent.training import Blocks, blocks_of
+from sklearn_cvb.learned import Learned
 
 
 class LatentPCFGCounts(NamedTuple):
@@ -110,3 +111,37 @@ def exp_expected_log(layout: Layout, counts: np.ndarray, alpha: float) -> Weight
     first = layout.rules.first
     largest = np.maximum.reduceat(logs, first[:-1])
     return Weights(np.exp(logs - np.repeat(largest, np.diff(first))), largest)
+
+
+# Weights that predictions are made under, whichever algorithm left them
+
+
+def mean_weights(learned: Learned, smoothing: float) -> np.ndarray:
+    """Posterior-mean weights, with a pseudo-count more."""
+    alpha = learned.prior + float(smoothing)
+    return posterior_mean(learned.layout, learned.counts.cells, alpha, learned.kept)
+
+
+def predicting_weights(learned: Learned, smoothing: float) -> np.ndarray:
+    """Weights of `predict`."""
+    if not learned.averages:
+        return mean_weights(learned, smoothing)
+    layout, alpha = learned.layout, learned.prior + float(smoothing)
+    return exp_expected_log(layout, learned.counts.cells, alpha).whole(layout)
+
+
+def with_any_word(learned: Learned, weights: np.ndarray) -> tuple[Rules, np.ndarray]:
+    """Rules and weights with those of one more word: that of no known class.
+
+    A tag has it as often as it has rare words of all classes; without any, all tags have it alike.
+    """
+    rules, (codes, n_known) = learned.layout.rules, learned.words
+    lists, n = lists_of(rules), rules.n_subtypes
+    begins = rules.first[rules.begin[3] : -1].tolist()
+    sums: dict[int, np.ndarray] = {}
+    for (tag, word), begin in zip(lists[3], begins, strict=True):
+        if word >= n_known:
+            sums[tag] = sums.get(tag, 0.0) + weights[begin : begin + n[tag]]
+    sums = sums or {tag: np.ones(n[tag]) for tag, _ in lists[3]}
+    lists[3] = lists[3] + [(tag, len(codes)) for tag in sums]
+    return rules_of(n, *lists), np.concatenate([weights, *sums.values()])
