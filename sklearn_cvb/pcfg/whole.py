@@ -18,15 +18,17 @@ from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import Inferred, State
 from sklearn_cvb.pcfg.base import BasePCFG
-from sklearn_cvb.pcfg.concentrations import Alpha
 from sklearn_cvb.pcfg.cvb import CVBPCFG
-from sklearn_cvb.pcfg.forms import Problem, expectation
-from sklearn_cvb.pcfg.layout import Layout
-from sklearn_cvb.pcfg.model import GrammarModel
-from sklearn_cvb.pcfg.parameters import PCFGCounts, posterior_mean
-from sklearn_cvb.pcfg.shares import counts_of, first_shares, presence
-from sklearn_cvb.pcfg.streaming import StreamingPCFG
-from sklearn_cvb.pcfg.sweeps import leave_out_sweep, tally_of
+from sklearn_cvb.pcfg.inference import (
+    counts_of,
+    expectation,
+    first_shares,
+    leave_out_sweep,
+    presence,
+    tally_of,
+)
+from sklearn_cvb.pcfg.layout import Layout, Problem
+from sklearn_cvb.pcfg.model import Alpha, GrammarModel, PCFGCounts, posterior_mean
 from sklearn_cvb.validation import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -248,7 +250,7 @@ class ShardedPCFG(InShards, _Model):
 def refuse_in_shards(model: BasePCFG) -> None:
     """Raise on settings that sentences in shards do not have."""
     name = type(model).__name__
-    if not isinstance(model, StreamingPCFG):
+    if not hasattr(model, "partial_fit"):
         raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
     if getattr(model, "update", "batch") != "batch":
         raise InvalidParameterError(
