@@ -1,27 +1,23 @@
 """What all models share: the template of a fit, reading X, and scores."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb import corpus as reading
 from sklearn_cvb import version
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.compilation import announced_fit
-from sklearn_cvb.containers import as_list, is_in_bulk, is_table, refuse_lengths, shown
-from sklearn_cvb.corpus import Corpus, Sequences
-from sklearn_cvb.learned import Learned, Left, Reading, Taken
+from sklearn_cvb.containers import is_in_bulk, refuse_lengths
+from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.loop import best_fit, run_all
 from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.validation import (
     CallbackSupportMixin,
     check_choice,
-    check_table,
-    check_table_to_fit,
     fit_context,
     tell,
     with_callbacks,
@@ -217,70 +213,6 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         from sklearn_cvb.display.model_summary import ModelSummary
 
         return diagram + ModelSummary(self)._repr_html_()
-
-    # Reading X
-
-    def _vocabulary_types(self, sequences: Sequences) -> list:
-        if self.vocabulary is None:
-            types = reading.types_of(sequences.tokens, sequences.starts)
-            if not types and self.handle_unknown == "error":
-                raise ValueError("X holds no observed token: give a vocabulary")
-            return types
-        unordered = isinstance(self.vocabulary, Set | Mapping)
-        given = list(self.vocabulary) if unordered else as_list(self.vocabulary)
-        if given is None:
-            raise TypeError(f"vocabulary is {shown(self.vocabulary)}: pass a list of symbols")
-        types = reading.types_of(given, np.array([0, len(given)]))
-        if any(map(reading.is_missing, given)):
-            raise ValueError("vocabulary holds None or NaN, which stand for missing observations")
-        if isinstance(self.vocabulary, set | frozenset):
-            return types
-        return list(dict.fromkeys(given))
-
-    def _taken(self, X: Any, y: Any) -> Taken:
-        """X as taken to be fitted to; lengths in `y` are refused, also where `y` is ignored."""
-        attributes: dict[str, Any] = {}
-        messages: list[str] = []
-        if is_table(X):
-            table, attributes = check_table_to_fit(self, X)
-            if self.vocabulary is None and reading.are_measurements(table):
-                messages.append(
-                    "nearly all numbers in X differ: each value is a symbol of its own here, so "
-                    "that nothing will be recognised again; sort numbers into bins first, as "
-                    "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
-                )
-            sequences = reading.read_table(table)
-        else:
-            sequences = reading.read_ragged(X)
-        refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
-        return Taken(sequences, attributes, tuple(messages))
-
-    def _sequences(self, X: Any) -> Sequences:
-        """X as a fitted model reads it: a table must have as many columns."""
-        if is_table(X):
-            return reading.read_table(check_table(self, X, reset=False))
-        return reading.read_ragged(X)
-
-    def _encoded(self, learned: Learned, X: Any) -> Corpus:
-        """X in numbers of the words that a fit has seen."""
-        if isinstance(X, Corpus):
-            # A piece of a store, in codes of this vocabulary.
-            return X
-        sequences = self._sequences(X)
-        index = learned.words.index
-        return self._checked(reading.encode(sequences, index), sequences, len(index))
-
-    def _checked(self, corpus: Corpus, sequences: Sequences, n_known: int) -> Corpus:
-        """Encoded sequences; raises on words outside the vocabulary where they are not handled."""
-        if self.handle_unknown == "error" and corpus.unknown:
-            # Unknown words are numbered behind all others.
-            position = int(np.flatnonzero(corpus.tokens >= n_known)[0])
-            raise ValueError(
-                f"unknown word {sequences.tokens[position]!r} "
-                f"({reading.place(position, corpus.starts)}; {len(corpus.unknown)} unknown types): "
-                "give vocabulary, or handle_unknown='smooth' or 'rare'"
-            )
-        return corpus
 
     # Scores
 

@@ -160,7 +160,7 @@ class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         model = clone(self.estimator)
         is_of_symbols = getattr(model, "emission", "categorical") == "categorical"
         if is_of_symbols and getattr(model, "vocabulary", ()) is None:
-            sequences, _, messages = model._taken(X, None)
+            sequences, _, messages = reading.sequences_to_fit(model, X, None)
             tell(messages)
             model.set_params(vocabulary=reading.types_of(sequences.tokens, sequences.starts))
         return model

@@ -6,7 +6,7 @@ or as a 2-D array whose rows are sequences of equal length.
 
 import math
 import numbers
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from itertools import chain, pairwise, repeat
 from typing import Any, NamedTuple
@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.containers import as_list, samples_of, shown, tokens_of
+from sklearn_cvb.containers import as_list, is_table, refuse_lengths, samples_of, shown, tokens_of
+from sklearn_cvb.validation import check_table, check_table_to_fit
 
 
 class Corpus(NamedTuple):
@@ -342,6 +343,93 @@ def encode(sequences: Sequences, index: Mapping) -> Corpus:
         found.append(len(index) + unknown.setdefault(token, len(unknown)))
     codes[positions] = found
     return Corpus(codes, starts, width, list(unknown), times)
+
+
+# What estimators read
+
+
+class Taken(NamedTuple):
+    """Sequences of X as they were taken to be fitted to.
+
+    Attributes
+    ----------
+    sequences : Sequences
+    attributes : dict
+        ``n_features_in_`` and ``feature_names_in_`` of a table; empty for ragged sequences.
+    messages : tuple of str
+    """
+
+    sequences: Sequences
+    attributes: dict[str, Any]
+    messages: tuple[str, ...] = ()
+
+
+def types_to_learn(estimator: Any, sequences: Sequences) -> list:
+    """The words of a model: those of its parameter `vocabulary`, or of the sequences."""
+    if estimator.vocabulary is None:
+        types = types_of(sequences.tokens, sequences.starts)
+        if not types and estimator.handle_unknown == "error":
+            raise ValueError("X holds no observed token: give a vocabulary")
+        return types
+    unordered = isinstance(estimator.vocabulary, Set | Mapping)
+    given = list(estimator.vocabulary) if unordered else as_list(estimator.vocabulary)
+    if given is None:
+        raise TypeError(f"vocabulary is {shown(estimator.vocabulary)}: pass a list of symbols")
+    types = types_of(given, np.array([0, len(given)]))
+    if any(map(is_missing, given)):
+        raise ValueError("vocabulary holds None or NaN, which stand for missing observations")
+    if isinstance(estimator.vocabulary, set | frozenset):
+        return types
+    return list(dict.fromkeys(given))
+
+
+def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
+    """X as taken to be fitted to; lengths in `y` are refused, also where `y` is ignored."""
+    attributes: dict[str, Any] = {}
+    messages: list[str] = []
+    if is_table(X):
+        table, attributes = check_table_to_fit(estimator, X)
+        if estimator.vocabulary is None and are_measurements(table):
+            messages.append(
+                "nearly all numbers in X differ: each value is a symbol of its own here, so "
+                "that nothing will be recognised again; sort numbers into bins first, as "
+                "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
+            )
+        sequences = read_table(table)
+    else:
+        sequences = read_ragged(X)
+    refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
+    return Taken(sequences, attributes, tuple(messages))
+
+
+def sequences_again(estimator: Any, X: Any) -> Sequences:
+    """X as a fitted model reads it: a table must have as many columns."""
+    if is_table(X):
+        return read_table(check_table(estimator, X, reset=False))
+    return read_ragged(X)
+
+
+def encoded_again(estimator: Any, learned: Any, X: Any) -> Corpus:
+    """X in numbers of the words that a fit has seen."""
+    if isinstance(X, Corpus):
+        # A piece of a store, in codes of this vocabulary.
+        return X
+    sequences = sequences_again(estimator, X)
+    index = learned.words.index
+    return checked(estimator, encode(sequences, index), sequences, len(index))
+
+
+def checked(estimator: Any, corpus: Corpus, sequences: Sequences, n_known: int) -> Corpus:
+    """Encoded sequences; raises on words outside the vocabulary where they are not handled."""
+    if estimator.handle_unknown == "error" and corpus.unknown:
+        # Unknown words are numbered behind all others.
+        position = int(np.flatnonzero(corpus.tokens >= n_known)[0])
+        raise ValueError(
+            f"unknown word {sequences.tokens[position]!r} "
+            f"({place(position, corpus.starts)}; {len(corpus.unknown)} unknown types): "
+            "give vocabulary, or handle_unknown='smooth' or 'rare'"
+        )
+    return corpus
 
 
 def arrange(corpus: Corpus, values: np.ndarray, fill: Any) -> np.ndarray:

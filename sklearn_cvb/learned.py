@@ -2,26 +2,8 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sklearn_cvb.corpus import Sequences
-
 if TYPE_CHECKING:
     from sklearn_cvb.streaming import Seen
-
-
-class Taken(NamedTuple):
-    """Sequences of X as they were taken to be fitted to.
-
-    Attributes
-    ----------
-    sequences : Sequences
-    attributes : dict
-        ``n_features_in_`` and ``feature_names_in_`` of a table; empty for ragged sequences.
-    messages : tuple of str
-    """
-
-    sequences: Sequences
-    attributes: dict[str, Any]
-    messages: tuple[str, ...] = ()
 
 
 class Reading(NamedTuple):

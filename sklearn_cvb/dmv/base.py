@@ -97,7 +97,7 @@ class BaseDMV(PredictionMixin, BaseModel):
     def _problem(self, X: Any, y: Any) -> Problem:
         """Read X (and y): sets the vocabulary."""
         sequences = self._sequences_to_fit(X, y)
-        types = self._vocabulary_types(sequences)
+        types = reading.types_to_learn(self, sequences)
         self.vocabulary_ = reading.as_array(types)
         self._index = {token: i for i, token in enumerate(types)}
         self._check_parameters()

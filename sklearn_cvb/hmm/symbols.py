@@ -83,8 +83,8 @@ class WordsRead(NamedTuple):
 
 def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     """X and y, to be fitted to."""
-    sequences, attributes, messages = hmm._taken(X, y)
-    types = hmm._vocabulary_types(sequences)
+    sequences, attributes, messages = reading.sequences_to_fit(hmm, X, y)
+    types = reading.types_to_learn(hmm, sequences)
     corpus, read, cells = words_and_cells(hmm, sequences, types, y, streams=streams)
     problem, words, more = problem_of_words(
         hmm, (read.words, read.told), cells, corpus, sequences, y
@@ -99,7 +99,7 @@ def words_and_cells(
     """Sequences in numbers, what their words tell, and the layout of parameters without ends."""
     vocabulary = reading.vocabulary_of(types)
     corpus = reading.encode(sequences, vocabulary.index)
-    corpus = hmm._checked(corpus, sequences, len(types))
+    corpus = reading.checked(hmm, corpus, sequences, len(types))
     read = hmm._words_read(vocabulary, corpus, y, streams)
     with_unknown = hmm.handle_unknown != "error"
     cells = cells_for(read.rows, read.n_states, len(types), with_unknown=with_unknown)
@@ -120,7 +120,7 @@ def problem_of_words(
 
 def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
     """A batch: new words enter the vocabulary and the layout."""
-    sequences = hmm._sequences(X)
+    sequences = reading.sequences_again(hmm, X)
     refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
     vocabulary = learned.words.index
     if hmm.vocabulary is None:
@@ -128,7 +128,7 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
         vocabulary = [*vocabulary, *(word for word in types if word not in vocabulary)]
     words = reading.vocabulary_of(list(vocabulary))
     corpus = reading.encode(sequences, words.index)
-    corpus = hmm._checked(corpus, sequences, len(words.index))
+    corpus = reading.checked(hmm, corpus, sequences, len(words.index))
     growth, *known = hmm._grown(learned, words, corpus, y)
     counts = carried_counts(running_counts(learned), growth)
     problem, words, messages = problem_of_words(hmm, known, growth.cells, corpus, sequences, y)
@@ -224,7 +224,7 @@ def _of_left_out(averages: bool, state: Any, problem: Problem) -> np.ndarray | N
 
 def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> Read:
     """Sequences under a model's weights; unknown words nobody emits are unobserved."""
-    corpus = hmm._encoded(learned, X)
+    corpus = reading.encoded_again(hmm, learned, X)
     weights, logs = mean_and_log(learned) if means else predicting_weights(learned)
     lattice, weights, logs = hmm._with_unknown(learned, corpus, weights, logs)
     lattice = _without_impossible(lattice, corpus, learned.layout, weights)
@@ -235,7 +235,7 @@ def log_likelihoods(
     hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
 ) -> tuple[list[np.ndarray], int]:
     """Under the mean weights, or under each sample; and the number of observed tokens."""
-    corpus = hmm._encoded(learned, X)
+    corpus = reading.encoded_again(hmm, learned, X)
     lattice, cells = hmm._lattice_of(learned, corpus), learned.layout
     if samples is None:
         each: Iterable[tuple[Weights, Weights]] = [mean_and_log(learned)]

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_cvb.base import learned_of
 from sklearn_cvb.containers import is_store
-from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary
+from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary, encoded_again
 from sklearn_cvb.hmm import tags
 from sklearn_cvb.hmm.growing import Growth
 from sklearn_cvb.hmm.prediction import chain_counts
@@ -135,7 +135,7 @@ class TaggerMixin(_Model):
         ['dictionary', 'ambiguous', 'form']
         """
         learned = learned_of(self)
-        return tags.tag_sources(learned.words, self._encoded(learned, X))
+        return tags.tag_sources(learned.words, encoded_again(self, learned, X))
 
     # What the template of a hidden Markov model asks
 

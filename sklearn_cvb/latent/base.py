@@ -11,7 +11,7 @@ from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.base import BaseModel, learned_of
 from sklearn_cvb.containers import shown
-from sklearn_cvb.corpus import Corpus, Sequences, object_array
+from sklearn_cvb.corpus import Corpus, Sequences, Taken, object_array
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.latent.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.latent.inference import Problem
@@ -35,7 +35,7 @@ from sklearn_cvb.latent.treebank import (
     trees_in,
     without_top,
 )
-from sklearn_cvb.learned import Learned, Left, Reading, Taken
+from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
@@ -114,7 +114,7 @@ class BaseLatentPCFG(BaseModel):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
                 "the tree of each sentence, fit(sentences, trees) or fit(trees)"
             )
-        taken = self._taken(X, y)
+        taken = reading.sequences_to_fit(self, X, y)
         return taken, gold_from(y, taken.sequences)
 
     def _model(self, read: Reading) -> AnnotatedModel:

@@ -97,7 +97,7 @@ class BasePCFG(BaseModel):
     # Reading X and y
 
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
-        sequences, attributes, messages = self._taken(X, y)
+        sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
         read = self._reading(*lay_out(self, sequences), sequences, y)
         return read._replace(attributes=read.attributes | attributes, messages=messages)
 
@@ -106,7 +106,7 @@ class BasePCFG(BaseModel):
         self._check_layout(layout)
         corpus = reading.encode(sequences, words.index)
         reading.refuse_missing(corpus)
-        corpus = self._checked(corpus, sequences, len(words.index))
+        corpus = reading.checked(self, corpus, sequences, len(words.index))
         known = y if self.supervision == "y" else None
         attributes = {
             "vocabulary_": words.types,
@@ -117,7 +117,7 @@ class BasePCFG(BaseModel):
 
     def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
         """A batch that is not the first: without a grammar new words get rules."""
-        sequences = self._sequences(X)
+        sequences = reading.sequences_again(self, X)
         refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
         words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.kept
         types = reading.types_of(sequences.tokens, sequences.starts)
@@ -323,10 +323,10 @@ class BasePCFG(BaseModel):
 
     def _corpus_and_words(self, learned: Learned, X: Any) -> tuple[Corpus, list]:
         """X in numbers of the words that a fit has seen, and as it is."""
-        sequences, index = self._sequences(X), learned.words.index
+        sequences, index = reading.sequences_again(self, X), learned.words.index
         corpus = reading.encode(sequences, index)
         reading.refuse_missing(corpus)
-        return self._checked(corpus, sequences, len(index)), sequences.tokens
+        return reading.checked(self, corpus, sequences, len(index)), sequences.tokens
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
         corpus, words = self._corpus_and_words(learned, X)

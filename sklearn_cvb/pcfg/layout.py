@@ -93,7 +93,7 @@ def lay_out(settings: Any, sequences: Sequences) -> tuple[Vocabulary, Layout]:
     """The words and the grammar of a model with these settings that is fitted to sequences."""
     given = settings.grammar
     if given is None:
-        return laid_out_over(settings, settings._vocabulary_types(sequences))
+        return laid_out_over(settings, reading.types_to_learn(settings, sequences))
     if settings.rules == "independent":
         raise ValueError(
             "rules='independent' is for a model without grammar: a grammar has its rules"

@@ -273,7 +273,7 @@ def shard_of(model: BasePCFG, part: Part, place: Place) -> BatchTreeShard | Coll
     model = copy.copy(model)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        corpus = model._checked(part.by(model._index), sequences)
+        corpus = reading.checked(model, part.by(model._index), sequences)
         problem = model._problem_of(corpus, sequences, part.y)
     kind = CollapsedTreeShard if isinstance(model, CVBPCFG) else BatchTreeShard
     shard = kind(problem, place)
