@@ -283,7 +283,7 @@ class BaseLatentPCFG(BaseModel):
         return object_array(sentences), object_array(to_nltk(learned.more, parses, sentences))
 
     def _sequences(self, X: Any) -> Sequences:
-        return sentences_in(trees_in(X, "X")) if are_trees(X) else super()._sequences(X)
+        return sentences_in(trees_in(X, "X")) if are_trees(X) else reading.sequences_again(self, X)
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
         corpus = _numbered(learned, self._sequences(X))

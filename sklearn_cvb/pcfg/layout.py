@@ -20,7 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary, sorted_types, vocabulary_of
+from sklearn_cvb.corpus import (
+    Corpus,
+    Sequences,
+    Vocabulary,
+    sorted_types,
+    types_to_learn,
+    vocabulary_of,
+)
 from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Rules, brackets_of, rules_of
 from sklearn_cvb.kernels.tree.forests import Forest, forest_of
 from sklearn_cvb.kernels.tree.tables import DenseRules, dense_rules_of, is_full
@@ -93,7 +100,7 @@ def lay_out(settings: Any, sequences: Sequences) -> tuple[Vocabulary, Layout]:
     """The words and the grammar of a model with these settings that is fitted to sequences."""
     given = settings.grammar
     if given is None:
-        return laid_out_over(settings, reading.types_to_learn(settings, sequences))
+        return laid_out_over(settings, types_to_learn(settings, sequences))
     if settings.rules == "independent":
         raise ValueError(
             "rules='independent' is for a model without grammar: a grammar has its rules"
