@@ -157,14 +157,10 @@ class TaggerMixin(_Model):
         self, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
     ) -> WordsRead:
         settings = self._tag_settings(streams)
-        words, rows, told, messages = tags.read_tags(settings, vocabulary, corpus, y)
-        return WordsRead(words, len(words.classes), rows, told, messages)
+        return WordsRead(*tags.read_tags(settings, vocabulary, corpus, y))
 
     def _attributes_of_words(self, words: TagKnowledge) -> dict[str, Any]:
         return tags.attributes_of(words)
-
-    def _laid_out(self, cells: Cells, corpus: Corpus, read: WordsRead) -> Cells:
-        return tags.with_expectations(cells, read.words, read.told, corpus, self._tag_settings())
 
     def _training_lattice(
         self,

@@ -1,8 +1,8 @@
 """What a tagger knows besides counts: one value, made from dictionary, corpus, labels and settings.
 
-`read_tags` makes it, `with_expectations` and `training_lattice` say what follows for a layout and
-for a corpus, and prediction reads it. `sklearn_cvb.hmm.streaming_tags` makes the next from the last
-for `partial_fit`.
+`read_tags` makes it, with the layout of emissions; `training_lattice` says what follows for a
+corpus, and prediction reads it. `sklearn_cvb.hmm.streaming_tags` makes the next from the last for
+`partial_fit`.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from sklearn_cvb.dictionary import (
 )
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, expect, lattice_for, overrule, restrict
+from sklearn_cvb.lattice import Cells, cells_for, expect, lattice_for, overrule, restrict
 from sklearn_cvb.slips import ShapeShares, can_be_cleaned, disagreeing, keeping, without
 from sklearn_cvb.tag_shares import Row, TagShares, tag_shares, told_by
 from sklearn_cvb.validation import InvalidParameterError
@@ -203,8 +203,8 @@ def labels_to_learn(y: Any, corpus: Corpus, vocabulary: Vocabulary, settings: Ta
 
 def read_tags(
     settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any
-) -> tuple[TagKnowledge, list[np.ndarray] | None, CorpusTags, tuple[str, ...]]:
-    """What is known before anything is counted, states of each word (None: all), messages."""
+) -> tuple[TagKnowledge, Cells, CorpusTags, tuple[str, ...]]:
+    """What is known before anything is counted, with the layout of emissions and messages."""
     dictionary = settings.tag_dictionary
     check_dictionary(dictionary)
     lookup = look_up(dictionary, vocabulary.types.tolist(), corpus)
@@ -244,7 +244,8 @@ def read_tags(
         for i, (row, _) in told.formed.items():
             rows[i] = row
     messages = tuple(filter(None, (lookup.mismatch(), ignored)))
-    return knowledge, rows, told, messages
+    cells = cells_for(rows, len(tags), len(vocabulary.types), settings.handle_unknown != "error")
+    return knowledge, _with_expectations(cells, knowledge, told, corpus, settings), told, messages
 
 
 def _tags(settings: TagSettings, labels: set, unknown_tags: list) -> tuple[list, str]:
@@ -368,7 +369,7 @@ def _label_tallies(corpus: Corpus, words: Sequence, labels: np.ndarray) -> dict:
 # What follows for a layout and for the corpus of a fit
 
 
-def with_expectations(
+def _with_expectations(
     cells: Cells, knowledge: TagKnowledge, told: CorpusTags, corpus: Corpus, settings: TagSettings
 ) -> Cells:
     """The layout of parameters with what weights, shapes, forms and labels add to it."""
