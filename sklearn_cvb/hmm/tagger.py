@@ -182,7 +182,9 @@ class TaggerMixin(_Model):
         return grown(learned, vocabulary, corpus, y, self._tag_settings())
 
     def _prior_settings(self, words: TagKnowledge) -> PriorSettings:
-        weight = tags.weight_of_dictionary(words, self._tag_settings())
+        # One concentration for all emissions can be learned only where all are equal.
+        equal = words.is_clean and self._tag_settings().beta_is_learned
+        weight = 0.0 if equal else self.dictionary_weight
         return super()._prior_settings(words)._replace(dictionary_weight=weight)
 
     def _usual_start(self, read: Reading) -> str:
