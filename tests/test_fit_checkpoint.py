@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dying_fit import X, several
+from estimators import is_sampler
 from interruption import Interrupt
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -25,7 +26,6 @@ from sklearn_cvb.fit_checkpoint import every_of
 from sklearn_cvb.hmm.model import SymbolChain
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.packing import Packed, pack, unpack
-from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
 
 WHOLE, STOP = 9, 5
@@ -43,7 +43,7 @@ def settings_of(name, title):
     situation = SITUATIONS[name][title]
     settings = situation.settings | {"tol": 0, "random_state": 0}
     settings["max_iter"] = max(WHOLE, settings["max_iter"])
-    if issubclass(getattr(sklearn_cvb, name), SamplerMixin):
+    if is_sampler(getattr(sklearn_cvb, name)):
         settings["n_burn_in"] = 3
     return situation, settings
 

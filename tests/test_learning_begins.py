@@ -1,10 +1,10 @@
 """Concentrations are learned from sweep 20 on, and no fit stops before."""
 
 import pytest
+from estimators import is_sampler
 
 import sklearn_cvb
 from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
-from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
 
 # Every way to sweep that learns concentrations and may stop by itself.
@@ -12,7 +12,7 @@ AUTO = [
     (name, title)
     for name, situations in SITUATIONS.items()
     for title in situations
-    if "auto" in title and not issubclass(getattr(sklearn_cvb, name), SamplerMixin)
+    if "auto" in title and not is_sampler(getattr(sklearn_cvb, name))
 ]
 
 

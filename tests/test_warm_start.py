@@ -9,7 +9,7 @@ import brute
 import numpy as np
 import pytest
 import restatement_pcfg as plain
-from estimators import make_estimator
+from estimators import is_sampler, make_estimator
 from hmm.chain_deviations import one_hot
 from interruption import Interrupt
 from problems import make_problem
@@ -18,7 +18,6 @@ from watching import watch
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, GibbsPCFG, Grammar, HastingsPCFG
 from sklearn_cvb.hmm import collapsed
-from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.situations import SITUATIONS
 
 FIRST, SECOND = 17, 23
@@ -34,9 +33,7 @@ CHAINS = {
 WHOLE = FIRST + SECOND
 # Every estimator in every way to sweep.
 ALL = [(name, title) for name, situations in SITUATIONS.items() for title in situations]
-SAMPLERS = [
-    (name, title) for name, title in ALL if issubclass(getattr(sklearn_cvb, name), SamplerMixin)
-]
+SAMPLERS = [(name, title) for name, title in ALL if is_sampler(getattr(sklearn_cvb, name))]
 
 
 def fitted(model, situation):
