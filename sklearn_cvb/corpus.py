@@ -295,11 +295,13 @@ class Vocabulary(NamedTuple):
 
     def __reduce__(self) -> tuple:
         # Half as large, and the numbers are soon made again.
-        return _numbered, (self.types,)
+        is_plain = self.types.dtype != object
+        return _numbered, (self.types if is_plain else self.types.tolist(),)
 
 
-def _numbered(types: np.ndarray) -> Vocabulary:
+def _numbered(words: np.ndarray | list) -> Vocabulary:
     """Words that were loaded, numbered in their order."""
+    types = words if isinstance(words, np.ndarray) else object_array(words)
     return Vocabulary(types, {word: i for i, word in enumerate(types.tolist())})
 
 

@@ -16,6 +16,11 @@ ALGORITHMS = {
 }
 
 
+def is_sampler(kind):
+    """Whether an estimator samples: only these keep every so many sweeps."""
+    return "thin" in kind._get_param_names()
+
+
 def tag(state):
     """The tag of a state: sorted tags have the order of the states."""
     return f"t{state}"

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dying_fit import X, several
+from estimators import is_sampler
 from interruption import Interrupt
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -42,7 +43,7 @@ def settings_of(name, title):
     situation = SITUATIONS[name][title]
     settings = situation.settings | {"tol": 0, "random_state": 0}
     settings["max_iter"] = max(WHOLE, settings["max_iter"])
-    if "n_burn_in" in getattr(sklearn_cvb, name)._parameter_constraints:
+    if is_sampler(getattr(sklearn_cvb, name)):
         settings["n_burn_in"] = 3
     return situation, settings
 

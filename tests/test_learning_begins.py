@@ -1,6 +1,7 @@
 """Concentrations are learned from sweep 20 on, and no fit stops before."""
 
 import pytest
+from estimators import is_sampler
 
 import sklearn_cvb
 from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
@@ -11,7 +12,7 @@ AUTO = [
     (name, title)
     for name, situations in SITUATIONS.items()
     for title in situations
-    if "auto" in title and "n_burn_in" not in getattr(sklearn_cvb, name)._parameter_constraints
+    if "auto" in title and not is_sampler(getattr(sklearn_cvb, name))
 ]
 
 

@@ -9,7 +9,7 @@ import brute
 import numpy as np
 import pytest
 import restatement_pcfg as plain
-from estimators import make_estimator
+from estimators import is_sampler, make_estimator
 from hmm.chain_deviations import one_hot
 from interruption import Interrupt
 from problems import make_problem
@@ -34,7 +34,7 @@ CHAINS = {
 WHOLE = FIRST + SECOND
 # Every estimator in every way to sweep.
 ALL = [(name, title) for name, situations in SITUATIONS.items() for title in situations]
-SAMPLERS = [pair for pair in ALL if pair[0] in CHAINS]
+SAMPLERS = [(name, title) for name, title in ALL if is_sampler(getattr(sklearn_cvb, name))]
 
 
 def fitted(model, situation):

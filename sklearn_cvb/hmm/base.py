@@ -13,29 +13,19 @@ from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.base import BaseModel, learned_of
 from sklearn_cvb.containers import is_store
-from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary
+from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.hmm import prediction, symbols
 from sklearn_cvb.hmm.chains import Sampled
-from sklearn_cvb.hmm.concentrations import (
-    first_concentrations,
-    with_equal_weights,
-)
-from sklearn_cvb.hmm.growing import Growth, with_words
-from sklearn_cvb.hmm.model import ChainSettings, SymbolChain
+from sklearn_cvb.hmm.model import SymbolChain
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.hmm.prediction import BesideCounts
-from sklearn_cvb.hmm.priors import Concentrations, PriorSettings
 from sklearn_cvb.hmm.summaries import CredibleIntervals
-from sklearn_cvb.hmm.symbols import WordsRead
 from sklearn_cvb.kernels.chain import decoding as kernels
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, lattice_for, restrict
 from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
-from sklearn_cvb.learning.threads import threads_for_each
-from sklearn_cvb.streaming import Batch, Running, Seen, seen_by_fit
+from sklearn_cvb.streaming import seen_by_fit
 from sklearn_cvb.topology import NAMES, Topology
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
@@ -50,11 +40,6 @@ from sklearn_cvb.validation import (
 
 if TYPE_CHECKING:
     from sklearn_cvb.hmm.forecasts import Forecast
-
-# A state that holds so large a share of the tokens counts as one that the data ask for.
-LEAST_SHARE = 0.01
-# What scikit-learn knows of the columns of a table.
-_OF_TABLES = ("n_features_in_", "feature_names_in_")
 
 
 class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
@@ -133,14 +118,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         read: Reading = self._observed.read_to_fit(self, X, y, streams)
         return read
 
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-        """A later batch, and the counts so far."""
-        self._check_parameters()
-        read, running = symbols.read_batch(self, X, y, learned)
-        # Of a first batch that was a table.
-        kept = {name: vars(self)[name] for name in _OF_TABLES if name in vars(self)}
-        return read._replace(attributes=kept | read.attributes), running
-
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
         for name in ("alpha_prior", "beta_prior", "gamma_prior"):
@@ -155,100 +132,24 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _check_topology(self, topology: Topology | None) -> None:
         """Raise where an algorithm cannot keep to a topology."""
 
-    def _words_read(
-        self, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
-    ) -> WordsRead:
-        """What words tell: that any state may emit them."""
-        return WordsRead(vocabulary, self.n_components)
+    # What words tell, and how a chain begins: of symbols, where a tagger knows more
 
-    def _attributes_of_words(self, words: Any) -> dict[str, Any]:
-        """The fitted attributes that tell them."""
-        return {"vocabulary_": words.types}
-
-    def _laid_out(self, cells: Cells, corpus: Corpus, read: WordsRead) -> Cells:
-        """The layout of parameters with what is known of words."""
-        return cells
-
-    def _training_lattice(
-        self, words: Any, told: Any, cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
-    ) -> tuple[Lattice, Any, tuple[str, ...]]:
-        """Allowed states of each token, the words with what `y` tells, and messages."""
-        lattice, known = lattice_for(corpus, cells), self._known_states(y, corpus)
-        return lattice if known is None else restrict(lattice, known)[0], words, ()
-
-    def _known_states(self, y: Any, corpus: Corpus) -> np.ndarray | None:
-        """States that `y` tells, -1 where unknown; None where it is not asked."""
-        if y is None or self.supervision != "y":
-            return None
-        from sklearn_cvb.hmm.known_states import known_states
-
-        return known_states(y, corpus, self.n_components)
-
-    def _grown(
-        self, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
-    ) -> tuple[Growth, Any, Any]:
-        """The layout, words and what is told, with the new words of a batch."""
-        cells = learned.layout
-        every = np.arange(cells.n_emitting, dtype=np.int32)
-        rows = [every] * (len(vocabulary.types) - cells.n_words)
-        return with_words(cells, rows), vocabulary, None
-
-    # Learning
-
-    def _prior_settings(self, words: Any) -> PriorSettings:
-        """What priors are made from."""
-        return PriorSettings(self._first_concentrations(), self.start_alpha)
-
-    def _first_concentrations(self) -> Concentrations:
-        first = first_concentrations(
-            self.alpha, self.beta, self.alpha_prior, self.beta_prior, self.start_alpha
-        )
-        if self.transition_prior == "hdp":
-            first = with_equal_weights(first, self.n_components, self.gamma, self.gamma_prior)
-        return first._replace(sticky=float(self.sticky))
+    _words_read = symbols.words_read
+    _attributes_of_words = symbols.attributes_of_words
+    _training_lattice = symbols.training_lattice
+    _grown = symbols.grown
+    _prior_settings = symbols.prior_settings
+    _chain_settings = symbols.chain_settings
+    _usual_start = symbols.usual_start
+    _fixed_start = symbols.fixed_start
+    # Where to start without a dictionary.
+    _default_start = "parameter"
+    _lattice_of = symbols.lattice_of
+    _with_unknown = symbols.with_unknown
+    _arranged_states = symbols.arranged_states
 
     def _model(self, read: Reading) -> Any:
         return self._observed.model(self, read)
-
-    def _n_threads(self, read: Reading) -> int:
-        """Threads of one restart."""
-        return threads_for_each(1 if self._fixed_start(read) else self.n_init, self.n_jobs)
-
-    def _chain_settings(self, read: Reading) -> ChainSettings:
-        """How a chain begins, and what is inferred at a time."""
-        return ChainSettings(
-            self._prior_settings(read.words),
-            self._init(read),
-            read.words.types,
-            counts_rare=self._counts_rare,
-            n_threads=self._n_threads(read),
-        )
-
-    @property
-    def _counts_rare(self) -> bool:
-        """Whether unknown words take the mean count of words seen once."""
-        return self.handle_unknown in ("rare", "form")
-
-    def _init(self, read: Reading) -> Any:
-        """`init`, or where to start if it does not say."""
-        init = self._usual_start(read) if self.init is None else self.init
-        if isinstance(init, str) and init == "kmeans":
-            raise InvalidParameterError(
-                f"The 'init' parameter of {type(self).__name__} must be a str among 'context', "
-                "'merged', 'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
-                "(see `emission`)"
-            )
-        return init
-
-    def _usual_start(self, read: Reading) -> str:
-        """Where to start if `init` does not say."""
-        free = read.problem.cells.is_full and not read.problem.any_told
-        return self._default_start if free else "token"
-
-    @property
-    def _default_start(self) -> str:
-        """Where to start without a dictionary."""
-        return "parameter"
 
     def _why_one_restart(self, read: Reading) -> str:
         # With one state there is nothing to tell: searches for the number of states begin there.
@@ -256,17 +157,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             return self._fixed_start(read)
         return "no token has a choice of states"
 
-    def _fixed_start(self, read: Reading) -> str:
-        if isinstance(self.init, str):
-            is_fixed = self.init in ("unambiguous", "context")
-            return f"init={self.init!r} is always the same" if is_fixed else ""
-        return "" if self.init is None else "init says where to start"
-
     def _identity(self, read: Reading) -> tuple[Any, ...]:
         identity: tuple[Any, ...] = read.problem.identity
         return identity
 
     # What a fit leaves
+
+    _left_paths = symbols.left_paths
 
     def _left(self, fits: list[Fit], read: Reading) -> Left:
         best, record = record_of(fits)
@@ -301,23 +198,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         }
         return Left(learned, attributes, messages)
 
-    def _left_paths(self, state: Any, read: Reading) -> dict[str, Any]:
-        """The states of the training tokens, and what follows from them."""
-        path = self._observed.path(self, state, read)
-        labels = self._arranged_states(read.words, read.problem.given, path)
-        return {"labels_": labels, **self._shared_weights(state.hyper, path)}
-
-    def _shared_weights(self, concentrations: Concentrations, path: np.ndarray) -> dict[str, Any]:
-        """The weights of the states, where the prior has them, and how many hold many tokens."""
-        if concentrations.shared is None:
-            return {}
-        held = np.bincount(path, minlength=self.n_components)
-        return {
-            "state_weights_": np.array(concentrations.shared),
-            "gamma_": concentrations.gamma,
-            "n_effective_components_": int(np.count_nonzero(held >= LEAST_SHARE * len(path))),
-        }
-
     def _of_chain(
         self, fits: list[Fit], state: Any, counts: HMMCounts, model: Any
     ) -> tuple[Sampled | None, dict[str, Any], tuple[str, ...]]:
@@ -346,37 +226,16 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _algorithm_of_batches(self) -> Any:
         return self._algorithm()
 
-    def _batch_of(self, read: Reading, state: Any) -> Batch:
-        """How much there is in a batch."""
-        given, n_words = read.problem.given, read.problem.cells.n_words
-        lengths = np.delete(np.diff(given.starts), read.problem.of_given(state.unexplained))
-        tokens = given.tokens[(given.tokens >= 0) & (given.tokens < n_words)]
-        return Batch(int(lengths.sum()), len(lengths), np.bincount(tokens, minlength=n_words))
+    _read_batch = symbols.read_batch
+    _batch_of = symbols.batch_of
 
     def _with_running_counts(self, state: Any, counts: HMMCounts, model: Any) -> Any:
         """The state of a batch with the counts of all, under the prior without them."""
         return state._replace(counts=counts, prior=model.prior(state.hyper))
 
-    def _rare_of_all(self, counts: HMMCounts, seen: Seen, read: Reading) -> np.ndarray | None:
-        if not self._counts_rare:
-            return None
-        return symbols.rare_of_all(counts, read.problem.cells, seen)
+    _rare_of_all = symbols.rare_of_all
 
     # Reading a fitted model
-
-    def _lattice_of(self, learned: Learned, corpus: Corpus) -> Lattice:
-        """Allowed states of a new corpus."""
-        return lattice_for(corpus, learned.layout)
-
-    def _with_unknown(
-        self, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
-    ) -> tuple[Lattice, Weights, Weights]:
-        """Weights with what else is known of unknown words, and the lattice that reads them."""
-        return self._lattice_of(learned, corpus), weights, logs
-
-    def _arranged_states(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
-        """States in the shape of the input."""
-        return reading.arrange(corpus, path.astype(np.int64), -1)
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]] | None:
         """Counts and priors of kept samples; None where an algorithm has none."""

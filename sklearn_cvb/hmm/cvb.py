@@ -294,7 +294,7 @@ class CVBHMM(BaseHMM):
         return LeftOut(self.update, self.block_length)
 
     @property
-    def _default_start(self) -> str:
+    def _default_start(self) -> str:  # type: ignore[override]
         return "word" if self.update == "token" else "parameter"
 
     def _check_topology(self, topology: Topology | None) -> None:

@@ -10,10 +10,15 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.containers import refuse_lengths
-from sklearn_cvb.corpus import Corpus, Sequences
+from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary
+from sklearn_cvb.hmm.concentrations import (
+    Concentrations,
+    first_concentrations,
+    with_equal_weights,
+)
 from sklearn_cvb.hmm.ending import cells_with_end, problem_with_end
-from sklearn_cvb.hmm.growing import carried_counts, carried_weights
-from sklearn_cvb.hmm.model import SymbolChain
+from sklearn_cvb.hmm.growing import Growth, carried_counts, carried_weights, with_words
+from sklearn_cvb.hmm.model import ChainSettings, SymbolChain
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
@@ -32,15 +37,25 @@ from sklearn_cvb.hmm.prediction import (
     running_counts,
     smoothed_entries,
 )
+from sklearn_cvb.hmm.priors import PriorSettings
 from sklearn_cvb.hmm.restricted import restricted_problem
 from sklearn_cvb.hmm.summaries import CredibleIntervals, mixture_intervals
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, Problem, cells_for, dense_posterior, problem_of
+from sklearn_cvb.lattice import (
+    Cells,
+    Problem,
+    cells_for,
+    dense_posterior,
+    lattice_for,
+    problem_of,
+    restrict,
+)
 from sklearn_cvb.learned import Learned, Reading
-from sklearn_cvb.learning.threads import even_pieces, on_threads
-from sklearn_cvb.streaming import Running, Seen
+from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
+from sklearn_cvb.streaming import Batch, Running, Seen
 from sklearn_cvb.topology import topology_of
+from sklearn_cvb.validation import InvalidParameterError
 
 # Corpora may come in shards, stores and batches, and states may be named by tags.
 has_vocabulary = True
@@ -50,6 +65,10 @@ default_update = "token"
 draws_ahead = ""
 # Fewer tokens than this are not worth a thread.
 _SHORTEST_PIECE = 5000
+# A state that holds so large a share of the tokens counts as one that the data ask for.
+LEAST_SHARE = 0.01
+# What scikit-learn knows of the columns of a table.
+_OF_TABLES = ("n_features_in_", "feature_names_in_")
 
 
 def tag(input_tags: Any) -> None:
@@ -61,22 +80,20 @@ def tag(input_tags: Any) -> None:
 
 
 class WordsRead(NamedTuple):
-    """What words tell of a model, before its parameters are laid out.
+    """What words tell of a model.
 
     Attributes
     ----------
     words : Vocabulary or TagKnowledge
-    n_states : int
-    rows : list of ndarray or None
-        States of each word; None for all of them.
+    cells : Cells
+        The layout of emissions: neither topology nor ends.
     told : object
         What is known of the tokens of this corpus alone.
     messages : tuple of str
     """
 
     words: Any
-    n_states: int
-    rows: list[np.ndarray] | None = None
+    cells: Cells
     told: Any = None
     messages: tuple[str, ...] = ()
 
@@ -101,11 +118,22 @@ def words_and_cells(
     corpus = reading.encode(sequences, vocabulary.index)
     corpus = reading.checked(hmm, corpus, sequences, len(types))
     read = hmm._words_read(vocabulary, corpus, y, streams)
-    with_unknown = hmm.handle_unknown != "error"
-    cells = cells_for(read.rows, read.n_states, len(types), with_unknown=with_unknown)
-    cells = cells._replace(topology=topology_of(hmm.topology, read.n_states))
-    hmm._check_topology(cells.topology)
-    return corpus, read, hmm._laid_out(cells, corpus, read)
+    topology = topology_of(hmm.topology, read.cells.n_states)
+    hmm._check_topology(topology)
+    return corpus, read, read.cells._replace(topology=topology)
+
+
+def words_read(
+    hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
+) -> WordsRead:
+    """What words tell: that any state may emit them."""
+    with_unknown, n_words = hmm.handle_unknown != "error", len(vocabulary.types)
+    return WordsRead(vocabulary, cells_for(None, hmm.n_components, n_words, with_unknown))
+
+
+def attributes_of_words(hmm: Any, words: Any) -> dict[str, Any]:
+    """The fitted attributes that tell them."""
+    return {"vocabulary_": words.types}
 
 
 def problem_of_words(
@@ -118,29 +146,21 @@ def problem_of_words(
     return problem_under(cells, corpus, lattice), words, messages
 
 
-def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-    """A batch: new words enter the vocabulary and the layout."""
-    sequences = reading.sequences_again(hmm, X)
-    refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
-    vocabulary = learned.words.index
-    if hmm.vocabulary is None:
-        types = reading.types_of(sequences.tokens, sequences.starts)
-        vocabulary = [*vocabulary, *(word for word in types if word not in vocabulary)]
-    words = reading.vocabulary_of(list(vocabulary))
-    corpus = reading.encode(sequences, words.index)
-    corpus = reading.checked(hmm, corpus, sequences, len(words.index))
-    growth, *known = hmm._grown(learned, words, corpus, y)
-    counts = carried_counts(running_counts(learned), growth)
-    problem, words, messages = problem_of_words(hmm, known, growth.cells, corpus, sequences, y)
-    read = Reading(problem, words, hmm._attributes_of_words(words), messages)
-    return read, Running(counts, carried_weights(learned.kept, growth))
+def training_lattice(
+    hmm: Any, words: Any, told: Any, cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
+) -> tuple[Lattice, Any, tuple[str, ...]]:
+    """Allowed states of each token, the words with what `y` tells, and messages."""
+    known, lattice = known_states(hmm, y, corpus), lattice_for(corpus, cells)
+    return lattice if known is None else restrict(lattice, known)[0], words, ()
 
 
-def rare_of_all(counts: HMMCounts, cells: Cells, seen: Seen) -> np.ndarray | None:
-    """Mean count of the words that batches have seen once, if unknown words have none."""
-    if counts.emission[cells.unknown].any():
+def known_states(hmm: Any, y: Any, corpus: Corpus) -> np.ndarray | None:
+    """States that `y` tells, -1 where unknown; None where it is not asked."""
+    if y is None or hmm.supervision != "y":
         return None
-    return rare_counts(counts.emission, cells, seen.uses)
+    from sklearn_cvb.hmm.known_states import known_states as read_states
+
+    return read_states(y, corpus, hmm.n_components)
 
 
 def problem_under(cells: Cells, corpus: Corpus, lattice: Lattice) -> Problem:
@@ -152,9 +172,70 @@ def problem_under(cells: Cells, corpus: Corpus, lattice: Lattice) -> Problem:
     return restricted_problem(corpus, lattice, cells, cells.topology)
 
 
+# How a chain begins
+
+
 def model(hmm: Any, read: Reading) -> SymbolChain:
     """What is learned from a problem."""
-    return hmm._chain(read.problem, hmm._chain_settings(read))
+    chain: type[SymbolChain] = hmm._chain
+    return chain(read.problem, hmm._chain_settings(read))
+
+
+def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
+    """How a chain begins, and what is inferred at a time."""
+    return ChainSettings(
+        hmm._prior_settings(read.words),
+        _init(hmm, read),
+        read.words.types,
+        counts_rare=_counts_rare(hmm),
+        n_threads=n_threads(hmm, read),
+    )
+
+
+def prior_settings(hmm: Any, words: Any) -> PriorSettings:
+    """What priors are made from."""
+    first = first_concentrations(
+        hmm.alpha, hmm.beta, hmm.alpha_prior, hmm.beta_prior, hmm.start_alpha
+    )
+    if hmm.transition_prior == "hdp":
+        first = with_equal_weights(first, hmm.n_components, hmm.gamma, hmm.gamma_prior)
+    return PriorSettings(first._replace(sticky=float(hmm.sticky)), hmm.start_alpha)
+
+
+def _init(hmm: Any, read: Reading) -> Any:
+    """`init`, or where to start if it does not say."""
+    init = hmm._usual_start(read) if hmm.init is None else hmm.init
+    if isinstance(init, str) and init == "kmeans":
+        raise InvalidParameterError(
+            f"The 'init' parameter of {type(hmm).__name__} must be a str among 'context', "
+            "'merged', 'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
+            "(see `emission`)"
+        )
+    return init
+
+
+def usual_start(hmm: Any, read: Reading) -> str:
+    """Where to start if `init` does not say."""
+    free = read.problem.cells.is_full and not read.problem.any_told
+    return hmm._default_start if free else "token"
+
+
+def fixed_start(hmm: Any, read: Reading) -> str:
+    """What fixes where all restarts begin; empty where it is random."""
+    if isinstance(hmm.init, str):
+        is_fixed = hmm.init in ("unambiguous", "context")
+        return f"init={hmm.init!r} is always the same" if is_fixed else ""
+    return "" if hmm.init is None else "init says where to start"
+
+
+def n_threads(hmm: Any, read: Reading) -> int:
+    """Threads of one restart."""
+    return threads_for_each(1 if hmm._fixed_start(read) else hmm.n_init, hmm.n_jobs)
+
+
+def _counts_rare(hmm: Any) -> bool:
+    """Whether unknown words take the mean count of words seen once."""
+    return hmm.handle_unknown in ("rare", "form")
 
 
 # What a fit leaves
@@ -166,6 +247,25 @@ def left_of(
     """Public counts and beta, weights that rows keep, what unknown words get beside; no numbers."""
     attributes = {"counts_": public_counts(counts, chain.cells), "beta_": state.hyper.beta}
     return attributes, state.weights, chain.rare(counts), None
+
+
+def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+    """The states of the training tokens, and what follows from them."""
+    path = hmm._observed.path(hmm, state, read)
+    labels = hmm._arranged_states(read.words, read.problem.given, path)
+    return {"labels_": labels, **shared_weights(hmm, state.hyper, path)}
+
+
+def shared_weights(hmm: Any, hyper: Concentrations, path: np.ndarray) -> dict[str, Any]:
+    """The weights of the states, where the prior has them, and how many hold many tokens."""
+    if hyper.shared is None:
+        return {}
+    held = np.bincount(path, minlength=hmm.n_components)
+    return {
+        "state_weights_": np.array(hyper.shared),
+        "gamma_": hyper.gamma,
+        "n_effective_components_": int(np.count_nonzero(held >= LEAST_SHARE * len(path))),
+    }
 
 
 def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:
@@ -219,7 +319,74 @@ def _of_left_out(averages: bool, state: Any, problem: Problem) -> np.ndarray | N
     return dense_posterior(rest.lattice, entries, rest.cells.n_states)
 
 
+# One batch after another
+
+
+def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
+    """A batch, whose new words enter the vocabulary and the layout, and the counts so far."""
+    hmm._check_parameters()
+    sequences = reading.sequences_again(hmm, X)
+    refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
+    vocabulary = learned.words.index
+    if hmm.vocabulary is None:
+        types = reading.types_of(sequences.tokens, sequences.starts)
+        vocabulary = [*vocabulary, *(word for word in types if word not in vocabulary)]
+    words = reading.vocabulary_of(list(vocabulary))
+    corpus = reading.encode(sequences, words.index)
+    corpus = reading.checked(hmm, corpus, sequences, len(words.index))
+    growth, *known = hmm._grown(learned, words, corpus, y)
+    counts = carried_counts(running_counts(learned), growth)
+    problem, words, messages = problem_of_words(hmm, known, growth.cells, corpus, sequences, y)
+    # Of a first batch that was a table.
+    attributes = {name: vars(hmm)[name] for name in _OF_TABLES if name in vars(hmm)}
+    read = Reading(problem, words, attributes | hmm._attributes_of_words(words), messages)
+    return read, Running(counts, carried_weights(learned.kept, growth))
+
+
+def grown(
+    hmm: Any, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
+) -> tuple[Growth, Any, Any]:
+    """The layout, words and what is told, with the new words of a batch."""
+    cells = learned.layout
+    every = np.arange(cells.n_emitting, dtype=np.int32)
+    rows = [every] * (len(vocabulary.types) - cells.n_words)
+    return with_words(cells, rows), vocabulary, None
+
+
+def batch_of(hmm: Any, read: Reading, state: Any) -> Batch:
+    """How much there is in a batch."""
+    given, n_words = read.problem.given, read.problem.cells.n_words
+    lengths = np.delete(np.diff(given.starts), read.problem.of_given(state.unexplained))
+    tokens = given.tokens[(given.tokens >= 0) & (given.tokens < n_words)]
+    return Batch(int(lengths.sum()), len(lengths), np.bincount(tokens, minlength=n_words))
+
+
+def rare_of_all(hmm: Any, counts: HMMCounts, seen: Seen, read: Reading) -> np.ndarray | None:
+    """Mean count of the words that batches have seen once, if unknown words have none."""
+    cells = read.problem.cells
+    if not _counts_rare(hmm) or counts.emission[cells.unknown].any():
+        return None
+    return rare_counts(counts.emission, cells, seen.uses)
+
+
 # Reading a fitted model
+
+
+def lattice_of(hmm: Any, learned: Learned, corpus: Corpus) -> Lattice:
+    """Allowed states of a new corpus."""
+    return lattice_for(corpus, learned.layout)
+
+
+def with_unknown(
+    hmm: Any, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
+) -> tuple[Lattice, Weights, Weights]:
+    """Weights with what else is known of unknown words, and the lattice that reads them."""
+    return hmm._lattice_of(learned, corpus), weights, logs
+
+
+def arranged_states(hmm: Any, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    """States in the shape of the input."""
+    return reading.arrange(corpus, path.astype(np.int64), -1)
 
 
 def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> Read:

@@ -47,6 +47,7 @@ from sklearn_cvb.hmm.prediction import (
     predicting_weights,
 )
 from sklearn_cvb.hmm.summaries import CredibleIntervals, mixture_intervals
+from sklearn_cvb.hmm.symbols import known_states, n_threads
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
@@ -122,7 +123,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         cells = cells_with_end(cells)
     if topology is not None and topology.tied:
         corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
-    family, known = emission.bind(series.table, n_states), hmm._known_states(y, given)
+    family, known = emission.bind(series.table, n_states), known_states(hmm, y, given)
     if known is not None and topology is not None:
         refuse_impossible(known, given, topology)
     problem = NumericProblem(
@@ -147,7 +148,7 @@ def model(hmm: Any, read: Reading) -> NumberChain:
         hmm._prior_settings(None),
         hmm.init,
         getattr(hmm, "block_length", None),
-        hmm._n_threads(read),
+        n_threads(hmm, read),
     )
 
 
@@ -254,7 +255,8 @@ def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]
     """What is learned of emissions, and attributes that tell it, if states had another order."""
     before: Fitted = learned.more.numeric
     family, counts = before.family, learned.counts
-    counts = HMMCounts(*by.chain(counts.start, counts.transition), counts.emission[by.order])
+    start, transition = by.chain(counts.start, counts.transition)
+    counts = HMMCounts(start, transition, counts.emission[by.order])
     point, statistics = family.reordered(before.point, by.order), counts.emission.T
     scores = densities(before.reads, family, np.ascontiguousarray(statistics), point)
     numeric = before._replace(point=point, predicting=scores[0], scoring=scores[1])

@@ -50,8 +50,10 @@ class NumericProblem(NamedTuple):
     settings: bytes
     known: np.ndarray | None = None
 
-    # Each step may take any state, but for those that are known.
-    any_choice = True
+    @property
+    def any_choice(self) -> bool:
+        """Whether steps may take any state: all but those whose states are known."""
+        return True
 
     @property
     def identity(self) -> tuple[Any, ...]:
