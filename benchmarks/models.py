@@ -50,7 +50,7 @@ class Sweep:
 
     def __init__(self, estimator, X):
         self._rng = np.random.default_rng(0)
-        self.problem = estimator._problem(X, None)
+        self.problem = estimator._read(X, None).problem
         self._algorithm, self._model = estimator._algorithm(), estimator._model(self.problem)
         self._state = self._algorithm.start(self._model, self._rng)
 

@@ -101,7 +101,7 @@ def fitted(form, X, y, monkeypatch, **settings):
     choose(form, monkeypatch)
     settings = {"alpha": 0.5, "max_iter": 25, "tol": 0, **settings}
     model = CVBHMMTagger(LEGAL, random_state=0, warm_start=True, **settings).fit(X, y)
-    assert has_form(form, model._resume[1].state.shares.layout)
+    assert has_form(form, model._learned.resume[1].state.shares.layout)
     table = np.concatenate(model.training_posteriors())
     np.testing.assert_allclose(table.sum(axis=1), 1.0, atol=1e-12)
     start, transition, emission = model.counts_
@@ -201,7 +201,7 @@ def first_units(form, X, y, monkeypatch):
     """Problem, first units in one form, and the prior."""
     choose(form, monkeypatch)
     tagger = CVBHMMTagger(LEGAL, alpha=0.5, random_state=0)
-    problem = tagger._problem(X, y)
+    problem = tagger._read(X, y).problem
     algorithm, model = tagger._algorithm(), tagger._model(problem)
     state = algorithm.start(model, np.random.default_rng(0))
     return problem, state.shares, state.prior
@@ -227,7 +227,7 @@ def test_a_sweep_returns_its_own_counts_and_leaves_those_of_all(settings, n_sequ
     """Counts of a sweep that was broken off are those of its posteriors, too."""
     X = text(np.random.default_rng(8), missing=True)[::-1]
     tagger = CVBHMMTagger(LEGAL, alpha=0.5, random_state=0, **settings)
-    problem = tagger._problem(X[:n_sequences], None)
+    problem = tagger._read(X[:n_sequences], None).problem
     algorithm, model = tagger._algorithm(), tagger._model(problem)
     state = algorithm.start(model, np.random.default_rng(0))
     counts = HMMCounts(*(table + of_others for table in state.counts))
@@ -296,7 +296,7 @@ def test_windows_that_cut_nothing_are_sequences():
 def test_posteriors_come_back_from_where_units_keep_them(form, block_length, monkeypatch):
     choose(form, monkeypatch)
     X = text(np.random.default_rng(1), missing=True)
-    problem = CVBHMMTagger(LEGAL)._problem(X, None)
+    problem = CVBHMMTagger(LEGAL)._read(X, None).problem
     layout = layout_for(problem, block_length)
     entries = np.random.default_rng(2).random(int(problem.lattice.count.sum()))
     entries[np.repeat(problem.lattice.count == 1, problem.lattice.count)] = 1.0
@@ -313,7 +313,7 @@ def test_pairs_of_independent_tokens(stretch, form, block_length, monkeypatch):
     choose(form, monkeypatch)
     monkeypatch.setattr(leave_out, "_STRETCH", stretch)
     rng = np.random.default_rng(1)
-    problem = CVBHMMTagger(LEGAL)._problem(text(rng, missing=True), None)
+    problem = CVBHMMTagger(LEGAL)._read(text(rng, missing=True), None).problem
     lattice, K = problem.lattice, problem.cells.n_states
     layout = layout_for(problem, block_length)
     entries = rng.random(int(lattice.count.sum()))
@@ -338,7 +338,7 @@ def test_pairs_of_independent_tokens(stretch, form, block_length, monkeypatch):
 def test_what_is_settled():
     X = [["a", "b", "x", "c"], ["x", "z", "a", "a"], ["b"]]
     model = CVBHMMTagger(LEGAL, handle_unknown="error")
-    problem = model._problem(X, [[None] * 4, ["A", None, None, None], [None]])
+    problem = model._read(X, [[None] * 4, ["A", None, None, None], [None]]).problem
     assert problem.runs.begin.tolist() == [2, 5]
     assert problem.runs.end.tolist() == [3, 6]
     assert problem.runs.sequence.tolist() == [0, 1, 2, 2]
@@ -399,7 +399,7 @@ def test_lists_hold_all_that_a_sequence_shares(labelled, missing, monkeypatch):
     monkeypatch.setattr(lists, "_CHUNK", 5)
     rng = np.random.default_rng(11)
     X = [*open_text(rng, missing), *text(rng, missing=missing)]
-    problem = CVBHMMTagger(LEGAL)._problem(X, labels(X, rng) if labelled else None)
+    problem = CVBHMMTagger(LEGAL)._read(X, labels(X, rng) if labelled else None).problem
     layout = layout_for(problem)
     items, parts, entry, pair = layout.lists
     assert parts.shape == (len(X), N_PARTS + 1)
@@ -418,10 +418,10 @@ def test_lists_are_kept_where_they_are_small(monkeypatch):
     monkeypatch.setattr(lists, "_CHUNK", 2)
     monkeypatch.setattr(lists, "_SMALL", 0)
     X = [["a", "x", "b", "c", "y", "a"] * 10] * 10
-    layout = layout_for(CVBHMMTagger(LEGAL)._problem(X, None))
+    layout = layout_for(CVBHMMTagger(LEGAL)._read(X, None)).problem
     assert layout.lists is not None
     many = {"a": "A", **{word: list("ABCDEFGH") for word in "xyz"}}
-    problem = CVBHMMTagger(many)._problem([["a", "x", "y", "a", "z"]] * 10, None)
+    problem = CVBHMMTagger(many)._read([["a", "x", "y", "a", "z"]] * 10, None).problem
     layout = layout_for(problem)
     assert layout.lists is None
     assert not layout.sequences.whole
@@ -437,7 +437,7 @@ def test_lists_are_kept_where_they_are_small(monkeypatch):
 
 
 def test_without_a_dictionary_nothing_is_listed():
-    problem = CVBHMM(20)._problem([list("abcdef") * 500, list("fedcba") * 300, ["a"]], None)
+    problem = CVBHMM(20)._read([list("abcdef") * 500, list("fedcba") * 300, ["a"]], None).problem
     layout = layout_for(problem)
     assert layout.lists is None
     assert layout.sequences.summed.tolist() == [True, True, False]
