@@ -236,7 +236,7 @@ def _named(model: Any, names: list) -> Any:
     copied = _copied(model, dict(enumerate(names)))
     knowledge = named_states(copied._learned.words, names)
     # There is no dictionary that could cover anything.
-    names_set = copied._learned.names | (attributes_of(knowledge).keys() - {"coverage_"})
+    names_set = copied._learned.names | (attributes_of(model, knowledge).keys() - {"coverage_"})
     vars(tagger).update(vars(copied))
     return _knowing(tagger, knowledge, names_set)
 
@@ -251,7 +251,7 @@ def _renamed(tagger: Any, names: Any) -> Any:
 def _knowing(tagger: Any, knowledge: TagKnowledge, names: frozenset[str]) -> Any:
     """A tagger that is given what it knows, and those of the attributes that tell of it."""
     learned = tagger._learned._replace(words=knowledge, names=names)
-    told = attributes_of(knowledge)
+    told = attributes_of(tagger, knowledge)
     vars(tagger).update({name: told[name] for name in told if name in names}, _learned=learned)
     return tagger
 
