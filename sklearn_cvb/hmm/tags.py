@@ -690,39 +690,3 @@ def _fitted_shares(knowledge: TagKnowledge, emission: Any, word: Any) -> tuple[t
         shares = counts / counts.sum() if counts.sum() > 0 else shares
     order = np.argsort(-shares, kind="stable")
     return tuple(knowledge.classes[states[order]].tolist()), tuple(shares[order].tolist())
-
-
-# Other names
-
-
-def named_states(vocabulary: Vocabulary, names: Sequence) -> TagKnowledge:
-    """What a tagger knows whose states have got names, and no dictionary."""
-    n = len(names)
-    return TagKnowledge(
-        vocabulary,
-        reading.as_array(names),
-        Legal({}, {name: state for state, name in enumerate(names)}, np.arange(n, dtype=np.int32)),
-        None,
-        {},
-        Coverage(0.0, 0.0),
-        np.empty(0, dtype=np.int32),
-        is_clean=False,
-        is_told=False,
-    )
-
-
-def renamed(knowledge: TagKnowledge, new: Mapping) -> TagKnowledge:
-    """The same of other tags."""
-    legal = knowledge.legal
-    entries = {
-        word: {new[tag]: seen for tag, seen in entry.items()}
-        if is_weighted(entry)
-        else tuple(new[tag] for tag in tags_of(entry))
-        for word, entry in legal.tag_dictionary.items()
-    }
-    states = {new[tag]: state for tag, state in legal.states.items()}
-    return knowledge._replace(
-        classes=reading.as_array([new[tag] for tag in knowledge.classes.tolist()]),
-        legal=legal._replace(tag_dictionary=entries, states=states),
-        dropped={word: tuple(new[t] for t in tags) for word, tags in knowledge.dropped.items()},
-    )
