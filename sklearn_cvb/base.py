@@ -272,7 +272,7 @@ def learned_of(estimator: Any) -> Learned:
     learned: Learned | None = vars(estimator).get("_learned")
     if learned is None:
         check_is_fitted(estimator)
-    assert learned is not None
+    assert learned is not None, "else it raises"
     return learned
 
 

@@ -187,11 +187,9 @@ class Lookup(NamedTuple):
         )
 
 
-def look_up(tag_dictionary: Mapping, words: Sequence, corpus: Corpus) -> Lookup:
-    """Look up the words that occur in a corpus; `words` is its vocabulary."""
-    known = [*words, *corpus.unknown]
-    uses = corpus.uses(len(known))
-    some = [known[i] for i in np.flatnonzero(uses).tolist()]
+def look_up(tag_dictionary: Mapping, words: Sequence, uses: np.ndarray) -> Lookup:
+    """Look up the words that are used."""
+    some = [words[i] for i in np.flatnonzero(uses).tolist()]
     found = np.fromiter((word in tag_dictionary for word in some), bool, len(some))
     return Lookup(tag_dictionary, some, uses[uses > 0], found)
 

@@ -202,7 +202,7 @@ def shaped(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
 class OutsideSupport(ValueError):
     """A value that an emission cannot have, in a step of all (from 0) and a column.
 
-    Who knows which sequence has the step says so (`sklearn_cvb.hmm.numeric.reading`).
+    Who knows which sequence has the step says so (`sklearn_cvb.hmm.numeric.numbers`).
     """
 
     def __init__(self, step: int, column: int, why: str) -> None:

@@ -17,7 +17,6 @@ from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.hmm import prediction, symbols
 from sklearn_cvb.hmm.chains import Sampled
-from sklearn_cvb.hmm.model import SymbolChain
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.hmm.prediction import BesideCounts
 from sklearn_cvb.hmm.summaries import CredibleIntervals
@@ -53,8 +52,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     sticky: float = 0.0
     # Nor have taggers this.
     emission: Any = "categorical"
-    # The model of a problem of symbols.
-    _chain: type[SymbolChain] = SymbolChain
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
     _takes_bulk = True
@@ -114,8 +111,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return fit_in_bulk(self, X, y)
 
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
+        observed = self._observed
         self._check_parameters()
-        read: Reading = self._observed.read_to_fit(self, X, y, streams)
+        read: Reading = observed.read_to_fit(self, X, y, streams)
         return read
 
     def _check_parameters(self) -> None:
@@ -142,14 +140,16 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _chain_settings = symbols.chain_settings
     _usual_start = symbols.usual_start
     _fixed_start = symbols.fixed_start
-    # Where to start without a dictionary.
-    _default_start = "parameter"
     _lattice_of = symbols.lattice_of
     _with_unknown = symbols.with_unknown
     _arranged_states = symbols.arranged_states
 
     def _model(self, read: Reading) -> Any:
         return self._observed.model(self, read)
+
+    def _at_a_time(self) -> dict[str, Any]:
+        """What an algorithm infers at a time: fields of `ChainSettings`."""
+        return {}
 
     def _why_one_restart(self, read: Reading) -> str:
         # With one state there is nothing to tell: searches for the number of states begin there.
@@ -164,17 +164,17 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     # What a fit leaves
 
     _left_paths = symbols.left_paths
+    _shared_weights = symbols.shared_weights
 
     def _left(self, fits: list[Fit], read: Reading) -> Left:
+        learns_in_batches, algorithm = self._learns_in_batches, self._algorithm()
         best, record = record_of(fits)
-        algorithm, model, state = self._algorithm(), self._model(read), best.state
+        model, state = self._model(read), best.state
         counts, n = algorithm.final_counts(state), model.cells.n_emitting
-        attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
         sampled, of_chain, messages = self._of_chain(fits, state, counts, model)
+        paths = self._left_paths(state, read)
+        attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
         end = counts.transition[:n, n] if self.end_state else None
-        more, seen = BesideCounts(end, numeric, sampled), None
-        if self._learns_in_batches:
-            seen, of_chain = seen_by_fit(self, self._batch_of(read, state)), {"n_batches_seen_": 0}
         learned = Learned(
             read.words,
             model.cells,
@@ -183,14 +183,16 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             kept=kept,
             rare=rare,
             averages=algorithm.averages,
-            more=more,
-            seen=seen,
+            more=BesideCounts(end, numeric, sampled),
         )
+        if learns_in_batches:
+            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
+            of_chain = {"n_batches_seen_": 0}
         attributes = {
             **record,
             "end_counts_": end,
             "alpha_": state.hyper.alpha,
-            **self._left_paths(state, read),
+            **paths,
             "unexplained_": read.problem.of_given(state.unexplained),
             **attributes,
             **algorithm.attributes(best, model),

@@ -10,9 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.leave_out import LeftOut
-from sklearn_cvb.hmm.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.lattice import Problem
-from sklearn_cvb.learned import Reading
 from sklearn_cvb.learning.algorithms import CVB, Algorithm
 from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 from sklearn_cvb.topology import Topology
@@ -293,10 +291,6 @@ class CVBHMM(BaseHMM):
         """What is left out at a time."""
         return LeftOut(self.update, self.block_length)
 
-    @property
-    def _default_start(self) -> str:  # type: ignore[override]
-        return "word" if self.update == "token" else "parameter"
-
     def _check_topology(self, topology: Topology | None) -> None:
         if self.update == "token" and topology is not None and not topology.tied:
             raise InvalidParameterError(
@@ -304,12 +298,8 @@ class CVBHMM(BaseHMM):
                 "topology rules out a probability: use update='sequence'"
             )
 
-    def _chain_settings(self, read: Reading) -> ChainSettings:
-        return super()._chain_settings(read)._replace(left_out=self._left_out)
-
-    @property
-    def _chain(self) -> type[SymbolChain]:  # type: ignore[override]
-        return TokenChain if self.update == "token" else SymbolChain
+    def _at_a_time(self) -> dict[str, Any]:
+        return {"left_out": self._left_out}
 
     def _algorithm(self) -> Algorithm:
         return CVB()

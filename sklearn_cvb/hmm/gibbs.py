@@ -20,9 +20,8 @@ from sklearn_cvb.hmm.chains import (
     refuse_without_posterior,
     traced,
 )
-from sklearn_cvb.hmm.model import ChainSettings
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
-from sklearn_cvb.learned import Learned, Reading
+from sklearn_cvb.learned import Learned
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.sampling import CONSTRAINTS, chain_of, check_temperatures
@@ -321,10 +320,9 @@ class GibbsHMM(BaseHMM):
                 "topology allows: use update='sequence'"
             )
 
-    def _chain_settings(self, read: Reading) -> ChainSettings:
+    def _at_a_time(self) -> dict[str, Any]:
         coldest = None if self.temperatures is None else min(self.temperatures)
-        settings = super()._chain_settings(read)
-        return settings._replace(resampled=self._update, coldest=coldest)
+        return {"resampled": self._update, "coldest": coldest}
 
     def _algorithm(self) -> Gibbs:
         return chain_of(self)

@@ -140,8 +140,8 @@ def empty_counts(cells: Cells) -> HMMCounts:
     return HMMCounts(np.zeros(n), np.zeros((n, n)), np.zeros(len(cells.state)))
 
 
-def _divide(numerator: np.ndarray, denominator: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """numerator / denominator; where the denominator is 0 the kept value."""
+def _divide(numerator: np.ndarray, denominator: np.ndarray, kept: Any) -> np.ndarray:
+    """numerator / denominator; where the denominator is 0 the kept value (None if nowhere)."""
     if np.all(denominator > 0):
         return numerator / denominator
     return np.where(denominator > 0, numerator / np.where(denominator > 0, denominator, 1.0), kept)
@@ -165,18 +165,20 @@ def posterior_mean(
     -------
     Weights
     """
-    if kept is None:
-        kept = uniform_weights(cells)
-    emit = cells.row_totals(counts.emission) + prior.emission_total
+    first = counts.start.sum() + prior.start_total
     out = counts.transition.sum(axis=1) + prior.transition_total
+    emit = cells.row_totals(counts.emission) + prior.emission_total
+    emits_all = np.all(emit[: cells.n_emitting] > 0)
+    if kept is None and not (emits_all and first > 0 and np.all(out > 0)):
+        kept = uniform_weights(cells)
     emission = counts.emission + prior.emission
-    if np.all(emit[: cells.n_emitting] > 0):
+    if emits_all:
         emission = cells.divided(emission, emit)
     else:
-        emission = _divide(emission, cells.spread(emit), kept.emission)
+        emission = _divide(emission, cells.spread(emit), kept and kept.emission)
     weights = Weights(
-        _divide(counts.start + prior.start, counts.start.sum() + prior.start_total, kept.start),
-        _divide(counts.transition + prior.transition, out[:, None], kept.transition),
+        _divide(counts.start + prior.start, first, kept and kept.start),
+        _divide(counts.transition + prior.transition, out[:, None], kept and kept.transition),
         emission,
     )
     return tied(weights, cells)

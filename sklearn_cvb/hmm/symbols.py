@@ -18,7 +18,7 @@ from sklearn_cvb.hmm.concentrations import (
 )
 from sklearn_cvb.hmm.ending import cells_with_end, problem_with_end
 from sklearn_cvb.hmm.growing import Growth, carried_counts, carried_weights, with_words
-from sklearn_cvb.hmm.model import ChainSettings, SymbolChain
+from sklearn_cvb.hmm.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
@@ -177,18 +177,21 @@ def problem_under(cells: Cells, corpus: Corpus, lattice: Lattice) -> Problem:
 
 def model(hmm: Any, read: Reading) -> SymbolChain:
     """What is learned from a problem."""
-    chain: type[SymbolChain] = hmm._chain
-    return chain(read.problem, hmm._chain_settings(read))
+    settings: ChainSettings = hmm._chain_settings(read)
+    kind = TokenChain if settings.left_out.update == "token" else SymbolChain
+    return kind(read.problem, settings)
 
 
 def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
     """How a chain begins, and what is inferred at a time."""
+    at_a_time = hmm._at_a_time()
     return ChainSettings(
         hmm._prior_settings(read.words),
-        _init(hmm, read),
+        _init(hmm, read, at_a_time),
         read.words.types,
         counts_rare=_counts_rare(hmm),
         n_threads=n_threads(hmm, read),
+        **at_a_time,
     )
 
 
@@ -202,22 +205,25 @@ def prior_settings(hmm: Any, words: Any) -> PriorSettings:
     return PriorSettings(first._replace(sticky=float(hmm.sticky)), hmm.start_alpha)
 
 
-def _init(hmm: Any, read: Reading) -> Any:
+def _init(hmm: Any, read: Reading, at_a_time: dict[str, Any]) -> Any:
     """`init`, or where to start if it does not say."""
-    init = hmm._usual_start(read) if hmm.init is None else hmm.init
-    if isinstance(init, str) and init == "kmeans":
+    if hmm.init is None:
+        start = hmm._usual_start(read)
+        by_token = "left_out" in at_a_time and at_a_time["left_out"].update == "token"
+        return "word" if start == "parameter" and by_token else start
+    if isinstance(hmm.init, str) and hmm.init == "kmeans":
         raise InvalidParameterError(
             f"The 'init' parameter of {type(hmm).__name__} must be a str among 'context', "
             "'merged', 'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
             "(see `emission`)"
         )
-    return init
+    return hmm.init
 
 
 def usual_start(hmm: Any, read: Reading) -> str:
-    """Where to start if `init` does not say."""
+    """Where to start if `init` does not say; token updates take "word" for "parameter"."""
     free = read.problem.cells.is_full and not read.problem.any_told
-    return hmm._default_start if free else "token"
+    return "parameter" if free else "token"
 
 
 def fixed_start(hmm: Any, read: Reading) -> str:
@@ -251,6 +257,9 @@ def left_of(
 
 def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
     """The states of the training tokens, and what follows from them."""
+    if getattr(read.problem, "is_in_parts", False):
+        in_parts: dict[str, Any] = read.problem.left_paths(hmm, state, read)
+        return in_parts
     path = hmm._observed.path(hmm, state, read)
     labels = hmm._arranged_states(read.words, read.problem.given, path)
     return {"labels_": labels, **shared_weights(hmm, state.hyper, path)}
@@ -355,6 +364,9 @@ def grown(
 
 def batch_of(hmm: Any, read: Reading, state: Any) -> Batch:
     """How much there is in a batch."""
+    if getattr(read.problem, "is_in_parts", False):
+        found: Batch = read.problem.batch_of(state.unexplained)
+        return found
     given, n_words = read.problem.given, read.problem.cells.n_words
     lengths = np.delete(np.diff(given.starts), read.problem.of_given(state.unexplained))
     tokens = given.tokens[(given.tokens >= 0) & (given.tokens < n_words)]

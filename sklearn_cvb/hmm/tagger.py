@@ -7,15 +7,11 @@ import numpy as np
 
 from sklearn_cvb.base import learned_of
 from sklearn_cvb.containers import is_store
-from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary, encoded_again
+from sklearn_cvb.corpus import Corpus, Vocabulary, encoded_again
 from sklearn_cvb.hmm import tags
 from sklearn_cvb.hmm.growing import Growth
-from sklearn_cvb.hmm.prediction import chain_counts
 from sklearn_cvb.hmm.priors import PriorSettings
-from sklearn_cvb.hmm.symbols import WordsRead
-from sklearn_cvb.hmm.tags import CorpusTags, TagKnowledge, TagSettings
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells
+from sklearn_cvb.hmm.tags import CorpusTags, TagKnowledge
 from sklearn_cvb.learned import Learned, Reading
 from sklearn_cvb.validation import Interval, StrOptions, without_lengths
 from sklearn_cvb.word_table import WordTable
@@ -139,51 +135,23 @@ class TaggerMixin(_Model):
 
     # What the template of a hidden Markov model asks
 
-    def _tag_settings(self, streams: bool = False) -> TagSettings:
-        return TagSettings(
-            self.tag_dictionary or {},
-            self.dictionary_weight,
-            self.denoise,
-            self.unknown_tags,
-            self.supervision,
-            self.n_components,
-            self.handle_unknown,
-            isinstance(self.beta, str) and self.beta == "auto",
-            getattr(self, "total_samples", None),
-            streams,
-        )
-
-    def _words_read(
-        self, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
-    ) -> WordsRead:
-        settings = self._tag_settings(streams)
-        return WordsRead(*tags.read_tags(settings, vocabulary, corpus, y))
-
-    def _attributes_of_words(self, words: TagKnowledge) -> dict[str, Any]:
-        return tags.attributes_of(words)
-
-    def _training_lattice(
-        self,
-        words: TagKnowledge,
-        told: CorpusTags,
-        cells: Cells,
-        corpus: Corpus,
-        sequences: Sequences,
-        y: Any,
-    ) -> tuple[Lattice, TagKnowledge, tuple[str, ...]]:
-        settings = self._tag_settings()
-        return tags.training_lattice(words, told, cells, corpus, sequences.tokens, settings)
+    _words_read = tags.words_read
+    _attributes_of_words = tags.attributes_of
+    _training_lattice = tags.training_lattice
+    _lattice_of = tags.lattice_of
+    _with_unknown = tags.with_unknown
+    _arranged_states = tags.tags_of_path
 
     def _grown(
         self, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
     ) -> tuple[Growth, TagKnowledge, CorpusTags]:
         from sklearn_cvb.hmm.streaming_tags import grown
 
-        return grown(learned, vocabulary, corpus, y, self._tag_settings())
+        return grown(learned, vocabulary, corpus, y, tags.settings_of(self))
 
     def _prior_settings(self, words: TagKnowledge) -> PriorSettings:
         # One concentration for all emissions can be learned only where all are equal.
-        equal = words.is_clean and self._tag_settings().beta_is_learned
+        equal = words.is_clean and tags.settings_of(self).beta_is_learned
         weight = 0.0 if equal else self.dictionary_weight
         return super()._prior_settings(words)._replace(dictionary_weight=weight)
 
@@ -199,15 +167,3 @@ class TaggerMixin(_Model):
                 f"with a cleaned dictionary (see denoise) init=None is {usual!r}, always the same"
             )
         return why
-
-    def _lattice_of(self, learned: Learned, corpus: Corpus) -> Lattice:
-        return tags.lattice_of(learned.words, learned.layout, corpus)
-
-    def _with_unknown(
-        self, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
-    ) -> tuple[Lattice, Weights, Weights]:
-        posterior = chain_counts(learned), learned.prior
-        return tags.with_unknown(learned.words, learned.layout, corpus, (weights, logs), posterior)
-
-    def _arranged_states(self, words: TagKnowledge, corpus: Corpus, path: np.ndarray) -> np.ndarray:
-        return tags.tags_of_path(words, corpus, path)

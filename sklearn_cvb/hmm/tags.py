@@ -14,7 +14,7 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.containers import as_list, known_of, shown
-from sklearn_cvb.corpus import Corpus, Vocabulary
+from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary
 from sklearn_cvb.dictionary import (
     Coverage,
     Overruled,
@@ -25,9 +25,10 @@ from sklearn_cvb.dictionary import (
     tags_in,
     tags_of,
 )
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.hmm.prediction import chain_counts
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.lattice import Cells, cells_for, expect, lattice_for, overrule, restrict
+from sklearn_cvb.learned import Learned
 from sklearn_cvb.validation import InvalidParameterError
 from sklearn_cvb.word_forms import (
     Row,
@@ -66,7 +67,6 @@ class TagSettings(NamedTuple):
     """
 
     tag_dictionary: dict
-    dictionary_weight: float
     denoise: str
     unknown_tags: Collection | None
     supervision: str
@@ -216,7 +216,31 @@ class CorpusTags(NamedTuple):
     outside: dict[Hashable, Row]
 
 
+class TagsRead(NamedTuple):
+    """What a dictionary, a corpus and labels tell; see `sklearn_cvb.hmm.symbols.WordsRead`."""
+
+    words: TagKnowledge
+    cells: Cells
+    told: CorpusTags
+    messages: tuple[str, ...]
+
+
 # Reading
+
+
+def settings_of(hmm: Any, streams: bool = False) -> TagSettings:
+    """The parameters of a tagger that say how dictionary and labels are read."""
+    return TagSettings(
+        hmm.tag_dictionary or {},
+        hmm.denoise,
+        hmm.unknown_tags,
+        hmm.supervision,
+        hmm.n_components,
+        hmm.handle_unknown,
+        isinstance(hmm.beta, str) and hmm.beta == "auto",
+        getattr(hmm, "total_samples", None),
+        streams,
+    )
 
 
 def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
@@ -258,19 +282,25 @@ def labels_to_learn(y: Any, corpus: Corpus, vocabulary: Vocabulary, settings: Ta
     return labels_of(y, corpus, vocabulary) if uses_labels else []
 
 
-def read_tags(
-    settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any
-) -> tuple[TagKnowledge, Cells, CorpusTags, tuple[str, ...]]:
-    """What is known before anything is counted, with the layout of emissions and messages."""
+def words_read(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool) -> Any:
+    """What a tagger of these parameters reads of words."""
+    return read_tags(settings_of(hmm, streams), vocabulary, corpus, y)
+
+
+def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any) -> TagsRead:
+    """What is known before anything is counted, and the layout of emissions."""
     dictionary, given = settings.tag_dictionary, settings.unknown_tags
+    types = vocabulary.types.tolist()
+    uses = corpus.uses(len(types) + len(corpus.unknown))
     check_dictionary(dictionary)
-    lookup = look_up(dictionary, vocabulary.types.tolist(), corpus)
+    lookup = look_up(dictionary, [*types, *corpus.unknown], uses)
     coverage, mismatch, listed = lookup.coverage, lookup.mismatch(), tags_in(dictionary)
     labels = labels_to_learn(y, corpus, vocabulary, settings)
     unknown_tags = [] if given is None else check_unknown_tags(given)
     tags, ignored = _tags({*listed, *labels, *unknown_tags} - {None}, settings.n_components)
     states = {tag: state for state, tag in enumerate(tags)}
     open_states = {states[tag] for tag in (tags if given is None else unknown_tags)}
+    is_told = any(tag is not None for tag in labels)
     words = list(dictionary) if settings.streams else lookup.words
     is_clean = settings.denoise == "auto" and can_be_cleaned(dictionary, words)
     dropped = disagreeing(dictionary, words) if is_clean else {}
@@ -289,20 +319,19 @@ def read_tags(
         coverage,
         np.empty(0, dtype=np.int32),
         is_clean,
-        any(tag is not None for tag in labels),
+        is_told,
     )
+    told = CorpusTags(labels, {}, {})
     if settings.handle_unknown == "form":
-        knowledge, told = _with_forms(knowledge, labels, corpus, given is not None)
-    else:
-        told = CorpusTags(labels, {}, {})
+        seen = dict(zip(types, uses.tolist(), strict=False))
+        knowledge, told = _with_forms(knowledge, labels, corpus, seen, given is not None)
     rows = None
     if dictionary or given is not None or told.formed:
-        rows = knowledge.legal.rows(vocabulary.types.tolist())
+        rows = knowledge.legal.rows(types)
         for i, (row, _) in told.formed.items():
             rows[i] = row
-    messages = tuple(filter(None, (mismatch, ignored)))
-    cells = cells_for(rows, len(tags), len(vocabulary.types), settings.handle_unknown != "error")
-    return knowledge, _with_expectations(cells, knowledge, told, corpus, settings), told, messages
+    cells = _laid_out(rows, knowledge, told, corpus, settings)
+    return TagsRead(knowledge, cells, told, tuple(filter(None, (mismatch, ignored))))
 
 
 def _tags(tags: set, n: int | None) -> tuple[list, str]:
@@ -323,14 +352,14 @@ def _labelled_pairs(vocabulary: Vocabulary, corpus: Corpus, labels: list) -> set
 
 
 def _with_forms(
-    knowledge: TagKnowledge, labels: list, corpus: Corpus, keeps_to_open: bool
+    knowledge: TagKnowledge, labels: list, corpus: Corpus, uses: Mapping, keeps_to_open: bool
 ) -> tuple[TagKnowledge, CorpusTags]:
     """With the tag shares of forms, and the words of a corpus that have nothing else."""
     words, labelled = knowledge.types.tolist(), {}
     if labels:
         labelled = _label_tallies(corpus, words, encode_labels(knowledge, labels))
     dictionary, states, missing = knowledge.legal
-    told = told_by(dictionary, states, labelled, _uses_of(corpus, words))
+    told = told_by(dictionary, states, labelled, uses)
     shares = tag_shares(told, len(states), missing if keeps_to_open else None)
     if shares is None:
         return knowledge, CorpusTags(labels, {}, {})
@@ -355,8 +384,8 @@ def are_labelled(corpus: Corpus, states: np.ndarray, n_words: int) -> np.ndarray
     return (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < n_words)
 
 
-def attributes_of(knowledge: TagKnowledge) -> dict[str, Any]:
-    """The fitted attributes that tell of it."""
+def attributes_of(hmm: Any, knowledge: TagKnowledge) -> dict[str, Any]:
+    """The fitted attributes that tell what is known."""
     return {
         "vocabulary_": knowledge.types,
         "classes_": knowledge.classes,
@@ -405,11 +434,6 @@ def by_form(
     }
 
 
-def _uses_of(corpus: Corpus, words: Sequence) -> dict:
-    """How often each word of the vocabulary occurs."""
-    return dict(zip(words, corpus.uses(len(words)).tolist(), strict=False))
-
-
 def _label_tallies(corpus: Corpus, words: Sequence, labels: np.ndarray) -> dict:
     """How often each state is the label of each word (labels are -1 where unknown)."""
     known = (labels >= 0) & (corpus.tokens >= 0)
@@ -426,10 +450,14 @@ def _label_tallies(corpus: Corpus, words: Sequence, labels: np.ndarray) -> dict:
 # What follows for a layout and for the corpus of a fit
 
 
-def _with_expectations(
-    cells: Cells, knowledge: TagKnowledge, told: CorpusTags, corpus: Corpus, settings: TagSettings
+def _laid_out(
+    rows: list[np.ndarray] | None,
+    knowledge: TagKnowledge,
+    told: CorpusTags,
+    corpus: Corpus,
+    settings: TagSettings,
 ) -> Cells:
-    """The layout of parameters with what weights, shapes, forms and labels add to it."""
+    """The layout of emissions, and what weights, shapes, forms and labels expect of each."""
     legal = knowledge.legal
     # One concentration for all emissions can be learned only where all are equal.
     formed = {} if settings.beta_is_learned else told.formed
@@ -439,6 +467,8 @@ def _with_expectations(
             "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
             "with weights makes unequal: give beta a number, or the dictionary no weights"
         )
+    n_words, with_unknown = len(knowledge.types), settings.handle_unknown != "error"
+    cells = cells_for(rows, len(knowledge.classes), n_words, with_unknown)
     if knowledge.is_clean or any_weights or formed:
         words, tokens, times = knowledge.types.tolist(), corpus.tokens, corpus.times
         if not knowledge.is_clean:
@@ -474,12 +504,13 @@ def _centred(cells: Cells, formed: dict[int, Row]) -> Cells:
 
 
 def training_lattice(
+    hmm: Any,
     knowledge: TagKnowledge,
     told: CorpusTags,
     cells: Cells,
     corpus: Corpus,
-    tokens: Sequence,
-    settings: TagSettings,
+    sequences: Sequences,
+    y: Any,
 ) -> tuple[Lattice, TagKnowledge, tuple[str, ...]]:
     """The states that the tokens of a fit may take, the words with labels, what is to be said."""
     rows = knowledge.legal.rows(corpus.unknown)
@@ -495,9 +526,9 @@ def training_lattice(
     lattice, forbidden = restrict(lattice, states)
     if not len(forbidden):
         return lattice, knowledge, ()
-    overruled = Overruled(forbidden, corpus, tokens, told.labels)
-    unknown_tags = () if settings.unknown_tags is None else settings.unknown_tags
-    overruled.check(set(tags_in(settings.tag_dictionary, (), unknown_tags)))
+    overruled = Overruled(forbidden, corpus, sequences.tokens, told.labels)
+    unknown_tags = () if hmm.unknown_tags is None else hmm.unknown_tags
+    overruled.check(set(tags_in(hmm.tag_dictionary or {}, (), unknown_tags)))
     lattice = overrule(lattice, forbidden, corpus, states, cells)
     return lattice, knowledge, (str(overruled),)
 
@@ -505,9 +536,9 @@ def training_lattice(
 # Prediction
 
 
-def lattice_of(knowledge: TagKnowledge, cells: Cells, corpus: Corpus) -> Lattice:
+def lattice_of(hmm: Any, learned: Learned, corpus: Corpus) -> Lattice:
     """The states that the tokens of a new corpus may take."""
-    return _lattice_and_unknown(knowledge, cells, corpus)[0]
+    return _lattice_and_unknown(learned.words, learned.layout, corpus)[0]
 
 
 def _lattice_and_unknown(
@@ -524,23 +555,19 @@ def _lattice_and_unknown(
 
 
 def with_unknown(
-    knowledge: TagKnowledge,
-    cells: Cells,
-    corpus: Corpus,
-    weights: tuple[Weights, Weights],
-    posterior: tuple[HMMCounts, Prior],
+    hmm: Any, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
 ) -> tuple[Lattice, Weights, Weights]:
     """Weights and their logs with emissions of unknown words, and the lattice that reads them."""
-    lattice, rows = _lattice_and_unknown(knowledge, cells, corpus)
+    lattice, rows = _lattice_and_unknown(learned.words, learned.layout, corpus)
     if all(shares is None for _, shares in rows):
-        return lattice, *weights
-    counts, prior = posterior
+        return lattice, weights, logs
+    counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
     totals = cells.row_totals(counts.emission) + prior.emission_total
     here = counts.emission[cells.unknown] + prior.emission[cells.unknown]
     # As many uses as an unknown word is taken to have; any number where that is none.
     uses = here.sum() or 1.0
     scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
-    return _with_unknown_words(lattice, weights, rows, scale)
+    return _with_unknown_words(lattice, (weights, logs), rows, scale)
 
 
 def _apart(corpus: Corpus, words: Sequence) -> tuple[Corpus, list[bool]]:
@@ -614,7 +641,7 @@ def _with_unknown_words(
     )
 
 
-def tags_of_path(knowledge: TagKnowledge, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+def tags_of_path(hmm: Any, knowledge: TagKnowledge, corpus: Corpus, path: np.ndarray) -> np.ndarray:
     """The tags of all tokens, arranged as the corpus was given."""
     tags = knowledge.classes[path]
     return reading.arrange(corpus, tags, -1 if tags.dtype.kind in "iu" else None)
@@ -663,39 +690,3 @@ def _fitted_shares(knowledge: TagKnowledge, emission: Any, word: Any) -> tuple[t
         shares = counts / counts.sum() if counts.sum() > 0 else shares
     order = np.argsort(-shares, kind="stable")
     return tuple(knowledge.classes[states[order]].tolist()), tuple(shares[order].tolist())
-
-
-# Other names
-
-
-def named_states(vocabulary: Vocabulary, names: Sequence) -> TagKnowledge:
-    """What a tagger knows whose states have got names, and no dictionary."""
-    n = len(names)
-    return TagKnowledge(
-        vocabulary,
-        reading.as_array(names),
-        Legal({}, {name: state for state, name in enumerate(names)}, np.arange(n, dtype=np.int32)),
-        None,
-        {},
-        Coverage(0.0, 0.0),
-        np.empty(0, dtype=np.int32),
-        is_clean=False,
-        is_told=False,
-    )
-
-
-def renamed(knowledge: TagKnowledge, new: Mapping) -> TagKnowledge:
-    """The same of other tags."""
-    legal = knowledge.legal
-    entries = {
-        word: {new[tag]: seen for tag, seen in entry.items()}
-        if is_weighted(entry)
-        else tuple(new[tag] for tag in tags_of(entry))
-        for word, entry in legal.tag_dictionary.items()
-    }
-    states = {new[tag]: state for tag, state in legal.states.items()}
-    return knowledge._replace(
-        classes=reading.as_array([new[tag] for tag in knowledge.classes.tolist()]),
-        legal=legal._replace(tag_dictionary=entries, states=states),
-        dropped={word: tuple(new[t] for t in tags) for word, tags in knowledge.dropped.items()},
-    )

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.base import learned_of
-from sklearn_cvb.corpus import as_array
+from sklearn_cvb.corpus import Vocabulary, as_array
+from sklearn_cvb.dictionary import Coverage, is_weighted, tags_of
 from sklearn_cvb.hmm.chains import PathCounts, Sampled
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
-from sklearn_cvb.hmm.tags import TagKnowledge, attributes_of, named_states, renamed
+from sklearn_cvb.hmm.tags import Legal, TagKnowledge, attributes_of
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 
@@ -234,9 +235,9 @@ def _named(model: Any, names: list) -> Any:
     # A tagger has not all parameters of a model without tags.
     tagger = kind(**{name: settings[name] for name in settings if name in kind._get_param_names()})
     copied = _copied(model, dict(enumerate(names)))
-    knowledge = named_states(copied._learned.words, names)
+    knowledge = _named_states(copied._learned.words, names)
     # There is no dictionary that could cover anything.
-    names_set = copied._learned.names | (attributes_of(knowledge).keys() - {"coverage_"})
+    names_set = copied._learned.names | (attributes_of(model, knowledge).keys() - {"coverage_"})
     vars(tagger).update(vars(copied))
     return _knowing(tagger, knowledge, names_set)
 
@@ -245,15 +246,48 @@ def _renamed(tagger: Any, names: Any) -> Any:
     """A copy with other tags."""
     new = dict(zip(tagger.classes_.tolist(), names, strict=True))
     changed, learned = _copied(tagger, new), tagger._learned
-    return _knowing(changed, renamed(learned.words, new), learned.names)
+    return _knowing(changed, _with_names(learned.words, new), learned.names)
 
 
 def _knowing(tagger: Any, knowledge: TagKnowledge, names: frozenset[str]) -> Any:
     """A tagger that is given what it knows, and those of the attributes that tell of it."""
     learned = tagger._learned._replace(words=knowledge, names=names)
-    told = attributes_of(knowledge)
+    told = attributes_of(tagger, knowledge)
     vars(tagger).update({name: told[name] for name in told if name in names}, _learned=learned)
     return tagger
+
+
+def _named_states(vocabulary: Vocabulary, names: Sequence) -> TagKnowledge:
+    """What a tagger knows whose states have got names, and no dictionary."""
+    n = len(names)
+    return TagKnowledge(
+        vocabulary,
+        as_array(names),
+        Legal({}, {name: state for state, name in enumerate(names)}, np.arange(n, dtype=np.int32)),
+        None,
+        {},
+        Coverage(0.0, 0.0),
+        np.empty(0, dtype=np.int32),
+        is_clean=False,
+        is_told=False,
+    )
+
+
+def _with_names(knowledge: TagKnowledge, new: Mapping) -> TagKnowledge:
+    """The same of other tags."""
+    legal = knowledge.legal
+    entries = {
+        word: {new[tag]: seen for tag, seen in entry.items()}
+        if is_weighted(entry)
+        else tuple(new[tag] for tag in tags_of(entry))
+        for word, entry in legal.tag_dictionary.items()
+    }
+    states = {new[tag]: state for tag, state in legal.states.items()}
+    return knowledge._replace(
+        classes=as_array([new[tag] for tag in knowledge.classes.tolist()]),
+        legal=legal._replace(tag_dictionary=entries, states=states),
+        dropped={word: tuple(new[t] for t in tags) for word, tags in knowledge.dropped.items()},
+    )
 
 
 def _copied(model: Any, new: dict) -> Any:

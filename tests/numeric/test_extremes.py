@@ -12,9 +12,8 @@ from numeric.restatement import infer, scores_of
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
 from sklearn_cvb.emissions import Columns, Gaussian
-from sklearn_cvb.hmm.numeric.expectation import Chain
+from sklearn_cvb.hmm.numeric.expectation import Chain, filtered
 from sklearn_cvb.hmm.numeric.expectation import infer as infer_chain
-from sklearn_cvb.hmm.numeric.filtering import filtered
 
 KINDS = (EMHMM, VBHMM, CVBHMM, GibbsHMM)
 pytestmark = pytest.mark.filterwarnings("error")

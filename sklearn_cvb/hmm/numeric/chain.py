@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.containers import as_list, shown
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.hmm.chains import Sampled, log_joint
 from sklearn_cvb.hmm.concentrations import going_on, learn
@@ -17,24 +20,315 @@ from sklearn_cvb.hmm.numeric.collapsed import (
     score,
     sweep,
 )
-from sklearn_cvb.hmm.numeric.expectation import expectation
-from sklearn_cvb.hmm.numeric.gibbs import first_path, resampled
-from sklearn_cvb.hmm.numeric.model import Fitted, densities
-from sklearn_cvb.hmm.numeric.problem import NumericProblem, without_emission
-from sklearn_cvb.hmm.numeric.start import starting_counts, starting_posterior
+from sklearn_cvb.hmm.numeric.expectation import (
+    NumericProblem,
+    Scored,
+    chain_of,
+    counts_of,
+    expectation,
+    filtered,
+    independent,
+    lattice_of_steps,
+    without_emission,
+)
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,
     exp_expected_log,
     posterior_mean,
+    tied,
     uniform_weights,
 )
 from sklearn_cvb.hmm.priors import Concentrations, PriorSettings, prior_of
 from sklearn_cvb.hmm.rows import divergence, log_prior_density
+from sklearn_cvb.kernels.chain.decoding import draw_paths
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
+from sklearn_cvb.validation import InvalidParameterError, as_numbers
+
+# Where a chain starts: posteriors of the training steps
+
+_STARTS = ("kmeans", "token")
+# So many steps tell where the clusters are.
+_SAMPLE = 20_000
+
+
+def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Generator) -> np.ndarray:
+    """Posteriors (n_steps, K) to start from, kept to what the topology allows.
+
+    Parameters
+    ----------
+    problem : NumericProblem
+    init : {"kmeans", "token"}, arrays, model or None
+        None means "kmeans".
+    rng : numpy.random.Generator
+    """
+    init = "kmeans" if init is None else init
+    if isinstance(init, str):
+        if init not in _STARTS:
+            raise InvalidParameterError(
+                f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
+                "fitted model or None"
+            )
+        start = _clusters if init == "kmeans" else _random
+        posterior = start(problem, rng)
+    elif problem.start is not None:
+        posterior = problem.start
+    else:
+        posterior = _given(problem, init)
+    posterior = _allowed(problem, posterior)
+    if problem.known is not None:
+        told = np.flatnonzero(problem.known >= 0)
+        posterior = posterior.copy()
+        posterior[told] = 0.0
+        posterior[told, problem.known[told]] = 1.0
+    # Kernels take rows; what a user gives may be laid out by columns.
+    return np.ascontiguousarray(posterior)
+
+
+def _centres(
+    problem: NumericProblem, values: np.ndarray, n_states: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Where clusters begin: means of the steps whose states are known, and any step elsewhere."""
+    centres = values[rng.choice(len(values), n_states)]
+    assert problem.known is not None, "some states are known"
+    for state in range(n_states):
+        own = problem.known == state
+        if own.any():
+            centres[state] = values[own].mean(axis=0)
+    return centres
+
+
+def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
+    """One cluster of steps for each state, by k-means on columns in standard units."""
+    from sklearn.cluster import KMeans
+
+    values = _as_table(problem.observations)
+    deviation = values.std(axis=0)
+    values = (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    n_states = problem.cells.n_emitting
+    sample = values
+    if len(values) > _SAMPLE:
+        sample = values[rng.choice(len(values), _SAMPLE, replace=False)]
+    n_clusters = min(n_states, len(np.unique(sample, axis=0)))
+    seed = int(rng.integers(2**31 - 1))
+    begin: Any = "k-means++"
+    if problem.known is not None and n_clusters == n_states:
+        begin = _centres(problem, values, n_states, rng)
+    found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(sample)
+    # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
+    posterior = np.full((len(values), n_states), 0.2 / n_states)
+    posterior[np.arange(len(values)), found.predict(values)] += 0.8
+    return posterior
+
+
+def _as_table(observations: Any) -> np.ndarray:
+    """All columns side by side."""
+    if isinstance(observations, MixedObservations):
+        return np.hstack([_as_table(part) for part in observations.parts])
+    return observations.values
+
+
+def _random(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
+    """Posteriors from Dirichlet(1), independently."""
+    shape = (len(problem.corpus.tokens), problem.cells.n_emitting)
+    drawn = rng.standard_exponential(shape)
+    return drawn / drawn.sum(axis=1, keepdims=True)
+
+
+def model_posterior(init: Any, X: Any, corpus: Corpus, n_states: int) -> np.ndarray:
+    """Posteriors (n_steps, K) of the training steps under a fitted model."""
+    if not hasattr(init, "counts_"):
+        raise ValueError(
+            "init is a model that is not fitted (clone unfits it: wrap it in "
+            "sklearn.frozen.FrozenEstimator to keep it through a search)"
+        )
+    found = list(init.predict_proba(X))
+    lengths = np.diff(corpus.starts)
+    posterior = np.concatenate([table[:n] for table, n in zip(found, lengths, strict=True)])
+    if posterior.shape[1] != n_states:
+        raise ValueError(
+            f"init is a model with {posterior.shape[1]} states, this one has {n_states}"
+        )
+    return posterior
+
+
+def _given(problem: NumericProblem, init: Any) -> np.ndarray:
+    """Posteriors given as one (length, n_components) array per sequence."""
+    lengths, n_states = np.diff(problem.given.starts), problem.cells.n_emitting
+    arrays = as_list(init)
+    if arrays is None:
+        raise TypeError(f"init is {shown(init)}: pass a list of posterior arrays")
+    arrays = [as_numbers(f"init[{i}]", array) for i, array in enumerate(arrays)]
+    if len(arrays) != len(lengths):
+        raise ValueError(f"init has {len(arrays)} posterior arrays for {len(lengths)} sequences")
+    for i, (array, length) in enumerate(zip(arrays, lengths, strict=True)):
+        if array.shape != (length, n_states):
+            raise ValueError(
+                f"init[{i}] has shape {array.shape}, but sequence {i} needs "
+                f"{(int(length), n_states)}"
+            )
+        if not (np.abs(array.sum(axis=1) - 1.0) < 1e-6).all() or (array < 0).any():
+            raise ValueError(
+                f"init[{i}] must give each step non-negative probabilities that sum to 1"
+            )
+    return np.concatenate(arrays)
+
+
+def _allowed(problem: NumericProblem, posterior: np.ndarray) -> np.ndarray:
+    """Posteriors in which no sequence begins in a state where none may."""
+    topology = problem.cells.topology
+    if topology is None:
+        return posterior
+    first, n = problem.corpus.starts[:-1], problem.cells.n_emitting
+    posterior = posterior.copy()
+    allowed = topology.start[:n]
+    kept = posterior[first] * allowed
+    kept[kept.sum(axis=1) == 0] = allowed
+    posterior[first] = kept / kept.sum(axis=1, keepdims=True)
+    return posterior
+
+
+def starting_counts(problem: NumericProblem, posterior: np.ndarray) -> HMMCounts:
+    """Counts and statistics of independent steps."""
+    whole = np.array([0, len(posterior)])
+    found = independent(problem, posterior, whole)
+    return counts_of(found, problem.observations, problem, problem.corpus.starts)
+
+
+# Sampling: parameters given all states, then all states given the parameters, by forward
+# filtering and backward sampling (Gao and Johnson 2008)
+
+
+def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A row of probabilities from each Dirichlet(counts + prior); 0 where that is 0."""
+    drawn = rng.standard_gamma(counts + prior)
+    drawn = np.where((counts + prior > 0) & (drawn == 0), 1e-300, drawn)
+    total = drawn.sum(axis=-1, keepdims=True)
+    return drawn / np.where(total > 0, total, 1.0)
+
+
+def counts_of_path(
+    path: np.ndarray, problem: NumericProblem, observations: Any = None
+) -> HMMCounts:
+    """Counts of a path, ends among the transitions, and statistics.
+
+    Of `observations` in which what was missing is drawn, where that is needed.
+    """
+    observations = problem.observations if observations is None else observations
+    starts, n = problem.corpus.starts, problem.cells.n_emitting
+    size = problem.cells.n_states
+    start = np.bincount(path[starts[:-1]], minlength=size).astype(float)
+    inside = np.ones(len(path), bool)
+    inside[starts[:-1]] = False
+    right = np.flatnonzero(inside)
+    pairs = np.bincount(path[right - 1] * size + path[right], minlength=size * size)
+    transition = pairs.reshape(size, size).astype(float)
+    if problem.cells.has_end:
+        transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
+    posterior = np.zeros((len(path), n))
+    posterior[np.arange(len(path)), path] = 1.0
+    whole = np.array([0, len(path)])
+    statistics = problem.family.statistics(observations, posterior, whole)[0]
+    return HMMCounts(start, transition, statistics)
+
+
+def first_path(
+    problem: NumericProblem, init: Any, rng: np.random.Generator
+) -> tuple[np.ndarray, HMMCounts]:
+    """States drawn from the posteriors of a start, and their counts."""
+    posterior = starting_posterior(problem, init, rng)
+    levels = np.cumsum(posterior, axis=1)
+    drawn = rng.random((len(posterior), 1)) * levels[:, -1:]
+    path = np.minimum((levels <= drawn).sum(axis=1), posterior.shape[1] - 1)
+    counts = counts_of_path(path, problem)
+    topology = problem.cells.topology
+    if topology is not None:
+        # Steps are drawn independently: what must not follow must not be learned from.
+        counts = counts._replace(transition=np.where(topology.transition, counts.transition, 0))
+    return path, counts
+
+
+def resampled(
+    counts: HMMCounts, prior: Prior, problem: NumericProblem, rng: np.random.Generator
+) -> tuple[np.ndarray, HMMCounts]:
+    """All states anew, and their counts."""
+    weights = _drawn_chain(counts, prior, problem.cells, rng)
+    scores = problem.family.at(problem.family.draw(counts.emission, rng))
+    path = _drawn_path(weights, scores, problem, rng)
+    completed = problem.family.completed(problem.observations, scores, path, rng)
+    return path, counts_of_path(path, problem, completed)
+
+
+def _drawn_chain(
+    counts: HMMCounts, prior: Prior, cells: Cells, rng: np.random.Generator
+) -> Weights:
+    """Start and transitions drawn from their posterior."""
+    start = drawn_rows(counts.start, prior.start, rng)
+    transition = drawn_rows(counts.transition, prior.transition, rng)
+    return tied(Weights(start, transition, np.empty(0)), cells)
+
+
+def _drawn_path(
+    weights: Weights, scores: Scores, problem: NumericProblem, rng: np.random.Generator
+) -> np.ndarray:
+    """A path of every sequence given all parameters."""
+    n, starts = problem.cells.n_emitting, problem.corpus.starts
+    whole = np.array([0, len(problem.corpus.tokens)])
+    scored = Scored(scores, problem.observations, (int(whole[1]), n), whole, problem.known)
+    logs = filtered(chain_of(weights, n), scored, starts).log_message(starts)
+    path, chance = np.empty(len(logs), np.int32), np.empty(n)
+    with np.errstate(divide="ignore"):
+        steps = np.log(np.ascontiguousarray(weights.transition[:n, :n]))
+    draw_paths(steps, lattice_of_steps(*logs.shape), starts, rng, logs.ravel(), chance, path)
+    return path.astype(np.int64)
+
+
+# What predictions need of the emissions
+
+
+class Fitted(NamedTuple):
+    """What predictions need of the emissions.
+
+    Attributes
+    ----------
+    family : Family
+    point : object
+        What is shown, and what samples are drawn from.
+    predicting, scoring : Scores
+        Log densities for states and for likelihoods.
+    names : list or None
+        Names of columns, where frames were fitted.
+    is_table : bool
+        Whether a 2-D array of single numbers was fitted.
+    reads : {"point", "expected", "predictive"}
+        Densities under the point; expected for states and predictive for likelihoods; predictive
+        for both.
+    """
+
+    family: Family
+    point: Any
+    predicting: Scores
+    scoring: Scores
+    names: list | None
+    is_table: bool
+    reads: str
+
+
+def densities(
+    reads: str, family: Family, statistics: np.ndarray, point: Any
+) -> tuple[Scores, Scores]:
+    """Log densities for states, and for likelihoods (see `Fitted.reads`)."""
+    if reads == "point":
+        scores = family.at(point)
+        return scores, scores
+    predictive = family.predictive(statistics)
+    return family.expected(statistics) if reads == "expected" else predictive, predictive
+
+
+# The model
 
 
 class NumberWeights(NamedTuple):

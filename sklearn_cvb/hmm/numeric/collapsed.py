@@ -12,10 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.hmm.numeric.expectation import Chain, Found, Scored, infer
-from sklearn_cvb.hmm.numeric.filtering import filtered
-from sklearn_cvb.hmm.numeric.problem import NumericProblem
-from sklearn_cvb.hmm.numeric.start import independent
+from sklearn_cvb.hmm.numeric.expectation import (
+    Chain,
+    Found,
+    NumericProblem,
+    Scored,
+    filtered,
+    independent,
+    infer,
+)
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 
 # Steps that are left out together where one sequence holds most of the data: a tenth of a short

@@ -1,12 +1,12 @@
-"""Posteriors, pair marginals and statistics of all sequences under given weights and scores."""
+"""What a chain of numbers is learned from, and inference of its steps: forward, and both ways."""
 
 import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.emissions.emission import Scores
-from sklearn_cvb.hmm.numeric.problem import NumericProblem, keep_to_known
+from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.hmm.parameters import HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.kernels.chain.log_steps import backward_log_steps, forward_log_steps
@@ -23,7 +23,101 @@ from sklearn_cvb.kernels.chain.side_by_side import (
 )
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
+from sklearn_cvb.lattice import Cells
 from sklearn_cvb.learning.threads import even_pieces, on_threads
+from sklearn_cvb.topology import Topology
+
+# What is learned from
+
+
+class NumericProblem(NamedTuple):
+    """Observations and all that does not change while fitting.
+
+    Attributes
+    ----------
+    corpus : Corpus
+        Which steps make which sequence; a token is 0, or -1 where a step is missing. Where no state
+        depends on another each step is a sequence of its own.
+    given : Corpus
+        The corpus as it was read.
+    observations : object
+        What the family reads.
+    family : Family
+    cells : Cells
+        The layout of start and transitions; there are no cells of emissions.
+    names : list or None
+        Names of the columns, where frames were given.
+    is_table : bool
+        Whether X was a 2-D array of single numbers.
+    start : ndarray of shape (n_steps, K) or None
+        Posteriors of a fitted model that was given as a start.
+    settings : bytes
+        The emission as it was set, pickled.
+    known : ndarray of shape (n_steps,), int32, or None
+        States that are known, -1 where they are not; None for none.
+    """
+
+    corpus: Corpus
+    given: Corpus
+    observations: Any
+    family: Family
+    cells: Cells
+    names: list | None
+    is_table: bool
+    start: np.ndarray | None
+    settings: bytes
+    known: np.ndarray | None = None
+
+    @property
+    def any_choice(self) -> bool:
+        """Whether steps may take any state: all but those whose states are known."""
+        return True
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What a fit that goes on must find again: observations, emission and allowed states."""
+        return (
+            *(self.corpus.starts, self.observations, self.known, self.settings),
+            *(self.cells.n_states, self.cells.topology),
+        )
+
+    def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
+        """Indices of given sequences from those of `corpus`."""
+        if self.corpus.n_sequences == self.given.n_sequences:
+            return by_sequence
+        own = np.searchsorted(self.given.starts, self.corpus.starts[by_sequence], side="right") - 1
+        return np.unique(own)
+
+
+def cells_of_chain(n_states: int, topology: Topology | None) -> Cells:
+    """The layout of a chain without cells of emissions."""
+    return Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
+
+
+def without_emission(counts: HMMCounts) -> HMMCounts:
+    """Counts of the chain alone, as functions of cells want them."""
+    return counts._replace(emission=np.empty(0))
+
+
+def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
+    """Each step is a word of its own, with all states; cells are its row of a table of weights."""
+    first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
+    state = np.tile(np.arange(n_states, dtype=np.uint32), n_steps)
+    cell = np.arange(n_steps * n_states, dtype=np.int32)
+    return Lattice(first, np.full(n_steps, n_states, np.int32), state, cell)
+
+
+def keep_to_known(logs: np.ndarray, known: np.ndarray | None) -> None:
+    """Give all states but the known one no weight, in place."""
+    if known is None:
+        return
+    told = np.flatnonzero(known >= 0)
+    kept = logs[told, known[told]]
+    logs[told] = -np.inf
+    logs[told, known[told]] = kept
+
+
+# Posteriors, pair marginals and statistics of all sequences under given weights and scores
 
 # Sequences are inferred together up to so many steps: their tables stay in the cache.
 _PIECE = 16384
@@ -409,3 +503,102 @@ def counts_of(
     whole = np.array([0, len(posterior)])
     statistics = problem.family.statistics(observations, posterior, whole, scores)[0]
     return HMMCounts(start, transition, statistics)
+
+
+def independent(problem: NumericProblem, posterior: np.ndarray, units: np.ndarray) -> Found:
+    """Posteriors of independent steps, with the products of neighbours as pairs, by unit."""
+    starts, n = problem.corpus.starts, problem.cells.n_emitting
+    pairs = np.zeros((len(units) - 1, n, n))
+    begins = np.zeros(len(posterior), bool)
+    begins[starts[:-1]] = True
+    for u in range(len(units) - 1):
+        begin, end = units[u], units[u + 1]
+        left = slice(begin if begins[begin] else begin - 1, end - 1)
+        right = slice(left.start + 1, end)
+        inside = ~begins[right]
+        pairs[u] = posterior[left][inside].T @ posterior[right][inside]
+    topology = problem.cells.topology
+    if topology is not None:
+        pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
+    return Found(posterior, pairs, np.zeros(len(starts) - 1))
+
+
+# What is known of each step as its sequence unfolds
+
+
+class Filtered(NamedTuple):
+    """What is known of each step as its sequence unfolds.
+
+    Attributes
+    ----------
+    message : ndarray of shape (n_steps, K)
+        p(z_t | x_1..t).
+    log_z : ndarray of shape (n_sequences,)
+    logs : dict
+        By sequence: log messages of those that leave the range of float64.
+    """
+
+    message: np.ndarray
+    log_z: np.ndarray
+    logs: dict[int, np.ndarray]
+
+    def log_message(self, starts: np.ndarray) -> np.ndarray:
+        """log p(z_t | x_1..t) without underflow."""
+        with np.errstate(divide="ignore"):
+            found = np.log(self.message)
+        for i, own in self.logs.items():
+            found[starts[i] : starts[i + 1]] = own
+        return found
+
+
+def filtered(
+    chain: Chain,
+    scores: Any,
+    starts: np.ndarray,
+    units: np.ndarray | None = None,
+    *,
+    every_step: bool = False,
+) -> Filtered:
+    """Forward messages p(z_t | x_1..t) of all steps, and log Z of the sequences.
+
+    `units` are those of the chain's tables, where they have more than one. A state that underflows
+    and comes back is seen if it matters for log Z, and with `every_step` for any message.
+    """
+    units = starts if units is None else units
+    weights, largest = weights_of(chain, scores, starts, units)
+    message, log_z = np.empty_like(weights), np.empty(len(starts) - 1)
+    room, part = room_for_steps(weights.shape[1]), (np.empty(len(weights)), message, log_z)
+    forward_steps(chain.start, chain.transition, weights, starts, units, room, part)
+    log_z[_underflown(chain, weights, starts, units, message, every_step)] = np.nan
+    lost = np.flatnonzero(np.isnan(log_z))
+    log_z += np.add.reduceat(largest, starts[:-1])
+    logs = logs_with_ends(chain, scores, starts, units) if len(lost) else np.empty(0)
+    by_sequence = {}
+    for i in lost.tolist():
+        steps = slice(starts[i], starts[i + 1])
+        by_sequence[i], _, log_z[i] = forward_logs(alone_in(chain, units, steps), logs[steps])
+        message[steps] = np.exp(by_sequence[i])
+    return Filtered(message, log_z, by_sequence)
+
+
+def _underflown(
+    chain: Chain,
+    weights: np.ndarray,
+    starts: np.ndarray,
+    units: np.ndarray,
+    message: np.ndarray,
+    every_step: bool,
+) -> np.ndarray:
+    """Whether a state of each sequence underflows that may matter further on."""
+    if chain.transition.min() > SMALLEST_STEP:
+        # Steps from other states bring back more than what is lost.
+        return np.zeros(len(starts) - 1, bool)
+    small = is_small(message, starts)
+    if every_step or not small.any():
+        return small
+    # Messages that go back from the end tell what matters.
+    pairs = np.empty((1, *chain.transition.shape[1:]))
+    found = Found(np.empty_like(weights), pairs, np.zeros(len(small)))
+    for first, last in runs_of(small):
+        pass_over(chain, weights, starts, units, found, first, last)
+    return np.isnan(found.log_z)
