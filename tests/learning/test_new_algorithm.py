@@ -72,7 +72,7 @@ def test_a_new_algorithm_learns_all_families(name):
     title, settings = FAMILIES[name]
     situation = SITUATIONS[name][title]
     estimator = getattr(sklearn_cvb, name)(**situation.settings | settings)
-    model = estimator._model(estimator._problem(situation.X, situation.y))
+    model = estimator._model(estimator._read(situation.X, situation.y))
     state, history = learned(DampedEM(), model, 600)
     _, of_em = learned(EM(), model, 600)
     assert np.diff(history).min() > -1e-9
