@@ -42,8 +42,7 @@ from sklearn_cvb.dmv.prediction import parts_of, probabilities_of
 from sklearn_cvb.dmv.rules import tilt_of
 from sklearn_cvb.dmv.trees import Trees, used_cells
 from sklearn_cvb.kernels.dependency.arrays import GO, Sentences, Shares, share_size
-from sklearn_cvb.learning import concentrations as shared
-from sklearn_cvb.learning.concentrations import Rows
+from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, rests
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 
@@ -79,7 +78,7 @@ class Concentrations(NamedTuple):
         """Log density of what is learned under its prior (nats)."""
         pairs = list(zip(self.values, self.learned, strict=True))
         once = pairs[:1] if self.tied else pairs
-        return sum(shared.log_density(value, learned, self.gamma) for value, learned in once)
+        return sum(log_density(value, learned, self.gamma) for value, learned in once)
 
     def going_on(self, before: "Concentrations") -> "Concentrations":
         """The same with learned values of an earlier sweep, if that learned the same."""
@@ -97,7 +96,7 @@ def first_concentrations(
 ) -> Concentrations:
     """Those of the first sweep; "auto" marks one to learn, None is as the other."""
     settings = (alpha, alpha if alpha_stop is None else alpha_stop)
-    first, second = map(shared.first_value, settings)
+    first, second = map(first_value, settings)
     learned = settings[0] == "auto", settings[1] == "auto"
     return Concentrations((first, second), learned, alpha_stop is None, gamma)
 
@@ -115,7 +114,7 @@ def learn(
     ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of Wang
     and Blunsom (2013, HMM).
     """
-    if shared.rests(any(now.learned), n_sweeps):
+    if rests(any(now.learned), n_sweeps):
         return now
     totals = totals_of(counts, layout)
     cells, rows = np.ones_like(counts), np.ones_like(totals)
