@@ -10,7 +10,7 @@ from benchmarks.text import read
 from benchmarks.timing import interleaved
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.dmv.inference import cells_by_length, expectation, sentences_of
-from sklearn_cvb.dmv.layout import Layout, tables_of
+from sklearn_cvb.dmv.parameters import Layout, tables_of
 
 _SENTENCES, _LONGEST = 3914, 40
 _QUICK_SENTENCES = 50

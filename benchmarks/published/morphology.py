@@ -22,7 +22,7 @@ from benchmarks.published.settings import run_parts
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, Grammar, HastingsPCFG
 from sklearn_cvb.datasets import fetch_zulu_verbs
 from sklearn_cvb.metrics import boundary_scores, segmentation_f1
-from sklearn_cvb.pcfg import start as first_weights
+from sklearn_cvb.pcfg import model as grammars
 
 TEMPLATES = "Verb -> V | V M | S V M | S T V M | S T O V M"
 CLASSES = "STOVM"
@@ -186,7 +186,7 @@ def start(name, given):
         model = estimator_of("vb", given, _START_SWEEPS["vb"], 0)
         return model.fit(given.training), nullcontext()
     if name == "noisy":
-        return "trees", patch.object(first_weights, "_NOISE", _STRONG_NOISE)
+        return "trees", patch.object(grammars, "_NOISE", _STRONG_NOISE)
     return name, nullcontext()
 
 

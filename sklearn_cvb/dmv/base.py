@@ -1,35 +1,46 @@
-"""What all dependency models share: reading sentences and heads, starting, what is left."""
+"""What all dependency models share: reading sentences and heads, what a fit leaves, predictions."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.base import BaseModel
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.base import BaseModel, learned_of
+from sklearn_cvb.corpus import Corpus, object_array
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.dmv.concentrations import first_concentrations
 from sklearn_cvb.dmv.inference import (
     Problem,
     log_likelihoods,
     sentences_of,
     with_mixtures_worked_out,
 )
-from sklearn_cvb.dmv.layout import Layout, tables_of
-from sklearn_cvb.dmv.model import DependencyModel
+from sklearn_cvb.dmv.model import DependencyModel, first_concentrations, harmonic_counts
 from sklearn_cvb.dmv.parameters import (
+    DMVCounts,
+    Layout,
     counts_from,
-    posterior_mean,
     rare_counts,
     seen_once,
+    tables_of,
     uniform_weights,
 )
-from sklearn_cvb.dmv.prediction import PredictionMixin
-from sklearn_cvb.dmv.rules import Rule, rule_prior, rules_from
-from sklearn_cvb.dmv.start import harmonic_counts
-from sklearn_cvb.dmv.trees import heads_from
-from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD, Sentences
+from sklearn_cvb.dmv.prediction import (
+    best_heads,
+    mean_mixed,
+    parts_of,
+    posteriors_of_heads,
+    probabilities_of,
+    sample_sentences,
+)
+from sklearn_cvb.dmv.rules import rule_prior, rules_from
+from sklearn_cvb.dmv.trees import Trees, heads_from
+from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
+from sklearn_cvb.learned import Learned, Left, Reading
+from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import NOBODY, Fit
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
@@ -47,8 +58,8 @@ _TABLES, _MANY_GIGABYTES = 10, 1.0
 _RANDOM_STARTS = ("uniform", "random")
 
 
-class BaseDMV(PredictionMixin, BaseModel):
-    """What is read, and what a fit leaves; counts, prior and weights are flat cells.
+class BaseDMV(BaseModel):
+    """What is read, what a fit leaves, and predictions; counts, prior and weights are flat cells.
 
     See `sklearn_cvb.kernels.dependency.arrays`. An estimator adds its algorithm.
     """
@@ -94,34 +105,41 @@ class BaseDMV(PredictionMixin, BaseModel):
         "verbose": ["verbose"],
     }
 
-    def _problem(self, X: Any, y: Any) -> Problem:
-        """Read X (and y): sets the vocabulary."""
-        sequences = self._sequences_to_fit(X, y)
-        types = reading.types_to_learn(self, sequences)
-        self.vocabulary_ = reading.as_array(types)
-        self._index = {token: i for i, token in enumerate(types)}
+    # Reading X and y
+
+    def _read(self, X: Any, y: Any) -> Reading:
+        sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
+        words = reading.vocabulary_of(reading.types_to_learn(self, sequences))
         self._check_parameters()
-        corpus = reading.encode(sequences, self._index)
+        corpus, n_types = reading.encode(sequences, words.index), len(words.index)
         reading.refuse_missing(corpus)
-        self._check_unknown(corpus, sequences)
+        corpus = reading.checked(self, corpus, sequences, n_types)
         heads = heads_from(y if self.supervision == "y" else None, corpus)
-        n_types = len(types) + (self.handle_unknown != "error")
+        n_types += self.handle_unknown != "error"
         layout = Layout(n_types, 1 + self.extended_valence, self.backoff)
         sentences = sentences_of(corpus, layout, heads)
-        rules = rules_from(self.rule_weights, self._index, layout)
-        prior = self._given_prior(sentences, layout, rules)
-        problem = Problem(corpus, types, sentences, layout, prior, rules)
+        rules = rules_from(self.rule_weights, words.index, layout)
+        # What the prior of each cell has beside `alpha` and `alpha_stop`.
+        prior = np.zeros(layout.n_cells)
+        if rules:
+            prior += rule_prior(rules, harmonic_counts(sentences, layout), layout)
+        for mixture in tables_of(prior, layout)[2:3]:
+            mixture += self.alpha_backoff
+        problem = Problem(corpus, list(words.index), sentences, layout, prior, rules)
         _refuse_impossible(problem)
-        return problem
+        return Reading(problem, words, attributes | {"vocabulary_": words.types}, messages)
 
-    def _model(self, problem: Problem) -> DependencyModel:
-        asked = first_concentrations(self.alpha, self.alpha_stop, self.alpha_prior)
-        rare = seen_once(problem.corpus) if self.handle_unknown == "rare" else NOBODY
-        return DependencyModel(problem, asked, self.init, rare, self.temperature)
-
-    def _warn_of_data(self, problem: Problem) -> None:
-        """Warn of data that need much memory."""
-        warn_of_many_types(problem.layout)
+    def _cautions(self, problem: Problem) -> tuple[str, ...]:
+        """Where the tables of all pairs of tags need much memory."""
+        layout = problem.layout
+        gigabytes = _TABLES * 8 * layout.n_cells / 1e9
+        if gigabytes <= _MANY_GIGABYTES:
+            return ()
+        return (
+            f"{layout.n_types} tags have {layout.n_cells:,} parameters, two for each pair: a fit "
+            f"needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
+            "part-of-speech tags",
+        )
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -137,77 +155,172 @@ class BaseDMV(PredictionMixin, BaseModel):
                 "them more: give alpha a number"
             )
 
-    def _given_prior(self, sentences: Sentences, layout: Layout, rules: list[Rule]) -> np.ndarray:
-        """What the prior of each cell has beside `alpha` and `alpha_stop`."""
-        prior = np.zeros(layout.n_cells)
-        if rules:
-            prior += rule_prior(rules, harmonic_counts(sentences, layout), layout)
-        for mixture in tables_of(prior, layout)[2:3]:
-            mixture += self.alpha_backoff
-        return prior
+    # What is learned from, and what a fit leaves
 
-    def _fixed_start(self) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+    def _model(self, read: Reading) -> DependencyModel:
+        problem = read.problem
+        asked = first_concentrations(self.alpha, self.alpha_stop, self.alpha_prior)
+        rare = seen_once(problem.corpus) if self.handle_unknown == "rare" else NOBODY
+        return DependencyModel(problem, asked, self.init, rare, self.temperature)
+
+    def _fixed_start(self, read: Reading) -> str:
         if isinstance(self.init, str):
             return (
                 "" if self.init in _RANDOM_STARTS else "the harmonic start leaves nothing to chance"
             )
         return "init says where to start"
 
-    def _weights(
-        self, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None, layout: Layout
-    ) -> np.ndarray:
-        """Weights of labels and of prediction: posterior means, unless VB differs."""
-        return posterior_mean(counts, prior, kept, layout)
+    def _identity(self, read: Reading) -> tuple[Any, ...]:
+        """Sentences, tags and known heads."""
+        problem, sentences = read.problem, read.problem.sentences
+        return problem.types, problem.layout, sentences.token, sentences.starts, sentences.head
 
-    def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
-        """All fitted attributes, from the best restart."""
-        best, record = self._fit_record(fits)
-        state, layout = best.state, problem.layout
-        algorithm, model = self._algorithm(), self._model(problem)
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        best, record = record_of(fits)
+        state, layout = best.state, read.problem.layout
+        algorithm, model = self._algorithm(), self._model(read)
         cells = algorithm.final_counts(state)
-        weights = self._weights(state.counts, state.prior, state.weights, layout)
-        heads = model.heads(state, weights)
-        return {
-            "counts_": counts_from(cells, layout),
-            "labels_": reading.arrange(problem.corpus, heads, UNKNOWN_HEAD),
+        counts, heads = counts_from(cells, layout), model.heads(state, averages=algorithm.averages)
+        learned = Learned(
+            read.words,
+            layout,
+            state.prior,
+            counts,
+            state.weights,
+            rare_counts(cells, model.rare, layout),
+            algorithm.averages,
+            mean_means(state, model) if isinstance(state.shares, Trees) else None,
+        )
+        attributes = {
+            "counts_": counts,
+            "labels_": reading.arrange(read.problem.corpus, heads, UNKNOWN_HEAD),
             **record,
             "alpha_": float(state.hyper.values[0]),
             "alpha_stop_": float(state.hyper.values[1]),
-            "_prior_cells": state.prior,
-            "_kept": state.weights,
-            "_rare": rare_counts(cells, model.rare, layout),
-            "_resume": (problem, best) if self.warm_start else None,
             **algorithm.attributes(best, model),
-            **self._fitted_by_algorithm(best, problem),
         }
+        return Left(learned, attributes)
 
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        """Attributes that only one algorithm leaves."""
-        return {}
+    # Predictions
 
-    def _identity(self, problem: Problem) -> tuple[Any, ...]:
-        """Sentences, tags and known heads."""
-        sentences = problem.sentences
-        return problem.types, problem.layout, sentences.token, sentences.starts, sentences.head
+    @property
+    def rootprob_(self) -> np.ndarray:
+        """p(tag of the root), shape (n_types,); the unknown tag, if any, is last."""
+        return probabilities_of(learned_of(self)).root
+
+    @property
+    def attachprob_(self) -> np.ndarray:
+        """p(child | head, side), shape (n_types, 2, n_types): head, side (0 left, 1 right).
+
+        With `extended_valence` p(child | head, side, valence), shape (n_types, 2, 2, n_types). With
+        `backoff` mixtures are worked out.
+        """
+        return probabilities_of(learned_of(self)).attach
+
+    @property
+    def stopprob_(self) -> np.ndarray:
+        """p(stop | head, side, valence), shape (n_types, 2, 2); valence 1 means it has a child."""
+        return probabilities_of(learned_of(self)).stop[..., STOP]
+
+    @property
+    def mixtureprob_(self) -> np.ndarray:
+        """With `backoff`: p(own table), p(coarse table), shape (n_types, 2[, 2], 2)."""
+        return self._part("mixture")
+
+    @property
+    def ownprob_(self) -> np.ndarray:
+        """With `backoff`: p(child | head, side[, valence]) in the own tables alone."""
+        return self._part("attach")
+
+    @property
+    def coarseprob_(self) -> np.ndarray:
+        """With `backoff`: p(child | head, side), or p(child | side), shape (2, n_types)."""
+        return self._part("coarse")
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The heads in the most probable tree of each sentence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            For each sentence an array with the position of each token's head, from 1; 0 for the
+            root. For a 2-D X an array of the same shape, -1 where a row is padded. A sentence none
+            of whose trees has any weight gets one that has least of what was never seen.
+        """
+        learned = learned_of(self)
+        corpus = self._encoded(learned, X)
+        return reading.arrange(corpus, best_heads(learned, corpus), UNKNOWN_HEAD)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Posterior probability of each head of each token.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            For each sentence a table of shape (length, length + 1) whose cell [i, h] is the
+            probability that the head of token i + 1 is token h, or that it is the root (h = 0);
+            stacked for a 2-D X, else in an object array. NaN where a row is padded, or no tree of
+            the sentence has any weight.
+        """
+        learned = learned_of(self)
+        return posteriors_of_heads(learned, self._encoded(learned, X))
+
+    def sample(
+        self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw sentences and their heads from the model with posterior-mean probabilities.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        longest : int, default=100
+            Trees of more tokens are drawn again.
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples,), object
+            Lists of tags. The unknown one is never drawn.
+        heads : ndarray of shape (n_samples,), object
+            Arrays of heads, as `predict` gives them.
+        """
+        learned, rng = learned_of(self), check_random_state(random_state)
+        tables, names = probabilities_of(learned), learned.words.types.tolist()
+        n = len(names)
+        known = DMVCounts(tables.root[:n], tables.attach[:n, ..., :n], tables.stop[:n])
+        tags, heads = sample_sentences(known, n_samples, longest, rng)
+        return object_array([[names[tag] for tag in row] for row in tags]), object_array(heads)
+
+    def _encoded(self, learned: Learned, X: Any) -> Corpus:
+        corpus = super()._encoded(learned, X)
+        reading.refuse_missing(corpus)
+        return corpus
+
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+        corpus = self._encoded(learned, X)
+        sentences = sentences_of(corpus, learned.layout.mixed)
+        return log_likelihoods(mean_mixed(learned), sentences), corpus.n_observed
+
+    def _part(self, name: str) -> np.ndarray:
+        """A table that only models that back off have."""
+        learned = learned_of(self)
+        if learned.layout.backoff is None:
+            raise AttributeError(f"{type(self).__name__} was fitted without backoff")
+        table: np.ndarray = getattr(parts_of(learned), name)
+        return table
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         return tags
-
-
-def warn_of_many_types(layout: Layout) -> None:
-    """Warn where the tables of all pairs of tags need much memory; `_warn_of_data` calls it."""
-    gigabytes = _TABLES * 8 * layout.n_cells / 1e9
-    if gigabytes > _MANY_GIGABYTES:
-        warnings.warn(
-            f"{layout.n_types} tags have {layout.n_cells:,} parameters, two for each pair: a fit "
-            f"needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
-            "part-of-speech tags",
-            UserWarning,
-            stacklevel=6,
-        )
 
 
 def _refuse_impossible(problem: Problem) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from typing import Any
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.corpus import warn_of_giant
-from sklearn_cvb.dmv.base import BaseDMV, warn_of_many_types
+from sklearn_cvb.corpus import caution_of_giant
+from sklearn_cvb.dmv.base import BaseDMV
 from sklearn_cvb.dmv.inference import Problem
 from sklearn_cvb.learning.algorithms import CVB
 
@@ -180,10 +180,9 @@ class CVBDMV(BaseDMV):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _warn_of_data(self, problem: Problem) -> None:
-        """Warn where leaving out a sentence leaves little to learn from, and of much memory."""
-        warn_of_many_types(problem.layout)
-        warn_of_giant(problem.corpus, "use VBDMV")
+    def _cautions(self, problem: Problem) -> tuple[str, ...]:
+        """Much memory, and where leaving out a sentence leaves little to learn from."""
+        return *super()._cautions(problem), *caution_of_giant(problem.corpus, "use VBDMV")
 
     def _algorithm(self) -> CVB:
         return CVB()

@@ -3,12 +3,10 @@
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
-
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.dmv.base import BaseDMV
-from sklearn_cvb.dmv.inference import Problem
-from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learned import Left, Reading
+from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.sampling import SamplerMixin
 
@@ -205,25 +203,12 @@ class GibbsDMV(SamplerMixin, BaseDMV):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fixed_start(self) -> str:
+    def _fixed_start(self, read: Reading) -> str:
         """Nothing: chains differ wherever they begin."""
         return ""
 
-    def _fitted_by_algorithm(self, best: Fit, problem: Problem) -> dict[str, Any]:
-        means, mixed = mean_means(best.state, self._model(problem))
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        left, (best, _) = super()._left(fits, read), record_of(fits)
         proposed, accepted = best.state.work.proposals
         rate = float(accepted / max(1, proposed))
-        return {"_means": means, "_mixed_means": mixed, "acceptance_rate_": rate}
-
-    def _mean_weights(self) -> np.ndarray:
-        """Averages over samples of the posterior means given the sample."""
-        self._complete_cells()
-        return self._means
-
-    def _mean_mixed(self) -> np.ndarray:
-        """The same with mixtures worked out in each sample."""
-        self._complete_cells()
-        return self._mixed_means
-
-    def _predicting_weights(self) -> np.ndarray:
-        return self._mean_mixed()
+        return left._replace(attributes=left.attributes | {"acceptance_rate_": rate})

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.dmv.layout import Layout, tables_of, totals_of
+from sklearn_cvb.dmv.parameters import Layout, tables_of, totals_of
 from sklearn_cvb.dmv.rules import Rule
 from sklearn_cvb.dmv.trees import used_cells
 from sklearn_cvb.kernels.dependency.arrays import (
@@ -87,20 +87,10 @@ def with_mixtures_worked_out(sentences: Sentences) -> Sentences:
 def cells_by_length(
     sentences: Sentences,
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Which cells arcs and decisions use, for all sentences of a length at once.
+    """Which cells arcs and decisions use, for all m sentences of a length n at once.
 
-    Parameters
-    ----------
-    sentences : Sentences
-
-    Yields
-    ------
-    which : ndarray of shape (m,)
-        The sentences of n tokens.
-    arcs : ndarray of shape (n_valences, m, n, n)
-        Cells of attachments by valence, head and child, those of roots on the diagonal.
-    choices : ndarray of shape (m, n, 8)
-        Cells of decisions, counted from the first of these.
+    Their numbers; cells of attachments, (n_valences, m, n, n) by head and child, those of roots on
+    the diagonal; cells of decisions, (m, n, 8), counted from the first of these.
     """
     lengths, n_types = np.diff(sentences.starts), sentences.n_types
     for n in np.unique(lengths).tolist():
@@ -161,22 +151,7 @@ def _inferred(
 def expectation(
     weights: np.ndarray, sentences: Sentences, keeps_shares: bool = False
 ) -> tuple[np.ndarray, np.ndarray, Shares]:
-    """Expected counts of all sentences under given weights.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_cells,)
-    sentences : Sentences
-    keeps_shares : bool, default=False
-        Whether what each sentence adds is wanted.
-
-    Returns
-    -------
-    cells : ndarray of shape (n_cells,)
-    log_z : ndarray of shape (n_sentences,)
-        log p(words), -inf for sentences without a tree.
-    shares : Shares
-    """
+    """Expected counts under given weights, log p(words) or -inf, and what each sentence adds."""
     tally = frozen_tally(weights)
     shares = shares_for(sentences.starts, keeps_shares, *_form_of(sentences))
     sums = Sums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
@@ -193,24 +168,9 @@ def log_likelihoods(weights: np.ndarray, sentences: Sentences) -> np.ndarray:
 def leave_out_sweep(
     sentences: Sentences, tally: Tally, shares: Shares, frozen: bool
 ) -> tuple[Shares, np.ndarray]:
-    """Infer every sentence from the counts of all others.
+    """Shares of every sentence inferred from the counts of all others, and log normalisers.
 
-    Parameters
-    ----------
-    sentences : Sentences
-    tally : Tally
-        Counts of all sentences; changed in place, unless frozen.
-    shares : Shares
-        What the sentences add to it; stays whole.
-    frozen : bool
-        Whether the counts keep these shares; if not, each is replaced at once.
-
-    Returns
-    -------
-    shares : Shares
-        What the sentences add now.
-    log_z : ndarray of shape (n_sentences,)
-        Log normalisers, -inf for sentences without a tree.
+    The tally is changed in place, unless frozen; the old shares stay whole.
     """
     if frozen:
         return shares, _inferred(sentences, tally, tally.sums, shares, SCORE)
@@ -230,21 +190,7 @@ def sum_of(shares: Shares, sentences: Sentences, layout: Layout) -> np.ndarray:
 def heaviest(
     tally: Tally, sentences: Sentences, shares: Shares | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Heads of the heaviest trees, and the log weights of these.
-
-    Parameters
-    ----------
-    tally : Tally
-    sentences : Sentences
-    shares : Shares or None, default=None
-        What is left out of the tally for each sentence.
-
-    Returns
-    -------
-    heads : ndarray of shape (n_tokens,), int64
-        From 1; 0 for the root.
-    log_weights : ndarray of shape (n_sentences,)
-    """
+    """Heads of the heaviest trees, shares left out of the tally if given, and their log weights."""
     longest = longest_of(sentences)
     heads, logs = np.empty(len(sentences.token), np.int64), np.empty(len(sentences.starts) - 1)
     kept = shares_for(sentences.starts[:2], False) if shares is None else shares
@@ -256,22 +202,11 @@ def heaviest(
 def hardened_expectation(
     weights: np.ndarray, sentences: Sentences, temperature: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Expected counts where trees have their posterior to the power 1 / temperature.
+    """Expected counts where trees have their posterior to the power 1 / temperature, and values.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_cells,)
-        Without mixtures.
-    sentences : Sentences
-    temperature : float
-        0 counts the heaviest tree of each sentence alone.
-
-    Returns
-    -------
-    cells : ndarray of shape (n_cells,)
-    values : ndarray of shape (n_sentences,)
-        ``temperature * log(sum of weight ** (1 / temperature))`` over trees, -inf without a tree:
-        log p(words) at 1, the log weight of the heaviest tree at 0.
+    These are ``temperature * log(sum of weight ** (1 / temperature))`` over trees, -inf without a
+    tree: log p(words) at 1, the log weight of the heaviest tree at 0, which alone counts. Weights
+    are without mixtures.
     """
     if temperature > 0:
         tempered = weights if temperature == 1 else weights ** (1 / temperature)
@@ -290,29 +225,10 @@ def draw_sweep(
     trees: tuple[np.ndarray, np.ndarray] | None = None,
     power: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Draw a tree of each sentence: by a Hastings step, or without old trees from the tally.
+    """Heads drawn by a Hastings step, which arcs are coarse, log normalisers, and proposals.
 
-    Parameters
-    ----------
-    sentences : Sentences
-    tally : Tally
-        Counts of the old trees; changed in place, but not without old trees.
-    rng : numpy.random.Generator
-    trees : tuple of ndarray of shape (n_tokens,) or None, default=None
-        Heads of the trees to replace, -1 in sentences without one, and which arcs are coarse.
-    power : float, default=1.0
-        Probabilities are raised to it.
-
-    Returns
-    -------
-    heads : ndarray of shape (n_tokens,), int64
-        From 1; 0 for the root; -1 in sentences without a tree.
-    is_coarse : ndarray of shape (n_tokens,), int64
-        Whether each token's arc comes from a coarse row.
-    log_z : ndarray of shape (n_sentences,)
-        Log normalisers, -inf for sentences without a tree.
-    proposals : ndarray of shape (2,)
-        How many trees were proposed and accepted.
+    Without old trees they are drawn from the tally, which stays whole. Heads are -1 in sentences
+    without a tree; probabilities are raised to `power`.
     """
     n = len(sentences.token)
     if trees is None:

@@ -1,4 +1,4 @@
-"""From counts to weights: posterior means, exp E[log], and what mixtures of tables amount to."""
+"""Cells of a dependency model, rows that they stand in, and from counts to weights."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,78 @@ from scipy.special import digamma
 
 from sklearn_cvb.annotations import Numbers
 from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.dmv.layout import Layout, by_cell, tables_of, totals_of
+
+
+class Layout(NamedTuple):
+    """The cells of a model, in the order of `sklearn_cvb.kernels.dependency.arrays`.
+
+    Attributes
+    ----------
+    n_types : int
+        Number of tags.
+    n_valences : int
+        Rows of attachments for each head and side.
+    backoff : {None, "head", "direction"}
+        What the rows of attachments back off to: p(child | head, side), p(child | side), or
+        nothing.
+    """
+
+    n_types: int
+    n_valences: int = 1
+    backoff: str | None = None
+
+    @property
+    def n_own(self) -> int:
+        """Number of rows of attachments, the root's and coarse ones aside."""
+        return 2 * self.n_types * self.n_valences
+
+    @property
+    def shapes(self) -> tuple[tuple[int, int], ...]:
+        """Rows and width of each table: attachments, choices; mixtures and coarse rows, if any."""
+        n = self.n_types
+        plain = (self.n_own + 1, n), (4 * n, 2)
+        if self.backoff is None:
+            return plain
+        return (*plain, (self.n_own, 2), (2 * n if self.backoff == "head" else 2, n))
+
+    @property
+    def n_cells(self) -> int:
+        """Number of parameters."""
+        return sum(n_rows * width for n_rows, width in self.shapes)
+
+    @property
+    def coarse(self) -> np.ndarray | None:
+        """The coarse row that each row of attachments backs off to."""
+        if self.backoff is None:
+            return None
+        by_head = np.arange(self.n_own) // self.n_valences
+        return by_head if self.backoff == "head" else by_head % 2
+
+    @property
+    def mixed(self) -> "Layout":
+        """That of the same model with mixtures worked out."""
+        return self._replace(backoff=None)
+
+
+def tables_of(cells: np.ndarray, layout: Layout) -> list[np.ndarray]:
+    """Views of flat cells: attachments, the root's row the last; choices; mixtures; coarse rows."""
+    found, begin = [], 0
+    for n_rows, width in layout.shapes:
+        end = begin + n_rows * width
+        found.append(cells[begin:end].reshape(n_rows, width))
+        begin = end
+    return found
+
+
+def totals_of(cells: np.ndarray, layout: Layout) -> np.ndarray:
+    """Sums of rows."""
+    return np.concatenate([table.sum(axis=1) for table in tables_of(cells, layout)])
+
+
+def by_cell(totals: np.ndarray, layout: Layout) -> np.ndarray:
+    """The value of its row for each cell."""
+    n_rows, widths = zip(*layout.shapes, strict=True)
+    return np.repeat(totals, np.repeat(widths, n_rows))
 
 
 class DMVCounts(NamedTuple):
@@ -67,18 +138,9 @@ def cells_from(counts: DMVCounts) -> np.ndarray:
 def posterior_mean(
     cells: np.ndarray, prior: Numbers, kept: np.ndarray | None, layout: Layout
 ) -> np.ndarray:
-    """(C + alpha) / (sum of the row); a row without count and prior keeps its values.
+    """(C + alpha) / (sum of the row).
 
-    Parameters
-    ----------
-    cells, prior : ndarray of shape (n_cells,)
-    kept : ndarray of shape (n_cells,) or None
-        None where every row has count or prior; else equal shares are kept.
-    layout : Layout
-
-    Returns
-    -------
-    ndarray of shape (n_cells,)
+    A row without count and prior keeps its values (None: equal shares).
     """
     above = cells + prior
     totals = totals_of(above, layout)
@@ -125,6 +187,19 @@ def exp_expected_log(cells: np.ndarray, prior: Numbers, layout: Layout) -> np.nd
     return np.exp(digamma(above) - by_cell(digamma(totals_of(above, layout)), layout))
 
 
+def predicting_weights(
+    cells: np.ndarray,
+    prior: np.ndarray,
+    kept: np.ndarray | None,
+    layout: Layout,
+    averages: bool,
+) -> np.ndarray:
+    """Weights of labels and of prediction: posterior means, or exp E[log theta]."""
+    if averages:
+        return exp_expected_log(cells, prior, layout)
+    return posterior_mean(cells, prior, kept, layout)
+
+
 # Mixtures. Without `backoff` all is as it is.
 
 
@@ -141,18 +216,7 @@ def mixed_weights(weights: np.ndarray, layout: Layout) -> np.ndarray:
 
 
 def unmixed_counts(counts: np.ndarray, weights: np.ndarray, layout: Layout) -> np.ndarray:
-    """Counts of `layout.mixed`, each arc's split in proportion between its row and the coarse one.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (layout.mixed.n_cells,)
-    weights : ndarray of shape (layout.n_cells,)
-    layout : Layout
-
-    Returns
-    -------
-    ndarray of shape (layout.n_cells,)
-    """
+    """Counts of `layout.mixed`, each arc's split in proportion between its row and the coarse."""
     if layout.coarse is None:
         return counts
     attach, _, mixture, coarse = tables_of(weights, layout)

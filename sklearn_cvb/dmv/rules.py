@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.dmv.layout import Layout, tables_of
+from sklearn_cvb.dmv.parameters import Layout, tables_of
 
 _FORM = (
     "rule_weights is a dict such as {('VERB', 'NOUN'): 100.0, (None, 'VERB'): 100.0}: a pair of "
@@ -35,26 +35,7 @@ class Rule(NamedTuple):
 
 
 def rules_from(rule_weights: Any, index: Mapping, layout: Layout) -> list[Rule]:
-    """Read rules.
-
-    Parameters
-    ----------
-    rule_weights : dict or None
-    index : dict
-        The number of each known tag.
-    layout : Layout
-
-    Returns
-    -------
-    list of Rule
-
-    Raises
-    ------
-    TypeError
-        If it is nothing of that kind.
-    ValueError
-        If a tag is not known, or a weight no number of at least 0.
-    """
+    """`rule_weights` in numbers; TypeError or ValueError where they are nothing of that kind."""
     if rule_weights is None:
         return []
     if not isinstance(rule_weights, Mapping):
@@ -96,16 +77,6 @@ def rule_prior(rules: list[Rule], harmonic: np.ndarray, layout: Layout) -> np.nd
 
     Naseem et al. (2010) for the idea of rules. Equal shares would make what the sentences hardly
     have as likely as what they are full of. Coarse rows that are of heads, too, get one half.
-
-    Parameters
-    ----------
-    rules : list of Rule
-    harmonic : ndarray of shape (layout.mixed.n_cells,)
-    layout : Layout
-
-    Returns
-    -------
-    ndarray of shape (layout.n_cells,)
     """
     prior = np.zeros(layout.n_cells)
     for _, _, cells, weight in rules:

@@ -31,26 +31,9 @@ class Trees(NamedTuple):
 
 
 def heads_from(y: Any, corpus: Corpus) -> np.ndarray:
-    """Read what is known of trees.
+    """What `y` tells of heads: from 1, 0 for the root, `UNKNOWN_HEAD` where not known.
 
-    Parameters
-    ----------
-    y : sequence or None
-        Per sentence a sequence of heads, or None.
-    corpus : Corpus
-
-    Returns
-    -------
-    ndarray of shape (n_tokens,), int64
-        Positions from 1, 0 for the root, `UNKNOWN_HEAD` where not known.
-
-    Raises
-    ------
-    TypeError
-        If an element of y is nothing of that kind.
-    ValueError
-        If lengths differ, a head lies outside its sentence, or no projective tree with one root
-        has these heads.
+    TypeError or ValueError where it tells nothing of that kind, or no projective tree has them.
     """
     heads = np.full(len(corpus.tokens), UNKNOWN_HEAD, np.int64)
     if y is None:
@@ -151,20 +134,7 @@ def _refuse_cycle(heads: np.ndarray, t: int, i: int) -> None:
 def used_cells(
     sentences: Sentences, heads: np.ndarray, is_coarse: np.ndarray | None = None
 ) -> np.ndarray:
-    """How often the trees with these heads use each cell; sentences without a tree use none.
-
-    Parameters
-    ----------
-    sentences : Sentences
-    heads : ndarray of shape (n_tokens,)
-        -1 throughout a sentence without a tree.
-    is_coarse : ndarray of shape (n_tokens,) or None, default=None
-        Which arcs come from coarse rows, where attachments back off.
-
-    Returns
-    -------
-    ndarray of shape (n_cells,)
-    """
+    """How often the trees with these heads use each cell; sentences without a tree use none."""
     n, tokens = sentences.n_types, sentences.token
     lengths = np.diff(sentences.starts)
     first = np.repeat(sentences.starts[:-1], lengths)

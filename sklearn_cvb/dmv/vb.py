@@ -3,12 +3,8 @@
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
-
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.dmv.base import BaseDMV
-from sklearn_cvb.dmv.layout import Layout
-from sklearn_cvb.dmv.parameters import exp_expected_log
 from sklearn_cvb.learning.algorithms import VB
 
 
@@ -182,11 +178,6 @@ class VBDMV(BaseDMV):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _weights(
-        self, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None, layout: Layout
-    ) -> np.ndarray:
-        return exp_expected_log(counts, prior, layout)
 
     def _algorithm(self) -> VB:
         return VB()

@@ -139,13 +139,15 @@ def frozen_tally(layout: Layout, theta: np.ndarray) -> Tally:
 
 
 def leave_out_sweep(
-    problem: Problem, tally: Tally, shares: Shares, frozen: bool
+    problem: Problem, tally: Tally, shares: Shares | None, frozen: bool
 ) -> tuple[Shares, np.ndarray]:
     """Shares of every sentence inferred from the counts of all others, and log normalisers.
 
-    Unless frozen, the tally and the tables of the old shares are changed in place.
+    Unless frozen, the tally and the tables of the old shares (None: nothing is left out) are
+    changed in place.
     """
     n, form = len(problem.lexicon.length), form_for(problem)
+    shares = empty_shares(n, 0) if shares is None else shares
     if form.factors is not None:
         shares, tables = _with_tables(shares, form.factors.n_symbols, frozen)
     else:
@@ -256,8 +258,7 @@ def stepwise_sweep(
 
 def first_shares(theta: np.ndarray, problem: Problem) -> tuple[Shares, np.ndarray]:
     """Expected counts of every sentence under given weights, and the log normalisers."""
-    nothing = empty_shares(len(problem.lexicon.length), 0)
-    return leave_out_sweep(problem, frozen_tally(problem.layout, theta), nothing, True)
+    return leave_out_sweep(problem, frozen_tally(problem.layout, theta), None, True)
 
 
 def left_out_trees(shares: Shares, tally: Tally, problem: Problem) -> Trees:

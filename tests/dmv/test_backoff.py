@@ -19,10 +19,8 @@ from scipy.special import digamma, gammaln
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
 from sklearn_cvb.dmv import inference
-from sklearn_cvb.dmv.concentrations import log_absence
-from sklearn_cvb.dmv.layout import Layout, totals_of
-from sklearn_cvb.dmv.parameters import cells_from, mixed_weights, unmixed_counts
-from sklearn_cvb.dmv.start import harmonic_counts
+from sklearn_cvb.dmv.model import harmonic_counts, log_absence
+from sklearn_cvb.dmv.parameters import Layout, cells_from, mixed_weights, totals_of, unmixed_counts
 from sklearn_cvb.dmv.trees import used_cells
 from sklearn_cvb.kernels.dependency.arrays import Sentences
 
@@ -395,9 +393,9 @@ def test_a_model_of_any_form_is_a_start(theirs, form):
     for kind in (EMDMV, CVBDMV):
         model = quick(kind, form, init=first, max_iter=1).fit([*WORDS, ["D", "X", "V"]])
         assert np.isfinite(model.score(WORDS))
-    from sklearn_cvb.dmv.start import weights_of_model
+    from sklearn_cvb.dmv.model import weights_of_model
 
-    problem = quick(VBDMV, form).fit(WORDS)._problem(WORDS, None)
+    problem = quick(VBDMV, form).fit(WORDS)._read(WORDS, None).problem
     weights = weights_of_model(first, problem)
     np.testing.assert_allclose(totals_of(weights, problem.layout), 1)
     mixed = mixed_weights(weights, problem.layout)

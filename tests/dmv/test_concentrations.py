@@ -5,7 +5,7 @@ import pytest
 
 from sklearn_cvb import CVBDMV, VBDMV, GibbsDMV, dirichlet
 from sklearn_cvb.dmv import inference
-from sklearn_cvb.dmv.concentrations import log_absence
+from sklearn_cvb.dmv.model import log_absence
 from sklearn_cvb.dmv.parameters import cells_from
 
 RNG = np.random.default_rng(0)
@@ -53,14 +53,14 @@ def test_vb_takes_one_step(stop):
 
 def test_presence_of_all_sentences():
     model = CVBDMV(max_iter=3, **SETTINGS)
-    problem = model.fit(X)._problem(X, None)
+    problem = model.fit(X)._read(X, None).problem
     weights = np.concatenate([model.attachprob_.ravel(), model.rootprob_])
     stop = model.stopprob_.ravel()
     weights = np.concatenate([weights, np.column_stack([stop, 1 - stop]).ravel()])
     _, _, shares = inference.expectation(weights, problem.sentences, keeps_shares=True)
     absent = [np.ones(CUT + 8 * W), np.ones(6 * W + 1)]
     for sentence in X:
-        tags = np.array([model._index[tag] for tag in sentence])
+        tags = np.array([model._learned.words.index[tag] for tag in sentence])
         starts = np.array([0, len(tags)])
         one = problem.sentences._replace(
             token=tags, starts=starts, head=np.full(len(tags), -1), n_types=W

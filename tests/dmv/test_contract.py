@@ -273,13 +273,14 @@ def test_a_warm_start_goes_on(kind):
 def test_a_chain_that_goes_on_leaves_what_the_fit_before_remembers():
     """A copy that has gone on shares nothing with the model: going on from that gives the same."""
     model = GibbsDMV(alpha=0.5, max_iter=30, warm_start=True, random_state=0).fit(X)
-    remembered = model._resume[1].state.work.labels
+    remembered = model._learned.resume[1].state.work.labels
     before = pickle.dumps(remembered)
     other = copy.copy(model).fit(X)
     assert pickle.dumps(remembered) == before
     assert {sum(times.values()) for times in remembered} == {3}
-    assert {sum(times.values()) for times in other._resume[1].state.work.labels} == {33}
-    assert model.fit(X)._resume[1].state.work.labels == other._resume[1].state.work.labels
+    assert {sum(times.values()) for times in other._learned.resume[1].state.work.labels} == {33}
+    later = model.fit(X)._learned.resume[1].state.work.labels
+    assert later == other._learned.resume[1].state.work.labels
     assert list(map(list, model.labels_)) == list(map(list, other.labels_))
 
 

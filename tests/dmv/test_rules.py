@@ -8,9 +8,9 @@ from dependency_cases import CLASSES, FORMS, TAGS, W, X, prior_of, settings_of
 from dependency_enumeration import Tables, expected_parts, ways_of_tree
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV
-from sklearn_cvb.dmv.layout import tables_of
+from sklearn_cvb.dmv.model import first_weights, harmonic_counts
+from sklearn_cvb.dmv.parameters import tables_of
 from sklearn_cvb.dmv.rules import tilt_of
-from sklearn_cvb.dmv.start import first_weights, harmonic_counts
 
 ALL_FORMS = [(1, None), *FORMS]
 RULES = {("t1", ("t0", "t2")): 7.0, (None, "t1"): 4.0, ("t0", "t0"): 2.0}
@@ -19,7 +19,7 @@ RULES = {("t1", ("t0", "t2")): 7.0, (None, "t1"): 4.0, ("t0", "t0"): 2.0}
 def problem_of(form, rule_weights):
     model = CVBDMV(rule_weights=rule_weights, **settings_of(form))
     model.fit(X)
-    return model, model._problem(X, None)
+    return model, model._read(X, None).problem
 
 
 def covered(form):
@@ -55,7 +55,7 @@ def test_mass_is_spread_as_harmonic_counts_are(form):
 
 def test_rules_that_no_sentence_has_share_equally():
     model = CVBDMV(rule_weights={("t3", "t0"): 6.0}, vocabulary=["t0", "t1", "t2", "t3"])
-    problem = model.fit(X)._problem(X, None)
+    problem = model.fit(X)._read(X, None).problem
     attach = tables_of(problem.prior, problem.layout)[0]
     assert attach[6:8, 0].tolist() == [3.0, 3.0]
     assert attach.sum() == 6.0
@@ -97,7 +97,7 @@ def test_em_is_its_restatement(form):
     tables = Tables(W, *form)
     model = EMDMV(max_iter=2, rule_weights=RULES, **settings_of(form)).fit(X)
     before = EMDMV(max_iter=1, rule_weights=RULES, **settings_of(form)).fit(X)
-    prior = before._prior_cells
+    prior = before._learned.prior
     from sklearn_cvb.dmv.parameters import cells_from
 
     weights = tables.mean(cells_from(before.counts_) + prior)
@@ -145,7 +145,7 @@ def test_bad_rules(kind, rules, error, message):
 def test_tags_that_are_tuples():
     pairs = [[("a", 1), ("b", 2)], [("b", 2), ("a", 1)]]
     model = CVBDMV(rule_weights={(("a", 1), (("b", 2), ("a", 1))): 3.0}).fit(pairs)
-    assert model._prior_cells.sum() == pytest.approx(3.0 + 0.1 * len(model._prior_cells))
+    assert model._learned.prior.sum() == pytest.approx(3.0 + 0.1 * len(model._learned.prior))
 
 
 def test_a_learned_concentration_is_one_for_all():
@@ -158,6 +158,6 @@ def test_a_learned_concentration_is_one_for_all():
 
 def test_a_warm_start_takes_the_rules_of_now():
     model = VBDMV(max_iter=3, warm_start=True, **settings_of((1, None))).fit(X)
-    before = model._prior_cells.sum()
+    before = model._learned.prior.sum()
     model.set_params(rule_weights=RULES).fit(X)
-    assert model._prior_cells.sum() - before == pytest.approx(13.0)
+    assert model._learned.prior.sum() - before == pytest.approx(13.0)

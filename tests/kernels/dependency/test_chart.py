@@ -282,8 +282,8 @@ def test_a_grammar_gives_the_same_likelihoods_and_counts():
     tags = [rng.integers(N_TYPES, size=n).tolist() for n in (1, 2, 5, 9, 14)]
     text, cells = as_grammar(N_TYPES)
     model = EMPCFG(text)
-    problem = model._problem([list(map(str, sentence)) for sentence in tags], None)
-    lines = [str(production) for production in model.rules_.to_nltk().productions()]
+    problem = model._read([list(map(str, sentence)) for sentence in tags], None).problem
+    lines = [str(production) for production in problem.layout.grammar.to_nltk().productions()]
     order = [lines.index(line) for line in text.split("\n")]
     theta = np.empty(len(order))
     theta[order] = [np.prod(weights[used]) for used in cells]
