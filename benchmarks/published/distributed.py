@@ -17,9 +17,11 @@ from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import list_table, plus_minus
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import VBHMM, CVBHMMTagger
-from sklearn_cvb.hmm.shards import Found, added
+from sklearn_cvb.hmm.collapsed import posterior_of
 from sklearn_cvb.hmm.survey import lay_out, problem_of_part, read_part, survey_of
-from sklearn_cvb.hmm.whole import Here, fit_here, fit_whole
+from sklearn_cvb.hmm.whole import fit_here, fit_whole
+from sklearn_cvb.kernels.chain.decoding import best_states
+from sklearn_cvb.learning.parts import Found, Memory, added
 
 __all__ = ["PARTS", "draw", "run", "tables"]
 
@@ -111,10 +113,18 @@ def _curve(text, n_shards, rounds, changes):
             whole = fit_here(model, split(X, n_shards))
         else:
             fit_whole(model, whole)
-        path = np.concatenate([shard.best_states() for shard in whole.shards.shards])
+        path = np.concatenate([_best_states(shard) for shard in whole.source.shards])
         accuracy = float(np.mean(model.classes_[path] == np.array(gold, object)))
         curve.append((accuracy, model.perplexity(held_out)))
     return curve
+
+
+def _best_states(shard):
+    """The state with the largest q(z_t) of each token of a shard, after the last sweep."""
+    chain, (held,) = shard.model, shard.held.values()
+    path = np.empty(len(chain.problem.corpus.tokens), np.int32)
+    best_states(chain.problem.lattice, posterior_of(held.shares), 0, len(path), path)
+    return path
 
 
 # Workers
@@ -255,7 +265,7 @@ def _least(call, n):
 
 def _of_a_sweep(model, X, name):
     """The smallest processor seconds that the only shard of a fit takes for a round."""
-    ask, took = Here.ask, []
+    ask, took = Memory.ask, []
 
     def timed(self, asked, *arguments):
         begin = time.process_time()
@@ -264,11 +274,11 @@ def _of_a_sweep(model, X, name):
             took.append(time.process_time() - begin)
         return answer
 
-    Here.ask = timed
+    Memory.ask = timed
     try:
         fit_here(model, [(X, None)])
     finally:
-        Here.ask = ask
+        Memory.ask = ask
     return min(took)
 
 

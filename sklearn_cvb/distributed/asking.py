@@ -16,8 +16,7 @@ from distributed import Client, Future, wait
 from sklearn_cvb.distributed import workers
 from sklearn_cvb.distributed.partitions import Partitions
 from sklearn_cvb.distributed.progress import Progress
-from sklearn_cvb.hmm.shards import Facts, Found, Place
-from sklearn_cvb.hmm.whole import places_of
+from sklearn_cvb.learning.parts import Facts, Found, Place, places_of
 
 # Seconds after which it is asked who is still alive.
 _LOOK = 1.0
@@ -118,7 +117,7 @@ class OnWorkers:
         asked = self._client.scatter([question], hash=False, broadcast=True)[0]
         answers = [
             self._submit(
-                f"{question[0]}-{self._round}-{place.index}",
+                f"{question[0]}-{self._round}-{place.number}",
                 home,
                 False,
                 *(workers.ask, self._shipped, part, place, self._fit, asked),

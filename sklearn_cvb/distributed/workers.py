@@ -3,7 +3,7 @@
 A shard is kept by the process that it was asked in first, under the name of its fit. It is no
 result of a task: Dask may copy results and drop them, and a shard of collapsed variational Bayes
 changes. Where a shard is asked and not found, it is made from its part, which Dask reads again if
-it was lost as well; without posteriors it then infers them once (see `sklearn_cvb.hmm.shards`).
+it was lost as well; without posteriors it then infers them once (see `sklearn_cvb.learning.parts`).
 """
 
 import threading
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.hmm.shards import Place, added
 from sklearn_cvb.hmm.survey import Part, Survey, merged, read_part, survey_of
+from sklearn_cvb.learning.parts import Place, added
 
 _shards: dict[tuple[str, int], Any] = {}
 _locks: dict[tuple[str, int], threading.Lock] = {}
@@ -101,7 +101,7 @@ def ask(model: Any, part: Part, place: Place, fit: str, question: tuple) -> Answ
     question : tuple
         Name of the method, and its arguments.
     """
-    key = fit, place.index
+    key = fit, place.number
     with _changing:
         lock = _locks.setdefault(key, threading.Lock())
     with lock:
@@ -112,7 +112,7 @@ def ask(model: Any, part: Part, place: Place, fit: str, question: tuple) -> Answ
         name, *arguments = question
         found = getattr(shard, name)(*arguments)
         seconds = time.perf_counter() - begin[0], time.thread_time() - begin[1]
-    worker, n_tokens = _worker_name(), len(shard.problem.corpus.tokens)
+    worker, n_tokens = _worker_name(), len(shard.model.problem.corpus.tokens)
     return Answer(found, {worker: seconds[0]}, {worker: seconds[1]}, {worker: n_tokens})
 
 

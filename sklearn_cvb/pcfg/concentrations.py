@@ -104,8 +104,9 @@ def learn(
     step : callable
         `dirichlet.fixed_point` or `dirichlet.ascend`.
     presence : callable, default=None
-        ``presence() -> (cells, totals)``: P(C > 0) of every rule and left-hand side; None for
-        the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
+        ``presence() -> (cells, totals)``: P(C > 0) of every rule and left-hand side, or None
+        where it is not known and nothing is learned; without it the plain form of eq. 29 of Wang
+        and Blunsom (2013, HMM).
 
     Returns
     -------
@@ -114,10 +115,10 @@ def learn(
     if not alpha.learned or n_sweeps < WARM_UP_SWEEPS:
         return alpha
     totals = np.bincount(layout.lhs, counts, layout.n_lhs)
-    if presence is None:
-        present, totals_present = np.ones_like(counts), np.ones_like(totals)
-    else:
-        present, totals_present = presence()
+    surely = (np.ones_like(counts), np.ones_like(totals)) if presence is None else presence()
+    if surely is None:
+        return alpha
+    present, totals_present = surely
     order = np.argsort(layout.lhs, kind="stable")
     widths = np.bincount(layout.lhs, minlength=layout.n_lhs)
     rows = [

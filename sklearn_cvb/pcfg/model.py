@@ -57,7 +57,7 @@ class GrammarModel(Model):
         """One step for a concentration that is learned."""
         return learn(hyper, self.problem.layout, state.counts, state.n_sweeps, step, absence)
 
-    def absence(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
+    def absence(self, shares: Any) -> tuple[np.ndarray, ...] | None:
         """P(C > 0) of every rule and left-hand side, which `learn` asks for."""
         return presence(shares, self.problem)
 
@@ -171,7 +171,7 @@ class GrammarModel(Model):
 
     # Going on
 
-    def rebase(self, state: State) -> State:
+    def rebase(self, state: State) -> State | None:
         """Concentrations as asked for now, but what is learned goes on from its value."""
         alpha = self.alpha
         if alpha.learned:

@@ -273,9 +273,9 @@ def test_a_checkpoint_is_gone_on_from(client, tmp_path):
 
 def _die_in_sweep(n_sweeps):
     """Have this process kill itself once a shard has swept, before it answers."""
-    from sklearn_cvb.hmm.shards import CollapsedShard
+    from sklearn_cvb.learning.parts import Shard
 
-    sweep = CollapsedShard.sweep
+    sweep = Shard.sweep
 
     def dying(self, counts, terms):
         found = sweep(self, counts, terms)
@@ -283,7 +283,7 @@ def _die_in_sweep(n_sweeps):
             os.kill(os.getpid(), signal.SIGKILL)
         return found
 
-    CollapsedShard.sweep = dying
+    Shard.sweep = dying
 
 
 def test_a_fit_survives_the_kill_of_a_worker(client, monkeypatch):

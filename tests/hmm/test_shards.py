@@ -196,19 +196,17 @@ def test_a_shard_that_was_lost_infers_once_and_counts_are_whole_again():
     model = CVBHMM(3, max_iter=8, tol=0, random_state=0)
     whole = wholes.fit_here(model, parts_of(X, None, 3))
     n_observed = sum(word is not None for sentence in X for word in sentence)
-    ask = whole.shards.ask
+    ask = whole.source.ask
 
     def losing(name, *arguments):
         if name == "sweep" and arguments[1].n_sweeps == 4:
-            lost = whole.shards.shards[1]
-            whole.shards.shards[1] = type(lost)(
-                lost.problem, lost.place, lost._left_out, lost._priors
-            )
+            lost = whole.source.shards[1]
+            whole.source.shards[1] = type(lost)(lost.model, lost.place)
         found = ask(name, *arguments)
         rounds.append(found.counts.emission.sum())
         return found
 
-    whole.shards.ask = losing
+    whole.source.ask = losing
     history = model.history_
     wholes.fit_whole(model, whole)
     assert rounds == pytest.approx([n_observed] * len(rounds), rel=1e-12)
@@ -221,8 +219,8 @@ def test_a_shard_asked_twice_answers_the_same_and_does_not_move():
     X = sentences()
     model = CVBHMM(3, max_iter=6, tol=0, random_state=0)
     whole = fit_here(model, parts_of(X, None, 3))
-    history, ask = model.history_, whole.shards.ask
-    whole.shards.ask = lambda name, *arguments: [ask(name, *arguments) for _ in range(2)][1]
+    history, ask = model.history_, whole.source.ask
+    whole.source.ask = lambda name, *arguments: [ask(name, *arguments) for _ in range(2)][1]
     wholes.fit_whole(model, whole)
     assert np.array_equal(model.history_, history)
 

@@ -104,19 +104,19 @@ def test_a_lost_shard_infers_once_and_the_start_symbol_counts_every_sentence():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         whole = fit_here(model, parts_of(3))
-        ask, starts = whole.shards.ask, []
+        ask, starts = whole.source.ask, []
 
         def losing(name, *arguments):
             if name == "sweep" and arguments[1].n_sweeps == 4:
-                place = whole.shards.shards[1].place
+                place = whole.source.shards[1].place
                 part = read_part(*parts_of(3)[1])
-                whole.shards.shards[1] = shard_of(model, part, place)
+                whole.source.shards[1] = shard_of(model, part, place)
             found = ask(name, *arguments)
             if name != "n_tokens_of":
-                starts.append(found.counts.rule[0])
+                starts.append(found.counts[0])
             return found
 
-        whole.shards.ask, before = losing, model.history_
+        whole.source.ask, before = losing, model.history_
         fit_whole(model, whole)
     # Each explained sentence uses the only rule of S once.
     assert starts == pytest.approx([len(SENTENCES) - 3] * len(starts), rel=1e-12)

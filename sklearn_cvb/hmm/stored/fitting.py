@@ -13,8 +13,8 @@ from sklearn_cvb.containers import shown
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.base import LEAST_SHARE, BaseHMM
 from sklearn_cvb.hmm.collapsing import HALF_OF_ALL, CollapsedHMM
-from sklearn_cvb.hmm.stored.collapsed import StoredCollapsed
-from sklearn_cvb.hmm.stored.pieces import Pieces, StoredBatch
+from sklearn_cvb.hmm.stored.collapsed import InTurn
+from sklearn_cvb.hmm.stored.pieces import Pieces, StoredParts
 from sklearn_cvb.hmm.stored.reading import survey_of_store
 from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.hmm.survey import finish, lay_out
@@ -102,9 +102,9 @@ class StoredWhole(Whole):
         # The tags that a tagger learns from.
         self.tags = y if isinstance(model, TaggerMixin) else None
 
-    def lay_out(self, cells: Cells, digest: Corpus, pieces: Pieces, shards: Any) -> None:
+    def lay_out(self, cells: Cells, digest: Corpus, pieces: Pieces, source: Any) -> None:
         """What the fit learns from, once parameters and pieces are laid out."""
-        super().__init__(cells, digest, pieces.facts, shards)
+        super().__init__(cells, digest, pieces.facts, source)
 
 
 class _OnStore(_Model):
@@ -127,10 +127,10 @@ class _OnStore(_Model):
         for message, first in pieces.warnings.items():
             warnings.warn(f"from sequence {first} on: {message}", UserWarning, stacklevel=6)
         finish(self, laid_out)
-        X.lay_out(self._cells, laid_out.corpus, pieces, self._shards_on(pieces))
+        X.lay_out(self._cells, laid_out.corpus, pieces, self._source_on(pieces))
         return X
 
-    def _shards_on(self, pieces: Pieces) -> Any:
+    def _source_on(self, pieces: Pieces) -> Any:
         raise NotImplementedError
 
     def _state_of(self, state: Any, problem: Any, index: int) -> Any:
@@ -139,7 +139,7 @@ class _OnStore(_Model):
 
     def _fitted_paths(self, state: Any, problem: Any) -> dict[str, Any]:
         """The states of all tokens, on the disk."""
-        pieces, classes = problem.shards.pieces, classes_of(self)
+        pieces, classes = problem.source.pieces, classes_of(self)
         held = np.zeros(len(classes), np.int64)
         index = {begin: i for i, (begin, _) in enumerate(pieces.store.pieces())}
 
@@ -173,18 +173,18 @@ def classes_of(model: Any) -> np.ndarray:
 class StoredBatchFit(_OnStore, ShardedHMM):
     """EM and VB on a store."""
 
-    def _shards_on(self, pieces: Pieces) -> StoredBatch:
-        return StoredBatch(pieces, self.n_jobs)
+    def _source_on(self, pieces: Pieces) -> StoredParts:
+        return StoredParts(pieces, self.n_jobs)
 
 
 class StoredCollapsedFit(_OnStore, ShardedHMM):
     """Collapsed variational Bayes on a store."""
 
-    def _shards_on(self, pieces: Pieces) -> StoredCollapsed:
-        return StoredCollapsed(pieces, self._left_out, self._prior_settings())
+    def _source_on(self, pieces: Pieces) -> InTurn:
+        return InTurn(pieces)
 
     def _state_of(self, state: Any, problem: Any, index: int) -> Any:
-        return problem.shards.state_of(state, index)
+        return problem.source.state_of(state, index)
 
     def _warn_of_data(self, problem: Any) -> None:
         longest, length = problem.store.longest()
@@ -196,9 +196,9 @@ class StoredCollapsedFit(_OnStore, ShardedHMM):
         if resume is None:
             return None
         before, _ = self._resume
-        if before.shards.left_out != self._left_out:
+        if before.source.left_out != self._left_out:
             return None
-        if before.shards.pieces.facts == problem.facts:
-            counts = problem.shards.adopt(before.shards, resume.state)
+        if before.source.pieces.facts == problem.facts:
+            counts = problem.source.adopt(before.source, resume.state)
             resume = resume._replace(state=resume.state._replace(counts=counts))
         return resume

@@ -15,10 +15,13 @@ from joblib import effective_n_jobs
 
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.forms import Forms, forms_of
-from sklearn_cvb.hmm.shards import BatchShard, Facts, Found, Place, Shard, added, given_sequences
+from sklearn_cvb.hmm.model import SymbolChain
+from sklearn_cvb.hmm.shards import ChainShard, given_sequences
 from sklearn_cvb.hmm.stored.reading import part_of_store, types_of_store
 from sklearn_cvb.hmm.survey import problem_of_part
+from sklearn_cvb.hmm.whole import chain_of
 from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.learning.parts import Facts, Found, Place, added
 from sklearn_cvb.store import CorpusStore, StoredTags
 from sklearn_cvb.store.scratch import Kept, Scratch
 
@@ -70,19 +73,21 @@ class Pieces:
             for warning in caught:
                 if issubclass(warning.category, UserWarning):
                     self.warnings.setdefault(str(warning.message), span[0])
-            self.cells = problem.cells
-            place = Place(index, span[0], len(spans) == 1)
-            self.pieces.append(self._kept(problem, place, with_forms))
+            chain = chain_of(model, problem)
+            # Those of all pieces, but for where a start would begin that is none of theirs.
+            self.cells, self.settings = chain.cells, chain.settings
+            shard = ChainShard(chain, Place(index, span[0]))
+            self.pieces.append(self._kept(shard, with_forms))
 
-    def _kept(self, problem: Problem, place: Place, with_forms: bool) -> Piece:
+    def _kept(self, shard: ChainShard, with_forms: bool) -> Piece:
+        problem: Problem = shard.model.problem
         forms = forms_of(problem) if with_forms else None
         if forms is not None and forms.side_by_side is not None:
             # Their tables have a row for each word: made anew they cost less than they take.
             forms = None
-        unexplained = given_sequences(problem, np.empty(0, np.intp)) + place.first
-        facts = Shard(problem, place).facts()
+        unexplained = given_sequences(problem, np.empty(0, np.intp)) + shard.place.first
         kept = self._scratch.keep((_without_words(problem), forms), (Cells,))
-        return Piece(kept, place, facts, unexplained)
+        return Piece(kept, shard.place, shard.facts(), unexplained)
 
     @property
     def facts(self) -> list[Facts]:
@@ -113,8 +118,8 @@ def _without_words(problem: Problem) -> Problem:
     )
 
 
-class StoredBatch:
-    """The shards of EM and VB on a store.
+class StoredParts:
+    """The pieces of a store as shards, all asked from the same weights or counts.
 
     Parameters
     ----------
@@ -145,9 +150,10 @@ class StoredBatch:
         problem, forms = self.pieces.load(index)
         if index in self._lost:
             forms = forms_of(problem, self._lost[index])
-        shard = BatchShard(problem, self.pieces.pieces[index].place)
-        shard._forms = forms
-        found = getattr(shard, name)(*arguments)
-        if shard._forms is not None and len(shard._forms.lost):
-            self._lost[index] = np.array(shard._forms.lost)
+        chain = SymbolChain(problem, self.pieces.settings)
+        shard = ChainShard(chain, self.pieces.pieces[index].place)
+        shard.work = forms
+        found: Found = getattr(shard, name)(*arguments)
+        if shard.work is not None and len(shard.work.lost):
+            self._lost[index] = np.array(shard.work.lost)
         return found
