@@ -11,7 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.compilation import announced_fit
-from sklearn_cvb.containers import as_list, is_in_bulk, is_table, refuse_lengths, shown
+from sklearn_cvb.containers import (
+    as_list,
+    fit_on_workers,
+    is_dask,
+    is_in_bulk,
+    is_table,
+    over_partitions,
+    refuse_lengths,
+    shown,
+)
 from sklearn_cvb.corpus import Sequences
 from sklearn_cvb.going_on import GoingOnMixin
 from sklearn_cvb.learning.algorithm import Algorithm, check_requirements
@@ -54,8 +63,8 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
     # What reading X and y sets, before there is a fit.
     _read_names: tuple[str, ...] = ("vocabulary_", "n_features_in_", "feature_names_in_", "_index")
 
-    # Whether X may be on the disk (`_fit_in_bulk`).
-    _takes_bulk = False
+    # Whether X may be on the disk (`_fit_in_bulk`), and whether in partitions of Dask.
+    _takes_bulk = _takes_dask = False
 
     _unexplained_words = "sequences cannot be explained by any path"
 
@@ -72,6 +81,8 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
             take pairs (source tokens, target tokens), or arrays with the source in the first half
             of each row. Hidden Markov models by EM, VB and CVB take corpora larger than memory,
             too: a `CorpusStore`, paths of files, or a function that returns batches of sequences.
+            These and grammars by EM, VB and CVB learn on the workers of Dask, too: from a bag, a
+            column of lists, or a list of delayed partitions.
         y : list of sequences, default=None
             What is known of states, tags (taggers), trees (grammars), heads (dependency models) or
             links (word alignment: pairs of positions); see `supervision`.
@@ -80,6 +91,8 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
         -------
         self
         """
+        if self._takes_dask and is_dask(X):
+            return fit_on_workers(self, X, y)
         if self._takes_bulk and is_in_bulk(X):
             return self._fit_in_bulk(X, y)
         check_sizes(self.get_params(deep=False))
@@ -387,6 +400,8 @@ class BaseModel(GoingOnMixin, CallbackSupportMixin, BaseEstimator):
             log p(x) in nats per sequence; -inf where nothing explains a sequence. All unknown
             words share one cell: values under different vocabularies cannot be compared.
         """
+        if self._takes_dask and is_dask(X):
+            return over_partitions(self, "score_samples", X)
         return self._log_likelihoods(X)[0]
 
     @without_lengths

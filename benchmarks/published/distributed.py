@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import list_table, plus_minus
 from benchmarks.published.text import first_sentences
-from sklearn_cvb import VBHMM, CVBHMMTagger
+from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger
 from sklearn_cvb.hmm.collapsed import posterior_of
 from sklearn_cvb.hmm.survey import lay_out, problem_of_part, read_part, survey_of
 from sklearn_cvb.hmm.whole import fit_here, fit_whole
@@ -170,12 +170,10 @@ def workers(settings):
 
 
 def _models(size):
-    from sklearn_cvb.distributed import DistributedCVBHMM, DistributedVBHMM
-
     common = {"max_iter": size.n_rounds, "tol": 0, "random_state": 0}
     return {
-        "VB, 20 states": DistributedVBHMM(20, **common),
-        "CVB, 10 states": DistributedCVBHMM(10, **common),
+        "VB, 20 states": VBHMM(20, **common),
+        "CVB, 10 states": CVBHMM(10, **common),
     }
 
 

@@ -50,7 +50,7 @@ class OnWorkers:
         self._homes = _spread(self._alive(), len(labels))
         given = zip(self._computed(partitions.items), self._computed(labels), strict=True)
         self._parts: list[Future] = [
-            self._submit(f"read-{i}", self._homes[i], True, workers.read, X, y, partitions.reader)
+            self._submit(f"read-{i}", self._homes[i], True, workers.read, X, y)
             for i, (X, y) in enumerate(given)
         ]
         self._places: list[Place] = []

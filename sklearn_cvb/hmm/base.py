@@ -117,7 +117,7 @@ class BaseHMM(SummariesMixin, PredictionMixin, ClassNamePrefixFeaturesOutMixin, 
         "verbose": ["verbose"],
     }
 
-    _takes_bulk = True
+    _takes_bulk = _takes_dask = True
 
     def _fit_in_bulk(self, X: Any, y: Any) -> Self:
         from sklearn_cvb.hmm.stored.fitting import fit_in_bulk

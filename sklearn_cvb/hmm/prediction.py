@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
-from sklearn_cvb.containers import is_store
+from sklearn_cvb.containers import is_dask, is_store, over_partitions
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.drawing import (
     lengths_to_draw,
@@ -97,6 +97,8 @@ class PredictionMixin(TransformerMixin):
             where a row is padded), else an object array of one array per sequence.
         """
         check_choice("decoding", decoding, ("viterbi", "marginal"))
+        if is_dask(X):
+            return over_partitions(self, "predict", X, decoding=decoding)
         if is_store(X):
             from sklearn_cvb.hmm.stored.prediction import states_of_store
 
@@ -119,6 +121,8 @@ class PredictionMixin(TransformerMixin):
             Shape (n_samples, length, n_components) for a 2-D X (NaN where padded), else an object
             array of arrays of shape (length, n_components).
         """
+        if is_dask(X):
+            return over_partitions(self, "predict_proba", X)
         corpus, table = self._posterior_table(X)
         return reading.arrange(corpus, table, np.nan)
 

@@ -32,6 +32,8 @@ from sklearn_cvb.validation import (
 class BasePCFG(PredictionMixin, BaseModel):
     """What is read, and what a fit leaves; an estimator adds its algorithm."""
 
+    _takes_dask = True
+
     _read_names = (*BaseModel._read_names, "symbols_", "rules_", "_layout")
     _unexplained_words = "sentences cannot be derived by the grammar"
 

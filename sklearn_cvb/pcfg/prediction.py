@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
+from sklearn_cvb.containers import is_dask, over_partitions
 from sklearn_cvb.corpus import Corpus, Sequences, object_array
 from sklearn_cvb.kernels.tree.arrays import Trees, brackets_of
 from sklearn_cvb.pcfg.forms import Problem, expectation, forms_of, heaviest_trees
@@ -59,6 +60,8 @@ class PredictionMixin(_Model):
             label of X[i, begin:end] (the highest, where several), 0 where there is none. A
             sentence that cannot be derived gets the flat tree below the start symbol.
         """
+        if is_dask(X):
+            return over_partitions(self, "predict", X)
         corpus, words = self._encoded_words(X)
         return self._arranged_trees(corpus, words, self._parsed(corpus))
 
@@ -102,6 +105,8 @@ class PredictionMixin(_Model):
             [begin, end, a] belongs to the words [begin:end] and ``symbols_[a]``; stacked for a 2-D
             X, else in an object array. NaN where a sentence cannot be derived.
         """
+        if is_dask(X):
+            return over_partitions(self, "predict_proba", X)
         corpus, words = self._encoded_words(X)
         layout, problem = self._layout, _as_lists(self._layout, corpus, words)
         tables = span_tables(problem, self._predicting_weights()[0])
