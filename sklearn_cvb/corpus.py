@@ -6,7 +6,6 @@ or as a 2-D array whose rows are sequences of equal length.
 
 import math
 import numbers
-import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain, pairwise, repeat
@@ -248,17 +247,16 @@ def refuse_missing(corpus: Corpus) -> None:
         )
 
 
-def warn_of_giant(corpus: Corpus, remedy: str) -> None:
-    """Warn where leaving out one sentence leaves little to learn from; `_warn_of_data` calls it."""
+def caution_of_giant(corpus: Corpus, remedy: str) -> tuple[str, ...]:
+    """What is to be said where leaving out one sentence leaves little to learn from."""
     lengths = np.diff(corpus.starts)
     longest = int(lengths.argmax())
-    if 2 * lengths[longest] > lengths.sum():
-        warnings.warn(
-            f"sentence {longest} holds more than half of all tokens: its own counts are left out "
-            f"and it is inferred from little more than the prior; {remedy}, or cut it",
-            UserWarning,
-            stacklevel=6,
-        )
+    if 2 * lengths[longest] <= lengths.sum():
+        return ()
+    return (
+        f"sentence {longest} holds more than half of all tokens: its own counts are left out "
+        f"and it is inferred from little more than the prior; {remedy}, or cut it",
+    )
 
 
 def object_array(values: Sequence) -> np.ndarray:
@@ -288,6 +286,34 @@ def _as_numbers(values: list) -> np.ndarray | None:
     except OverflowError:
         return None
     return array if array.dtype.kind in "iuf" and array.tolist() == values else None
+
+
+class Vocabulary(NamedTuple):
+    """Words and their numbers.
+
+    Attributes
+    ----------
+    types : ndarray of shape (n_words,)
+    index : dict
+        The number of each word.
+    """
+
+    types: np.ndarray
+    index: dict[Hashable, int]
+
+    def __reduce__(self) -> tuple:
+        # Half as large, and the numbers are soon made again.
+        return _numbered, (self.types,)
+
+
+def _numbered(types: np.ndarray) -> Vocabulary:
+    """Words that were loaded, numbered in their order."""
+    return Vocabulary(types, {word: i for i, word in enumerate(types.tolist())})
+
+
+def vocabulary_of(types: list) -> Vocabulary:
+    """These words, numbered in their order."""
+    return Vocabulary(as_array(types), {word: i for i, word in enumerate(types)})
 
 
 def encode(sequences: Sequences, index: Mapping) -> Corpus:
@@ -408,3 +434,7 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
             f"got {shown(cuts[:10])} with sum {shown(sum(cuts))}"
         )
     return np.split(tokens, np.cumsum(cuts)[:-1])
+
+
+# TEMPORARY, until all families are bound.
+warn_of_giant = caution_of_giant

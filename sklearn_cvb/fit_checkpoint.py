@@ -17,13 +17,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sklearn_cvb import checkpoint
 from sklearn_cvb.identity import digest_of, shown
+from sklearn_cvb.learned import Reading
 from sklearn_cvb.learning.loop import Fit, Record, Sweep
 from sklearn_cvb.packing import Packed, pack, unpack
 from sklearn_cvb.validation import InvalidParameterError
+
+if TYPE_CHECKING:
+    from sklearn_cvb.restarts import Job
 
 # What a fit that goes on may have otherwise.
 _FREE = (
@@ -76,24 +80,21 @@ class FitCheckpoint:
 
     Parameters
     ----------
-    estimator : estimator
-    problem : object
-        What it reads from X and y.
-    model : Model
-        What it learns from.
+    job : Job
+        What is fitted.
     """
 
-    def __init__(self, estimator: Any, problem: Any, model: Any) -> None:
+    def __init__(self, job: "Job") -> None:
+        estimator, algorithm, model = job.estimator, job.algorithm, job.model
         self.folder = Path(estimator.checkpoint)
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(
                 f"checkpoint {self.folder} is a file: name a folder, which is made if it is missing"
             )
         self._every = every_of(estimator.checkpoint_every)
-        algorithm = estimator._algorithm()
         self._strip: Callable[[Any], Any] = lambda state: algorithm.lighter(state, model)
         self._fit_name = secrets.token_hex(4)
-        self._about = about(estimator, problem)
+        self._about = about(estimator, job.read)
         self._generators: list[Mapping[str, Any]] = []
         self._is_listed = False
         self._listing = threading.Lock()
@@ -250,20 +251,20 @@ class FitCheckpoint:
 
 
 @contextmanager
-def opened(estimator: Any, problem: Any, model: Any) -> Iterator[FitCheckpoint]:
+def opened(job: "Job") -> Iterator[FitCheckpoint]:
     """The checkpoint of a fit while it runs; no other fit may use its folder meanwhile."""
-    saved = FitCheckpoint(estimator, problem, model)
+    saved = FitCheckpoint(job)
     with _alone_in(saved.folder):
         yield saved
 
 
-def about(estimator: Any, problem: Any) -> dict[str, Any]:
+def about(estimator: Any, read: Reading) -> dict[str, Any]:
     """What a fit that goes on must have in common with the one before."""
     parameters = estimator.get_params(deep=False).items()
-    words = getattr(estimator, "vocabulary_", None)
+    words = read.attributes.get("vocabulary_")
     return {
         "estimator": type(estimator).__name__,
-        "sequences": digest_of((estimator._identity(problem), words)),
+        "sequences": digest_of((estimator._identity(read), words)),
         "parameters": {name: shown(value) for name, value in parameters if name not in _FREE},
     }
 

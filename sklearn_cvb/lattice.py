@@ -4,7 +4,7 @@ A token with one allowed state cuts a chain in independent pieces: given the sta
 a run of ambiguous tokens can be inferred alone (`sklearn_cvb.kernels.chain.runs`).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -181,6 +181,28 @@ class Problem(NamedTuple):
         if rest is not None and rest.places is not None and of_left_out is not None:
             result[rest.places[rest.is_given]] = of_left_out[rest.is_given]
         return result
+
+    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+        """Given sequences that no path explains, from those of `corpus` and those left out."""
+        if self.sequences is not None:
+            unexplained = np.unique(self.sequences[unexplained])
+        if self.left_out is not None:
+            unexplained = np.sort(np.concatenate([unexplained, self.left_out.sequences]))
+        return unexplained
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What a fit that goes on must find again: sequences, cells and allowed states."""
+        corpus, cells = self.corpus, self.cells
+        return (
+            *(corpus.tokens, corpus.starts, self.lattice),
+            *(cells.state, cells.n_states, cells.topology),
+        )
+
+    @property
+    def any_choice(self) -> bool:
+        """Whether any token may take several states."""
+        return bool(len(self.runs.begin))
 
     @property
     def any_told(self) -> bool:

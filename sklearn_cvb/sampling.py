@@ -2,7 +2,7 @@
 
 import math
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,37 +20,50 @@ _SMALLEST_TOTAL = 1e-250
 _LOWEST_TEMPERATURE = 1e-100
 
 
+CONSTRAINTS: dict = {
+    "n_burn_in": [Interval(Integral, 0, None, closed="left"), None],
+    "thin": [Interval(Integral, 1, None, closed="left")],
+}
+
+
+def check_temperatures(temperatures: Any) -> None:
+    """Raise unless these are None or two positive numbers in range."""
+    if temperatures is not None and not (
+        len(temperatures) == 2
+        and all(isinstance(t, Real) and 0 < t < math.inf for t in temperatures)
+    ):
+        raise InvalidParameterError(
+            f"temperatures must be None or two positive numbers, got {temperatures!r}"
+        )
+    if temperatures is not None and min(temperatures) < _LOWEST_TEMPERATURE:
+        raise InvalidParameterError(
+            f"temperatures must be at least {_LOWEST_TEMPERATURE:g}, got {temperatures!r}"
+        )
+
+
+def sampler_of(estimator: Any) -> Gibbs:
+    """How an estimator with these parameters samples."""
+    n_burn_in = estimator.n_burn_in
+    if n_burn_in is not None and not estimator.warm_start:
+        # Where no other fit is to come the last sample is kept in any case.
+        n_burn_in = min(n_burn_in, estimator.max_iter - 1)
+    return Gibbs(estimator.max_iter, n_burn_in, int(estimator.thin), estimator.temperatures)
+
+
 class SamplerMixin(_Model):
     """The parameters temperatures, burn-in and thinning of a sampler."""
 
     # Samplers without annealing have no such parameter.
     temperatures = None
 
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "n_burn_in": [Interval(Integral, 0, None, closed="left"), None],
-        "thin": [Interval(Integral, 1, None, closed="left")],
-    }
+    _parameter_constraints: dict = CONSTRAINTS
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.temperatures is not None and not (
-            len(self.temperatures) == 2
-            and all(isinstance(t, Real) and 0 < t < math.inf for t in self.temperatures)
-        ):
-            raise InvalidParameterError(
-                f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
-            )
-        if self.temperatures is not None and min(self.temperatures) < _LOWEST_TEMPERATURE:
-            raise InvalidParameterError(
-                f"temperatures must be at least {_LOWEST_TEMPERATURE:g}, got {self.temperatures!r}"
-            )
+        check_temperatures(self.temperatures)
 
     def _algorithm(self) -> Gibbs:
-        n_burn_in = self.n_burn_in
-        if n_burn_in is not None and not self.warm_start:
-            # Where no other fit is to come the last sample is kept in any case.
-            n_burn_in = min(n_burn_in, self.max_iter - 1)
-        return Gibbs(self.max_iter, n_burn_in, int(self.thin), self.temperatures)
+        return sampler_of(self)
 
 
 def draw_rows(

@@ -7,16 +7,15 @@ inferred from the mixture. Running counts sum to the tokens seen so far, or to t
 `total_samples` sequences would have.
 """
 
-from collections.abc import Callable
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from sklearn_cvb.compilation import announced_fit
-from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import Fit, spawn_generators
 from sklearn_cvb.learning.model import mixed, scaled
 from sklearn_cvb.validation import (
@@ -24,13 +23,9 @@ from sklearn_cvb.validation import (
     InvalidParameterError,
     check_sizes,
     fit_context,
+    tell,
     without_lengths,
 )
-
-if TYPE_CHECKING:
-    from sklearn_cvb.base import BaseModel as _Model
-else:
-    _Model = object
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = (
@@ -59,12 +54,23 @@ class Seen(NamedTuple):
         Calls of `partial_fit` since the last `fit`.
     uses : ndarray of shape (n_words,)
         How often each word of the vocabulary was seen.
+    parameters : dict
+        Those that fix the layout of the counts.
     """
 
     n_tokens: int
     n_sequences: int
     mass: float
     n_batches: int
+    uses: np.ndarray
+    parameters: dict[str, Any]
+
+
+class Batch(NamedTuple):
+    """How much there is in a batch: tokens and sequences with a path or a tree, uses of words."""
+
+    n_tokens: int
+    n_sequences: int
     uses: np.ndarray
 
 
@@ -130,20 +136,35 @@ def step_for(before: Seen | None, after: Seen, decay: float, offset: float) -> S
     return Step(kept, rho * scale, scale)
 
 
-def seen_after(
-    before: Seen | None,
-    lengths: np.ndarray,
-    uses: np.ndarray,
-    total_samples: int | None,
-    n_batches: int = 1,
-) -> Seen:
-    """What was seen, and `lengths` of further sequences, with the `uses` of all words so far."""
-    n_tokens, n_sequences = int(lengths.sum()), len(lengths)
+def seen_after(before: Seen | None, batch: Batch, estimator: Any, n_batches: int = 1) -> Seen:
+    """What was seen with one more batch (None before it: that one alone)."""
+    n_tokens, n_sequences, uses = batch
     if before is not None:
         n_tokens, n_sequences = n_tokens + before.n_tokens, n_sequences + before.n_sequences
+        uses = uses.copy()
+        uses[: len(before.uses)] += before.uses
         n_batches += before.n_batches
-    scale = 1.0 if total_samples is None else total_samples / max(1, n_sequences)
-    return Seen(n_tokens, n_sequences, scale * n_tokens, n_batches, uses)
+    total = estimator.total_samples
+    scale = 1.0 if total is None else total / max(1, n_sequences)
+    return Seen(
+        n_tokens, n_sequences, scale * n_tokens, n_batches, uses, _layout_parameters(estimator)
+    )
+
+
+def seen_by_fit(estimator: Any, batch: Batch) -> Seen:
+    """What a fit has seen, from which `partial_fit` may go on."""
+    return Seen(
+        batch.n_tokens,
+        batch.n_sequences,
+        float(batch.n_tokens),
+        0,
+        batch.uses,
+        _layout_parameters(estimator),
+    )
+
+
+def _layout_parameters(estimator: Any) -> dict[str, Any]:
+    return {name: getattr(estimator, name) for name in _LAYOUT if hasattr(estimator, name)}
 
 
 class Running(NamedTuple):
@@ -160,199 +181,126 @@ class Running(NamedTuple):
     kept: Any
 
 
-class Swept(NamedTuple):
-    """A batch after it was inferred.
-
-    Attributes
-    ----------
-    state : object
-        As sweeps of the algorithm leave it.
-    counts : ndarray or tuple of ndarray
-        Of the batch.
-    values : callable
-        ``values(scale) -> (value, objective)``: for the history, and what the objective is where
-        the batch stands for `scale` times as many tokens.
-    """
-
-    state: Any
-    counts: Any
-    values: Callable[[float], tuple[float, float]]
-
-
-def _learns_in_batches(model: Any) -> bool:
+def _learns_in_batches(estimator: Any) -> bool:
     """Whether there is `partial_fit`; if not, the error says why."""
-    if model._why_no_batches:
-        raise AttributeError(model._why_no_batches)
+    if estimator._why_no_batches:
+        raise AttributeError(estimator._why_no_batches)
     return True
 
 
-class StreamingMixin(_Model):
-    """`partial_fit` for a family of models.
+# A method of the families that have it, which take it over as it is.
+@available_if(_learns_in_batches)
+@without_lengths
+@fit_context(prefer_skip_nested_validation=True)
+def partial_fit(self: Any, X: Any, y: Any = None) -> Any:
+    """Learn from one more batch of sequences.
 
-    Hooks: `_following_problem` reads a batch that is not the first, `_not_learned` says which
-    sequences have no path or tree, `_uses_of_words` how often words occur, `_rare_of_all` what is
-    known of words seen once.
+    The first call starts a model as `fit` does, from this batch alone and once (`n_init` is not
+    used); after `fit` it goes on from there. A batch is inferred from the counts so far, which
+    then move towards its own (see `learning_decay`). They always sum to the tokens of all
+    calls, or to those of `total_samples` sequences. New words enter the vocabulary unless it is
+    given; tags and symbols are those of the first call, and so is what the forms of words say.
+
+    `labels_`, `unexplained_` and `loo_score_` are of this batch. `history_` gets one value
+    more: with EM and VB the new `objective_`, as if all tokens were like those of the batch.
+
+    Parameters
+    ----------
+    X : list, object array or Series of sequences, or array of shape (n_samples, length)
+    y : list of sequences, default=None
+        As in `fit`.
+
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    ValueError
+        If what fixes the layout of the counts (such as `n_components` or `tag_dictionary`) has
+        changed, a label is none of the tags, or a concentration is to be learned ("auto",
+        "hdp").
+    AttributeError
+        If observations are numbers.
     """
+    learn_batch(self, X, y)
+    return self
 
-    learning_decay: float
-    learning_offset: float
-    total_samples: int | None
-    # Whether a first batch is read.
-    _streams: bool
 
-    @property
-    def _why_no_batches(self) -> str:
-        """Why there is no `partial_fit`; empty where there is."""
-        return ""
+def learn_batch(estimator: Any, X: Any, y: Any) -> None:
+    """`partial_fit` of an estimator.
 
-    @available_if(_learns_in_batches)
-    @without_lengths
-    @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from one more batch of sequences.
-
-        The first call starts a model as `fit` does, from this batch alone and once (`n_init` is not
-        used); after `fit` it goes on from there. A batch is inferred from the counts so far, which
-        then move towards its own (see `learning_decay`). They always sum to the tokens of all
-        calls, or to those of `total_samples` sequences. New words enter the vocabulary unless it is
-        given; tags and symbols are those of the first call, and so is what the forms of words say.
-
-        `labels_`, `unexplained_` and `loo_score_` are of this batch. `history_` gets one value
-        more: with EM and VB the new `objective_`, as if all tokens were like those of the batch.
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-        y : list of sequences, default=None
-            As in `fit`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If what fixes the layout of the counts (such as `n_components` or `tag_dictionary`) has
-            changed, a label is none of the tags, or a concentration is to be learned ("auto",
-            "hdp").
-        AttributeError
-            If observations are numbers.
-        """
-        check_sizes(self.get_params(deep=False))
-        self._check_streaming()
-        before: Seen | None = getattr(self, "_seen", None)
-        running: Running | None = None
-        with self._unchanged_on_error(), announced_fit(self, self.verbose):
-            if before is None:
-                self._streams = True
-                try:
-                    problem = self._problem(X, y)
-                finally:
-                    del self._streams
-                self._warn_of_data(problem)
-            else:
-                problem, running = self._following_problem(X, y)
-            fitted = self._after_batch(problem, before, running)
-            why = self._check_explained(fitted["unexplained_"], problem)
-        self._keep(fitted, why)
-        return self
-
-    def _after_batch(
-        self, problem: Any, before: Seen | None, running: Running | None
-    ) -> dict[str, Any]:
-        """All fitted attributes after one more batch."""
-        rng = spawn_generators(check_random_state(self.random_state), 1)[0]
-        swept = self._swept_batch(problem, running, rng)
-        seen = self._seen_with(problem, self._not_learned(swept.state, problem), before)
-        step = step_for(before, seen, self.learning_decay, self.learning_offset)
-        if running is None:
-            counts = scaled(swept.counts, step.batch)
+    Its hooks: `_read` (with ``streams=True``) and `_read_batch` read a first batch and a later one,
+    `_batch_of` says how much there is in one, `_rare_of_all` what is known of words seen once;
+    `_why_no_batches` is empty where it learns in batches at all.
+    """
+    check_sizes(estimator.get_params(deep=False))
+    learned: Learned | None = vars(estimator).get("_learned")
+    _check_streaming(estimator, learned)
+    running: Running | None = None
+    with announced_fit(estimator, estimator.verbose):
+        if learned is None:
+            read = estimator._read(X, y, streams=True)
+            tell((*read.messages, *estimator._cautions(read.problem)))
         else:
-            counts = mixed(running.counts, step.running, swept.counts, step.batch)
-        value, objective = swept.values(step.scale)
-        history = [] if before is None else self.history_.tolist()
-        state = self._with_running_counts(swept.state, counts, problem)
-        fit = Fit(state, [*history, value], False, objective)
-        return self._fitted([fit], problem) | {
-            "_seen": seen,
-            "n_batches_seen_": seen.n_batches,
-            "_resume": None,
-            "_rare": self._rare_of_all(counts, seen),
-        }
+            read, running = estimator._read_batch(X, y, learned)
+            tell(read.messages)
+        left = _after_batch(estimator, read, running)
+    estimator._leave(left, read)
 
-    def _algorithm_of_batches(self) -> Algorithm:
-        """How batches are inferred."""
-        return self._algorithm()
 
-    def _swept_batch(
-        self, problem: Any, running: Running | None, rng: np.random.Generator
-    ) -> Swept:
-        """One sweep over a batch, from the counts so far; over a first one from its start."""
-        algorithm, model = self._algorithm_of_batches(), self._model(problem)
-        if running is None:
-            before = algorithm.start(model, rng)
-        else:
-            before = algorithm.before_batch(model, running)
-        state, value = algorithm.sweep(before, model, rng)
+def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left:
+    """What is left after one more batch: one sweep over it, from the counts so far or a start."""
+    algorithm, model = estimator._algorithm_of_batches(), estimator._model(read)
+    rng = spawn_generators(check_random_state(estimator.random_state), 1)[0]
+    if running is None:
+        before, seen, history = algorithm.start(model, rng), None, []
+    else:
+        before, history = algorithm.before_batch(model, running), estimator.history_.tolist()
+        seen = estimator._learned.seen
+    state, value = algorithm.sweep(before, model, rng)
+    finished = algorithm.finished(state, model, goes_on=False)
+    batch = estimator._batch_of(read, finished)
+    seen_now = seen_after(seen, batch, estimator)
+    step = step_for(seen, seen_now, estimator.learning_decay, estimator.learning_offset)
+    counts = scaled(state.counts, step.batch)
+    if running is not None:
+        counts = mixed(running.counts, step.running, state.counts, step.batch)
+    value, objective = algorithm.batch_values(before, state, value, model, step.scale)
+    finished = estimator._with_running_counts(finished, counts, model)
+    left = estimator._left([Fit(finished, [*history, value], False, objective)], read)
+    rare = estimator._rare_of_all(counts, seen_now, read)
+    return left._replace(
+        learned=left.learned._replace(seen=seen_now, rare=rare),
+        attributes={**left.attributes, "n_batches_seen_": seen_now.n_batches},
+    )
 
-        def values(scale: float) -> tuple[float, float]:
-            return algorithm.batch_values(before, state, value, model, scale)
 
-        return Swept(algorithm.finished(state, model, goes_on=False), state.counts, values)
-
-    def _with_running_counts(self, state: Any, counts: Any, problem: Any) -> Any:
-        """The state of a batch with the counts of all, under the prior without them."""
-        return state._replace(counts=counts, prior=self._model(problem).prior(state.hyper))
-
-    def _given_corpus(self, problem: Any) -> Any:
-        """The corpus as it was read."""
-        return problem.corpus
-
-    def _seen_with(self, problem: Any, unexplained: np.ndarray, before: Seen | None) -> Seen:
-        """What was seen, with this batch (None before it: this one alone)."""
-        lengths = np.delete(np.diff(self._given_corpus(problem).starts), unexplained)
-        uses = self._uses_of_words(problem)
-        if before is not None:
-            uses[: len(before.uses)] += before.uses
-        return seen_after(before, lengths, uses, self.total_samples)
-
-    def _fitted(self, fits: list[Fit], problem: Any) -> dict[str, Any]:
-        """All fitted attributes, and what `partial_fit` goes on from."""
-        fitted = super()._fitted(fits, problem)
-        if self._why_no_batches:
-            return fitted
-        seen = self._seen_with(problem, fitted["unexplained_"], None)
-        return fitted | {
-            "n_batches_seen_": 0,
-            "_seen": seen._replace(n_batches=0, mass=float(seen.n_tokens)),
-            "_laid_out_for": {name: getattr(self, name) for name in _LAYOUT if hasattr(self, name)},
-        }
-
-    def _check_streaming(self) -> None:
-        """Raise where `partial_fit` cannot go on, or cannot begin."""
-        learned = [f"{key}='auto'" for key in ("alpha", "beta") if self._is_auto(key)]
-        if getattr(self, "transition_prior", "dirichlet") == "hdp":
-            learned.append("transition_prior='hdp'")
-        if learned:
+def _check_streaming(estimator: Any, learned: Learned | None) -> None:
+    """Raise where `partial_fit` cannot go on, or cannot begin."""
+    names = [f"{key}='auto'" for key in ("alpha", "beta") if _is_auto(estimator, key)]
+    if getattr(estimator, "transition_prior", "dirichlet") == "hdp":
+        names.append("transition_prior='hdp'")
+    if names:
+        raise InvalidParameterError(
+            f"partial_fit keeps to its prior, but {' and '.join(names)} learns it: give "
+            "numbers, or use fit"
+        )
+    if learned is None:
+        return
+    if learned.seen is None:
+        raise ValueError("partial_fit cannot go on from a fit to numbers: use a new model")
+    for key, value in learned.seen.parameters.items():
+        if not _same(value, getattr(estimator, key)):
             raise InvalidParameterError(
-                f"partial_fit keeps to its prior, but {' and '.join(learned)} learns it: give "
-                "numbers, or use fit"
+                f"{key} has changed since the first call or fit, and with it what the counts "
+                "mean: set it back, or begin anew with fit"
             )
-        if not hasattr(self, "_laid_out_for"):
-            if hasattr(self, "counts_"):
-                raise ValueError("partial_fit cannot go on from a fit to numbers: use a new model")
-            return
-        for key, value in self._laid_out_for.items():
-            if not _same(value, getattr(self, key)):
-                raise InvalidParameterError(
-                    f"{key} has changed since the first call or fit, and with it what the counts "
-                    "mean: set it back, or begin anew with fit"
-                )
 
-    def _is_auto(self, name: str) -> bool:
-        value = getattr(self, name, None)
-        return isinstance(value, str) and value == "auto"
+
+def _is_auto(estimator: Any, name: str) -> bool:
+    value = getattr(estimator, name, None)
+    return isinstance(value, str) and value == "auto"
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -365,3 +313,7 @@ def _same(one: Any, other: Any) -> bool:
         return bool(one == other)
     except ValueError:
         return False
+
+
+class StreamingMixin:
+    """TEMPORARY, until all families are bound."""

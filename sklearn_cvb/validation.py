@@ -2,11 +2,16 @@
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
+import sklearn
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -77,6 +82,34 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
     return validate_data(
         estimator, X, dtype=None, ensure_all_finite="allow-nan", ensure_2d=True, reset=reset
     )
+
+
+def check_table_to_fit(estimator: Any, X: Any) -> tuple[np.ndarray, dict[str, Any]]:
+    """A validated 2-D X, and the attributes that scikit-learn sets of it."""
+    # It sets them on whatever it is given: a stand-in with the same class and parameters.
+    stand_in = object.__new__(type(estimator))
+    vars(stand_in).update(estimator.get_params(deep=False))
+    table = check_table(stand_in, X, reset=True)
+    found = vars(stand_in)
+    return table, {name: found[name] for name in _OF_COLUMNS if name in found}
+
+
+# What scikit-learn knows of the columns of a table.
+_OF_COLUMNS = ("n_features_in_", "feature_names_in_")
+# Whose lines no warning is about: this package's, and those between it and its caller.
+_PASSED_OVER = tuple(
+    f"{Path(module.__file__).parent}{os.sep}"
+    for module in (sys.modules[__package__], sklearn, joblib)
+)
+
+
+def tell(messages: Iterable[str]) -> None:
+    """Warn of what the user is to know; the line that is named is the caller's."""
+    for message in messages:
+        frame, level = sys._getframe(1), 2
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(message, UserWarning, stacklevel=level)
 
 
 # Beyond these float64 loses squares of concentrations, and numpy integers.
@@ -196,8 +229,10 @@ __all__ = [
     "check_gamma_prior",
     "check_sizes",
     "check_table",
+    "check_table_to_fit",
     "fit_context",
     "root_context",
+    "tell",
     "with_callbacks",
     "without_lengths",
 ]

@@ -54,7 +54,7 @@ class OnWorkers:
             for i, (X, y) in enumerate(given)
         ]
         self._places: list[Place] = []
-        self._model: Any = None
+        self._layout: Any = None
         self._shipped: Future | None = None
 
     def _computed(self, items: Sequence[Any]) -> list[Any]:
@@ -83,9 +83,9 @@ class OnWorkers:
         self._places = places_of([sizes[index] for index in kept])
         return found
 
-    def make(self, model: Any) -> list[Facts]:
-        """Make the shards of a model that was laid out."""
-        self._model = model
+    def make(self, layout: Any) -> list[Facts]:
+        """Make the shards under a layout."""
+        self._layout = layout
         answers = self._answers(("facts",), total=False)
         return [answer.found for answer in answers]
 
@@ -113,7 +113,7 @@ class OnWorkers:
     def _asked_once(self, question: tuple, total: bool) -> list[workers.Answer]:
         self._round += 1
         if self._shipped is None:
-            self._shipped = self._client.scatter(self._model, hash=False, broadcast=True)
+            self._shipped = self._client.scatter(self._layout, hash=False, broadcast=True)
         asked = self._client.scatter([question], hash=False, broadcast=True)[0]
         answers = [
             self._submit(

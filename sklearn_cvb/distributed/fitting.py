@@ -1,15 +1,17 @@
 """Fits and predictions of plain estimators on partitions of Dask."""
 
-import copy
 from typing import Any
 
 from dask import bag, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_cvb.compilation import announced_fit
 from sklearn_cvb.distributed.asking import OnWorkers
 from sklearn_cvb.distributed.partitions import current_client, labels_of, partitions_of
 from sklearn_cvb.distributed.progress import Progress
 from sklearn_cvb.distributed.workers import family_of, predicted
+from sklearn_cvb.hmm.survey import parameters_of
+from sklearn_cvb.validation import check_sizes, tell
 
 
 def fit_on_workers(model: Any, X: Any, y: Any) -> Any:
@@ -18,30 +20,25 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> Any:
     Counts are summed over partitions in their order, so that the result does not depend on the
     number of workers. CVB sweeps each partition from the counts of all.
     """
+    check_sizes(model.get_params(deep=False))
     family = family_of(model)
     family.refuse_in_shards(model)
     partitions = partitions_of(X)
     labels = labels_of(y, len(partitions.items))
     client = current_client()
-    with Progress(model.verbose, model.max_iter) as progress, model._unchanged_on_error():
+    progress = Progress(model.verbose, model.max_iter)
+    with announced_fit(model, model.verbose), progress:
         source = OnWorkers(client, partitions, labels, progress)
         try:
-            laid_out = family.lay_out(model, source.survey(_as_sent(model)))
-            facts = source.make(_as_sent(laid_out.model))
-            whole = family.whole_of(model, laid_out, facts, source)
-            family.fit_whole(model, whole)
+            laid_out = family.lay_out(model, source.survey(parameters_of(model)))
+            facts = source.make(laid_out.as_sent)
+            read = family.read_in_shards(laid_out, facts, source)
+            tell(read.messages)
+            model._fit_reading(read, X, y)
         finally:
             source.close()
     # Whoever keeps the model, or sends it on, keeps no tasks.
-    whole.forget_shards()
-    return model
-
-
-def _as_sent(model: Any) -> Any:
-    """A model as workers need it: without what an earlier fit has left."""
-    model = copy.copy(model)
-    for name in vars(model).get("_fitted_names", ()):
-        vars(model).pop(name, None)
+    read.problem.forget_shards()
     return model
 
 

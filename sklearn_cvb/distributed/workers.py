@@ -74,13 +74,12 @@ def size(part: Part | None) -> int:
     return 0 if part is None else part.corpus.n_sequences
 
 
-def ask(model: Any, part: Part, place: Place, fit: str, question: tuple) -> Answer:
+def ask(layout: Any, part: Part, place: Place, fit: str, question: tuple) -> Answer:
     """Call a method of the shard of a part.
 
     Parameters
     ----------
-    model : estimator
-        Laid out.
+    layout : Layout
     part : Part
     place : Place
     fit : str
@@ -94,7 +93,7 @@ def ask(model: Any, part: Part, place: Place, fit: str, question: tuple) -> Answ
     with lock:
         begin = time.perf_counter(), time.thread_time()
         if key not in _shards:
-            _shards[key] = family_of(model).shard_of(model, part, place)
+            _shards[key] = family_of(layout.hmm).shard_of(layout, part, place)
         shard = _shards[key]
         name, *arguments = question
         found = getattr(shard, name)(*arguments)

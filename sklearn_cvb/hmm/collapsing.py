@@ -1,13 +1,14 @@
 """Collapsed variational Bayes on symbols: what `sklearn_cvb.hmm.cvb.CVBHMM` leaves out."""
 
-import warnings
+from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.collapsed import LeftOut
 from sklearn_cvb.hmm.model import ChainSettings, SymbolChain, TokenChain
-from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.lattice import Problem
+from sklearn_cvb.learned import Reading
 from sklearn_cvb.learning.algorithm import Algorithm
 from sklearn_cvb.learning.cvb import CVB
 from sklearn_cvb.topology import Topology
@@ -20,7 +21,7 @@ HALF_OF_ALL = (
 )
 
 
-class CollapsedHMM(StreamingHMM):
+class CollapsedHMM(BaseHMM):
     """What is left out at a time, and what of it is refused."""
 
     update: str
@@ -42,23 +43,22 @@ class CollapsedHMM(StreamingHMM):
                 "topology rules out a probability: use update='sequence'"
             )
 
-    def _chain_settings(self, problem: Problem) -> ChainSettings:
-        return super()._chain_settings(problem)._replace(left_out=self._left_out)
+    def _chain_settings(self, read: Reading) -> ChainSettings:
+        return super()._chain_settings(read)._replace(left_out=self._left_out)
 
     @property
-    def _chain(self) -> type[SymbolChain]:
+    def _chain(self) -> type[SymbolChain]:  # type: ignore[override]
         return TokenChain if self.update == "token" else SymbolChain
 
     def _algorithm(self) -> Algorithm:
         return CVB()
 
-    def _warn_of_data(self, problem: Problem) -> None:
-        """Warn where leaving out a sequence leaves little to learn from."""
-        if not isinstance(problem, Problem):
-            # With numbers windows are the rule.
-            return
+    def _cautions(self, problem: Any) -> tuple[str, ...]:
+        """What is to be said where leaving out a sequence leaves little to learn from."""
+        # With numbers windows are the rule.
+        is_whole = self.update == "sequence" and self.block_length is None
+        if not (isinstance(problem, Problem) and is_whole):
+            return ()
         lengths = np.diff(problem.corpus.starts)
-        if self.update == "sequence" and self.block_length is None:
-            longest = int(lengths.argmax())
-            if 2 * lengths[longest] > lengths.sum():
-                warnings.warn(HALF_OF_ALL.format(longest), UserWarning, stacklevel=5)
+        longest = int(lengths.argmax())
+        return (HALF_OF_ALL.format(longest),) if 2 * lengths[longest] > lengths.sum() else ()

@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.hmm.collapsing import CollapsedHMM
-from sklearn_cvb.hmm.forecasts import ForecastsMixin
+from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 from sklearn_cvb.validation import Interval, StrOptions
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
 
 
-class CVBHMM(ForecastsMixin, CollapsedHMM):
+class CVBHMM(CollapsedHMM):
     """Hidden Markov model learned by collapsed variational Bayes.
 
     Parameters are integrated out, and the states of each sequence are inferred from the expected
@@ -202,8 +202,11 @@ class CVBHMM(ForecastsMixin, CollapsedHMM):
     True
     """
 
+    partial_fit = partial_fit
+
     _parameter_constraints: dict = {  # noqa: RUF012
         **CollapsedHMM._parameter_constraints,
+        **CONSTRAINTS,
         "update": [StrOptions({"sequence", "token"})],
         "block_length": [Interval(Integral, 1, None, closed="left"), None],
     }

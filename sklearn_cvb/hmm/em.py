@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.hmm.forecasts import ForecastsMixin
-from sklearn_cvb.hmm.streaming import StreamingHMM
+from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.learning.algorithm import Algorithm
 from sklearn_cvb.learning.batch import EM
+from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 from sklearn_cvb.validation import Interval, check_concentrations
 
 _PSEUDO_COUNT = [Interval(Real, 0, None, closed="left")]
 
 
-class EMHMM(ForecastsMixin, StreamingHMM):
+class EMHMM(BaseHMM):
     """Hidden Markov model learned by expectation-maximisation (Baum-Welch).
 
     Parameters
@@ -173,12 +173,15 @@ class EMHMM(ForecastsMixin, StreamingHMM):
 
     _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
 
+    partial_fit = partial_fit
+
     _parameter_constraints: dict = {  # noqa: RUF012
         **{
             name: constraint
-            for name, constraint in StreamingHMM._parameter_constraints.items()
+            for name, constraint in BaseHMM._parameter_constraints.items()
             if name not in ("alpha_prior", "beta_prior", "gamma_prior")
         },
+        **CONSTRAINTS,
         "alpha": _PSEUDO_COUNT,
         "beta": _PSEUDO_COUNT,
         "start_alpha": [*_PSEUDO_COUNT, None],

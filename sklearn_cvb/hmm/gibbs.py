@@ -2,20 +2,38 @@
 or with the parameters (Gao and Johnson 2008).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
+from sklearn_cvb.base import learned_of
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.forecasts import ForecastsMixin
-from sklearn_cvb.hmm.sampled import SampledHMM
-from sklearn_cvb.sampling import SamplerMixin
-from sklearn_cvb.validation import StrOptions
+from sklearn_cvb.hmm.chains import (
+    Convergence,
+    Sampled,
+    chains_of,
+    convergence_of,
+    exported,
+    refuse_without_posterior,
+    traced,
+)
+from sklearn_cvb.hmm.model import ChainSettings
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior
+from sklearn_cvb.learned import Learned, Reading
+from sklearn_cvb.learning.gibbs import Gibbs
+from sklearn_cvb.learning.loop import Fit
+from sklearn_cvb.sampling import CONSTRAINTS, check_temperatures, sampler_of
+from sklearn_cvb.topology import Topology
+from sklearn_cvb.validation import InvalidParameterError, StrOptions
+
+# Below this acceptance rate a chain can be said to stand still.
+_LOW_ACCEPTANCE = 0.01
 
 
-class GibbsHMM(ForecastsMixin, SampledHMM):
+class GibbsHMM(BaseHMM):
     """Hidden Markov model learned by Gibbs sampling.
 
     With `update="token"` a sweep draws the state of each token anew, given those of all others:
@@ -215,7 +233,7 @@ class GibbsHMM(ForecastsMixin, SampledHMM):
 
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseHMM._parameter_constraints,
-        **SamplerMixin._parameter_constraints,
+        **CONSTRAINTS,
         "update": [StrOptions({"token", "sequence", "parameter"}), None],
         "temperatures": [tuple, None],
     }
@@ -284,3 +302,165 @@ class GibbsHMM(ForecastsMixin, SampledHMM):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    # What is drawn at a time
+
+    @property
+    def _update(self) -> str:
+        update: str = self._observed.default_update if self.update is None else self.update
+        return update
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_temperatures(self.temperatures)
+
+    def _check_topology(self, topology: Topology | None) -> None:
+        if self._update == "token" and topology is not None and not topology.tied:
+            raise InvalidParameterError(
+                "update='token' moves one token at a time, which cannot reach every path that "
+                "topology allows: use update='sequence'"
+            )
+
+    def _chain_settings(self, read: Reading) -> ChainSettings:
+        coldest = None if self.temperatures is None else min(self.temperatures)
+        settings = super()._chain_settings(read)
+        return settings._replace(resampled=self._update, coldest=coldest)
+
+    def _algorithm(self) -> Gibbs:
+        return sampler_of(self)
+
+    # What a chain leaves
+
+    def _of_chain(
+        self, fits: list[Fit], state: Any, counts: HMMCounts, model: Any
+    ) -> tuple[Sampled, dict[str, Any], tuple[str, ...]]:
+        sampled, rate = model.sampled(state, counts)
+        if self.temperatures is None:
+            n_burn_in = self._algorithm().first_kept(fits[0].state.work.n_planned)
+            chains = chains_of([fit.state.work.trace for fit in fits], n_burn_in)
+            sampled = sampled._replace(chains=chains)
+        why = ""
+        if rate < _LOW_ACCEPTANCE:
+            why = (
+                f"only {100 * rate:.2g} % of the proposals were accepted: long sequences hardly "
+                "move with update='sequence'; use 'token' or 'parameter'"
+            )
+        attributes = {"acceptance_rate_": rate, "chains_": sampled.chains}
+        return sampled, attributes, (why,) if why else ()
+
+    @property
+    def samples_(self) -> np.ndarray | None:
+        """Sampled states of all training tokens."""
+        paths: np.ndarray | None = learned_of(self).more.sampled.paths
+        return paths
+
+    def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]] | None:
+        sampled: Sampled = learned.more.sampled
+        return None if sampled.paths is None else sampled.posteriors()
+
+    def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]]:
+        sampled: Sampled = learned.more.sampled
+        refuse_without_posterior(sampled, self.temperatures, "credible_intervals")
+        return sampled.posteriors()
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-likelihood of every sequence, averaged over samples (paper eq. 28).
+
+        With annealing there are no samples of the posterior, and posterior-mean parameters are
+        used instead (eq. 27).
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            log p(x) in nats per sequence.
+        """
+        return self._log_likelihoods(learned_of(self), X)[0]
+
+    def perplexity(self, X: Any, per: str = "token") -> float:
+        """exp of minus the mean log-likelihood averaged over samples (paper eqs. 26 and 28).
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        per : {"token", "sequence"}, default="token"
+            What the mean is taken over.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            With annealing: its samples are not of the posterior.
+        """
+        learned_of(self)
+        if self.temperatures is not None:
+            raise ValueError(
+                "perplexity averages over samples of the posterior (eq. 28): fit with "
+                "temperatures=None; score uses averaged parameters with any temperatures"
+            )
+        return super().perplexity(X, per)
+
+    def convergence(self) -> dict[str, Convergence]:
+        """R-hat and effective sample size of what does not depend on the names of the states.
+
+        The restarts (`n_init`) are the chains. Every chain may name the states its own way, and
+        may change names on its way: traces of one state's probabilities then disagree between
+        chains that agree in all that matters. The log joint probability, the number of occupied
+        states and learned concentrations are the same under any names.
+
+        Returns
+        -------
+        dict
+            Name of each traced quantity (`log_joint`, `n_occupied`; `alpha` and `beta` where they
+            are learned): a `Convergence` of mean, standard_deviation, r_hat and
+            effective_sample_size. NaN for what never changed, and with fewer than 4 sweeps after
+            burn-in.
+
+        Raises
+        ------
+        ValueError
+            With annealing.
+
+        References
+        ----------
+        Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-normalization, folding, and
+        localization: an improved R-hat for assessing convergence of MCMC", Bayesian Analysis.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import GibbsHMM
+        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
+        >>> model = GibbsHMM(n_components=2, n_init=4, max_iter=500, random_state=0).fit(X)
+        >>> sorted(model.convergence())
+        ['log_joint', 'n_occupied']
+        """
+        chains = traced(self, learned_of(self).more.sampled, "convergence")
+        return {name: convergence_of(draws) for name, draws in chains.items()}
+
+    def to_inference_data(self) -> Any:
+        """The traces of all restarts for ArviZ, which must be installed.
+
+        Group ``posterior`` holds `n_occupied`, and `alpha` and `beta` where they are learned;
+        ``sample_stats`` holds `lp`, the log joint probability (nats). Restarts are the chains, and
+        draws are the sweeps after burn-in. Probabilities of single states are left out, because
+        chains name the states each their own way (see `convergence`).
+
+        Returns
+        -------
+        arviz.InferenceData
+            From ArviZ 1.0 on an ``xarray.DataTree`` with the same groups.
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        ValueError
+            With annealing.
+        """
+        return exported(traced(self, learned_of(self).more.sampled, "to_inference_data"))

@@ -31,7 +31,7 @@ def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
     ValueError
         If a state is none of these, or lengths differ.
     """
-    from sklearn_cvb.hmm.tagger import read_labels
+    from sklearn_cvb.hmm.tags import read_labels
 
     found = np.full(len(corpus.tokens), -1, np.int32)
     for t, label in enumerate(read_labels(y, corpus, numeric=True)):

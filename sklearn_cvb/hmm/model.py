@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.hmm import start as starting
-from sklearn_cvb.hmm.chains import log_joint
+from sklearn_cvb.hmm.chains import PathCounts, Sampled, log_joint
 from sklearn_cvb.hmm.collapsed import (
     LeftOut,
     Units,
@@ -176,8 +176,7 @@ class SymbolChain(Model):
     def facts(self) -> ChainFacts:
         """What is drawn for, and what decides where to start."""
         problem = self.problem
-        any_choice = bool(len(problem.runs.begin))
-        return ChainFacts(n_entries(problem.lattice), problem.any_told, any_choice)
+        return ChainFacts(n_entries(problem.lattice), problem.any_told, problem.any_choice)
 
     def seeds(self, prior: Prior, facts: list, rng: np.random.Generator) -> list:
         """The generator: some starts draw for every token."""
@@ -332,20 +331,18 @@ class SymbolChain(Model):
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
         return None
 
-    def sampled(self, state: State, counts: HMMCounts) -> dict[str, Any]:
-        """Attributes that a sampler's chain leaves, of mean counts `counts`."""
-        memory, problem = state.work, self.problem
+    def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
+        """What a sampler's chain leaves, and the share of its proposals that were accepted."""
+        memory, problem, settings = state.work, self.problem, self.settings
         notes = [traced.notes for traced in memory.trace if traced.is_kept]
         proposed, accepted = np.broadcast_to(memory.proposals, 2).tolist()
-        any_kept = bool(memory.kept)
-        return {
-            "samples_": np.array(memory.kept)[:, problem.is_given] if any_kept else None,
-            "acceptance_rate_": accepted / proposed if proposed else 1.0,
-            "_means": mean_means(state, self),
-            "_training": problem if any_kept else None,
-            "_sample_concentrations": np.array([note[:2] for note in notes]) if any_kept else None,
-            "_sample_shared": [note[3] for note in notes],
-        }
+        paths, kept = None, None
+        if memory.kept:
+            paths = np.array(memory.kept)[:, problem.is_given]
+            drawn = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
+            kept = PathCounts(problem, settings.counts_rare, state.prior, settings.priors, *drawn)
+        rate = accepted / proposed if proposed else 1.0
+        return Sampled(paths, mean_means(state, self), kept), rate
 
     # Going on
 

@@ -218,6 +218,16 @@ def expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
     return tied(logs, cells)
 
 
+def weights_under(
+    counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None, *, averages: bool
+) -> tuple[Weights, Weights]:
+    """Weights for prediction, and their logs: exp E[log theta] or posterior means."""
+    if averages:
+        return exp_expected_log(counts, prior, cells), expected_log(counts, prior, cells)
+    weights = posterior_mean(counts, prior, cells, kept)
+    return weights, log_weights(weights)
+
+
 def dirichlet_parameters(
     counts: HMMCounts, prior: Prior, cells: Cells
 ) -> tuple[HMMCounts, tuple[np.ndarray, ...]]:

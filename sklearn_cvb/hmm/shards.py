@@ -25,7 +25,7 @@ from sklearn_cvb.hmm.seeds import (
 )
 from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.lattice import Cells
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.parts import Found, Shard, Sharded
 from sklearn_cvb.validation import InvalidParameterError
@@ -62,16 +62,8 @@ class ChainShard(Shard):
         return shares._replace(n_sweeps=n_sweeps)
 
     def _as_given(self, unexplained: np.ndarray) -> np.ndarray:
-        return given_sequences(self.model.problem, unexplained)
-
-
-def given_sequences(problem: Problem, unexplained: np.ndarray) -> np.ndarray:
-    """The given sequences that no path explains, from those of the problem's corpus."""
-    if problem.sequences is not None:
-        unexplained = np.unique(problem.sequences[unexplained])
-    if problem.left_out is not None:
-        unexplained = np.sort(np.concatenate([unexplained, problem.left_out.sequences]))
-    return unexplained
+        given: np.ndarray = self.model.problem.of_given(unexplained)
+        return given
 
 
 class ShardedChain(Sharded, SymbolChain):

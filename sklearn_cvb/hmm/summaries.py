@@ -6,18 +6,13 @@ sum.
 
 from collections.abc import Iterable
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betainc, betaincinv, expit, logit
 
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, dirichlet_parameters, word_major
 from sklearn_cvb.lattice import Cells
-
-if TYPE_CHECKING:
-    from sklearn_cvb.base import BaseModel as _Model
-else:
-    _Model = object
 
 # Halvings of the bracket around the quantile of a mixture: its width shrinks a billionfold.
 _HALVINGS = 32
@@ -46,66 +41,6 @@ class CredibleIntervals(NamedTuple):
     start: np.ndarray
     transition: np.ndarray
     emission: Any
-
-
-class SummariesMixin(_Model):
-    """Posterior summaries of models whose counts stand for Dirichlet posteriors."""
-
-    # Why an algorithm's counts are no posterior, where they are not.
-    _no_posterior = None
-
-    def credible_intervals(self, level: float = 0.95) -> CredibleIntervals:
-        """Equal-tailed credible intervals of all probabilities, and of what states emit.
-
-        Rows of probabilities have the Dirichlet distributions with parameters counts + prior; means
-        of numbers have Student's t distributions, variances inverse Gamma, rates Gamma and
-        probabilities of ones Beta distributions. These are q(theta) of variational Bayes; collapsed
-        variational Bayes treats expected counts as if they had been observed. Both leave out how
-        far the parameters and the states depend on each other, and are too narrow where the states
-        are uncertain: `GibbsHMM` gives wider ones, from the mixture over its kept samples. States
-        may change their names during its chain (label switching): the intervals then cover all of a
-        state's roles.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Posterior probability inside each interval.
-
-        Returns
-        -------
-        CredibleIntervals
-            `start`, `transition` and `emission`: arrays of shape (2, n_components),
-            (2, n_components, n_components) and (2, n_components, n_symbols), lower ends first. Of
-            numbers `emission` is a dict of arrays of shape (2, n_components, n_columns): "means"
-            and "variances", "rates" or "probabilities"; for `Columns` a list of such dicts.
-
-        Raises
-        ------
-        AttributeError
-            For models learned by expectation-maximisation, which have no posterior.
-        ValueError
-            If a sampler has kept no sample, or was annealed.
-
-        References
-        ----------
-        Beal (2003), "Variational algorithms for approximate Bayesian inference", chapter 3.
-
-        Examples
-        --------
-        >>> from sklearn_cvb import VBHMM
-        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
-        >>> model = VBHMM(n_components=2, random_state=0).fit(X)
-        >>> lower, upper = model.credible_intervals(level=0.9).transition
-        >>> bool((lower < model.transmat_).all() and (model.transmat_ < upper).all())
-        True
-        >>> model = VBHMM(2, emission="poisson", random_state=0).fit([[1, 0, 2, 9, 8, 11, 1, 0]])
-        >>> lower, upper = model.credible_intervals().emission["rates"]
-        >>> bool((lower < model.rates_).all() and (model.rates_ < upper).all())
-        True
-        """
-        if self._no_posterior:
-            raise AttributeError(f"credible_intervals: {self._no_posterior}")
-        return self._observed.intervals(self, self._posteriors(), level)
 
 
 def mixture_intervals(

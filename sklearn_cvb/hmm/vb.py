@@ -7,21 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.hmm.forecasts import ForecastsMixin
-from sklearn_cvb.hmm.parameters import (
-    HMMCounts,
-    Prior,
-    exp_expected_log,
-    expected_log,
-)
-from sklearn_cvb.hmm.streaming import StreamingHMM
-from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.lattice import Cells
+from sklearn_cvb.base import learned_of
+from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.learning.algorithm import Algorithm
 from sklearn_cvb.learning.batch import VB
+from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 
 
-class VBHMM(ForecastsMixin, StreamingHMM):
+class VBHMM(BaseHMM):
     """Hidden Markov model learned by variational Bayes.
 
     Parameters
@@ -195,6 +188,10 @@ class VBHMM(ForecastsMixin, StreamingHMM):
     True
     """
 
+    partial_fit = partial_fit
+
+    _parameter_constraints: dict = {**BaseHMM._parameter_constraints, **CONSTRAINTS}  # noqa: RUF012
+
     def __init__(
         self,
         n_components: int = 2,
@@ -270,17 +267,8 @@ class VBHMM(ForecastsMixin, StreamingHMM):
         ndarray of shape (n_samples,)
             Nats per sequence; never above the log-likelihood averaged over the posterior.
         """
-        return self._observed.read(self, X).log_z()
-
-    def _weights(
-        self, counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None
-    ) -> Weights:
-        return exp_expected_log(counts, prior, cells)
-
-    def _log_weights(
-        self, weights: Weights, counts: HMMCounts, prior: Prior, cells: Cells
-    ) -> Weights:
-        return expected_log(counts, prior, cells)
+        log_z: np.ndarray = self._observed.read_again(self, learned_of(self), X).log_z()
+        return log_z
 
     def _algorithm(self) -> Algorithm:
         return VB()

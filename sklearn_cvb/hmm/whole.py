@@ -1,26 +1,22 @@
-"""A fit on a corpus in shards: the plain fit, whose sweeps ask the shards and add what they find.
+"""Reading a corpus in shards: the fit is the plain one, on a problem that is a `Whole`.
 
-A model that is fitted on a `Whole` runs the template of `sklearn_cvb.base` as it stands: restarts,
-schedule, history, what is left. Only its start, its sweeps and its score go to the shards, here or
-on other machines.
+Its model asks the shards, here or on other machines, and adds what they find (`ShardedChain`).
 """
 
-import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.collapsing import CollapsedHMM
 from sklearn_cvb.hmm.model import SymbolChain
 from sklearn_cvb.hmm.shards import ChainShard, ShardedChain
-from sklearn_cvb.hmm.streaming import StreamingHMM
 from sklearn_cvb.hmm.survey import (
     LaidOut,
+    Layout,
     Part,
-    finish,
+    finished,
     lay_out,
     merged,
     problem_of_part,
@@ -28,14 +24,10 @@ from sklearn_cvb.hmm.survey import (
     survey_of,
 )
 from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.learned import Reading
 from sklearn_cvb.learning.parts import Facts, Memory, Place, Source, places_of, summed
-from sklearn_cvb.streaming import Seen
+from sklearn_cvb.streaming import Batch
 from sklearn_cvb.validation import InvalidParameterError
-
-if TYPE_CHECKING:
-    from sklearn_cvb.hmm.base import BaseHMM as _Model
-else:
-    _Model = object
 
 
 class WholeCorpus:
@@ -63,6 +55,9 @@ class InParts:
     source : Source
     """
 
+    is_in_parts = True
+    n_words: int
+
     def __init__(self, digest: Corpus, facts: list[Facts], source: Source) -> None:
         self.corpus = WholeCorpus(digest, sum(one.n_sequences for one in facts))
         self.n_tokens = sum(one.n_tokens for one in facts)
@@ -78,6 +73,13 @@ class InParts:
         """Let go of the shards; what tells whether a fit may go on stays."""
         self.source = Memory([])
 
+    def batch_of(self, unexplained: np.ndarray) -> Batch:
+        """How much there is; shards tell how long the sequences left out are."""
+        n_sequences, n_tokens = self.corpus.n_sequences - len(unexplained), self.n_tokens
+        if len(unexplained):
+            n_tokens -= int(self.source.ask("n_tokens_of", unexplained).total)
+        return Batch(n_tokens, n_sequences, self.corpus.uses(self.n_words)[: self.n_words])
+
 
 class Whole(InParts):
     """Chains in shards.
@@ -90,8 +92,7 @@ class Whole(InParts):
     source : Source
     """
 
-    # Shards say themselves which of the given sequences they leave out.
-    sequences = places = left_out = None
+    chain: type[ShardedChain] = ShardedChain
 
     def __init__(self, cells: Cells, digest: Corpus, facts: list[Facts], source: Source) -> None:
         super().__init__(digest, facts, source)
@@ -99,116 +100,71 @@ class Whole(InParts):
         self.any_told = any(one.of_model.any_told for one in facts)
         self.any_choice = any(one.of_model.any_choice for one in facts)
 
-
-class InShards:
-    """What all models do otherwise where the sequences are in shards."""
-
-    # Shards hold one restart at a time.
-    _restart_jobs = 1
-
-    def _problem(self, X: Any, y: Any) -> Any:
-        return X
-
-    def _warn_of_data(self, problem: Any) -> None:
-        """Nothing: no shard is left out as a whole."""
-
-    def _seen_with(self, problem: Any, unexplained: np.ndarray, before: Seen | None) -> Seen:
-        """What `partial_fit` goes on from; shards tell how long the sequences left out are."""
-        uses = self._uses_of_words(problem)
-        n_sequences, n_tokens = problem.corpus.n_sequences - len(unexplained), problem.n_tokens
-        if len(unexplained):
-            n_tokens -= int(problem.source.ask("n_tokens_of", unexplained).total)
-        return Seen(n_tokens, n_sequences, float(n_tokens), 0, uses)
-
-    def _uses_of_words(self, problem: Any) -> np.ndarray:
-        return problem.corpus.uses(problem.n_words)[: problem.n_words]
-
-
-class ShardedHMM(InShards, _Model):
-    """What all algorithms do otherwise where the problem is a `Whole`."""
-
-    def _any_choice(self, problem: Any) -> bool:
-        return problem.any_choice
-
-    def _fitted_paths(self, state: Any, problem: Any) -> dict[str, Any]:
-        """The weights of the states alone: paths are for `predict`, where the sequences are."""
-        found = self._shared_weights(state.hyper, np.zeros(1, np.intp))
-        found.pop("n_effective_components_", None)
-        return found
-
-    def _identity(self, problem: Any) -> tuple[Any, ...]:
+    @property
+    def identity(self) -> tuple[Any, ...]:
         """What a digest tells of the sequences; the cut is free."""
-        cells, corpus = problem.cells, problem.corpus
+        cells, corpus = self.cells, self.corpus
         steps = cells.state, cells.n_states, cells.topology
         return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
 
-    def _model(self, problem: Any) -> Any:
-        # A piece of a store is a chain by itself.
-        kind = ShardedChain if isinstance(problem, Whole) else SymbolChain
-        return kind(problem, self._chain_settings(problem))
+    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+        """The same: shards say themselves which of the given sequences they leave out."""
+        return unexplained
+
+    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+        """The weights of the states alone: paths are for `predict`, where the sequences are."""
+        found: dict[str, Any] = hmm._shared_weights(state.hyper, np.zeros(1, np.intp))
+        found.pop("n_effective_components_", None)
+        return found
 
 
-def refuse_in_shards(model: BaseHMM) -> None:
+def refuse_in_shards(hmm: BaseHMM) -> None:
     """Raise on settings that a corpus in shards does not have."""
-    name = type(model).__name__
-    if not isinstance(model, StreamingHMM):
+    name = type(hmm).__name__
+    if not hasattr(type(hmm), "partial_fit"):
         raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
-    if not model._observed.has_vocabulary:
+    if not hmm._observed.has_vocabulary:
         raise InvalidParameterError(
             f"{name} learns numbers from a corpus in one piece: in shards use "
             "emission='categorical'"
         )
-    if isinstance(model, CollapsedHMM) and model.update == "token":
+    if getattr(hmm, "update", "") == "token":
         raise InvalidParameterError(
             "in shards CVB leaves out a sequence or a window at a time: use update='sequence', got "
-            f"update={model.update!r}"
+            "update='token'"
         )
 
 
-def shard_of(model: BaseHMM, part: Part, place: Place) -> ChainShard:
-    """The shard of a part, under a model that was laid out."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        problem = problem_of_part(model, part)
-    messages = tuple(f"part {place.number}: {one.message}" for one in caught)
-    return ChainShard(chain_of(model, problem), place, messages)
+def shard_of(layout: Layout, part: Part, place: Place) -> ChainShard:
+    """The shard of a part, under a layout."""
+    problem, messages = problem_of_part(layout, part)
+    said = tuple(f"part {place.number}: {message}" for message in messages)
+    return ChainShard(chain_of(layout, problem), place, said)
 
 
-def chain_of(model: BaseHMM, problem: Problem) -> SymbolChain:
+def chain_of(layout: Layout, problem: Problem) -> SymbolChain:
     """The chain of a part; whoever asks parts has the threads."""
-    return SymbolChain(problem, model._chain_settings(problem)._replace(n_threads=1))
+    settings = layout.hmm._chain_settings(Reading(problem, layout.words, {}))
+    return SymbolChain(problem, settings._replace(n_threads=1))
 
 
-def fit_whole(model: BaseHMM, whole: Whole) -> None:
-    """Fit a model on a problem in shards; it is left as a plain fit leaves it, without labels."""
-    fit_as(ShardedHMM, model, whole)
+def read_in_shards(laid_out: LaidOut, facts: list[Facts], source: Source) -> Reading:
+    """What a model learns from, once all shards are laid out."""
+    words, cells = finished(laid_out)
+    of_shards = (message for one in facts for message in one.warnings)
+    return Reading(
+        Whole(cells, laid_out.corpus, facts, source),
+        words,
+        laid_out.layout.hmm._attributes_of_words(words),
+        (*laid_out.messages, *of_shards),
+    )
 
 
-def fit_as(kind: type, model: Any, whole: Any) -> None:
-    """Fit a model with the hooks of `kind` before its own."""
-    one = type(model)
-    sharded: Any = object.__new__(type(one.__name__, (kind, one), {"__module__": one.__module__}))
-    # The same attributes: what the fit sets is set on the model.
-    sharded.__dict__ = model.__dict__
-    sharded.fit(whole)
-
-
-def fit_here(model: BaseHMM, parts: Sequence[tuple[Any, Any]]) -> Whole:
-    """Fit a model on parts ``(X, y)`` of a corpus, each a shard of this process."""
-    refuse_in_shards(model)
+def read_here(hmm: BaseHMM, parts: Sequence[tuple[Any, Any]]) -> Reading:
+    """Parts ``(X, y)`` of a corpus, each a shard of this process."""
+    refuse_in_shards(hmm)
     read: list[Part] = [read_part(X, y) for X, y in parts]
-    laid_out = lay_out(model, summed([survey_of(model, part) for part in read], merged))
+    laid_out = lay_out(hmm, summed([survey_of(hmm, part) for part in read], merged))
     places = places_of([part.corpus.n_sequences for part in read])
-    shards = [shard_of(laid_out.model, *given) for given in zip(read, places, strict=True)]
-    whole = whole_of(model, laid_out, [shard.facts() for shard in shards], Memory(shards))
-    fit_whole(model, whole)
-    return whole
-
-
-def whole_of(model: BaseHMM, laid_out: LaidOut, facts: list[Facts], source: Source) -> Whole:
-    """The problem in shards that a model learns from, once all parts are laid out."""
-    for one in facts:
-        for message in one.warnings:
-            warnings.warn(message, UserWarning, stacklevel=4)
-    finish(model, laid_out)
-    return Whole(model._cells, laid_out.corpus, facts, source)
+    shards = [shard_of(laid_out.as_sent, *given) for given in zip(read, places, strict=True)]
+    return read_in_shards(laid_out, [shard.facts() for shard in shards], Memory(shards))

@@ -22,6 +22,8 @@ class Algorithm:
     is_total = True
     # Whether a small change ends a restart at all.
     stops = True
+    # Whether predictions are made under exp E[log parameters], not under their means.
+    averages = False
 
     def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
         """The state before the first sweep; from a `seed`, or one that is drawn."""

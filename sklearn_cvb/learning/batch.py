@@ -67,6 +67,7 @@ class VB(Batch):
     """Variational Bayes: exp E[log parameters], and a bound that never falls."""
 
     requires = ("average", "infer")
+    averages = True
 
     def parameters(self, model: Model, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """exp E[log parameters], and the divergence of their posterior from the prior."""

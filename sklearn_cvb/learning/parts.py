@@ -275,11 +275,14 @@ class Round(NamedTuple):
         Of all shards.
     absence : tuple of ndarray or None
         P(C = 0) of all counts; None where it is not known.
+    source : Source or None
+        Who has the shares, where a later fit may go on with them.
     """
 
     run: int
     n_sweeps: int
     absence: Any
+    source: Any = None
 
 
 class Sharded(Model):

@@ -35,6 +35,7 @@ class SplitMerge(Algorithm):
         self.inner, self.plan = inner, plan
         self.requires = (*inner.requires, "laid_out", "split", "merged")
         self.patience, self.is_total, self.stops = inner.patience, inner.is_total, inner.stops
+        self.averages = inner.averages
 
     def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
         """The start of the inner algorithm."""

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.base import learned_of
 from sklearn_cvb.corpus import as_array
-from sklearn_cvb.dictionary import Legal, is_weighted, tags_of
 from sklearn_cvb.hmm.parameters import Prior
-from sklearn_cvb.hmm.tagger import TaggerMixin
+from sklearn_cvb.hmm.tags import TagKnowledge, attributes_of, named_states, renamed
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 
 
@@ -100,12 +100,10 @@ def relabel(model: Any, names: Mapping | Sequence) -> Any:
     >>> relabel(model, names).predict([["a", "cat"]])[0]
     array(['D', 'N'], dtype=object)
     """
-    from sklearn.utils.validation import check_is_fitted
-
-    check_is_fitted(model)
-    if isinstance(model, TaggerMixin):
+    learned = learned_of(model)
+    if isinstance(learned.words, TagKnowledge):
         return _renamed(model, _complete(names, model.classes_.tolist(), fill=False))
-    states = list(range(len(model.counts_.start)))
+    states = list(range(learned.layout.n_emitting))
     given = names.values() if isinstance(names, dict) else names
     if set(given) <= set(states):
         return _renumbered(model, _complete(names, states, fill=True))
@@ -204,41 +202,33 @@ def _named(model: Any, names: list) -> Any:
     settings = model.get_params(deep=False)
     # A tagger has not all parameters of a model without tags.
     tagger = kind(**{name: settings[name] for name in settings if name in kind._get_param_names()})
-    vars(tagger).update(vars(_copied(model, dict(enumerate(names)))))
-    states = {name: state for state, name in enumerate(names)}
-    tagger.classes_ = as_array(names)
-    tagger._legal = Legal({}, states, np.arange(len(names), dtype=np.int32))
-    tagger.open_tags_, tagger._shares = tagger.classes_, None
-    tagger.dropped_tags_, tagger._labelled = {}, np.empty(0, dtype=np.int32)
-    return tagger
+    copied = _copied(model, dict(enumerate(names)))
+    knowledge = named_states(copied._learned.words, names)
+    # There is no dictionary that could cover anything.
+    names_set = copied._learned.names | (attributes_of(knowledge).keys() - {"coverage_"})
+    vars(tagger).update(vars(copied))
+    return _knowing(tagger, knowledge, names_set)
 
 
 def _renamed(tagger: Any, names: Any) -> Any:
     """A copy with other tags."""
     new = dict(zip(tagger.classes_.tolist(), names, strict=True))
-    legal = tagger._legal
-    changed = _copied(tagger, new)
-    changed.classes_ = as_array(names)
-    changed.open_tags_ = as_array([new[tag] for tag in tagger.open_tags_.tolist()])
-    changed.dropped_tags_ = {
-        word: tuple(new[tag] for tag in tags) for word, tags in tagger.dropped_tags_.items()
-    }
-    changed._legal = legal._replace(
-        tag_dictionary={
-            word: {new[tag]: seen for tag, seen in entry.items()}
-            if is_weighted(entry)
-            else tuple(new[tag] for tag in tags_of(entry))
-            for word, entry in legal.tag_dictionary.items()
-        },
-        states={new[tag]: state for tag, state in legal.states.items()},
-    )
-    return changed
+    changed, learned = _copied(tagger, new), tagger._learned
+    return _knowing(changed, renamed(learned.words, new), learned.names)
+
+
+def _knowing(tagger: Any, knowledge: TagKnowledge, names: frozenset[str]) -> Any:
+    """A tagger that is given what it knows, and those of the attributes that tell of it."""
+    learned = tagger._learned._replace(words=knowledge, names=names)
+    told = attributes_of(knowledge)
+    vars(tagger).update({name: told[name] for name in told if name in names}, _learned=learned)
+    return tagger
 
 
 def _copied(model: Any, new: dict) -> Any:
     """A copy with other `labels_` that no fit goes on from."""
     changed = copy.copy(model)
-    changed._resume = None
+    changed._learned = model._learned._replace(resume=None)
     changed.labels_ = _relabelled(model.labels_, new)
     return changed
 

@@ -24,7 +24,8 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.corpus import encode, read_ragged
 from sklearn_cvb.datasets import make_pocket_english
-from sklearn_cvb.hmm.by_form import only_beginning
+from sklearn_cvb.hmm.prediction import predicting_weights
+from sklearn_cvb.hmm.tags import only_beginning
 from sklearn_cvb.metrics import relabel
 from sklearn_cvb.tag_shares import told_by
 
@@ -134,13 +135,13 @@ def test_samples_follow_the_exact_posterior():
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_unknown_words_are_predicted_by_their_form(kind):
     tagger = kind(LISTED, alpha=ALPHA, beta=BETA, max_iter=20, random_state=0).fit(X)
-    emitted = tagger.counts_.emission.toarray().sum(axis=0) + tagger._prior.emission_total
-    rare = 0 if tagger._rare is None else tagger._rare
+    emitted = tagger.counts_.emission.toarray().sum(axis=0) + tagger._learned.prior.emission_total
+    rare = 0 if tagger._learned.rare is None else tagger._learned.rare
     words = ["chalked", "Dog", "bog", "A", "x"]
     for word, table in zip(words, tagger.predict_proba([[word] for word in words]), strict=True):
         weights = np.zeros(3)
         for state, share in shares_of(word, begins=True).items():
-            weights[state] = tagger._predicting_weights()[0].start[state] * share
+            weights[state] = predicting_weights(tagger._learned)[0].start[state] * share
         weights /= emitted + rare
         np.testing.assert_allclose(table[0], weights / weights.sum(), atol=1e-10)
 
@@ -163,10 +164,10 @@ def test_a_prediction_depends_on_its_own_sentence_alone(kind):
     for row, table in zip(rows, together, strict=True):
         np.testing.assert_allclose(tagger.predict_proba([row])[0], table, atol=1e-14)
     # Inside a sentence its capital says more: "the" is of one tag.
-    emitted = tagger.counts_.emission.toarray().sum(axis=0) + tagger._prior.emission_total
-    emitted = emitted + (0 if tagger._rare is None else tagger._rare)
+    emitted = tagger.counts_.emission.toarray().sum(axis=0) + tagger._learned.prior.emission_total
+    emitted = emitted + (0 if tagger._learned.rare is None else tagger._learned.rare)
     shares = np.array([shares_of("Chalked").get(state, 0) for state in range(3)])
-    expected = tagger._predicting_weights()[0].transition[0] * shares / emitted
+    expected = predicting_weights(tagger._learned)[0].transition[0] * shares / emitted
     np.testing.assert_allclose(together[1][1], expected / expected.sum(), atol=1e-10)
     assert shares_of("Chalked") != pytest.approx(shares_of("Chalked", begins=True), abs=0.05)
 
@@ -186,8 +187,8 @@ def test_never_across_tags_that_are_ruled_out(kind):
 def test_the_dictionary_speaks_for_its_own_words_outside_the_text():
     listed = LISTED | {"trod": {"V": 1, "N": 9}, "hog": ("D", "N")}
     tagger = CVBHMMTagger(listed, alpha=ALPHA, beta=BETA, random_state=0).fit(X)
-    shares, emitted = np.array([0, 0.9, 0.1]), tagger._prior.emission_total
-    emitted = emitted + tagger.counts_.emission.toarray().sum(axis=0) + tagger._rare
+    shares, emitted = np.array([0, 0.9, 0.1]), tagger._learned.prior.emission_total
+    emitted = emitted + tagger.counts_.emission.toarray().sum(axis=0) + tagger._learned.rare
     expected = tagger.startprob_ * shares / emitted
     (table,) = tagger.predict_proba([["trod"]])
     np.testing.assert_allclose(table[0], expected / expected.sum(), atol=1e-10)
@@ -267,8 +268,8 @@ def test_the_bound_never_falls():
 def test_shares_do_not_change_in_a_fit(kind):
     settings = {"random_state": 0, "tol": 0, "warm_start": True}
     tagger = kind(LISTED, max_iter=4, **settings).fit(X)
-    prior, counts = tagger._prior, tagger.fit(X).counts_
-    assert prior.equals(tagger._prior)
+    prior, counts = tagger._learned.prior, tagger.fit(X).counts_
+    assert prior.equals(tagger._learned.prior)
     once = kind(LISTED, max_iter=8, **settings).fit(X)
     if kind is not GibbsHMMTagger:
         np.testing.assert_allclose(once.counts_.transition, counts.transition, rtol=1e-12)
@@ -299,7 +300,7 @@ def test_a_learned_beta_keeps_the_open_tags_alone(kind):
     listed = {word: tuple(entry) for word, entry in LISTED.items()}
     tagger = kind(listed, beta="auto", max_iter=25, random_state=0).fit(X)
     assert tagger.open_tags_.tolist() == ["D", "N", "V"]
-    assert np.ptp(tagger._prior.emission) == 0.0
+    assert np.ptp(tagger._learned.prior.emission) == 0.0
     assert np.isfinite(tagger.objective_)
 
 

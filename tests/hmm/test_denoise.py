@@ -6,6 +6,7 @@ from sklearn.model_selection import GridSearchCV
 
 from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.hmm import start
+from sklearn_cvb.hmm.priors import prior_of
 from sklearn_cvb.slips import SHAPE_WEIGHT
 
 TAGGERS = [EMHMMTagger, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger]
@@ -87,27 +88,28 @@ def test_shares_by_shape_are_a_prior_that_dictionary_weight_scales():
     model = CVBHMMTagger(LEGAL, random_state=0, max_iter=1, handle_unknown="error").fit(X)
     heavy = CVBHMMTagger(LEGAL, random_state=0, dictionary_weight=100.0).fit(X)
 
-    cells = model._problem(X, None).cells
+    cells = model._read(X, None).problem.cells
     words = model.vocabulary_.tolist()
     own = slice(*cells.indptr[[words.index("runs"), words.index("runs") + 1]])
     noun, verb = cells.expected[own]
     uses = sum(row.count("runs") for row in X)
     assert noun + verb == pytest.approx(SHAPE_WEIGHT * uses)
-    prior = heavy._priors(cells, heavy._first_concentrations())
+    settings = heavy._prior_settings(heavy._learned.words)
+    prior = prior_of(settings, cells, settings.first)
     np.testing.assert_allclose(prior.emission[own], 0.03 + 100 * cells.expected[own])
 
 
 def test_learned_emission_concentrations_have_an_equal_prior():
     model = VBHMMTagger(LEGAL, beta="auto", max_iter=25, random_state=0).fit(X)
     assert model.dropped_tags_ == DROPPED
-    assert np.ptp(model._prior.emission) == 0
+    assert np.ptp(model._learned.prior.emission) == 0
 
 
 def test_a_start_from_the_neighbours():
     legal = {"The": "D", "the": "D", "x": ["A", "B"], "a": "A", "b": "B", "D": "D"}
     model = CVBHMMTagger(legal, init="context", max_iter=1, denoise="none", handle_unknown="error")
     X = [["The", "a"], ["the", "x"], ["x", "b"]]
-    problem = model._problem(X, None)
+    problem = model._read(X, None).problem
     entries = start.context_start(problem, np.random.default_rng(0)).posterior
     # Tokens: The a | the x | x b; states A, B, D. From D: a once certain and counted twice, x half.
     after_d = np.array([2.6, 0.6, 0.1])
@@ -122,7 +124,7 @@ def test_blocks_of_the_start_from_neighbours(monkeypatch):
     rng = np.random.default_rng(0)
     legal = {f"w{i}": [f"t{k}" for k in rng.permutation(5)[: 1 + i % 4]] for i in range(9)}
     X = [[f"w{i}" for i in rng.integers(9, size=rng.integers(1, 9))] for _ in range(40)]
-    problem = CVBHMMTagger(legal)._problem([*X, [None, "w1", None]], None)
+    problem = CVBHMMTagger(legal)._read([*X, [None, "w1", None]], None).problem
     whole = start.context_start(problem, rng).posterior
     monkeypatch.setattr(start, "_BLOCK", 35)
     np.testing.assert_allclose(start.context_start(problem, rng).posterior, whole, atol=1e-12)

@@ -256,7 +256,7 @@ def test_words_seen_once_in_all_batches_stand_for_unknown_ones(kind):
     model = kind(2, handle_unknown="rare", random_state=0)
     model.partial_fit([["a", "b", "c"], ["a", "d"]]).partial_fit([["b", "c", "e"]])
     once = [list(model.vocabulary_).index(word) for word in "de"]
-    assert np.allclose(model._rare, model.counts_.emission[once].mean(axis=0))
+    assert np.allclose(model._learned.rare, model.counts_.emission[once].mean(axis=0))
 
 
 # Taggers
@@ -303,16 +303,16 @@ def test_the_layout_after_batches_expects_what_a_fit_to_all_expects(kind, handle
         stream.partial_fit(SENTENCES[some], None if y is None else y[some])
     places = [list(stream.vocabulary_).index(word) for word in whole.vocabulary_]
     assert sorted(stream.vocabulary_) == list(whole.vocabulary_)
-    expected = [model._cells.expected for model in (whole, stream)]
+    expected = [model._learned.layout.expected for model in (whole, stream)]
     cut = [
-        np.split(values, model._cells.indptr[1:-1])
+        np.split(values, model._learned.layout.indptr[1:-1])
         for values, model in zip(expected, (whole, stream), strict=True)
     ]
     for word, place in enumerate(places):
         if whole.vocabulary_[word] in legal:
             assert np.allclose(cut[0][word], cut[1][place], equal_nan=True)
     if y is not None:
-        known = [set(m.vocabulary_[m._labelled]) for m in (whole, stream)]
+        known = [set(m.vocabulary_[m._learned.words.labelled]) for m in (whole, stream)]
         assert known[0] == known[1] == set(whole.vocabulary_)
         assert np.array_equal(np.concatenate(stream.labels_), np.concatenate(TAGS[6:]))
 

@@ -77,8 +77,8 @@ def test_starts_are_drawn_around_the_weights(kind):
     rows = [["can"] * 50 + [None] * 50] * 20
     # A fit that stops at once would still have moved: look at where it starts.
     tagger = kind(WEIGHTED, random_state=0, handle_unknown="error")
-    problem = tagger._problem(rows, None)
-    model = tagger._model(problem)
+    read = tagger._read(rows, None)
+    model = tagger._model(read)
     start = model._begun(model.prior(model.hyper()), np.random.default_rng(0))
     entries = start.posterior.reshape(20, -1)
     can, missing = entries[:, :100].reshape(-1, 2), entries[:, 100:].reshape(-1, 3)

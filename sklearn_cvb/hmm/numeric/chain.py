@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.emissions.emission import Family, Scores
-from sklearn_cvb.hmm.chains import log_joint
+from sklearn_cvb.hmm.chains import Sampled, log_joint
 from sklearn_cvb.hmm.concentrations import Concentrations, going_on, learn
 from sklearn_cvb.hmm.gibbs_sweeps import n_occupied
 from sklearn_cvb.hmm.numeric.collapsed import (
@@ -235,15 +235,12 @@ class NumberChain(Model):
         scores = densities(reads, self.family, statistics, point)
         return Fitted(self.family, point, *scores, problem.names, problem.is_table, reads)
 
-    def sampled(self, best: State, counts: HMMCounts) -> dict[str, Any]:
-        """Attributes that a sampler's chain leaves."""
-        memory = best.work
-        return {
-            "samples_": np.array([one.path for one in memory.kept]) if memory.kept else None,
-            "acceptance_rate_": 1.0,
-            "_kept_samples": [(one.counts, one.prior) for one in memory.kept],
-            "_means": self.means(counts, best.prior, best.shares),
-        }
+    def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
+        """What a sampler's chain leaves, and the share of its proposals that were accepted."""
+        kept = state.work.kept
+        paths = np.array([one.path for one in kept]) if kept else None
+        means = self.means(counts, state.prior, state.shares)
+        return Sampled(paths, means, tuple((one.counts, one.prior) for one in kept)), 1.0
 
     # Going on
 

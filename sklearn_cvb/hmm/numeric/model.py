@@ -13,7 +13,7 @@ from sklearn_cvb.hmm.numeric.reading import Series, read_series
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.cvb import CVB
 from sklearn_cvb.learning.gibbs import Gibbs
-from sklearn_cvb.validation import InvalidParameterError
+from sklearn_cvb.validation import InvalidParameterError, check_table
 
 NAMES = ("gaussian", "bernoulli", "poisson")
 
@@ -102,20 +102,9 @@ def densities(
     return family.expected(statistics) if reads == "expected" else predictive, predictive
 
 
-def renumbered(model: Any, order: np.ndarray) -> dict[str, Any]:
-    """What a fitted model says of its emissions, if its state k were state ``order[k]``."""
-    before: Fitted = model._numeric
-    family = before.family
-    point = family.reordered(before.point, order)
-    statistics = np.ascontiguousarray(model.counts_.emission[order].T)
-    predicting, scoring = densities(before.reads, family, statistics, point)
-    numeric = before._replace(point=point, predicting=predicting, scoring=scoring)
-    return {"_numeric": numeric, **family.attributes(point)}
-
-
-def read_again(X: Any, model: Any, fitted: Fitted) -> Series:
+def read_series_again(X: Any, model: Any, fitted: Fitted) -> Series:
     """New sequences, with the columns that were fitted."""
-    series = read_series(X, model, reset=False)
+    series = read_series(X, lambda table: check_table(model, table, reset=False))
     n_columns = series.table.shape[1]
     if n_columns != fitted.family.n_columns:
         hint = ""

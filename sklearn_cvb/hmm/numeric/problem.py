@@ -50,6 +50,17 @@ class NumericProblem(NamedTuple):
     settings: bytes
     known: np.ndarray | None = None
 
+    # Each step may take any state, but for those that are known.
+    any_choice = True
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What a fit that goes on must find again: observations, emission and allowed states."""
+        return (
+            *(self.corpus.starts, self.observations, self.known, self.settings),
+            *(self.cells.n_states, self.cells.topology),
+        )
+
     def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
         """Indices of given sequences from those of `corpus`."""
         if self.corpus.n_sequences == self.given.n_sequences:

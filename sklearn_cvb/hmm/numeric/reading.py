@@ -4,7 +4,6 @@ A sample is a sequence: an array of shape (length, n_columns), or (length,) for 
 3-D array holds sequences of equal length, a 2-D array one sequence of single numbers in each row.
 """
 
-import warnings
 from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ import numpy as np
 from sklearn_cvb.containers import is_table, refuse_lengths, samples_of, shown
 from sklearn_cvb.corpus import Corpus, is_missing, place
 from sklearn_cvb.emissions.emission import Family, OutsideSupport
-from sklearn_cvb.validation import LENGTHS, check_table
+from sklearn_cvb.validation import LENGTHS, check_table_to_fit
 
 _ARRAYS = "arrays of shape (length, n_columns)"
 _FORM = f"pass a list of {_ARRAYS}"
@@ -48,15 +47,14 @@ class Series(NamedTuple):
     start: np.ndarray | None = None
 
 
-def read_series(X: Any, estimator: Any, *, reset: bool) -> Series:
+def read_series(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
     """Read sequences of numbers.
 
     Parameters
     ----------
     X : list of arrays or frames, 3-D array or 2-D array
-    estimator : estimator
-        Whose number of features a 2-D array sets (`reset`) or must have.
-    reset : bool
+    checked : callable
+        Validates a 2-D array.
 
     Raises
     ------
@@ -67,10 +65,7 @@ def read_series(X: Any, estimator: Any, *, reset: bool) -> Series:
     """
     is_cube = len(getattr(X, "shape", ())) == 3
     if not is_cube and is_table(X):
-        return _read_rows(X, estimator, reset=reset)
-    if reset:
-        for name in ("n_features_in_", "feature_names_in_"):
-            vars(estimator).pop(name, None)
+        return _read_rows(X, checked)
     if is_cube:
         return _read_cube(X)
     if isinstance(X, str | bytes):
@@ -91,26 +86,34 @@ def read_series(X: Any, estimator: Any, *, reset: bool) -> Series:
     return _series(np.concatenate(arrays), lengths, None, names, False)
 
 
-def read_to_fit(X: Any, y: Any, estimator: Any) -> Series:
-    """Read training sequences; `y` is not used, but who gives lengths there is told what to do."""
-    series = read_series(X, estimator, reset=True)
+def series_to_fit(X: Any, y: Any, estimator: Any) -> tuple[Series, dict[str, Any], tuple[str, ...]]:
+    """Training sequences, what scikit-learn knows of their columns, and messages.
+
+    `y` is not used, but who gives lengths there is told what to do.
+    """
+    attributes: dict[str, Any] = {}
+
+    def checked(table: Any) -> np.ndarray:
+        table, found = check_table_to_fit(estimator, table)
+        attributes.update(found)
+        return table
+
+    series = read_series(X, checked)
     n_sequences = series.corpus.n_sequences
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
-    missing = np.isnan(series.table).all(axis=0)
+    missing, messages = np.isnan(series.table).all(axis=0), []
     if missing.any():
         names = series.names or range(len(missing))
         empty = [name for name, is_empty in zip(names, missing, strict=True) if is_empty]
         where = "at all" if missing.all() else f"in columns {empty}"
-        warnings.warn(
+        messages.append(
             f"X has no value {where}: nothing can be learned there, and the prior alone says what "
-            "states emit",
-            UserWarning,
-            stacklevel=7,
+            "states emit"
         )
     # In a mixture nothing follows anything in any case.
     if not np.array_equal(estimator.topology, "independent"):
-        warn_of_one_series(series)
-    return series
+        messages.append(caution_of_one_series(series))
+    return series, attributes, tuple(filter(None, messages))
 
 
 def observations_of(series: Series, family: Family) -> Any:
@@ -122,45 +125,41 @@ def observations_of(series: Series, family: Family) -> Any:
         raise ValueError(f"{error.why} ({where}, column {error.column})") from None
 
 
-def warn_of_one_series(series: Series) -> None:
-    """Warn where rows of single numbers look like the steps of one series of several columns."""
+def caution_of_one_series(series: Series) -> str:
+    """What is to be said where rows of single numbers look like steps of one series of columns."""
     lengths = np.diff(series.corpus.starts)
     n_rows, width = len(lengths), int(lengths[0])
     if n_rows > 1 and (lengths == 1).all():
-        _warn_of_single_steps(series)
-        return
+        return _caution_of_single_steps(series)
     if series.table.shape[1] > 1 or not 1 < width < _FEW_COLUMNS or n_rows <= _MANY_ROWS:
-        return
+        return ""
     if (lengths != width).any():
-        return
+        return ""
     rows = series.table.reshape(n_rows, width)
     rows = rows - np.nanmean(rows, axis=0)
     with np.errstate(all="ignore"):
         # How far each row repeats the one before, column by column.
         alike = np.nanmean(rows[1:] * rows[:-1], axis=0) / np.nanmean(rows * rows, axis=0)
-    if np.nanmean(alike) > _ALIKE:
-        warnings.warn(
-            f"X has {n_rows} rows of {width} numbers, and each row is a sequence of {width} single "
-            f"numbers; but rows are like the rows before them. If X is one series of {n_rows} "
-            f"steps and {width} columns, pass [X]; if it is several, {LENGTHS}",
-            UserWarning,
-            stacklevel=8,
-        )
-
-
-def _warn_of_single_steps(series: Series) -> None:
-    """Warn that nothing follows anything."""
-    n_steps, one = len(series.table), "[X]" if series.is_table else "[numpy.concatenate(X)]"
-    warnings.warn(
-        f"each of the {n_steps} sequences of X has a single step: nothing can be learned of what "
-        f"follows what. If X is one series of {n_steps} steps, pass {one}; if it is several, "
-        f"{LENGTHS}; for a mixture set topology='independent'",
-        UserWarning,
-        stacklevel=9,
+    if not np.nanmean(alike) > _ALIKE:
+        return ""
+    return (
+        f"X has {n_rows} rows of {width} numbers, and each row is a sequence of {width} single "
+        f"numbers; but rows are like the rows before them. If X is one series of {n_rows} "
+        f"steps and {width} columns, pass [X]; if it is several, {LENGTHS}"
     )
 
 
-def _read_rows(X: Any, estimator: Any, *, reset: bool) -> Series:
+def _caution_of_single_steps(series: Series) -> str:
+    """That nothing follows anything."""
+    n_steps, one = len(series.table), "[X]" if series.is_table else "[numpy.concatenate(X)]"
+    return (
+        f"each of the {n_steps} sequences of X has a single step: nothing can be learned of what "
+        f"follows what. If X is one series of {n_steps} steps, pass {one}; if it is several, "
+        f"{LENGTHS}; for a mixture set topology='independent'"
+    )
+
+
+def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
     """A 2-D array; missing values at a row's end are padding."""
     shape = getattr(X, "shape", ())
     if len(shape) > 3:
@@ -170,8 +169,7 @@ def _read_rows(X: Any, estimator: Any, *, reset: bool) -> Series:
         )
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
         _refuse_infinite(np.isinf(X), lambda row, position: f"sequence {row}, position {position}")
-    table = check_table(estimator, X, reset=reset)
-    table = _numbers(table, "X")
+    table = _numbers(checked(X), "X")
     width = table.shape[1]
     observed = ~np.isnan(table)
     lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)

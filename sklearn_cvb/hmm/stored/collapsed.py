@@ -27,7 +27,7 @@ from sklearn_cvb.hmm.parameters import (
     without_prior,
 )
 from sklearn_cvb.hmm.seeds import Seed, start_of
-from sklearn_cvb.hmm.shards import ChainShard
+from sklearn_cvb.hmm.shards import ChainShard, ShardedChain
 from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.hmm.stored.pieces import Pieces, StoredParts
 from sklearn_cvb.kernels.chain.absence import Absence
@@ -260,13 +260,13 @@ class InTurn(StoredParts):
         """What is left out at a time."""
         return self._chain.settings.left_out
 
-    def adopt(self, before: "InTurn", state: State) -> HMMCounts:
-        """Go on with the posteriors of another fit on the same pieces; returns their counts."""
-        units = before._shard.held[state.shares.run].shares._replace(now=None)
-        counts = self._chain.recounted(units, state.prior)
-        held = Held(state.n_sweeps, units, Found(counts, 0.0))
+    def adopted(self, state: State, before: "InTurn") -> State:
+        """A state with the posteriors of another fit on the same pieces, and their counts."""
+        shares = before._shard.held[state.shares.run].shares._replace(now=None)
+        counts = self._chain.recounted(shares, state.prior)
+        held = Held(state.n_sweeps, shares, Found(counts, 0.0))
         self._shard.held[state.shares.run] = held
-        return counts
+        return state._replace(counts=counts)
 
     def state_of(self, state: State, index: int) -> State:
         """The state of a piece as if it were a corpus of its own, with the counts of all."""
@@ -274,6 +274,33 @@ class InTurn(StoredParts):
         now = counts, prior, tally_of(counts, prior, self._chain.cells)
         units = self._chain.units_of(self._shard.held[state.shares.run].shares, index, *now)
         return state._replace(shares=units)
+
+
+class ChainInTurn(ShardedChain):
+    """A chain whose sequences are swept in turn: a later fit goes on with its posteriors."""
+
+    def finished(self, state: State, *, goes_on: bool) -> State:
+        """With who has the posteriors, where a fit goes on."""
+        state, source = super().finished(state, goes_on=goes_on), self.problem.source
+        return state._replace(shares=state.shares._replace(source=source if goes_on else None))
+
+    def lighter(self, state: State) -> State:
+        """Without: another process infers posteriors anew."""
+        state = super().lighter(state)
+        return state._replace(shares=state.shares._replace(source=None))
+
+    def rebase(self, state: State) -> State | None:
+        """The state under the prior of now, with its posteriors where the pieces are the same."""
+        before, source = state.shares.source, self.problem.source
+        based = super().rebase(state._replace(shares=state.shares._replace(source=None)))
+        if based is None or before is None:
+            return based
+        if before.left_out != source.left_out:
+            return None
+        if before.pieces.facts != source.pieces.facts:
+            return based
+        adopted: State = source.adopted(based, before)
+        return adopted
 
 
 def _start_of_piece(seed: Any, problem: Problem, index: int) -> Start:
