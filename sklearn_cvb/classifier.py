@@ -1,6 +1,6 @@
 """Classifying sequences: one model for each class, and Bayes' rule."""
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,8 +19,18 @@ from sklearn_cvb.validation import (
     InvalidParameterError,
     as_numbers,
     fit_context,
+    tell,
     without_lengths,
 )
+
+
+class _Classes(NamedTuple):
+    """What predictions read: classes, their models and priors, and the length of all sequences."""
+
+    classes: np.ndarray
+    models: list
+    log_prior: np.ndarray
+    width: int | None
 
 
 class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -128,13 +138,21 @@ class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"sequences have {widths[0]} columns in class {names[0]!r}, but others in another: "
                 f"{dict(zip(names, widths, strict=True))}"
             )
-        self.estimators_ = models
-        self.classes_, self.class_count_, self.class_log_prior_ = classes, counts, log_prior
-        self._width = _common_length(X)
-        for name in ("n_features_in_", "feature_names_in_"):
+        columns = ("n_features_in_", "feature_names_in_")
+        attributes = {
+            name: getattr(models[0], name) for name in columns if hasattr(models[0], name)
+        }
+        for name in columns:
             self.__dict__.pop(name, None)
-            if hasattr(self.estimators_[0], name):
-                setattr(self, name, getattr(self.estimators_[0], name))
+        # All at once: whoever predicts meanwhile has one fit.
+        self.__dict__.update(
+            attributes,
+            estimators_=models,
+            classes_=classes,
+            class_count_=counts,
+            class_log_prior_=log_prior,
+            _learned=_Classes(classes, models, log_prior, _common_length(X)),
+        )
         return self
 
     def _model_for(self, X: Any) -> Any:
@@ -142,7 +160,8 @@ class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         model = clone(self.estimator)
         is_of_symbols = getattr(model, "emission", "categorical") == "categorical"
         if is_of_symbols and getattr(model, "vocabulary", ()) is None:
-            sequences = model._sequences(X, reset=True)
+            sequences, _, messages = model._taken(X, None)
+            tell(messages)
             model.set_params(vocabulary=reading.types_of(sequences.tokens, sequences.starts))
         return model
 
@@ -161,20 +180,20 @@ class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         with np.errstate(divide="ignore"):
             return np.log(priors)
 
-    def _log_joint(self, X: Any) -> np.ndarray:
-        """log p(x, class), (n_samples, n_classes)."""
+    def _log_joint(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """log p(x, class), (n_samples, n_classes), and the classes."""
         check_is_fitted(self)
+        classes, models, log_prior, width = self._learned
         X = _as_collection(X)
-        if self._width is not None and is_table(X) and X.shape[-1] != self._width:
+        if width is not None and is_table(X) and X.shape[-1] != width:
             raise ValueError(
                 f"X has {X.shape[-1]} features, but {type(self).__name__} is expecting "
-                f"{self._width} features as input; sequences of other lengths come in a list"
+                f"{width} features as input; sequences of other lengths come in a list"
             )
-        logs = [model.score_samples(X) for model in self.estimators_]
-        table = np.stack(logs, axis=1) + self.class_log_prior_
+        table = np.stack([model.score_samples(X) for model in models], axis=1) + log_prior
         # What no model explains tells nothing.
-        table[np.isneginf(table).all(axis=1)] = self.class_log_prior_
-        return table
+        table[np.isneginf(table).all(axis=1)] = log_prior
+        return table, classes
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each sequence.
@@ -187,8 +206,8 @@ class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        best = self._log_joint(X).argmax(axis=1)
-        return self.classes_[best]
+        table, classes = self._log_joint(X)
+        return classes[table.argmax(axis=1)]
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of the sequences whose class is predicted.
@@ -220,7 +239,7 @@ class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Long sequences make most classes very improbable: models take their steps for
             independent given the states.
         """
-        table = self._log_joint(X)
+        table, _ = self._log_joint(X)
         return table - logsumexp(table, axis=1, keepdims=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:

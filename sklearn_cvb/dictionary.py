@@ -23,8 +23,6 @@ from sklearn_cvb.containers import as_list, samples_of, shown, tokens_of
 from sklearn_cvb.corpus import Corpus, is_hashable, is_missing, place, sorted_types
 from sklearn_cvb.word_table import WordTable
 
-# The least share of a word that a tag of its entry can have.
-_SMALLEST_SHARE = 1e-6
 # A dictionary covers nothing to speak of below this share of the tokens.
 _HARDLY = 0.01
 
@@ -125,53 +123,6 @@ def _can_be_shared(weights: Collection) -> bool:
         and all(number >= 0 for number in numbers)
         and 0 < sum(numbers) < math.inf
     )
-
-
-class Legal(NamedTuple):
-    """The states a word may take: a dictionary, the states of words missing from it."""
-
-    tag_dictionary: dict
-    states: dict
-    missing: np.ndarray
-
-    def row(self, word: Hashable) -> np.ndarray:
-        """States of one word, ascending."""
-        entry = self.tag_dictionary.get(word)
-        if entry is None:
-            return self.missing
-        return np.array(sorted({self.states[tag] for tag in tags_of(entry)}), dtype=np.int32)
-
-    def rows(self, words: Iterable[Hashable]) -> list[np.ndarray]:
-        """States of each word; words with the same entry share one array."""
-        shared = {}
-        rows = []
-        for word in words:
-            entry = self.tag_dictionary.get(word)
-            key = None if entry is None else tags_of(entry)
-            if key not in shared:
-                shared[key] = self.row(word)
-            rows.append(shared[key])
-        return rows
-
-    @property
-    def any_weights(self) -> bool:
-        """Whether any entry has weights."""
-        return any(map(is_weighted, self.tag_dictionary.values()))
-
-    def shares(self, words: Iterable[Hashable]) -> list[np.ndarray]:
-        """Each word's weights over their sum, in the order of its row; NaN without weights.
-
-        A weight of 0 gets a very small share: learners never come back from none at all.
-        """
-        return [self._shares_of(word) for word in words]
-
-    def _shares_of(self, word: Hashable) -> np.ndarray:
-        entry = self.tag_dictionary.get(word)
-        if not isinstance(entry, Mapping):
-            return np.full(len(self.row(word)), np.nan)
-        tags = sorted(entry, key=self.states.__getitem__)
-        weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
-        return np.maximum(weights / weights.sum(), _SMALLEST_SHARE)
 
 
 class Coverage(NamedTuple):

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from sklearn_cvb.annotations import Seed
+from sklearn_cvb.base import learned_of
 
 __all__ = ["ComponentSelection", "Criterion", "bayesian_information", "select_components"]
 
@@ -177,4 +178,6 @@ def bayesian_information(model: Any, X: Any) -> float:
     n_states, n_symbols = model.emissionprob_.shape
     n_next = n_states + (model.end_counts_ is not None)
     free = n_states - 1 + n_states * (n_next - 1) + n_states * (n_symbols - 1)
-    return float(-2 * log_likelihood + free * np.log(model._encoded(X).n_observed))
+    return float(
+        -2 * log_likelihood + free * np.log(model._encoded(learned_of(model), X).n_observed)
+    )

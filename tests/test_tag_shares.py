@@ -11,7 +11,7 @@ from form_restatement import plain_shares
 
 from sklearn_cvb.datasets import make_pocket_english
 from sklearn_cvb.dictionary import tag_dictionary_from
-from sklearn_cvb.tag_shares import tag_shares, told_by
+from sklearn_cvb.word_forms import tag_shares, told_by
 
 STATES = {"DT": 0, "NN": 1, "RB": 2, "VB": 3}
 ENTRIES = {

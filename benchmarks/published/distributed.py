@@ -241,9 +241,9 @@ def constants(settings):
     found["sweep"] = _of_a_sweep(model, text.X, "sweep") / n_tokens
     dense = VBHMM(20, max_iter=6, tol=0, random_state=0)
     found["dense"] = _of_a_sweep(dense, text.X, "infer") / n_tokens
-    chain = dense._model(dense._problem(text.X, None))
+    chain = dense._model(dense._read(text.X, None))
     counts = dense.counts_._replace(emission=dense.counts_.emission.ravel().copy())
-    n_cells, prior = len(counts.emission), dense._prior
+    n_cells, prior = len(counts.emission), dense._learned.prior
     found["maximise"] = _least(lambda: chain.average(counts, prior, None), 5)[0] / n_cells
     answer = Found(counts, 0.0)
     found["add"] = _least(lambda: added(answer, answer), 5)[0] / n_cells

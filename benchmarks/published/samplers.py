@@ -62,7 +62,10 @@ def transition_traces(model):
 
     Those of the most frequent transitions.
     """
-    samples, starts = model.samples_.astype(int), model._training.corpus.starts
+    samples, starts = (
+        model.samples_.astype(int),
+        model._learned.more.sampled.kept.problem.corpus.starts,
+    )
     n, alpha = len(model.startprob_), model.alpha_
     inside = np.ones(samples.shape[1] - 1, bool)
     inside[starts[1:-1] - 1] = False

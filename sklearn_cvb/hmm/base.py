@@ -31,7 +31,7 @@ from sklearn_cvb.hmm.summaries import CredibleIntervals
 from sklearn_cvb.hmm.symbols import WordsRead
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, lattice_for, restrict
+from sklearn_cvb.lattice import Cells, cells_for, lattice_for, restrict
 from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import Fit, threads_for_each
 from sklearn_cvb.restarts import record_of
@@ -158,15 +158,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         self, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
     ) -> WordsRead:
         """What words tell: that any state may emit them."""
-        return WordsRead(vocabulary, self.n_components)
+        with_unknown = self.handle_unknown != "error"
+        n_words = len(vocabulary.types)
+        return WordsRead(vocabulary, cells_for(None, self.n_components, n_words, with_unknown))
 
     def _attributes_of_words(self, words: Any) -> dict[str, Any]:
         """The fitted attributes that tell them."""
         return {"vocabulary_": words.types}
-
-    def _laid_out(self, cells: Cells, corpus: Corpus, read: WordsRead) -> Cells:
-        """The layout of parameters with what is known of words."""
-        return cells
 
     def _training_lattice(
         self, words: Any, told: Any, cells: Cells, corpus: Corpus, sequences: Sequences, y: Any

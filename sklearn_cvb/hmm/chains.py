@@ -13,7 +13,6 @@ from sklearn_cvb.hmm.priors import PriorSettings, prior_of
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells, Problem
 from sklearn_cvb.learning.gibbs import Traced
-from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
 
 
 class Chains(NamedTuple):
@@ -199,5 +198,9 @@ def exported(chains: dict[str, np.ndarray]) -> Any:
 
 
 def convergence_of(draws: np.ndarray) -> Convergence:
+    """How well a quantity of these draws, (n_chains, n_draws), is known."""
+    # Metrics are of fitted models, too, and import what they are made of.
+    from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
+
     spread = float(draws.std(ddof=1)) if draws.size > 1 else math.nan
     return Convergence(float(draws.mean()), spread, r_hat(draws), effective_sample_size(draws))

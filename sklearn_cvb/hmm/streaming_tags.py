@@ -22,8 +22,7 @@ from sklearn_cvb.hmm.tags import (
 )
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.learned import Learned
-from sklearn_cvb.slips import ShapeShares
-from sklearn_cvb.tag_shares import Row
+from sklearn_cvb.word_forms import Row, ShapeShares
 
 
 def grown(

@@ -36,7 +36,7 @@ from sklearn_cvb.hmm.restricted import restricted_problem
 from sklearn_cvb.hmm.summaries import CredibleIntervals, mixture_intervals
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, Problem, cells_for, dense_posterior, problem_of
+from sklearn_cvb.lattice import Cells, Problem, dense_posterior, problem_of
 from sklearn_cvb.learned import Learned, Reading
 from sklearn_cvb.learning.loop import even_pieces, on_threads
 from sklearn_cvb.streaming import Running, Seen
@@ -61,22 +61,20 @@ def tag(input_tags: Any) -> None:
 
 
 class WordsRead(NamedTuple):
-    """What words tell of a model, before its parameters are laid out.
+    """What words tell of a model.
 
     Attributes
     ----------
     words : Vocabulary or TagKnowledge
-    n_states : int
-    rows : list of ndarray or None
-        States of each word; None for all of them.
+    cells : Cells
+        The layout of emissions: neither topology nor ends.
     told : object
         What is known of the tokens of this corpus alone.
     messages : tuple of str
     """
 
     words: Any
-    n_states: int
-    rows: list[np.ndarray] | None = None
+    cells: Cells
     told: Any = None
     messages: tuple[str, ...] = ()
 
@@ -101,11 +99,9 @@ def words_and_cells(
     corpus = reading.encode(sequences, vocabulary.index)
     corpus = hmm._checked(corpus, sequences, len(types))
     read = hmm._words_read(vocabulary, corpus, y, streams)
-    with_unknown = hmm.handle_unknown != "error"
-    cells = cells_for(read.rows, read.n_states, len(types), with_unknown=with_unknown)
-    cells = cells._replace(topology=topology_of(hmm.topology, read.n_states))
-    hmm._check_topology(cells.topology)
-    return corpus, read, hmm._laid_out(cells, corpus, read)
+    topology = topology_of(hmm.topology, read.cells.n_states)
+    hmm._check_topology(topology)
+    return corpus, read, read.cells._replace(topology=topology)
 
 
 def problem_of_words(
@@ -280,10 +276,10 @@ def drawn(
     return words, None
 
 
-def reordered(learned: Learned, by: Any) -> dict[str, Any]:
-    """What a model knows of its emissions, if its states had another order."""
+def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is learned of emissions, and attributes that tell it, if states had another order."""
     rare = None if learned.rare is None else learned.rare[by.order]
-    return {"counts": by.tables(learned.counts), "rare": rare}
+    return {"counts": by.tables(learned.counts), "rare": rare}, {}
 
 
 def _without_impossible(

@@ -157,14 +157,10 @@ class TaggerMixin(_Model):
         self, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
     ) -> WordsRead:
         settings = self._tag_settings(streams)
-        words, rows, told, messages = tags.read_tags(settings, vocabulary, corpus, y)
-        return WordsRead(words, len(words.classes), rows, told, messages)
+        return WordsRead(*tags.read_tags(settings, vocabulary, corpus, y))
 
     def _attributes_of_words(self, words: TagKnowledge) -> dict[str, Any]:
         return tags.attributes_of(words)
-
-    def _laid_out(self, cells: Cells, corpus: Corpus, read: WordsRead) -> Cells:
-        return tags.with_expectations(cells, read.words, read.told, corpus, self._tag_settings())
 
     def _training_lattice(
         self,
@@ -186,7 +182,9 @@ class TaggerMixin(_Model):
         return grown(learned, vocabulary, corpus, y, self._tag_settings())
 
     def _prior_settings(self, words: TagKnowledge) -> PriorSettings:
-        weight = tags.weight_of_dictionary(words, self._tag_settings())
+        # One concentration for all emissions can be learned only where all are equal.
+        equal = words.is_clean and self._tag_settings().beta_is_learned
+        weight = 0.0 if equal else self.dictionary_weight
         return super()._prior_settings(words)._replace(dictionary_weight=weight)
 
     def _usual_start(self, read: Reading) -> str:

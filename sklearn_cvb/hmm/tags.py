@@ -1,12 +1,12 @@
 """What a tagger knows besides counts: one value, made from dictionary, corpus, labels and settings.
 
-`read_tags` makes it, `with_expectations` and `training_lattice` say what follows for a layout and
-for a corpus, and prediction reads it. `sklearn_cvb.hmm.streaming_tags` makes the next from the last
-for `partial_fit`.
+`read_tags` makes it, with the layout of emissions; `training_lattice` says what follows for a
+corpus, and prediction reads it. `sklearn_cvb.hmm.streaming_tags` makes the next from the last for
+`partial_fit`.
 """
 
 from collections import Counter
-from collections.abc import Collection, Container, Hashable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from sklearn_cvb.containers import as_list, known_of, shown
 from sklearn_cvb.corpus import Corpus, Vocabulary
 from sklearn_cvb.dictionary import (
     Coverage,
-    Legal,
     Overruled,
     check_dictionary,
     check_unknown_tags,
@@ -28,14 +27,25 @@ from sklearn_cvb.dictionary import (
 )
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.lattice import Cells, expect, lattice_for, overrule, restrict
-from sklearn_cvb.slips import ShapeShares, can_be_cleaned, disagreeing, keeping, without
-from sklearn_cvb.tag_shares import Row, TagShares, tag_shares, told_by
+from sklearn_cvb.lattice import Cells, cells_for, expect, lattice_for, overrule, restrict
 from sklearn_cvb.validation import InvalidParameterError
+from sklearn_cvb.word_forms import (
+    Row,
+    ShapeShares,
+    TagShares,
+    can_be_cleaned,
+    disagreeing,
+    keeping,
+    tag_shares,
+    told_by,
+    without,
+)
 from sklearn_cvb.word_table import WordTable, WordToCheck, words_at_stake
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
+# The least share of a word that a tag of its entry can have.
+_SMALLEST_SHARE = 1e-6
 # What the form of a word is worth beside its uses.
 FORM_USES = 5.0
 # What a form tells of a tag counts so much less than how often it was seen.
@@ -65,6 +75,53 @@ class TagSettings(NamedTuple):
     beta_is_learned: bool
     total_samples: int | None = None
     streams: bool = False
+
+
+class Legal(NamedTuple):
+    """The states a word may take: a dictionary, the states of words missing from it."""
+
+    tag_dictionary: dict
+    states: dict
+    missing: np.ndarray
+
+    def row(self, word: Hashable) -> np.ndarray:
+        """States of one word, ascending."""
+        entry = self.tag_dictionary.get(word)
+        if entry is None:
+            return self.missing
+        return np.array(sorted({self.states[tag] for tag in tags_of(entry)}), dtype=np.int32)
+
+    def rows(self, words: Iterable[Hashable]) -> list[np.ndarray]:
+        """States of each word; words with the same entry share one array."""
+        shared = {}
+        rows = []
+        for word in words:
+            entry = self.tag_dictionary.get(word)
+            key = None if entry is None else tags_of(entry)
+            if key not in shared:
+                shared[key] = self.row(word)
+            rows.append(shared[key])
+        return rows
+
+    @property
+    def any_weights(self) -> bool:
+        """Whether any entry has weights."""
+        return any(map(is_weighted, self.tag_dictionary.values()))
+
+    def shares(self, words: Iterable[Hashable]) -> list[np.ndarray]:
+        """Each word's weights over their sum, in the order of its row; NaN without weights.
+
+        A weight of 0 gets a very small share: learners never come back from none at all.
+        """
+        return [self._shares_of(word) for word in words]
+
+    def _shares_of(self, word: Hashable) -> np.ndarray:
+        entry = self.tag_dictionary.get(word)
+        if not isinstance(entry, Mapping):
+            return np.full(len(self.row(word)), np.nan)
+        tags = sorted(entry, key=self.states.__getitem__)
+        weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
+        return np.maximum(weights / weights.sum(), _SMALLEST_SHARE)
 
 
 class WordShares(NamedTuple):
@@ -203,15 +260,15 @@ def labels_to_learn(y: Any, corpus: Corpus, vocabulary: Vocabulary, settings: Ta
 
 def read_tags(
     settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any
-) -> tuple[TagKnowledge, list[np.ndarray] | None, CorpusTags, tuple[str, ...]]:
-    """What is known before anything is counted, states of each word (None: all), messages."""
-    dictionary = settings.tag_dictionary
+) -> tuple[TagKnowledge, Cells, CorpusTags, tuple[str, ...]]:
+    """What is known before anything is counted, with the layout of emissions and messages."""
+    dictionary, given = settings.tag_dictionary, settings.unknown_tags
     check_dictionary(dictionary)
     lookup = look_up(dictionary, vocabulary.types.tolist(), corpus)
+    coverage, mismatch, listed = lookup.coverage, lookup.mismatch(), tags_in(dictionary)
     labels = labels_to_learn(y, corpus, vocabulary, settings)
-    given = settings.unknown_tags
     unknown_tags = [] if given is None else check_unknown_tags(given)
-    tags, ignored = _tags(settings, set(labels), unknown_tags)
+    tags, ignored = _tags({*listed, *labels, *unknown_tags} - {None}, settings.n_components)
     states = {tag: state for state, tag in enumerate(tags)}
     open_states = {states[tag] for tag in (tags if given is None else unknown_tags)}
     words = list(dictionary) if settings.streams else lookup.words
@@ -229,7 +286,7 @@ def read_tags(
         ),
         None,
         dropped,
-        lookup.coverage,
+        coverage,
         np.empty(0, dtype=np.int32),
         is_clean,
         any(tag is not None for tag in labels),
@@ -243,18 +300,19 @@ def read_tags(
         rows = knowledge.legal.rows(vocabulary.types.tolist())
         for i, (row, _) in told.formed.items():
             rows[i] = row
-    messages = tuple(filter(None, (lookup.mismatch(), ignored)))
-    return knowledge, rows, told, messages
+    messages = tuple(filter(None, (mismatch, ignored)))
+    cells = cells_for(rows, len(tags), len(vocabulary.types), settings.handle_unknown != "error")
+    return knowledge, _with_expectations(cells, knowledge, told, corpus, settings), told, messages
 
 
-def _tags(settings: TagSettings, labels: set, unknown_tags: list) -> tuple[list, str]:
+def _tags(tags: set, n: int | None) -> tuple[list, str]:
     """All tags, or the numbers of states where there is none; what is to be said of these."""
-    n, tags = settings.n_components, tags_in(settings.tag_dictionary, labels, unknown_tags)
     if not tags:
         return list(range(n or 2)), ""
     if n is None or n == len(tags):
-        return tags, ""
-    return tags, f"n_components={n} is ignored: the dictionary and y have {len(tags)} tags"
+        return reading.sorted_types(tags), ""
+    ignored = f"n_components={n} is ignored: the dictionary and y have {len(tags)} tags"
+    return reading.sorted_types(tags), ignored
 
 
 def _labelled_pairs(vocabulary: Vocabulary, corpus: Corpus, labels: list) -> set:
@@ -368,7 +426,7 @@ def _label_tallies(corpus: Corpus, words: Sequence, labels: np.ndarray) -> dict:
 # What follows for a layout and for the corpus of a fit
 
 
-def with_expectations(
+def _with_expectations(
     cells: Cells, knowledge: TagKnowledge, told: CorpusTags, corpus: Corpus, settings: TagSettings
 ) -> Cells:
     """The layout of parameters with what weights, shapes, forms and labels add to it."""
@@ -413,12 +471,6 @@ def _centred(cells: Cells, formed: dict[int, Row]) -> Cells:
         centre[here] = len(shares) * shares
         expected[here] = FORM_WEIGHT * (expected[here] + FORM_USES * shares)
     return cells._replace(centre=centre, expected=expected)
-
-
-def weight_of_dictionary(knowledge: TagKnowledge, settings: TagSettings) -> float:
-    """What an expected use is worth in the prior."""
-    # One concentration for all emissions can be learned only where all are equal.
-    return 0.0 if knowledge.is_clean and settings.beta_is_learned else settings.dictionary_weight
 
 
 def training_lattice(

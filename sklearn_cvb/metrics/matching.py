@@ -8,8 +8,10 @@ import numpy as np
 
 from sklearn_cvb.base import learned_of
 from sklearn_cvb.corpus import as_array
-from sklearn_cvb.hmm.parameters import Prior
+from sklearn_cvb.hmm.chains import PathCounts, Sampled
+from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.hmm.tags import TagKnowledge, attributes_of, named_states, renamed
+from sklearn_cvb.lattice import Cells
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 
 
@@ -155,6 +157,18 @@ class _Order(NamedTuple):
         chain = self.chain(tables.start, tables.transition)
         return type(tables)(*chain, self.cells(tables.emission))
 
+    def layout(self, cells: Cells) -> Cells:
+        """A layout, of which only the topology tells states apart."""
+        if cells.topology is None:
+            return cells
+        start, transition = self.chain(cells.topology.start, cells.topology.transition)
+        return cells._replace(topology=cells.topology._replace(start=start, transition=transition))
+
+    def statistics(self, counts: HMMCounts) -> HMMCounts:
+        """Counts and statistics (S, K) of a chain of numbers."""
+        start, transition = self.chain(counts.start, counts.transition)
+        return HMMCounts(start, transition, np.take(counts.emission, self.order, axis=1))
+
     def prior(self, prior: Prior) -> Prior:
         """Priors and their totals."""
         rows = self.rows(prior.start)
@@ -170,27 +184,44 @@ class _Order(NamedTuple):
 
 def _renumbered(model: Any, new: list) -> Any:
     """A copy whose state new[k] is state k of before."""
-    order = np.argsort(new)
-    by = _Order(order)
+    by, learned = _Order(np.argsort(new)), model._learned
     changed = _copied(model, dict(enumerate(new)))
-    vars(changed).update(model._observed.reordered(model, by))
-    if model.end_counts_ is not None:
-        changed.end_counts_ = model.end_counts_[order]
-    changed._prior = by.prior(model._prior)
-    topology = model._cells.topology
-    if topology is not None:
-        start, transition = by.chain(topology.start, topology.transition)
-        topology = topology._replace(start=start, transition=transition)
-        changed._cells = model._cells._replace(topology=topology)
-    # What only some algorithms keep.
-    for name in ("_kept", "_means"):
-        if getattr(model, name, None) is not None:
-            setattr(changed, name, by.tables(getattr(model, name)))
+    tables, attributes = model._observed.reordered(learned, by)
+    layout, more = by.layout(learned.layout), tables.pop("more", learned.more)
+    more = more._replace(
+        end=None if more.end is None else more.end[by.order],
+        sampled=None if more.sampled is None else _sampled(more.sampled, by, new),
+    )
+    changed._learned = changed._learned._replace(
+        **tables,
+        layout=layout,
+        prior=by.prior(learned.prior),
+        kept=None if learned.kept is None else by.tables(learned.kept),
+        more=more,
+    )
+    vars(changed).update(attributes, counts_=changed._learned.counts, end_counts_=more.end)
     if hasattr(model, "state_weights_"):
         changed.state_weights_ = model.state_weights_[by.rows(model.state_weights_)]
-    if getattr(model, "samples_", None) is not None:
-        changed.samples_ = np.asarray(new, dtype=model.samples_.dtype)[model.samples_]
     return changed
+
+
+def _sampled(sampled: Sampled, by: _Order, new: list) -> Sampled:
+    """What a sampler's chain tells, under the new numbers."""
+    paths, kept = sampled.paths, sampled.kept
+    if isinstance(kept, PathCounts):
+        cells = by.layout(kept.problem.cells)
+        kept = kept._replace(
+            problem=kept.problem._replace(cells=cells),
+            last=by.prior(kept.last),
+            shared=tuple(one and tuple(np.array(one)[by.order].tolist()) for one in kept.shared),
+        )
+    elif kept:
+        kept = tuple((by.statistics(counts), by.prior(prior)) for counts, prior in kept)
+    return sampled._replace(
+        paths=None if paths is None else np.asarray(new, dtype=paths.dtype)[paths],
+        means=by.tables(sampled.means),
+        kept=kept,
+    )
 
 
 def _named(model: Any, names: list) -> Any:

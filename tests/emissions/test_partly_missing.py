@@ -1,5 +1,6 @@
 """Steps of which some columns are missing, under covariance matrices."""
 
+import copy
 import itertools
 
 import numpy as np
@@ -120,16 +121,15 @@ def test_em_stands_at_a_maximum():
     """No small change of a mean or a covariance makes what is observed more likely."""
     gaps, _ = with_gaps(120)
     model = learned(EMHMM, "full", [gaps], max_iter=2000)
-    family, best = model._numeric.family, model._numeric.point
+    numeric = model._learned.more.numeric
+    family, best = numeric.family, numeric.point
     rng = np.random.default_rng(0)
 
     def likelihood(point):
-        changed = model._numeric._replace(scoring=family.at(point))
-        before, model._numeric = model._numeric, changed
-        try:
-            return model.score([gaps])
-        finally:
-            model._numeric = before
+        other, learned = copy.copy(model), model._learned
+        changed = numeric._replace(scoring=family.at(point))
+        other._learned = learned._replace(more=learned.more._replace(numeric=changed))
+        return other.score([gaps])
 
     top = likelihood(best)
     for _ in range(20):
@@ -160,7 +160,7 @@ def test_gibbs_draws_what_is_missing():
     # Far from certain of any parameter a chain would move slowly.
     emission = Gaussian(mean_precision_prior=1.0, degrees_of_freedom_prior=8.0)
     model = GibbsHMM(2, emission=emission, random_state=0, **settings).fit([series])
-    family, paths = model._numeric.family, list(itertools.product([0, 1], repeat=4))
+    family, paths = model._learned.more.numeric.family, list(itertools.product([0, 1], repeat=4))
 
     def joint(value, path):
         row = series.copy()

@@ -27,7 +27,7 @@ from sklearn_cvb.datasets import make_pocket_english
 from sklearn_cvb.hmm.prediction import predicting_weights
 from sklearn_cvb.hmm.tags import only_beginning
 from sklearn_cvb.metrics import relabel
-from sklearn_cvb.tag_shares import told_by
+from sklearn_cvb.word_forms import told_by
 
 TAGGERS = [EMHMMTagger, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger]
 SWEEPS = {

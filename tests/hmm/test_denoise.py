@@ -7,7 +7,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.hmm import start
 from sklearn_cvb.hmm.priors import prior_of
-from sklearn_cvb.slips import SHAPE_WEIGHT
+from sklearn_cvb.word_forms import SHAPE_WEIGHT
 
 TAGGERS = [EMHMMTagger, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger]
 LEGAL = {

@@ -57,7 +57,7 @@ def _faint_expectation(X):
     from sklearn_cvb.hmm.forms import forms_of
     from sklearn_cvb.hmm.parameters import uniform_weights
 
-    problem = EMHMM(3)._problem(X, None)
+    problem = EMHMM(3)._read(X, None).problem
     weights = uniform_weights(problem.cells)
     weights.emission[:3] = 1e-300
     expectation(weights, problem, forms_of(problem))

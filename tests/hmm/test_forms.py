@@ -31,7 +31,7 @@ def words(n_sequences=40, longest=12):
 def problem_of(X, estimator=None):
     """A problem, and weights that are not normalised."""
     estimator = EMHMMTagger(LEGAL, **SETTINGS) if estimator is None else estimator
-    problem = estimator._problem(X, None)
+    problem = estimator._read(X, None).problem
     rng = np.random.default_rng(1)
     tables = (
         table * rng.uniform(0.1, 1.9, table.shape) for table in uniform_weights(problem.cells)

@@ -306,8 +306,8 @@ def test_sweeps_equal_their_restatement(update, name, temperature):
     estimator = with_unequal_priors(
         "Gibbs", problem, update=update, temperatures=(temperature, temperature)
     )
-    task = estimator._problem(problem.sequences, None)
-    algorithm, model = estimator._algorithm(), estimator._model(task)
+    read = estimator._read(problem.sequences, None)
+    algorithm, model, task = estimator._algorithm(), estimator._model(read), read.problem
     state = algorithm.start(model, np.random.default_rng(0))
     borders = np.cumsum([len(row) for row in problem.sequences])[:-1]
     z = [row.tolist() for row in np.split(task.lattice.state[state.shares.slots], borders)]
@@ -329,9 +329,9 @@ def test_sweeps_equal_their_restatement(update, name, temperature):
         assert n_accepted < state.work.proposals[0]
 
 
-def first_counts(estimator, task):
+def first_counts(estimator, read):
     """Counts of the path that a chain begins with."""
-    algorithm, model = estimator._algorithm(), estimator._model(task)
+    algorithm, model = estimator._algorithm(), estimator._model(read)
     return algorithm.start(model, np.random.default_rng(0)).counts
 
 
@@ -339,9 +339,10 @@ def first_counts(estimator, task):
 def test_drawn_parameters_follow_their_dirichlets(temperature):
     problem = UNEQUAL["dictionary"]
     estimator = make_estimator("Gibbs", problem)
-    task = estimator._problem(problem.sequences, None)
+    read = estimator._read(problem.sequences, None)
+    task = read.problem
     prior = prior_cells(problem, task.cells)
-    counts = first_counts(estimator, task)
+    counts = first_counts(estimator, read)
     rng = np.random.default_rng(1)
     draws = [draw_weights(counts, prior, task.cells, temperature, rng) for _ in range(2000)]
     stacked = Weights(*(np.array(table) ** temperature for table in zip(*draws, strict=True)))
@@ -365,9 +366,10 @@ def test_tiny_priors_draw_one_cell_of_an_unused_row():
     # Every draw underflows; the winner takes all, and each cell is as likely to win.
     problem = make_problem([[0]], 3, 2, 1e-9, 1e-9)
     estimator = make_estimator("Gibbs", problem)
-    task = estimator._problem(problem.sequences, None)
+    read = estimator._read(problem.sequences, None)
+    task = read.problem
     prior = prior_cells(problem, task.cells)
-    counts = first_counts(estimator, task)
+    counts = first_counts(estimator, read)
     rng = np.random.default_rng(0)
     rows = np.array(
         [draw_weights(counts, prior, task.cells, 1.0, rng).transition for _ in range(300)]

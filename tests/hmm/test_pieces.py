@@ -41,7 +41,7 @@ ESTIMATORS = {
 
 def problem_and_weights(estimator, X):
     """A problem, and weights that are not normalised."""
-    problem = estimator._problem(X, None)
+    problem = estimator._read(X, None).problem
     rng = np.random.default_rng(1)
     uniform = uniform_weights(problem.cells)
     return problem, Weights(*(table * rng.uniform(0.1, 1.9, table.shape) for table in uniform))
@@ -112,7 +112,7 @@ def test_small_problems_are_kept_whole(name):
 def test_one_restart_has_all_threads_and_many_share_them():
     def n_threads(**parameters):
         model = EMHMM(2, **parameters)
-        return model._model(model._problem([["a"]], None)).settings.n_threads
+        return model._model(model._read([["a"]], None)).settings.n_threads
 
     assert n_threads(n_jobs=3) == 3
     assert n_threads(n_jobs=5, n_init=2) == 2

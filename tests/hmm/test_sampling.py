@@ -76,8 +76,8 @@ def test_sweeps_equal_their_restatement(monkeypatch, name, temperature):
     monkeypatch.setattr(gibbs_sweeps, "_BLOCK", 11)
     problem = PROBLEMS[name]
     estimator = with_unequal_priors("Gibbs", problem, temperatures=(temperature, temperature))
-    task = estimator._problem(problem.sequences, None)
-    algorithm, model = estimator._algorithm(), estimator._model(task)
+    read = estimator._read(problem.sequences, None)
+    algorithm, model, task = estimator._algorithm(), estimator._model(read), read.problem
     state = algorithm.start(model, np.random.default_rng(0))
     assert len(state.shares.scan.blocks) > 2
     borders = np.cumsum([len(row) for row in problem.sequences])[:-1]

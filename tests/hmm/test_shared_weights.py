@@ -343,7 +343,7 @@ def test_joining_raises_the_bound():
 
 def test_joined_counts():
     rng = np.random.default_rng(0)
-    cells = VBHMM(3)._problem([[0, 1, 2, 3]], None).cells
+    cells = VBHMM(3)._read([[0, 1, 2, 3]], None).problem.cells
     table = rng.random((cells.n_rows, 3))
     counts = HMMCounts(rng.random(3), rng.random((3, 3)), table.ravel())
     start, transition, emission = joined_counts(counts, (0, 2), cells)
@@ -355,7 +355,7 @@ def test_joined_counts():
 
 def test_the_states_most_alike_come_first():
     """By the evidence of their symbols; a state without tokens is in no pair."""
-    cells = VBHMM(4, handle_unknown="error")._problem([[0, 1, 2]], None).cells
+    cells = VBHMM(4, handle_unknown="error")._read([[0, 1, 2]], None).problem.cells
     table = np.array([[9.0, 0.0, 8.0, 0.0], [1.0, 5.0, 2.0, 0.0], [0.0, 5.0, 0.0, 0.0]])
     counts = HMMCounts(np.zeros(4), np.zeros((4, 4)), table.ravel())
     pairs = likely_pairs(counts, np.full(12, 0.1), cells)

@@ -7,6 +7,7 @@ from scipy.stats import chi2
 from sklearn_cvb import GibbsHMM
 from sklearn_cvb.hmm.chains import log_joint
 from sklearn_cvb.hmm.gibbs_sweeps import counts_of_path, slots_of
+from sklearn_cvb.hmm.priors import prior_of
 from sklearn_cvb.lattice import lattice_for, problem_of
 
 UPDATES = ("token", "sequence", "parameter")
@@ -60,10 +61,13 @@ def _ranks(update, n_replications, n_draws, **keywords):
         X = _sequences(_draw_symbols(rng, states))
         settings = {"max_iter": 20 + 6 * n_draws, "n_burn_in": 25, "thin": 6, "random_state": seed}
         model = _model(update, **settings | keywords).fit(X)
-        problem, prior = model._training, _model(update)._priors
+        problem, settings = (
+            model._learned.more.sampled.kept.problem,
+            _model(update)._prior_settings(None),
+        )
         counts = counts_of_path(problem, slots_of(problem.lattice, states))
-        concentrations = _model(update)._first_concentrations()
-        value = log_joint(counts, prior(problem.cells, concentrations), problem.cells)
+        prior = prior_of(settings, problem.cells, settings.first)
+        value = log_joint(counts, prior, problem.cells)
         truth = _statistics(np.array([value]), states[None])
         drawn = _statistics(model.history_[25::6], model.samples_)
         below, equal = (drawn < truth).sum(axis=1), (drawn == truth).sum(axis=1)
@@ -100,10 +104,10 @@ def _alternating(update, n_rounds):
     rng = np.random.default_rng(1)
     estimator = _model(update, random_state=0)
     symbols = _draw_symbols(rng, _draw_states(rng))
-    problem = estimator._problem(_sequences(symbols), None)
-    cells = problem.cells
+    read = estimator._read(_sequences(symbols), None)
+    problem, cells = read.problem, read.problem.cells
     algorithm = estimator._algorithm()
-    state = algorithm.start(estimator._model(problem), rng)
+    state = algorithm.start(estimator._model(read), rng)
     walk, nothing = state.shares, state.work
     states = problem.lattice.state[walk.slots]
     rows = []
@@ -113,7 +117,7 @@ def _alternating(update, n_rounds):
         slots = slots_of(problem.lattice, states)
         counts, walk = counts_of_path(problem, slots), walk._replace(slots=slots)
         state = state._replace(shares=walk, counts=counts, n_sweeps=0, work=nothing)
-        state, _ = algorithm.sweep(state, estimator._model(problem), rng)
+        state, _ = algorithm.sweep(state, estimator._model(read._replace(problem=problem)), rng)
         states = problem.lattice.state[state.shares.slots]
         symbols = _draw_symbols(rng, states)
         rows.append(_joint_statistics(states, symbols))

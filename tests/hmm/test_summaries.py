@@ -68,7 +68,7 @@ def test_intervals_of_samples_are_quantiles_of_their_mixture():
     level, rng = 0.8, np.random.default_rng(0)
     draws = []
     for path in model.samples_:
-        counts = model._sample_counts(path)
+        counts = model._learned.more.sampled.kept.counts(path)
         u = counts.transition + model.alpha
         draws += [[rng.dirichlet(row, 2000) for row in u]]
     draws = np.concatenate(np.array(draws), axis=1)
@@ -99,9 +99,10 @@ def test_cells_without_prior_and_rows_of_one_cell():
 def test_learned_concentrations_go_with_their_samples():
     settings = {"alpha": "auto", "beta": "auto", "max_iter": 80, "thin": 1}
     model = GibbsHMM(2, random_state=0, **settings).fit(X)
-    assert len(np.unique(model._sample_concentrations[:, 0])) > 10
-    np.testing.assert_array_equal(model._sample_concentrations[:, 0], model.chains_.alpha[0])
-    one = model._sample_prior(0), model._sample_prior(len(model.samples_) - 1)
+    kept = model._learned.more.sampled.kept
+    assert len(np.unique(kept.concentrations[:, 0])) > 10
+    np.testing.assert_array_equal(kept.concentrations[:, 0], model.chains_.alpha[0])
+    one = kept.prior(0), kept.prior(len(model.samples_) - 1)
     assert one[0].transition[0, 0] == model.chains_.alpha[0, 0]
     assert one[1].emission[0] == model.chains_.beta[0, -1] == model.beta_
     lower, upper = model.credible_intervals(0.99).transition

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
 from sklearn_cvb.emissions import Categorical, Gaussian
+from sklearn_cvb.hmm.prediction import predicting_weights
 
 SHORT = (4, 3, 1)
 CASES = [
@@ -116,11 +117,11 @@ def inferred(x, chain, family, scores):
 
 def log_likelihoods(model, series, chain):
     """Log-likelihood of each series; a sampler's is the mean of likelihoods given each sample."""
-    fitted = model._numeric
+    fitted = model._learned.more.numeric
     if not isinstance(model, GibbsHMM):
         return [inferred(x, chain, fitted.family, fitted.scoring)[0] for x in series]
     each, n = [], model.n_components
-    for counts, prior in model._kept_samples:
+    for counts, prior in model._learned.more.sampled.kept:
         scores = fitted.family.predictive(counts.emission)
         rows = counts.transition + prior.transition
         totals = counts.transition.sum(axis=1) + prior.transition_total
@@ -141,13 +142,13 @@ def test_reading_is_exact(kind, name, topology, has_end, missing):
     model = model_of(kind, name, topology, has_end, alpha=0.3, max_iter=4)
     model.fit(numbers(name, (9, 7, 5, 1), missing))
     series = numbers(name, SHORT, missing, seed=5)
-    chain, fitted = chain_of(model), model._numeric
+    chain, fitted = chain_of(model), model._learned.more.numeric
     log_z = log_likelihoods(model, series, chain)
     np.testing.assert_allclose(model.score_samples(series), log_z, rtol=1e-10, atol=1e-10)
     observed = sum((~np.isnan(x)).any(axis=1).sum() for x in series)
     assert model.score(series) == pytest.approx(sum(log_z) / observed, rel=1e-10)
     if kind is VBHMM:
-        _, logs = model._predicting_weights()
+        _, logs = predicting_weights(model._learned)
         log_end = logs.transition[:2, 2] if has_end else np.zeros(2)
         chain = logs.start[:2], logs.transition[:2, :2], log_end
         bounds = [inferred(x, chain, fitted.family, fitted.predicting)[0] for x in series]
@@ -240,7 +241,7 @@ def test_forecasts_are_exact(name, has_end):
     series, n_steps = numbers(name, SHORT, seed=5), 3
     found = model.predict_next(series, n_steps, n_draws=4000, random_state=0, level=0.8)
     last = np.array([table[-1] for table in model.filter_proba(series)])
-    means, variances = model._numeric.family.moments(model._numeric.point)
+    means, variances = model._learned.more.numeric.family.moments(model._learned.more.numeric.point)
     for i in range(len(series)):
         exact = np.zeros((n_steps, 2))
         for path in np.ndindex(*[2] * (n_steps + 1)):

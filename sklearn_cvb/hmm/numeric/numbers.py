@@ -18,6 +18,7 @@ from sklearn_cvb.hmm.numeric.chain import NumberChain
 from sklearn_cvb.hmm.numeric.intervals import intervals_of
 from sklearn_cvb.hmm.numeric.model import (
     Fitted,
+    densities,
     emission_of,
     log_weights_of,
     posteriors_of,
@@ -247,6 +248,18 @@ def drawn(
     numbers = np.random.default_rng(rng.randint(2**31 - 1))
     values = fitted.family.sample(fitted.point, states, numbers)
     return values[:, 0] if fitted.is_table else values, np.nan
+
+
+def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is learned of emissions, and attributes that tell it, if states had another order."""
+    before: Fitted = learned.more.numeric
+    family, counts = before.family, learned.counts
+    counts = HMMCounts(*by.chain(counts.start, counts.transition), counts.emission[by.order])
+    point, statistics = family.reordered(before.point, by.order), counts.emission.T
+    scores = densities(before.reads, family, np.ascontiguousarray(statistics), point)
+    numeric = before._replace(point=point, predicting=scores[0], scoring=scores[1])
+    fields = {"counts": counts, "more": learned.more._replace(numeric=numeric)}
+    return fields, family.attributes(point)
 
 
 def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:

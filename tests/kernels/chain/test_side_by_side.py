@@ -212,7 +212,7 @@ def test_a_fit_is_the_same_from_both_kernels(n_states, monkeypatch):
 def test_a_sweep_that_failed_leaves_nothing_in_the_buffers():
     X = [[0, 1, 2, 1], [2, 2, 1, 1, 0], [1, 0, 0]]
     model = EMHMM(3, handle_unknown="error", random_state=0)
-    problem, rng = model._problem(X, None), np.random.default_rng(0)
+    problem, rng = model._read(X, None).problem, np.random.default_rng(0)
     weights = parameter_start(problem, rng).weights
     broken = weights._replace(emission=np.full_like(weights.emission, np.nan))
     first = forms.forms_of(problem)
@@ -231,6 +231,6 @@ def test_a_sweep_that_failed_leaves_nothing_in_the_buffers():
 def test_a_fit_does_not_keep_the_buffers_of_its_sweeps():
     X = [[0, 1, 2, 1], [2, 2, 1, 1, 0], [1, 0, 0]]
     model = EMHMM(3, max_iter=2, tol=0, warm_start=True, random_state=0).fit(X)
-    assert model._resume[1].state.work is None
+    assert model._learned.resume[1].state.work is None
     further = EMHMM(3, max_iter=4, tol=0, random_state=0).fit(X)
     np.testing.assert_array_equal(model.fit(X).history_, further.history_[2:])
