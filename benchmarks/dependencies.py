@@ -27,8 +27,8 @@ def sweep(settings):
     n_sentences = _QUICK_SENTENCES if settings.quick else _SENTENCES
     X = [tags[:_LONGEST] for tags in read(settings, "journal").y[:n_sentences]]
     estimator = CVBDMV(alpha=0.1, max_iter=1).fit(X[:2])
-    problem, rng = estimator._problem(X, None), np.random.default_rng(0)
-    algorithm, model = estimator._algorithm(), estimator._model(problem)
+    given, rng = estimator._read(X, None), np.random.default_rng(0)
+    algorithm, model = estimator._algorithm(), estimator._model(given)
     state, _ = algorithm.sweep(algorithm.start(model, rng), model, rng)
     seconds = []
     for _ in range(settings.pairs):

@@ -19,8 +19,8 @@ def _seconds(kind, X, n_components, rules, n_sweeps):
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        problem = estimator.fit(X[:2])._problem(X, None)
-    algorithm, model = estimator._algorithm(), estimator._model(problem)
+        read = estimator.fit(X[:2])._read(X, None)
+    algorithm, model = estimator._algorithm(), estimator._model(read)
     state = algorithm.start(model, rng)
     seconds = []
     for _ in range(n_sweeps):

@@ -14,7 +14,7 @@ from sklearn_cvb.kernels.tree.listed import listed_of
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
 from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
 from sklearn_cvb.kernels.tree.tables import dense_rules_of, tables_for
-from sklearn_cvb.pcfg.parameters import set_log_weights, set_weights
+from sklearn_cvb.pcfg.inference import set_log_weights, set_weights
 
 # The grammar that NLTK is timed with: so many rules, and a sentence of so many words.
 _N_RULES, _QUICK_RULES, _LENGTH = 6500, 300, 10
@@ -57,9 +57,8 @@ class Parser:
     """
 
     def __init__(self, grammar, sentences):
-        from sklearn_cvb.pcfg.grammar import Grammar
-        from sklearn_cvb.pcfg.layout import layout_of, words_of
-        from sklearn_cvb.pcfg.parameters import log_weights
+        from sklearn_cvb.pcfg.grammar import Grammar, words_of
+        from sklearn_cvb.pcfg.layout import layout_of, log_weights
 
         grammar = Grammar.from_nltk(grammar)
         self._index = {word: code for code, word in enumerate(sorted(words_of(grammar)))}

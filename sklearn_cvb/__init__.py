@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sklearn_cvb.pcfg.gibbs import GibbsPCFG
     from sklearn_cvb.pcfg.grammar import Grammar
     from sklearn_cvb.pcfg.hastings import HastingsPCFG
-    from sklearn_cvb.pcfg.parameters import PCFGCounts
+    from sklearn_cvb.pcfg.model import PCFGCounts
     from sklearn_cvb.pcfg.vb import VBPCFG
     from sklearn_cvb.store import CorpusStore, open_store, write_store
 
@@ -117,7 +117,7 @@ _LATER = {
     "HMMClassifier": "classifier",
     "HastingsPCFG": "pcfg.hastings",
     "LatentPCFGCounts": "latent.parameters",
-    "PCFGCounts": "pcfg.parameters",
+    "PCFGCounts": "pcfg.model",
     "VBAlignmentHMM": "alignment.vb",
     "VBDMV": "dmv.vb",
     "VBLatentPCFG": "latent.vb",

@@ -90,8 +90,13 @@ def check_table_to_fit(estimator: Any, X: Any) -> tuple[np.ndarray, dict[str, An
     stand_in = object.__new__(type(estimator))
     vars(stand_in).update(estimator.get_params(deep=False))
     table = check_table(stand_in, X, reset=True)
-    found = vars(stand_in)
-    return table, {name: found[name] for name in _OF_COLUMNS if name in found}
+    return table, columns_of(stand_in)
+
+
+def columns_of(estimator: Any) -> dict[str, Any]:
+    """What an estimator knows of the columns of a table that it was fitted to."""
+    found = vars(estimator)
+    return {name: found[name] for name in _OF_COLUMNS if name in found}
 
 
 # What scikit-learn knows of the columns of a table.
@@ -230,6 +235,7 @@ __all__ = [
     "check_sizes",
     "check_table",
     "check_table_to_fit",
+    "columns_of",
     "fit_context",
     "root_context",
     "tell",

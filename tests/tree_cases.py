@@ -9,9 +9,14 @@ from sklearn_cvb.kernels.tree.arrays import brackets_of, lexicon_of, rules_of
 from sklearn_cvb.kernels.tree.decoding import best_listed_trees
 from sklearn_cvb.kernels.tree.forests import forest_of
 from sklearn_cvb.kernels.tree.tables import dense_rules_of
-from sklearn_cvb.pcfg.forms import form_for, listed_for
-from sklearn_cvb.pcfg.parameters import set_log_weights, set_weights
-from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
+from sklearn_cvb.pcfg.inference import (
+    draw_sweep,
+    form_for,
+    frozen_tally,
+    listed_for,
+    set_log_weights,
+    set_weights,
+)
 
 
 def arrays_of(grammar, sentences):

@@ -93,7 +93,7 @@ def ask(layout: Any, part: Part, place: Place, fit: str, question: tuple) -> Ans
     with lock:
         begin = time.perf_counter(), time.thread_time()
         if key not in _shards:
-            _shards[key] = family_of(layout.hmm).shard_of(layout, part, place)
+            _shards[key] = family_of(layout.estimator).shard_of(layout, part, place)
         shard = _shards[key]
         name, *arguments = question
         found = getattr(shard, name)(*arguments)

@@ -179,7 +179,7 @@ class Layout(NamedTuple):
 
     Attributes
     ----------
-    hmm : BaseHMM
+    estimator : BaseHMM
         Its parameters alone.
     words, told
         See `sklearn_cvb.hmm.symbols.WordsRead`.
@@ -187,7 +187,7 @@ class Layout(NamedTuple):
         Without ends.
     """
 
-    hmm: Any
+    estimator: Any
     words: Any
     told: Any
     cells: Cells

@@ -144,7 +144,7 @@ def shard_of(layout: Layout, part: Part, place: Place) -> ChainShard:
 
 def chain_of(layout: Layout, problem: Problem) -> SymbolChain:
     """The chain of a part; whoever asks parts has the threads."""
-    settings = layout.hmm._chain_settings(Reading(problem, layout.words, {}))
+    settings = layout.estimator._chain_settings(Reading(problem, layout.words, {}))
     return SymbolChain(problem, settings._replace(n_threads=1))
 
 
@@ -155,7 +155,7 @@ def read_in_shards(laid_out: LaidOut, facts: list[Facts], source: Source) -> Rea
     return Reading(
         Whole(cells, laid_out.corpus, facts, source),
         words,
-        laid_out.layout.hmm._attributes_of_words(words),
+        laid_out.layout.estimator._attributes_of_words(words),
         (*laid_out.messages, *of_shards),
     )
 

@@ -1,40 +1,60 @@
-"""What all probabilistic grammars share: reading grammar and sentences, starting, what is left."""
+"""What all probabilistic grammars share: reading sentences, what a fit leaves, predictions."""
 
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.base import BaseModel
-from sklearn_cvb.corpus import Corpus, Sequences
+from sklearn_cvb.annotations import Seed
+from sklearn_cvb.base import BaseModel, learned_of
+from sklearn_cvb.containers import is_dask, over_partitions, refuse_lengths
+from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary, object_array
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
+from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.learned import Learned, Left, Reading
+from sklearn_cvb.learning.algorithm import Algorithm
+from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.loop import Fit
 from sklearn_cvb.learning.model import State
-from sklearn_cvb.pcfg.concentrations import check_alpha, first_alpha
-from sklearn_cvb.pcfg.forms import Problem, forms_of
-from sklearn_cvb.pcfg.grammar import Grammar, grammar_from
-from sklearn_cvb.pcfg.layout import Layout, layout_of, lexicon_for, words_of
-from sklearn_cvb.pcfg.model import GrammarModel
-from sklearn_cvb.pcfg.parameters import PCFGCounts, log_weights, posterior_mean
-from sklearn_cvb.pcfg.prediction import PredictionMixin, words_without_rule
-from sklearn_cvb.pcfg.rules import UNKNOWN
-from sklearn_cvb.pcfg.start import RANDOM_STARTS, where_to_start
-from sklearn_cvb.pcfg.trees import brackets_from
+from sklearn_cvb.pcfg.grammar import Grammar, written_out
+from sklearn_cvb.pcfg.inference import expectation
+from sklearn_cvb.pcfg.layout import Layout, laid_out_over, lay_out, problem_of, unseen
+from sklearn_cvb.pcfg.model import (
+    RANDOM_STARTS,
+    GrammarModel,
+    PCFGCounts,
+    check_alpha,
+    first_alpha,
+    rare_counts,
+    where_to_start,
+)
+from sklearn_cvb.pcfg.prediction import (
+    arranged_trees,
+    best_derivations,
+    best_trees,
+    labelled_spans,
+    mean_weights,
+    words_without_rule,
+)
+from sklearn_cvb.pcfg.sampling import sample_trees, without_unknown
+from sklearn_cvb.restarts import record_of
+from sklearn_cvb.streaming import Batch, Running, Seen, seen_by_fit
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
     HasMethods,
     Interval,
     StrOptions,
+    check_counts,
+    columns_of,
 )
 
 
-class BasePCFG(PredictionMixin, BaseModel):
-    """What is read, and what a fit leaves; an estimator adds its algorithm."""
+class BasePCFG(BaseModel):
+    """What is read, what a fit leaves, and predictions from it; an estimator adds its algorithm."""
 
     _takes_dask = True
-
-    _read_names = (*BaseModel._read_names, "symbols_", "rules_", "_layout")
     _unexplained_words = "sentences cannot be derived by the grammar"
 
     # Models that learn no concentration have no such parameter.
@@ -43,6 +63,8 @@ class BasePCFG(PredictionMixin, BaseModel):
     _zero_alpha = False
     # What sentences, grammar and settings are bound to.
     _model_type: type[GrammarModel] = GrammarModel
+    # Estimators that have `partial_fit` learn in batches whatever their parameters.
+    _why_no_batches = ""
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "grammar": [str, Grammar, HasMethods("productions"), "array-like", None],
@@ -74,132 +96,272 @@ class BasePCFG(PredictionMixin, BaseModel):
         "verbose": ["verbose"],
     }
 
-    def _problem(self, X: Any, y: Any) -> Problem:
-        """Read X (and y): sets the vocabulary and the grammar, and lays it out."""
-        sequences = self._sequences_to_fit(X, y)
-        self._lay_out(*self._grammar_for(sequences))
-        return self._problem_of(self._encode(sequences), sequences, y)
+    # Reading X and y
 
-    def _lay_out(self, grammar: Grammar, types: list) -> None:
-        """Set the grammar, its words, and the layout of both."""
-        self.rules_ = grammar
-        n_shown = self.n_components if self._is_independent() else None
-        self.symbols_ = reading.as_array(grammar.symbols[:n_shown])
-        self.vocabulary_ = reading.as_array(types)
-        self._index = {token: i for i, token in enumerate(types)}
-        self._layout = layout_of(grammar, self._index, n_shown)
+    def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
+        sequences, attributes, messages = self._taken(X, y)
+        read = self._reading(*lay_out(self, sequences), sequences, y)
+        return read._replace(attributes=read.attributes | attributes, messages=messages)
+
+    def _reading(self, words: Vocabulary, layout: Layout, sequences: Sequences, y: Any) -> Reading:
+        """Sentences under a grammar, and what is shown of it."""
+        self._check_layout(layout)
+        corpus = reading.encode(sequences, words.index)
+        reading.refuse_missing(corpus)
+        corpus = self._checked(corpus, sequences, len(words.index))
+        known = y if self.supervision == "y" else None
+        problem = problem_of(words, layout, corpus, sequences, known)
+        return Reading(problem, words, attributes_of(words, layout))
+
+    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
+        """A batch that is not the first: without a grammar new words get rules."""
+        sequences = self._sequences(X)
+        refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
+        words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.kept
+        types = reading.types_of(sequences.tokens, sequences.starts)
+        new = [word for word in types if word not in words.index]
+        if new and not layout.is_given and self.vocabulary is None:
+            before, types = layout.grammar, [*words.types.tolist(), *new]
+            words, layout = laid_out_over(self, types)
+            places, n_rules = places_in(layout.grammar, before), len(layout.grammar.rules)
+            counts = carried(counts, places, n_rules, 0.0)
+            kept = None if kept is None else carried(kept, places, n_rules, 1.0 / len(types))
+        read = self._reading(words, layout, sequences, y)
+        read = read._replace(attributes=read.attributes | columns_of(self))
+        return read, Running(counts, kept)
+
+    def _check_layout(self, layout: Layout) -> None:
+        """Checks of parameters that the declared constraints cannot express."""
         self._check_parameters()
-
-    def _problem_of(self, corpus: Corpus, sequences: Sequences, y: Any) -> Problem:
-        """Sentences under the grammar of now, with what `y` tells of their trees."""
-        layout = self._layout
-        numeric = self.vocabulary_.dtype.kind in "iuf"
-        brackets = brackets_from(
-            y if self.supervision == "y" else None,
-            corpus,
-            sequences.tokens,
-            None if self.grammar is None else layout,
-            numeric,
-        )
-        lexicon = lexicon_for(layout, corpus)
-        forms = forms_of(layout, lexicon, brackets)
-        return Problem(corpus, sequences.tokens, layout, lexicon, brackets, *forms)
-
-    def _grammar_for(self, sequences: Sequences) -> tuple[Grammar, list]:
-        """The grammar and the vocabulary."""
-        given = self.grammar
-        if given is None:
-            types = self._vocabulary_types(sequences)
-            return self._grammar_of(types), types
-        if self._is_independent():
-            raise ValueError(
-                "rules='independent' is for a model without grammar: a grammar has its rules"
-            )
-        if self.vocabulary is not None:
-            raise ValueError("vocabulary is for a model without grammar: a grammar has its words")
-        given = grammar_from(given).check()
-        words = words_of(given)
-        if self.handle_unknown != "error":
-            words -= {UNKNOWN}
-        return given, reading.sorted_types(words)
-
-    def _grammar_of(self, types: list) -> Grammar:
-        """The grammar of so many symbols over these words."""
-        terminals = types if self.handle_unknown == "error" else [*types, UNKNOWN]
-        build = Grammar.independent if self._is_independent() else Grammar.full
-        return build(self.n_components, dict.fromkeys(terminals))
-
-    def _is_independent(self) -> bool:
-        return self.rules == "independent"
+        check_alpha(self.alpha, self.alpha_prior, layout, or_zero=self._zero_alpha)
 
     def _check_parameters(self) -> None:
-        """Checks that the declared constraints cannot express."""
-        check_alpha(self)
+        """Those that need no grammar: nothing here."""
 
-    def _model(self, problem: Problem) -> GrammarModel:
-        layout = problem.layout
+    # What is learned from
+
+    def _model(self, read: Reading) -> GrammarModel:
+        layout = read.problem.layout
         alpha = first_alpha(self.alpha, self.alpha_prior, layout)
-        return self._model_type(problem, alpha, self._where_to_start(layout), self.handle_unknown)
+        init = where_to_start(self.init, layout)
+        kind = getattr(read.problem, "model_type", self._model_type)
+        return kind(read.problem, alpha, init, self.handle_unknown)
 
-    def _where_to_start(self, layout: Layout) -> Any:
-        """`init`, or what stands for None."""
-        return where_to_start(self.init, is_given=self.grammar is not None, layout=layout)
-
-    def _fixed_start(self) -> str:
-        init = self._where_to_start(self._layout)
+    def _fixed_start(self, read: Reading) -> str:
+        init = where_to_start(self.init, read.problem.layout)
         if isinstance(init, str):
             return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
         return "init says where to start"
 
-    def _weights(
-        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray
-    ) -> np.ndarray:
-        """Weights of rules for prediction: posterior means, unless VB differs."""
-        return posterior_mean(layout, counts, prior, kept)
-
-    def _log_weights(
-        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray
-    ) -> np.ndarray:
-        """Logs of `_weights`, safe from underflow."""
-        return log_weights(self._weights(layout, counts, prior, kept))
-
-    def _why_unexplained(self, problem: Problem, unexplained: np.ndarray) -> str:
-        """The words that no rule has."""
-        return words_without_rule(problem.layout, problem.corpus, unexplained)
-
-    def _fitted(self, fits: list[Fit], problem: Problem) -> dict[str, Any]:
-        """All fitted attributes, from the best restart."""
-        best, record = self._fit_record(fits)
-        state, algorithm, model = best.state, self._algorithm(), self._model(problem)
-        counts = algorithm.final_counts(state)
-        return {
-            "counts_": PCFGCounts(counts),
-            **self._fitted_trees(state, model),
-            **record,
-            "alpha_": state.hyper.public(),
-            "_prior": state.prior,
-            "_kept": state.weights,
-            "_rare": model.rare(counts),
-            "_resume": (problem, best) if self.warm_start else None,
-            **algorithm.attributes(best, model),
-            **self._fitted_by_algorithm(best, model),
-        }
-
-    def _fitted_trees(self, state: State, model: GrammarModel) -> dict[str, Any]:
-        """The trees of the training sentences."""
-        problem, trees = model.problem, model.trees(state, self._log_weights)
-        return {"labels_": self._arranged_trees(problem.corpus, problem.words, trees)}
-
-    def _fitted_by_algorithm(self, best: Fit, model: GrammarModel) -> dict[str, Any]:
-        """Attributes that only one algorithm leaves."""
-        return {}
-
-    def _identity(self, problem: Problem) -> tuple[Any, ...]:
+    def _identity(self, read: Reading) -> tuple[Any, ...]:
         """Sentences, brackets and rules."""
+        problem = read.problem
+        if getattr(problem, "is_in_parts", False):
+            return problem.identity
         rules = problem.layout.grammar.rules
         return problem.words, problem.corpus.starts, rules, tuple(problem.brackets)
+
+    def _algorithm_of_batches(self) -> Algorithm:
+        """How batches are inferred."""
+        return self._algorithm()
+
+    # What a fit leaves
+
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        best, record = record_of(fits)
+        state, algorithm, model = best.state, self._algorithm(), self._model(read)
+        problem, counts = read.problem, algorithm.final_counts(state)
+        attributes = {
+            "counts_": PCFGCounts(counts),
+            **record,
+            **algorithm.attributes(best, model),
+            "alpha_": state.hyper.public(),
+        }
+        learned = Learned(
+            read.words,
+            problem.layout,
+            state.prior,
+            counts,
+            state.weights,
+            model.rare(counts),
+            algorithm.averages,
+            mean_means(state, model) if isinstance(state.shares, Trees) else None,
+        )
+        # Of sentences elsewhere trees are for `predict`, where they are.
+        if not getattr(problem, "is_in_parts", False):
+            trees = model.trees(state, averages=algorithm.averages)
+            arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
+            attributes["labels_"] = arranged
+        if hasattr(type(self), "partial_fit"):
+            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
+            attributes["n_batches_seen_"] = 0
+        return Left(learned, attributes)
+
+    def _batch_of(self, read: Reading, state: State) -> Batch:
+        """The sentences that have a tree, and all words."""
+        if getattr(read.problem, "is_in_parts", False):
+            return read.problem.batch_of(state.unexplained)
+        corpus, n_words = read.problem.corpus, read.problem.layout.n_words
+        lengths = np.delete(np.diff(corpus.starts), state.unexplained)
+        known = corpus.tokens[corpus.tokens < n_words]
+        return Batch(int(lengths.sum()), len(lengths), np.bincount(known, minlength=n_words))
+
+    def _rare_of_all(self, counts: np.ndarray, seen: Seen, read: Reading) -> np.ndarray | None:
+        """Mean count of words seen once in all batches."""
+        layout = read.problem.layout
+        if self.handle_unknown != "rare" or counts[layout.unknown_cells].any():
+            return None
+        return rare_counts(counts, layout, seen.uses)
+
+    def _with_running_counts(self, state: State, counts: np.ndarray, model: GrammarModel) -> State:
+        """The state of a batch with the counts of all, under the prior without them."""
+        return state._replace(counts=counts, prior=model.prior(state.hyper))
+
+    def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+        """The words that no rule has."""
+        if getattr(read.problem, "is_in_parts", False):
+            return ""
+        return words_without_rule(read.problem.layout, read.problem.corpus, unexplained)
+
+    # Predictions
+
+    @property
+    def rule_probabilities_(self) -> np.ndarray:
+        """Posterior mean of each rule's probability, shape (n_rules,), ordered as ``rules_``."""
+        return mean_weights(learned_of(self))
+
+    @property
+    def grammar_(self) -> Any:
+        """The learned grammar as an nltk.PCFG: posterior means."""
+        learned = learned_of(self)
+        layout, probabilities = learned.layout, mean_weights(learned)
+        if layout.is_factored:
+            return written_out(layout.grammar, probabilities, layout.n_shown)
+        return layout.grammar.to_nltk(probabilities)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable tree of each sentence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            An object array of nltk.Tree; for a 2-D X charts of shape (n_samples, length,
+            length + 1), int: cell [i, begin, end] is one more than the index in `symbols_` of the
+            label of X[i, begin:end] (the highest, where several), 0 where there is none. A
+            sentence that cannot be derived gets the flat tree below the start symbol.
+        """
+        if is_dask(X):
+            return over_partitions(self, "predict", X)
+        learned = learned_of(self)
+        return best_trees(learned, *self._corpus_and_words(learned, X))
+
+    def parse(self, X: Any, n_best: int | None = None) -> np.ndarray:
+        """The most probable trees of each sentence as nltk.Tree, whatever the form of X.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        n_best : int or None, default=None
+            How many derivations to give for each sentence; None for the best one alone.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), object
+            Trees in the symbols of the grammar as it was given. A sentence that cannot be derived
+            gets the flat tree below the start symbol. With `n_best`: lists of pairs (tree, log
+            weight in nats), the heaviest first, empty for a sentence that cannot be derived.
+        """
+        learned = learned_of(self)
+        corpus, words = self._corpus_and_words(learned, X)
+        corpus = corpus._replace(width=None)
+        if n_best is None:
+            return best_trees(learned, corpus, words)
+        check_counts(n_best=n_best)
+        return object_array(best_derivations(learned, corpus, words, n_best))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Expected number of constituents of each label over each span.
+
+        Without cycles of unary rules this is the probability that the span has the label.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            For each sentence a table of shape (length, length + 1, n_symbols) whose cell
+            [begin, end, a] belongs to the words [begin:end] and ``symbols_[a]``; stacked for a 2-D
+            X, else in an object array. NaN where a sentence cannot be derived.
+        """
+        if is_dask(X):
+            return over_partitions(self, "predict_proba", X)
+        learned = learned_of(self)
+        return labelled_spans(learned, *self._corpus_and_words(learned, X))
+
+    def sample(
+        self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw sentences and their trees from the grammar with posterior-mean probabilities.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        longest : int, default=100
+            Derivations of more words are drawn again.
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples,), object
+            Lists of words. ``<unk>``, the terminal of unknown words, is drawn only from symbols
+            that derive nothing without it.
+        trees : ndarray of shape (n_samples,), object
+            Their nltk.Tree.
+        """
+        learned = learned_of(self)
+        layout, theta = learned.layout, mean_weights(learned)
+        theta = without_unknown(layout.grammar, theta, layout.unknown_cells)
+        rng = check_random_state(random_state)
+        return sample_trees(layout.grammar, theta, n_samples, longest, rng, layout.n_shown)
+
+    def _corpus_and_words(self, learned: Learned, X: Any) -> tuple[Corpus, list]:
+        """X in numbers of the words that a fit has seen, and as it is."""
+        sequences, index = self._sequences(X), learned.words.index
+        corpus = reading.encode(sequences, index)
+        reading.refuse_missing(corpus)
+        return self._checked(corpus, sequences, len(index)), sequences.tokens
+
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+        corpus, words = self._corpus_and_words(learned, X)
+        problem = unseen(learned.layout, corpus, words)
+        return expectation(mean_weights(learned), problem, with_counts=False)[1], corpus.n_observed
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         return tags
+
+
+def attributes_of(words: Vocabulary, layout: Layout) -> dict[str, Any]:
+    """The fitted attributes that tell the words and the grammar."""
+    symbols = reading.as_array(layout.grammar.symbols[: layout.n_shown])
+    return {"vocabulary_": words.types, "rules_": layout.grammar, "symbols_": symbols}
+
+
+def places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
+    """Where each rule of a grammar is in a larger one."""
+    numbers = {rule: i for i, rule in enumerate(grammar.rules)}
+    return np.array([numbers[rule] for rule in before.rules], np.int64)
+
+
+def carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
+    """Values of rules in a larger grammar, and `fill` for its new rules."""
+    larger = np.full(n_rules, fill)
+    larger[places] = values
+    return larger

@@ -6,13 +6,14 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
-from sklearn_cvb.corpus import warn_of_giant
+from sklearn_cvb.corpus import caution_of_giant
 from sklearn_cvb.learning.cvb import CVB
-from sklearn_cvb.pcfg.forms import Problem
-from sklearn_cvb.pcfg.streaming import StreamingPCFG
+from sklearn_cvb.pcfg.base import BasePCFG
+from sklearn_cvb.pcfg.inference import Problem
+from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 
 
-class CVBPCFG(StreamingPCFG):
+class CVBPCFG(BasePCFG):
     """Probabilistic context-free grammar learned by collapsed variational Bayes.
 
     Probabilities are integrated out, and the trees of each sentence are inferred from the expected
@@ -155,6 +156,8 @@ class CVBPCFG(StreamingPCFG):
     (Verb (Prefix n g i) (Stem b o n a))
     """
 
+    _parameter_constraints: dict = {**BasePCFG._parameter_constraints, **CONSTRAINTS}  # noqa: RUF012
+
     def __init__(
         self,
         grammar: Any = None,
@@ -202,9 +205,11 @@ class CVBPCFG(StreamingPCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _warn_of_data(self, problem: Problem) -> None:
-        """Warn where leaving out a sentence leaves little to learn from."""
-        warn_of_giant(problem.corpus, "use VBPCFG")
+    partial_fit = partial_fit
+
+    def _cautions(self, problem: Problem) -> tuple[str, ...]:
+        """Where leaving out a sentence leaves little to learn from."""
+        return caution_of_giant(problem.corpus, "use VBPCFG")
 
     def _algorithm(self) -> CVB:
         return CVB()

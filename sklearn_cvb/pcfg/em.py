@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.learning.batch import EM
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
-from sklearn_cvb.pcfg.streaming import StreamingPCFG
+from sklearn_cvb.pcfg.base import BasePCFG
+from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 from sklearn_cvb.validation import Interval, StrOptions
 
 
-class EMPCFG(StreamingPCFG):
+class EMPCFG(BasePCFG):
     """Probabilistic context-free grammar learned by expectation-maximisation (inside-outside).
 
     Parameters
@@ -174,9 +175,10 @@ class EMPCFG(StreamingPCFG):
     _parameter_constraints: dict = {  # noqa: RUF012
         **{
             name: constraint
-            for name, constraint in StreamingPCFG._parameter_constraints.items()
+            for name, constraint in BasePCFG._parameter_constraints.items()
             if name != "alpha_prior"
         },
+        **CONSTRAINTS,
         "alpha": [Interval(Real, 0, None, closed="left"), dict, "array-like"],
         "update": [StrOptions({"batch", "sequence"})],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
@@ -233,6 +235,8 @@ class EMPCFG(StreamingPCFG):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    partial_fit = partial_fit
 
     def _algorithm(self) -> EM:
         if self.update == "batch":

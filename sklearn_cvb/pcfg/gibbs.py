@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.learning.model import Drawn
+from sklearn_cvb.pcfg.base import BasePCFG
+from sklearn_cvb.pcfg.inference import draw_sweep, frozen_tally, used_rules
 from sklearn_cvb.pcfg.layout import Layout
 from sklearn_cvb.pcfg.model import GrammarModel
-from sklearn_cvb.pcfg.samplers import SamplingPCFG
-from sklearn_cvb.pcfg.samples import used_rules
-from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
+from sklearn_cvb.sampling import SamplerMixin
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class DrawnGrammar(GrammarModel):
         return Drawn(used_rules(trees, layout), trees)
 
 
-class GibbsPCFG(SamplingPCFG):
+class GibbsPCFG(SamplerMixin, BasePCFG):
     """Probabilistic context-free grammar learned by Gibbs sampling with explicit probabilities.
 
     Draws all probabilities given the trees, then all trees given the probabilities: exact, but it
@@ -163,6 +163,11 @@ class GibbsPCFG(SamplingPCFG):
     """
 
     _model_type = DrawnGrammar
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **BasePCFG._parameter_constraints,
+        **SamplerMixin._parameter_constraints,
+    }
 
     def __init__(
         self,

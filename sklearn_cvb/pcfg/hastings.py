@@ -6,13 +6,16 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
+from sklearn_cvb.learned import Left, Reading
 from sklearn_cvb.learning.loop import Fit
-from sklearn_cvb.pcfg.model import GrammarModel
-from sklearn_cvb.pcfg.samplers import SamplingPCFG
+from sklearn_cvb.pcfg.base import BasePCFG
+from sklearn_cvb.pcfg.layout import Layout
+from sklearn_cvb.restarts import record_of
+from sklearn_cvb.sampling import SamplerMixin
 from sklearn_cvb.validation import InvalidParameterError
 
 
-class HastingsPCFG(SamplingPCFG):
+class HastingsPCFG(SamplerMixin, BasePCFG):
     """Probabilistic context-free grammar learned by a collapsed Hastings sampler.
 
     Probabilities are integrated out. The tree of each sentence is proposed from the posterior means
@@ -147,7 +150,8 @@ class HastingsPCFG(SamplingPCFG):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        **SamplingPCFG._parameter_constraints,
+        **BasePCFG._parameter_constraints,
+        **SamplerMixin._parameter_constraints,
         "temperatures": [tuple, None],
     }
 
@@ -198,16 +202,17 @@ class HastingsPCFG(SamplingPCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        has_cycles = len(self._layout.rules.member) > 0
+    def _check_layout(self, layout: Layout) -> None:
+        super()._check_layout(layout)
+        has_cycles = len(layout.rules.member) > 0
         if self.temperatures is not None and max(self.temperatures) > 1 and has_cycles:
             raise InvalidParameterError(
                 f"temperatures={self.temperatures!r} above 1 give the chains of a cycle of unary "
                 "rules infinite weight: stay at 1 or below, or leave such cycles out"
             )
 
-    def _fitted_by_algorithm(self, best: Fit, model: GrammarModel) -> dict[str, Any]:
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        left, (best, _) = super()._left(fits, read), record_of(fits)
         proposed, accepted = best.state.work.proposals
-        rate = {"acceptance_rate_": float(accepted / max(1, proposed))}
-        return super()._fitted_by_algorithm(best, model) | rate
+        rate = float(accepted / max(1, proposed))
+        return left._replace(attributes=left.attributes | {"acceptance_rate_": rate})

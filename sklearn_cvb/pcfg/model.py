@@ -1,36 +1,312 @@
-"""A grammar as a model: what all algorithms ask of it."""
+"""A grammar as a model: its parameters, and what all algorithms ask of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import digamma, xlogy
 
-from sklearn_cvb.dirichlet import kl_divergence, log_evidence
+from sklearn_cvb import dirichlet
+from sklearn_cvb.annotations import Numbers
+from sklearn_cvb.dirichlet import exp_digamma, kl_divergence, log_evidence
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
+from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
-from sklearn_cvb.pcfg.concentrations import Alpha, learn
-from sklearn_cvb.pcfg.forms import Problem, expectation, heaviest_trees
-from sklearn_cvb.pcfg.parameters import (
-    exp_expected_log,
-    posterior_mean,
-    rare_counts,
-    totals_of,
-    with_unseen,
-)
-from sklearn_cvb.pcfg.samples import SeenTrees, most_frequent, used_rules, with_trees
-from sklearn_cvb.pcfg.shares import counts_of, first_shares, left_out_trees, presence
-from sklearn_cvb.pcfg.start import first_weights, is_of_trees
-from sklearn_cvb.pcfg.sweeps import (
+from sklearn_cvb.pcfg.inference import (
+    SeenTrees,
+    counts_of,
     draw_sweep,
+    expectation,
+    first_shares,
     frozen_tally,
+    heaviest_trees,
     leave_out_sweep,
+    left_out_trees,
+    most_frequent,
+    presence,
     stepwise_sweep,
     tally_of,
+    totals_of,
+    used_rules,
+    with_trees,
 )
+from sklearn_cvb.pcfg.layout import Layout, Problem, log_weights
+from sklearn_cvb.validation import (
+    InvalidParameterError,
+    as_numbers,
+    check_concentrations,
+    check_gamma_prior,
+)
+
+# Divisors below this have lost digits to underflow.
+_SMALLEST_RATIO = 1e-280
+# Starts that the seed decides.
+RANDOM_STARTS = ("parameter", "uniform", "trees")
+# How far a near-uniform start is from uniform.
+_NOISE = 0.01
+
+
+class PCFGCounts(NamedTuple):
+    """Posterior (expected or sampled) counts of a probabilistic context-free grammar.
+
+    Attributes
+    ----------
+    rule : ndarray of shape (n_rules,)
+        Expected number of uses of each rule in all training sentences, in the order of
+        ``rules_.rules``.
+    """
+
+    rule: np.ndarray
+
+
+class Alpha(NamedTuple):
+    """Concentrations of a sweep.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n_rules,)
+    learned : bool
+        Whether all are one value that is learned.
+    gamma : tuple (shape, rate)
+        Its prior.
+    """
+
+    cells: np.ndarray
+    learned: bool
+    gamma: tuple
+
+    def public(self) -> float | np.ndarray:
+        """The one value, or one per rule."""
+        same = self.cells.min() == self.cells.max()
+        return float(self.cells[0]) if same else self.cells
+
+    def log_density(self) -> float:
+        """Log density of the learned concentration under its prior (nats)."""
+        return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.learned else 0.0
+
+
+def check_alpha(alpha: Any, gamma: tuple, layout: Layout, *, or_zero: bool) -> None:
+    """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
+    check_gamma_prior("alpha_prior", gamma)
+    if isinstance(alpha, dict):
+        symbols = layout.grammar.symbols
+        missing = [label for label in symbols if label not in alpha]
+        foreign = [label for label in alpha if label not in symbols]
+        if missing or foreign:
+            raise InvalidParameterError(
+                f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
+                f"{foreign[:5]} are no symbols"
+            )
+        values = as_numbers("alpha", list(alpha.values()))
+    elif isinstance(alpha, str):
+        return
+    else:
+        values = as_numbers("alpha", alpha)
+        if values.ndim > 0 and values.shape != layout.lhs.shape:
+            raise InvalidParameterError(
+                f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
+                f"shape {values.shape}"
+            )
+    if isinstance(alpha, dict) and values.ndim != 1:
+        raise InvalidParameterError(
+            f"alpha as a dict has one number for each symbol, got {alpha!r}"
+        )
+    check_concentrations("alpha", values, or_zero)
+
+
+def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha:
+    """The concentrations of the first sweep; "auto" marks one to learn."""
+    learned = isinstance(alpha, str)
+    if isinstance(alpha, dict):
+        by_symbol = np.array([alpha[label] for label in layout.grammar.symbols], dtype=np.float64)
+        cells = by_symbol[layout.lhs]
+    else:
+        cells = np.empty(len(layout.lhs))
+        cells[:] = FIRST_VALUE if learned else alpha
+    return Alpha(cells, learned, tuple(gamma))
+
+
+def learn(
+    alpha: Alpha,
+    layout: Layout,
+    counts: np.ndarray,
+    n_sweeps: int,
+    step: Callable,
+    presence: Callable | None = None,
+) -> Alpha:
+    """One step for a learned concentration; none in the warm-up.
+
+    ``presence()`` is P(C > 0) of every rule and left-hand side, or None where it is not known and
+    nothing is learned; without it the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
+    """
+    if not alpha.learned or n_sweeps < WARM_UP_SWEEPS:
+        return alpha
+    totals = np.bincount(layout.lhs, counts, layout.n_lhs)
+    surely = (np.ones_like(counts), np.ones_like(totals)) if presence is None else presence()
+    if surely is None:
+        return alpha
+    present, totals_present = surely
+    order = np.argsort(layout.lhs, kind="stable")
+    widths = np.bincount(layout.lhs, minlength=layout.n_lhs)
+    rows = [
+        (counts[cells], present[cells], totals[[a]], totals_present[[a]], int(widths[a]))
+        for a, cells in enumerate(np.split(order, np.cumsum(widths)[:-1]))
+    ]
+    value = step(alpha.cells[0], rows, *alpha.gamma)
+    return alpha._replace(cells=np.full(len(counts), value))
+
+
+# Where a fit begins: weights under which sentences are first inferred
+
+
+def where_to_start(init: Any, layout: Layout) -> Any:
+    """`init`, or what stands for None."""
+    if init is not None:
+        return init
+    if not layout.is_given:
+        return "parameter"
+    if layout.grammar.probabilities is not None:
+        return "grammar"
+    # Weights that sum to 1 give a terminal of ten words the chance of one of a single word, and
+    # so pieces as long as can be: nothing to learn from.
+    has_cycles = len(layout.rules.member) > 0
+    return "trees" if layout.longest > 1 and not has_cycles else "uniform"
+
+
+def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.ndarray:
+    """Weights of the first E-step, as `init` says."""
+    if not isinstance(init, str):
+        if hasattr(init, "rule_probabilities_"):
+            return _of_model(init, layout)
+        draws = _of_array(init, layout)
+    elif init == "grammar":
+        if layout.grammar.probabilities is None:
+            raise ValueError("init='grammar' needs a grammar with probabilities")
+        return layout.grammar.probabilities
+    elif init == "parameter":
+        draws = rng.standard_exponential(len(layout.lhs))
+    else:
+        draws = 1.0 + _NOISE * rng.random(len(layout.lhs))
+    if is_of_trees(init):
+        if len(layout.rules.member):
+            raise ValueError(
+                "init='trees' weighs all trees alike, but a cycle of unary rules has no "
+                "end of them: start elsewhere"
+            )
+        return draws
+    return posterior_mean(layout, draws, 0.0, uniform_weights(layout))
+
+
+def is_of_trees(init: Any) -> bool:
+    """Whether all trees weigh the same at first, so that weights do not sum to 1."""
+    return isinstance(init, str) and init == "trees"
+
+
+def _of_model(init: Any, layout: Layout) -> np.ndarray:
+    """The probabilities of a fitted model."""
+    if init.rules_.rules != layout.grammar.rules:
+        raise ValueError("init has other rules: start from a model of the same grammar")
+    weights: np.ndarray = init.rule_probabilities_
+    return weights
+
+
+def _of_array(init: Any, layout: Layout) -> np.ndarray:
+    """Weights that were given, one for each rule."""
+    weights = as_numbers("init", init)
+    if weights.shape != (len(layout.lhs),) or not (
+        (weights >= 0).all() and np.isfinite(weights).all()
+    ):
+        raise ValueError(
+            f"init must hold {len(layout.lhs)} weights, one for each rule, finite and none "
+            f"negative; got shape {weights.shape}"
+        )
+    return weights
+
+
+# From counts to weights
+
+
+def posterior_mean(
+    layout: Layout, counts: np.ndarray, prior: Numbers, kept: np.ndarray | None
+) -> np.ndarray:
+    """(C + alpha) / (sum of the left-hand side).
+
+    A symbol without count and prior keeps its values (None: there is no such symbol).
+    """
+    cells = counts + prior
+    totals = np.bincount(layout.lhs, cells, layout.n_lhs)[layout.lhs]
+    if totals.all():
+        return cells / totals
+    assert kept is not None, "without kept values every symbol has count or prior"
+    return np.where(totals > 0, cells / np.where(totals > 0, totals, 1.0), kept)
+
+
+def exp_expected_log(layout: Layout, counts: np.ndarray, prior: Numbers) -> np.ndarray:
+    """exp(E[log theta]) under the Dirichlet posterior (Wang and Blunsom 2013, section 2.2)."""
+    cells = counts + prior
+    below = exp_digamma(totals_of(layout, cells))
+    if below.min() > _SMALLEST_RATIO:
+        return exp_digamma(cells) / below[layout.lhs]
+    return np.exp(expected_log(layout, counts, prior))
+
+
+def expected_log(layout: Layout, counts: np.ndarray, prior: Numbers) -> np.ndarray:
+    """E[log theta] under the Dirichlet posterior, without underflow."""
+    cells = counts + prior
+    return digamma(cells) - digamma(totals_of(layout, cells))[layout.lhs]
+
+
+def uniform_weights(layout: Layout) -> np.ndarray:
+    """Equal weights for all rules of a left-hand side."""
+    return 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
+
+
+def predicting_weights(
+    layout: Layout,
+    counts: np.ndarray,
+    prior: np.ndarray,
+    kept: np.ndarray | None,
+    averages: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of rules for prediction, and their logs: posterior means, or exp E[log theta]."""
+    if averages:
+        return exp_expected_log(layout, counts, prior), expected_log(layout, counts, prior)
+    weights = posterior_mean(layout, counts, prior, kept)
+    return weights, log_weights(weights)
+
+
+def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndarray | None:
+    """Mean count of the words that were `seen` once, by unknown cell; None without any."""
+    cells, once = layout.unknown_cells, np.flatnonzero(seen == 1)
+    if not (len(cells) and len(once)):
+        return None
+    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
+    here = np.isin(text, once) & (layout.cell >= 0)
+    total = np.bincount(layout.symbol[here], counts[layout.cell[here]], layout.n_lhs)
+    return total[layout.lhs[cells]] / len(once)
+
+
+def with_unseen(layout: Layout, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Counts with a little for rules without any, where the prior is 0.
+
+    Without it a batch could use no rule that those before had not used. Such rules share one count
+    among those of their symbol, and a word that no rule has derived yet is as likely from each of
+    its symbols, in proportion to their other uses.
+    """
+    none = (counts == 0) & (prior == 0)
+    if not none.any():
+        return counts
+    little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
+    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
+    here = layout.cell >= 0
+    cell, text = layout.cell[here], text[here]
+    is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
+    cell = cell[is_new[text]]
+    little[cell] *= np.maximum(totals_of(layout, counts), 1.0)[layout.lhs[cell]]
+    return np.where(none, little, counts)
 
 
 @dataclass(frozen=True)
@@ -200,16 +476,13 @@ class GrammarModel(Model):
             return None
         return rare_counts(counts, layout, corpus.uses(layout.n_words))
 
-    def trees(self, state: State, log_weights: Callable) -> Trees:
-        """Trees of the sentences: under the last Q(t_i), most often sampled, or the heaviest.
-
-        These are the heaviest under ``log_weights(layout, counts, prior, kept)``.
-        """
+    def trees(self, state: State, *, averages: bool) -> Trees:
+        """Trees of the sentences: under the last Q(t_i), most often sampled, or the heaviest."""
         layout = self.problem.layout
         if isinstance(state.shares, Shares):
             tally = tally_of(layout, state.counts, state.prior)
             return left_out_trees(state.shares, tally, self.problem)
         if isinstance(state.shares, Trees):
             return most_frequent(sampled_labels(state, self))
-        logs = log_weights(layout, state.counts, state.prior, state.weights)
-        return heaviest_trees(logs, self.problem)
+        arguments = (layout, state.counts, state.prior, state.weights)
+        return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.corpus import object_array
 from sklearn_cvb.derivations import drawn_within
-from sklearn_cvb.pcfg.grammar import Grammar
-from sklearn_cvb.pcfg.rules import Words
+from sklearn_cvb.pcfg.grammar import Grammar, Words
 
 
 def sample_trees(
@@ -19,29 +18,9 @@ def sample_trees(
     rng: np.random.RandomState,
     n_shown: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw trees of at most `longest` words.
+    """Trees of at most `longest` words, and these; probabilities need not be normalised.
 
-    Parameters
-    ----------
-    grammar : Grammar
-    probabilities : ndarray of shape (n_rules,)
-        Need not be normalised.
-    n_samples, longest : int
-    rng : numpy.random.RandomState
-    n_shown : int or None, default=None
-        How many symbols trees show, the first; None for all.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples,), object
-        Lists of words.
-    trees : ndarray of shape (n_samples,), object
-        Their nltk.Tree.
-
-    Raises
-    ------
-    ValueError
-        If a number is not positive, or nearly all derivations are longer.
+    Raises ValueError if a number is not positive, or nearly all derivations are longer.
     """
     probabilities = np.asarray(probabilities)
     parents = np.array([rule.parent for rule in grammar.rules])
@@ -63,18 +42,9 @@ def without_unknown(grammar: Grammar, probabilities: np.ndarray, unknown: np.nda
     """Probabilities with 0 for the rules of unknown words.
 
     A symbol that derives nothing without them keeps its own.
-
-    Parameters
-    ----------
-    grammar : Grammar
-    probabilities : ndarray of shape (n_rules,)
-    unknown : ndarray of int
-        The rules of unknown words.
-
-    Returns
-    -------
-    ndarray of shape (n_rules,)
     """
+    if not len(unknown):
+        return probabilities
     known = probabilities.copy()
     known[unknown] = 0.0
     derives = _derives_words(grammar, known)

@@ -3,17 +3,15 @@
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.learning.batch import VB
-from sklearn_cvb.pcfg.layout import Layout
-from sklearn_cvb.pcfg.parameters import exp_expected_log, expected_log
-from sklearn_cvb.pcfg.streaming import StreamingPCFG
+from sklearn_cvb.pcfg.base import BasePCFG
+from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 
 
-class VBPCFG(StreamingPCFG):
+class VBPCFG(BasePCFG):
     """Probabilistic context-free grammar learned by variational Bayes.
 
     Parameters
@@ -148,6 +146,8 @@ class VBPCFG(StreamingPCFG):
     (S a (S a b) b)
     """
 
+    _parameter_constraints: dict = {**BasePCFG._parameter_constraints, **CONSTRAINTS}  # noqa: RUF012
+
     def __init__(
         self,
         grammar: Any = None,
@@ -195,15 +195,7 @@ class VBPCFG(StreamingPCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _weights(
-        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray
-    ) -> np.ndarray:
-        return exp_expected_log(layout, counts, prior)
-
-    def _log_weights(
-        self, layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray
-    ) -> np.ndarray:
-        return expected_log(layout, counts, prior)
+    partial_fit = partial_fit
 
     def _algorithm(self) -> VB:
         return VB()

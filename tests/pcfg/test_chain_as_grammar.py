@@ -6,7 +6,7 @@ from sklearn_cvb import CVBPCFG, CVBHMMTagger, EMHMMTagger, Grammar
 from sklearn_cvb.hmm import collapsed
 from sklearn_cvb.kernels.chain.leave_out import SWEEP
 from sklearn_cvb.pcfg import model as trees
-from sklearn_cvb.pcfg.rules import Rule, Words
+from sklearn_cvb.pcfg.grammar import Rule, Words
 
 END, K, ALPHA, BETA = "</s>", 3, 0.4, 0.2
 

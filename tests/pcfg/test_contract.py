@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, HastingsPCFG, metrics
-from sklearn_cvb.pcfg.sweeps import tally_of
+from sklearn_cvb.pcfg.inference import tally_of
 
 CLASSES = [EMPCFG, VBPCFG, CVBPCFG, HastingsPCFG, GibbsPCFG]
 X = [["the", "dog", "runs"], ["the", "cat", "runs"], ["dog", "runs"], ["the", "dog", "sees"]]

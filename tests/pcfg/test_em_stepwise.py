@@ -8,8 +8,8 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_cvb import EMPCFG, Grammar
 from sklearn_cvb.learning.loop import spawn_generators
-from sklearn_cvb.pcfg.parameters import posterior_mean
-from sklearn_cvb.pcfg.sweeps import stepwise_sweep, tally_of
+from sklearn_cvb.pcfg.inference import stepwise_sweep, tally_of
+from sklearn_cvb.pcfg.model import posterior_mean
 
 TEXT = """
 S -> NP VP | VP
@@ -64,7 +64,7 @@ def generator():
 def form(request, monkeypatch):
     """Both forms of inference."""
     if request.param == "lists":
-        monkeypatch.setattr("sklearn_cvb.pcfg.forms.MOST_EDGES", 0)
+        monkeypatch.setattr("sklearn_cvb.pcfg.layout.MOST_EDGES", 0)
     return request.param
 
 
@@ -72,7 +72,7 @@ def form(request, monkeypatch):
 @pytest.mark.parametrize(("batch_size", "power"), [(1, 0.7), (2, 0.6), (3, 1.0), (100, 0.7)])
 def test_running_counts_are_those_of_the_equations(alpha, batch_size, power, form):
     fitted = model(alpha=alpha, batch_size=batch_size, step_power=power).fit(X)
-    assert (fitted._problem(X, None).forest is None) == (form == "lists")
+    assert (fitted._read(X, None).problem.forest is None) == (form == "lists")
     tables = plain.frequencies(GRAMMAR, X)
     counts, met = stepwise(tables, START, alpha, batch_size, power, 3, generator())
     theta = plain.normalised(GRAMMAR, counts + alpha)
@@ -160,7 +160,7 @@ def test_one_sweep_learns_more_than_a_batch_and_ends_where_batches_do():
 
 def test_counts_survive_ever_smaller_units(form):
     fitted = EMPCFG(TEXT, init=START, max_iter=1)
-    problem = fitted._problem(X, None)
+    problem = fitted._read(X, None).problem
     layout, n = problem.layout, len(X)
     counts = 1.0 + np.arange(len(START))
     ends = []
@@ -179,7 +179,7 @@ def test_a_symbol_without_count_and_prior_keeps_its_weights():
     settings = {"init": start, "max_iter": 2, "tol": 0, "random_state": 0}
     fitted = EMPCFG(text, update="sequence", **settings).fit([["a", "x"], ["b", "x"]])
     assert fitted.rule_probabilities_[4:] == pytest.approx(start[4:])
-    layout = fitted._layout
+    layout = fitted._learned.layout
     kept = posterior_mean(layout, fitted.counts_.rule, np.zeros(6), start)
     assert np.array_equal(kept, fitted.rule_probabilities_)
 

@@ -165,8 +165,8 @@ def test_tables_and_lists_of_rules_learn_the_same(kind, monkeypatch):
     sentences = [list(words) for words in ("abcab", "ba", "c", "abca", "ccab", "abcabcab")]
     settings = {"n_components": 8, "random_state": 0, "max_iter": 4, "tol": 0}
     tables = kind(**settings).fit(sentences)
-    assert tables._problem(sentences, None).dense is not None
-    monkeypatch.setattr("sklearn_cvb.pcfg.forms.FEWEST_RULES", 10**9)
+    assert tables._read(sentences, None).problem.dense is not None
+    monkeypatch.setattr("sklearn_cvb.pcfg.layout.FEWEST_RULES", 10**9)
     lists = kind(**settings).fit(sentences)
     np.testing.assert_allclose(tables.history_, lists.history_, rtol=0, atol=1e-9)
     np.testing.assert_allclose(tables.counts_.rule, lists.counts_.rule, rtol=0, atol=1e-9)

@@ -52,9 +52,9 @@ def assert_same(one, other, same_labels=True):
 def test_forests_and_lists_learn_the_same(kind, keywords, name, monkeypatch):
     grammar, sentences = GRAMMARS[name]
     forest = learned(kind, grammar, sentences, **keywords)
-    assert forest._problem(sentences, None).forest is not None
-    monkeypatch.setattr("sklearn_cvb.pcfg.forms.MOST_EDGES", 0)
-    assert forest._problem(sentences, None).forest is None
+    assert forest._read(sentences, None).problem.forest is not None
+    monkeypatch.setattr("sklearn_cvb.pcfg.layout.MOST_EDGES", 0)
+    assert forest._read(sentences, None).problem.forest is None
     assert_same(forest, learned(kind, grammar, sentences, **keywords))
 
 
@@ -64,7 +64,7 @@ def test_presence_of_rules_is_the_same(name, monkeypatch):
     sentences = [words for words in sentences if words != list("zz")]
     settings = {"alpha": "auto", "max_iter": 23}
     forest = learned(CVBPCFG, grammar, sentences, **settings)
-    monkeypatch.setattr("sklearn_cvb.pcfg.forms.MOST_EDGES", 0)
+    monkeypatch.setattr("sklearn_cvb.pcfg.layout.MOST_EDGES", 0)
     lists = learned(CVBPCFG, grammar, sentences, **settings)
     assert forest.alpha_ == pytest.approx(lists.alpha_, rel=1e-8)
     assert forest.alpha_ != pytest.approx(0.1, rel=1e-3)
@@ -77,7 +77,7 @@ def test_known_trees_restrict_forests(monkeypatch):
     model = CVBPCFG(grammar, random_state=0, init="parameter", max_iter=1, tol=0)
     restricted = model.fit(sentences, y)
     assert np.abs(restricted.counts_.rule - free.counts_.rule).max() > 0.01
-    monkeypatch.setattr("sklearn_cvb.pcfg.forms.MOST_EDGES", 0)
+    monkeypatch.setattr("sklearn_cvb.pcfg.layout.MOST_EDGES", 0)
     lists = CVBPCFG(grammar, random_state=0, init="parameter", max_iter=1, tol=0)
     assert_same(restricted, lists.fit(sentences, y))
 
@@ -91,9 +91,9 @@ def test_tables_and_lists_learn_the_same(kind, keywords, monkeypatch):
     if samples:
         settings |= {"n_burn_in": 2, "thin": 1}
     tables = kind(**settings).fit(sentences, y)
-    assert tables._problem(sentences, None).dense is not None
-    monkeypatch.setattr("sklearn_cvb.pcfg.forms.FEWEST_RULES", 10**9)
+    assert tables._read(sentences, None).problem.dense is not None
+    monkeypatch.setattr("sklearn_cvb.pcfg.layout.FEWEST_RULES", 10**9)
     for most_edges in (2**23, 0):
-        monkeypatch.setattr("sklearn_cvb.pcfg.forms.MOST_EDGES", most_edges)
+        monkeypatch.setattr("sklearn_cvb.pcfg.layout.MOST_EDGES", most_edges)
         # The best trees of such grammars tie but for rounding.
         assert_same(tables, kind(**settings).fit(sentences, y), same_labels=samples)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMPCFG, VBPCFG, Grammar
-from sklearn_cvb.pcfg.rules import Words
+from sklearn_cvb.pcfg.grammar import Words
 
 TEXT = "S -> NP VP\nNP -> D N | 'they'\nVP -> V NP | V\nD -> 'the'\nN -> 'duck' | 'saw'\nV -> 'saw'"
 X = [["they", "saw", "the", "duck"], ["the", "duck", "saw"], ["they", "saw", "they"]]

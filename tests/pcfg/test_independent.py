@@ -7,8 +7,8 @@ import restatement_pcfg as plain
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, Grammar, HastingsPCFG
 from sklearn_cvb.pcfg import model as grammars
-from sklearn_cvb.pcfg.parameters import PCFGCounts
-from sklearn_cvb.pcfg.shares import counts_of
+from sklearn_cvb.pcfg.inference import counts_of
+from sklearn_cvb.pcfg.prediction import weights_to_predict
 
 X = [list(words) for words in ("aba", "abab", "ba", "b", "abb")]
 LONGER = [list(words) for words in ("abcab", "b", "bca", "aabbcacb", "cc", "abcabcaab", "cba")]
@@ -131,7 +131,7 @@ def test_the_same_rules_given_as_a_grammar_learn_the_same(kind, keywords, n_comp
     new = [*LONGER, list("bbacab")]
     np.testing.assert_allclose(model.score_samples(new), given.score_samples(new), rtol=1e-11)
     # Of trees that tie either may be found.
-    logs = model._predicting_weights()[1]
+    logs = weights_to_predict(model._learned)[1]
     for tree, ranked in zip(model.parse(new), given.parse(new, n_best=1), strict=True):
         score = np.dot(frequencies_of(tree, model.rules_), logs)
         assert score == pytest.approx(ranked[0][1], abs=1e-9)
@@ -159,15 +159,15 @@ def test_the_grammar_written_out_has_the_same_likelihoods_and_trees(n_components
     assert len(grammar.rules) == n_components**3 + 3 * n_components
     np.testing.assert_allclose(plain.by_owner(grammar, grammar.probabilities), 1, atol=1e-12)
     full = EMPCFG(grammar, max_iter=1, handle_unknown="error").fit(LONGER)
-    full.counts_ = PCFGCounts(grammar.probabilities)
+    full._learned = full._learned._replace(counts=grammar.probabilities)
     np.testing.assert_allclose(full.rule_probabilities_, grammar.probabilities, rtol=1e-12)
     new = [*LONGER, list("bbacab")]
     np.testing.assert_allclose(model.score_samples(new), full.score_samples(new), rtol=1e-11)
-    # VB parses by other weights than posterior means: those of EM's mixin.
+    # VB parses by other weights than posterior means: those of EM.
     same = EMPCFG(
         n_components=n_components, rules="independent", max_iter=1, handle_unknown="error"
     ).fit(LONGER)
-    same.counts_ = PCFGCounts(model.rule_probabilities_)
+    same._learned = same._learned._replace(counts=model.rule_probabilities_)
     for ours, theirs in zip(same.parse(new, n_best=3), full.parse(new, n_best=3), strict=True):
         assert [log_p for _, log_p in ours] == pytest.approx([log_p for _, log_p in theirs])
         assert ours[0][0] == theirs[0][0]
@@ -232,11 +232,11 @@ def test_a_sweep_broken_off_leaves_shares_that_are_summed_again(monkeypatch):
     model = independent(CVBPCFG, 3, max_iter=9, warm_start=True)
     with pytest.raises(KeyboardInterrupt):
         model.fit(LONGER)
-    problem, best = model._resume
-    ours = counts_of(best.state.shares, problem)
+    read, best = model._learned.resume
+    ours = counts_of(best.state.shares, read.problem)
     assert len(best.history) == 3
     assert np.abs(best.state.counts - ours).max() > 1e-3
-    resumed = model._model(problem).rebase(best.state)
+    resumed = model._model(read).rebase(best.state)
     np.testing.assert_array_equal(resumed.counts, ours)
     n_children = sum(2 * (len(words) - 1) for words in LONGER)
     assert model.fit(LONGER).counts_.rule[-18:].sum() == pytest.approx(n_children)

@@ -8,8 +8,8 @@ from sklearn_cvb import GibbsPCFG, Grammar, HastingsPCFG
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.pcfg import model as grammars
 from sklearn_cvb.pcfg.gibbs import dirichlet_draw
+from sklearn_cvb.pcfg.inference import draw_sweep, frozen_tally
 from sklearn_cvb.pcfg.layout import layout_of
-from sklearn_cvb.pcfg.sweeps import draw_sweep, frozen_tally
 
 # Text, sentences, alpha, unary depth, and the largest stationary acceptance rate.
 GRAMMARS = {
@@ -33,7 +33,7 @@ GRAMMARS = {
 
 def sampled_shares(model, sentences, n_sweeps, burn_in):
     """How often each combination of trees was seen, from the sampler's own sweeps."""
-    bound, algorithm = model._model(model._problem(sentences, None)), model._algorithm()
+    bound, algorithm = model._model(model._read(sentences, None)), model._algorithm()
     rng = np.random.default_rng(0)
     state, shares = algorithm.start(bound, rng), {}
     for sweep in range(n_sweeps):
@@ -195,7 +195,7 @@ def test_dirichlet_draws():
 
 def test_sweeps_share_nothing_with_the_state_before():
     model = HastingsPCFG("S -> S S | 'a'", random_state=0)
-    bound, algorithm = model._model(model._problem([list("aaaa")], None)), model._algorithm()
+    bound, algorithm = model._model(model._read([list("aaaa")], None)), model._algorithm()
     rng = np.random.default_rng(0)
     state = algorithm.start(bound, rng)
     kept = state.shares.rule.copy()

@@ -26,9 +26,9 @@ def n_pieces(model):
 def test_all_trees_of_a_sentence_start_alike():
     grammar = grammar_of(VERBS[:2])
     model = EMPCFG(grammar, init="trees", random_state=0)
-    problem = model._problem(VERBS[:2], None)
+    read = model._read(VERBS[:2], None)
     rng = np.random.default_rng(0)
-    counts = model._algorithm().start(model._model(problem), rng).counts
+    counts = model._algorithm().start(model._model(read), rng).counts
     tables = plain.frequencies(grammar, VERBS[:2])
     assert [len(table) for table in tables] == [1 + 6 + 15, 1 + 8 + 28]
     # 1 % of noise in each of up to four rules.

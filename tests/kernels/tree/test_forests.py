@@ -8,7 +8,7 @@ from tree_cases import CASES, CHAINS, LONG_RULES, arrays_of, best, drawn, proble
 
 from sklearn_cvb.kernels.tree.arrays import brackets_of
 from sklearn_cvb.kernels.tree.forests import forest_of
-from sklearn_cvb.pcfg.forms import expectation, heaviest_trees
+from sklearn_cvb.pcfg.inference import expectation, heaviest_trees
 
 WITHOUT_CYCLES = [name for name in CASES if "cycles" not in name]
 
