@@ -146,9 +146,15 @@ def _fit_here(family: str) -> Any:
     """The function that fits on shards in this process."""
     for name in SHARDS:
         try:
-            return importlib.import_module(name.format(family)).fit_here
-        except (ImportError, AttributeError):
+            module = importlib.import_module(name.format(family))
+        except ImportError:
             continue
+        if hasattr(module, "fit_here"):
+            return module.fit_here
+        if hasattr(module, "read_here"):
+            return lambda model, parts: model._fit_reading(
+                module.read_here(model, parts), None, None
+            )
     raise LookupError(f"where do shards of {family} begin? Say so in SHARDS")
 
 

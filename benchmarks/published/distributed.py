@@ -19,7 +19,7 @@ from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger
 from sklearn_cvb.hmm.collapsed import posterior_of
 from sklearn_cvb.hmm.survey import lay_out, problem_of_part, read_part, survey_of
-from sklearn_cvb.hmm.whole import fit_here, fit_whole
+from sklearn_cvb.hmm.whole import read_here
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.learning.parts import Found, Memory, added
 
@@ -105,15 +105,12 @@ def _curve(text, n_shards, rounds, changes):
     vocabulary = sorted({word for sentence in text.X for word in sentence})
     settings = {"tol": 0, "warm_start": True, "vocabulary": vocabulary, "handle_unknown": "smooth"}
     model = CVBHMMTagger(text.dictionary, max_iter=rounds[0], **settings, **changes)
-    curve, whole, done = [], None, 0
+    curve, done, read = [], 0, read_here(model, split(X, n_shards))
     for n in rounds:
         model.set_params(max_iter=n - done)
         done = n
-        if whole is None:
-            whole = fit_here(model, split(X, n_shards))
-        else:
-            fit_whole(model, whole)
-        path = np.concatenate([_best_states(shard) for shard in whole.source.shards])
+        model._fit_reading(read, None, None)
+        path = np.concatenate([_best_states(shard) for shard in read.problem.source.shards])
         accuracy = float(np.mean(model.classes_[path] == np.array(gold, object)))
         curve.append((accuracy, model.perplexity(held_out)))
     return curve
@@ -237,7 +234,7 @@ def constants(settings):
     found["read"] = seconds / n_tokens
     model = CVBHMMTagger(text.dictionary, max_iter=6, tol=0, random_state=0)
     laid_out = lay_out(model, survey_of(model, part))
-    found["lay_out"] = _least(lambda: problem_of_part(laid_out.model, part), 3)[0] / n_tokens
+    found["lay_out"] = _least(lambda: problem_of_part(laid_out.as_sent, part), 3)[0] / n_tokens
     found["sweep"] = _of_a_sweep(model, text.X, "sweep") / n_tokens
     dense = VBHMM(20, max_iter=6, tol=0, random_state=0)
     found["dense"] = _of_a_sweep(dense, text.X, "infer") / n_tokens
@@ -274,7 +271,7 @@ def _of_a_sweep(model, X, name):
 
     Memory.ask = timed
     try:
-        fit_here(model, [(X, None)])
+        model._fit_reading(read_here(model, [(X, None)]), None, None)
     finally:
         Memory.ask = ask
     return min(took)
