@@ -152,10 +152,13 @@ def _fit_here(family: str) -> Any:
         if hasattr(module, "fit_here"):
             return module.fit_here
         if hasattr(module, "read_here"):
-            return lambda model, parts: model._fit_reading(
-                module.read_here(model, parts), None, None
-            )
+            return functools.partial(_fit_read_here, module.read_here)
     raise LookupError(f"where do shards of {family} begin? Say so in SHARDS")
+
+
+def _fit_read_here(read_here: Any, model: Any, parts: list) -> None:
+    model._validate_params()
+    model._fit_reading(read_here(model, parts), None, None)
 
 
 def _store(case: Case, folder: Path) -> Iterator[Any]:
