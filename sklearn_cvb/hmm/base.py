@@ -304,18 +304,23 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             return read.problem.left_paths(self, state, read)
         path = self._observed.path(self, state, read)
         labels = self._arranged_states(read.words, read.problem.given, path)
-        return {"labels_": labels, **self._shared_weights(state.hyper, path)}
+        held = np.bincount(path, minlength=1)
+        return {"labels_": labels, **self._shared_weights(state.hyper, held)}
 
-    def _shared_weights(self, concentrations: Concentrations, path: np.ndarray) -> dict[str, Any]:
+    def _shared_weights(
+        self, concentrations: Concentrations, held: np.ndarray | None
+    ) -> dict[str, Any]:
         """The weights of the states, where the prior has them, and how many hold many tokens."""
         if concentrations.shared is None:
             return {}
-        held = np.bincount(path, minlength=self.n_components)
-        return {
+        found = {
             "state_weights_": np.array(concentrations.shared),
             "gamma_": concentrations.gamma,
-            "n_effective_components_": int(np.count_nonzero(held >= LEAST_SHARE * len(path))),
         }
+        if held is not None:
+            many = held >= LEAST_SHARE * held.sum()
+            found["n_effective_components_"] = int(np.count_nonzero(many))
+        return found
 
     def _of_chain(
         self, fits: list[Fit], state: Any, counts: HMMCounts, model: Any

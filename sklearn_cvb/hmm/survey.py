@@ -13,7 +13,6 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.corpus import Corpus, Sequences
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.ending import cells_with_end
 from sklearn_cvb.hmm.symbols import problem_of_words, words_and_cells
 from sklearn_cvb.hmm.tagger import TaggerMixin
@@ -224,7 +223,7 @@ def _told_of(told: Any, labels: list) -> Any:
     return told._replace(labels=labels, formed={})
 
 
-def lay_out(hmm: BaseHMM, survey: Survey, types: list | None = None) -> LaidOut:
+def lay_out(hmm: Any, survey: Survey, types: list | None = None) -> LaidOut:
     """Lay out the parameters of a model over given words, or over those that its parts hold."""
     hmm._check_parameters()
     sequences, y = digest_of(survey)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.model import SymbolChain
 from sklearn_cvb.hmm.shards import ChainShard, ShardedChain
 from sklearn_cvb.hmm.survey import (
@@ -113,12 +112,11 @@ class Whole(InParts):
 
     def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the sequences are."""
-        found: dict[str, Any] = hmm._shared_weights(state.hyper, np.zeros(1, np.intp))
-        found.pop("n_effective_components_", None)
+        found: dict[str, Any] = hmm._shared_weights(state.hyper, None)
         return found
 
 
-def refuse_in_shards(hmm: BaseHMM) -> None:
+def refuse_in_shards(hmm: Any) -> None:
     """Raise on settings that a corpus in shards does not have."""
     name = type(hmm).__name__
     if not hasattr(type(hmm), "partial_fit"):
@@ -160,7 +158,7 @@ def read_in_shards(laid_out: LaidOut, facts: list[Facts], source: Source) -> Rea
     )
 
 
-def read_here(hmm: BaseHMM, parts: Sequence[tuple[Any, Any]]) -> Reading:
+def read_here(hmm: Any, parts: Sequence[tuple[Any, Any]]) -> Reading:
     """Parts ``(X, y)`` of a corpus, each a shard of this process."""
     refuse_in_shards(hmm)
     read: list[Part] = [read_part(X, y) for X, y in parts]

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn_cvb.containers import shown
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.hmm import symbols
-from sklearn_cvb.hmm.base import LEAST_SHARE
 from sklearn_cvb.hmm.collapsing import HALF_OF_ALL
 from sklearn_cvb.hmm.stored.collapsed import ChainInTurn, InTurn
 from sklearn_cvb.hmm.stored.pieces import Pieces, StoredParts
@@ -141,9 +140,5 @@ class StoredWhole(Whole):
             held[:] += np.bincount(path, minlength=len(held))
             return path
 
-        found = {"labels_": StoredStates(pieces.store, classes, path_of)}
-        found |= hmm._shared_weights(state.hyper, np.zeros(1, np.intp))
-        if "n_effective_components_" in found:
-            many = held >= LEAST_SHARE * held.sum()
-            found["n_effective_components_"] = int(np.count_nonzero(many))
-        return found
+        labels = StoredStates(pieces.store, classes, path_of)
+        return {"labels_": labels, **hmm._shared_weights(state.hyper, held)}
