@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_cvb import version
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.compilation import announced_fit
-from sklearn_cvb.containers import is_in_bulk, refuse_lengths
+from sklearn_cvb.containers import fit_on_workers, is_dask, over_partitions, refuse_lengths
 from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.loop import best_fit, run_all
@@ -46,8 +46,8 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
     # TEMPORARY, until all families are bound.
     _read_names: tuple = ()
 
-    # Whether X may be on the disk (`_fit_in_bulk`).
-    _takes_bulk = False
+    # Whether X may be in partitions of Dask.
+    _takes_dask = False
 
     _unexplained_words = "sequences cannot be explained by any path"
 
@@ -64,6 +64,8 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             take pairs (source tokens, target tokens), or arrays with the source in the first half
             of each row. Hidden Markov models by EM, VB and CVB take corpora larger than memory,
             too: a `CorpusStore`, paths of files, or a function that returns batches of sequences.
+            These and grammars by EM, VB and CVB learn on the workers of Dask, too: from a bag, a
+            column of lists, or a list of delayed partitions.
         y : list of sequences, default=None
             What is known of states, tags (taggers), trees (grammars), heads (dependency models) or
             links (word alignment: pairs of positions); see `supervision`.
@@ -72,16 +74,12 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         -------
         self
         """
-        if self._takes_bulk and is_in_bulk(X):
-            return self._fit_in_bulk(X, y)
+        if self._takes_dask and is_dask(X):
+            return fit_on_workers(self, X, y)
         with announced_fit(self, self.verbose):
             read = self._read(X, y)
             tell((*read.messages, *self._cautions(read.problem)))
             return self._fit_reading(read, X, y)
-
-    def _fit_in_bulk(self, X: Any, y: Any) -> Self:
-        """`fit` on a corpus that is read a batch at a time."""
-        raise NotImplementedError
 
     def _fit_reading(self, read: Reading, X: Any, y: Any) -> Self:
         """`fit` once X and y are read; callbacks are given these, too."""
@@ -229,6 +227,8 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
             log p(x) in nats per sequence; -inf where nothing explains a sequence. All unknown
             words share one cell: values under different vocabularies cannot be compared.
         """
+        if self._takes_dask and is_dask(X):
+            return over_partitions(self, "score_samples", X)
         return self._log_likelihoods(learned_of(self), X)[0]
 
     @without_lengths

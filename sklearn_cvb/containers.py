@@ -93,6 +93,35 @@ def is_in_bulk(X: Any) -> bool:
     return callable(X) and not hasattr(X, "__len__")
 
 
+def is_dask(X: Any) -> bool:
+    """Whether X lies in partitions of Dask: a bag, a column, a frame, or a list of delayed ones.
+
+    A bag can be read like a list, and would then be computed here, all of it.
+    """
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(_is_of_dask(item) for item in X)
+    return _is_of_dask(X)
+
+
+def _is_of_dask(value: Any) -> bool:
+    module, _, rest = type(value).__module__.partition(".")
+    return module in ("dask", "dask_expr", "distributed") and not rest.startswith("array")
+
+
+def fit_on_workers(estimator: Any, X: Any, y: Any) -> Any:
+    """Fit an estimator on partitions of Dask, which is imported for it."""
+    from sklearn_cvb.distributed import fitting
+
+    return fitting.fit_on_workers(estimator, X, y)
+
+
+def over_partitions(estimator: Any, method: str, X: Any, **settings: Any) -> Any:
+    """What a method of a fitted estimator gives for each partition, when it is asked for."""
+    from sklearn_cvb.distributed import fitting
+
+    return fitting.over_partitions(estimator, method, X, settings)
+
+
 def tokens_of(sample: Any, name: str) -> list:
     """The items of one sample, called `name` where it has none.
 

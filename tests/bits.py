@@ -150,10 +150,19 @@ def _fit_here(family: str) -> Any:
     """The function that fits on shards in this process."""
     for name in SHARDS:
         try:
-            return importlib.import_module(name.format(family)).fit_here
-        except (ImportError, AttributeError):
+            module = importlib.import_module(name.format(family))
+        except ImportError:
             continue
+        if hasattr(module, "fit_here"):
+            return module.fit_here
+        if hasattr(module, "read_here"):
+            return functools.partial(_fit_read_here, module.read_here)
     raise LookupError(f"where do shards of {family} begin? Say so in SHARDS")
+
+
+def _fit_read_here(read_here: Any, model: Any, parts: list) -> None:
+    model._validate_params()
+    model._fit_reading(read_here(model, parts), None, None)
 
 
 def _store(case: Case, folder: Path) -> Iterator[Any]:

@@ -1,6 +1,8 @@
 """What sequences may come in, and what is no sequence: by methods, not by libraries."""
 
 import re
+import subprocess
+import sys
 from collections import deque
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 import sklearn_cvb
 from sklearn_cvb import EMHMM, EMPCFG, VBHMM, VBPCFG, CVBHMMTagger, EMHMMTagger
-from sklearn_cvb.containers import as_list, is_table, samples_of, tokens_of
+from sklearn_cvb.containers import as_list, is_dask, is_table, samples_of, tokens_of
 
 X = [["a", "b", "a"], ["b"], ["a", "a"]]
 Y = [["X", "Y", "X"], ["Y"], ["X", "X"]]
@@ -294,3 +296,19 @@ def test_columns_of_the_libraries_themselves(library):
     column = {"polars": "Series", "pyarrow": "array", "awkward": "Array"}[library]
     wrapped = getattr(module, column)(X)
     assert [row.tolist() for row in quick(EMHMMTagger).fit(wrapped, Y).predict(wrapped)] == Y
+
+
+def test_partitions_of_dask_are_known_without_dask():
+    def of(module):
+        return type("Bag", (), {"__module__": module})()
+
+    for module in ("dask.bag.core", "dask.delayed", "dask_expr._collection", "distributed.client"):
+        assert is_dask(of(module))
+        assert is_dask([of(module)] * 2)
+        assert not is_dask([of(module), ["a"]])
+    # Arrays of Dask are arrays: they come here where they are asked for.
+    for other in (of("dask.array.core"), of("daskling"), of("numpy"), X, [], "dask", None):
+        assert not is_dask(other)
+    script = "import sys, sklearn_cvb; sklearn_cvb.EMHMM(2, max_iter=1).fit([['a', 'b']]); "
+    script += "assert not {'dask', 'distributed'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)

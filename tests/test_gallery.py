@@ -17,7 +17,6 @@ MODULES = [
     "sklearn_cvb",
     "sklearn_cvb.datasets",
     "sklearn_cvb.display",
-    "sklearn_cvb.distributed",
     "sklearn_cvb.emissions",
     "sklearn_cvb.metrics",
     "sklearn_cvb.plotting",

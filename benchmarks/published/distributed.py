@@ -12,14 +12,16 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from sklearn_cvb.hmm.collapsed import posterior_of
 
 from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import list_table, plus_minus
 from benchmarks.published.text import first_sentences
-from sklearn_cvb import VBHMM, CVBHMMTagger
-from sklearn_cvb.hmm.shards import Found, added
+from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger
 from sklearn_cvb.hmm.survey import lay_out, problem_of_part, read_part, survey_of
-from sklearn_cvb.hmm.whole import Here, fit_here, fit_whole
+from sklearn_cvb.hmm.whole import read_here
+from sklearn_cvb.kernels.chain.decoding import best_states
+from sklearn_cvb.learning.parts import Found, Memory, added
 
 __all__ = ["PARTS", "draw", "run", "tables"]
 
@@ -103,18 +105,23 @@ def _curve(text, n_shards, rounds, changes):
     vocabulary = sorted({word for sentence in text.X for word in sentence})
     settings = {"tol": 0, "warm_start": True, "vocabulary": vocabulary, "handle_unknown": "smooth"}
     model = CVBHMMTagger(text.dictionary, max_iter=rounds[0], **settings, **changes)
-    curve, whole, done = [], None, 0
+    curve, done, read = [], 0, read_here(model, split(X, n_shards))
     for n in rounds:
         model.set_params(max_iter=n - done)
         done = n
-        if whole is None:
-            whole = fit_here(model, split(X, n_shards))
-        else:
-            fit_whole(model, whole)
-        path = np.concatenate([shard.best_states() for shard in whole.shards.shards])
+        model._fit_reading(read, None, None)
+        path = np.concatenate([_best_states(shard) for shard in read.problem.source.shards])
         accuracy = float(np.mean(model.classes_[path] == np.array(gold, object)))
         curve.append((accuracy, model.perplexity(held_out)))
     return curve
+
+
+def _best_states(shard):
+    """The state with the largest q(z_t) of each token of a shard, after the last sweep."""
+    chain, (held,) = shard.model, shard.held.values()
+    path = np.empty(len(chain.problem.corpus.tokens), np.int32)
+    best_states(chain.problem.lattice, posterior_of(held.shares), 0, len(path), path)
+    return path
 
 
 # Workers
@@ -160,12 +167,10 @@ def workers(settings):
 
 
 def _models(size):
-    from sklearn_cvb.distributed import DistributedCVBHMM, DistributedVBHMM
-
     common = {"max_iter": size.n_rounds, "tol": 0, "random_state": 0}
     return {
-        "VB, 20 states": DistributedVBHMM(20, **common),
-        "CVB, 10 states": DistributedCVBHMM(10, **common),
+        "VB, 20 states": VBHMM(20, **common),
+        "CVB, 10 states": CVBHMM(10, **common),
     }
 
 
@@ -229,7 +234,7 @@ def constants(settings):
     found["read"] = seconds / n_tokens
     model = CVBHMMTagger(text.dictionary, max_iter=6, tol=0, random_state=0)
     laid_out = lay_out(model, survey_of(model, part))
-    found["lay_out"] = _least(lambda: problem_of_part(laid_out.model, part), 3)[0] / n_tokens
+    found["lay_out"] = _least(lambda: problem_of_part(laid_out.as_sent, part), 3)[0] / n_tokens
     found["sweep"] = _of_a_sweep(model, text.X, "sweep") / n_tokens
     dense = VBHMM(20, max_iter=6, tol=0, random_state=0)
     found["dense"] = _of_a_sweep(dense, text.X, "infer") / n_tokens
@@ -255,7 +260,7 @@ def _least(call, n):
 
 def _of_a_sweep(model, X, name):
     """The smallest processor seconds that the only shard of a fit takes for a round."""
-    ask, took = Here.ask, []
+    ask, took = Memory.ask, []
 
     def timed(self, asked, *arguments):
         begin = time.process_time()
@@ -264,11 +269,11 @@ def _of_a_sweep(model, X, name):
             took.append(time.process_time() - begin)
         return answer
 
-    Here.ask = timed
+    Memory.ask = timed
     try:
-        fit_here(model, [(X, None)])
+        model._fit_reading(read_here(model, [(X, None)]), None, None)
     finally:
-        Here.ask = ask
+        Memory.ask = ask
     return min(took)
 
 

@@ -76,32 +76,24 @@ print("tags of a sentence:", pieces.predict(store[:1])[0].tolist()[:6])
 # ---------
 #
 # With Dask (``python -m pip install "sklearn_cvb[dask]"``) sentences lie in partitions, on many
-# machines. These learn from them: :class:`~sklearn_cvb.distributed.DistributedEMHMM`,
-# :class:`~sklearn_cvb.distributed.DistributedVBHMM`,
-# :class:`~sklearn_cvb.distributed.DistributedCVBHMM`, and the taggers
-# :class:`~sklearn_cvb.distributed.DistributedEMHMMTagger`,
-# :class:`~sklearn_cvb.distributed.DistributedVBHMMTagger`,
-# :class:`~sklearn_cvb.distributed.DistributedCVBHMMTagger`. Here the "cluster" is one process with
-# two threads; on a real one it is ``Client("tcp://scheduler:8786")``.
+# machines, and the same taggers learn from them where they are. Here the "cluster" is one process
+# with two threads; on a real one it is ``Client("tcp://scheduler:8786")``.
 
 import dask.bag
 from distributed import Client
 
-from sklearn_cvb.distributed import DistributedCVBHMMTagger, DistributedEMHMMTagger
-
 client = Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None)
 partitions = dask.bag.from_sequence(X, npartitions=4)
-remote = DistributedEMHMMTagger(dictionary, **settings).fit(partitions)
+remote = EMHMMTagger(dictionary, **settings).fit(partitions)
 print(f"objective {remote.objective_:.6f}")
 
 # %%
 # ``predict`` takes partitions and gives partitions; nothing is computed before it is asked for.
-# ``to_local`` gives the plain tagger, which needs no Dask.
+# What was fitted needs no Dask: sentences in one piece are tagged here.
 
 tags = remote.predict(partitions)
 print(tags.take(1)[0][:6])
-local = remote.to_local()
-print(type(local).__name__, local.predict(X[:1])[0].tolist()[:6])
+print(remote.predict(X[:1])[0].tolist()[:6])
 
 # %%
 # CVB on partitions
@@ -124,8 +116,8 @@ accuracies = {
 }
 for n in (1, 2, 4, 8):
     cut = dask.bag.from_sequence(X, npartitions=n)
-    tagger = DistributedCVBHMMTagger(dictionary, **settings).fit(cut)
-    found = tagger.to_local().predict(X)
+    tagger = CVBHMMTagger(dictionary, **settings).fit(cut)
+    found = tagger.predict(X)
     accuracies[f"{cut.npartitions} partitions"] = token_accuracy(corpus.target, found)
 client.close()
 folder.cleanup()
@@ -138,9 +130,8 @@ ax.invert_yaxis()
 # %%
 # Nothing: the cut changes less than another start would.
 #
-# Grammars learn on the workers, too: :class:`~sklearn_cvb.distributed.DistributedEMPCFG`,
-# :class:`~sklearn_cvb.distributed.DistributedVBPCFG` and
-# :class:`~sklearn_cvb.distributed.DistributedCVBPCFG`.
+# Grammars learn on the workers, too: :class:`~sklearn_cvb.EMPCFG`, :class:`~sklearn_cvb.VBPCFG` and
+# :class:`~sklearn_cvb.CVBPCFG`.
 #
 # Where to go from here: :doc:`/distributed` has the rest, :doc:`/bulk` is the guide to large
 # corpora, :doc:`/performance` has the time of each algorithm by the size of the corpus.

@@ -16,8 +16,7 @@ from distributed import Client, Future, wait
 from sklearn_cvb.distributed import workers
 from sklearn_cvb.distributed.partitions import Partitions
 from sklearn_cvb.distributed.progress import Progress
-from sklearn_cvb.hmm.shards import Facts, Found, Place
-from sklearn_cvb.hmm.whole import places_of
+from sklearn_cvb.learning.parts import Facts, Found, Place, places_of
 
 # Seconds after which it is asked who is still alive.
 _LOOK = 1.0
@@ -51,11 +50,11 @@ class OnWorkers:
         self._homes = _spread(self._alive(), len(labels))
         given = zip(self._computed(partitions.items), self._computed(labels), strict=True)
         self._parts: list[Future] = [
-            self._submit(f"read-{i}", self._homes[i], True, workers.read, X, y, partitions.reader)
+            self._submit(f"read-{i}", self._homes[i], True, workers.read, X, y)
             for i, (X, y) in enumerate(given)
         ]
         self._places: list[Place] = []
-        self._model: Any = None
+        self._layout: Any = None
         self._shipped: Future | None = None
 
     def _computed(self, items: Sequence[Any]) -> list[Any]:
@@ -84,9 +83,9 @@ class OnWorkers:
         self._places = places_of([sizes[index] for index in kept])
         return found
 
-    def make(self, model: Any) -> list[Facts]:
-        """Make the shards of a model that was laid out."""
-        self._model = model
+    def make(self, layout: Any) -> list[Facts]:
+        """Make the shards under a layout."""
+        self._layout = layout
         answers = self._answers(("facts",), total=False)
         return [answer.found for answer in answers]
 
@@ -114,11 +113,11 @@ class OnWorkers:
     def _asked_once(self, question: tuple, total: bool) -> list[workers.Answer]:
         self._round += 1
         if self._shipped is None:
-            self._shipped = self._client.scatter(self._model, hash=False, broadcast=True)
+            self._shipped = self._client.scatter(self._layout, hash=False, broadcast=True)
         asked = self._client.scatter([question], hash=False, broadcast=True)[0]
         answers = [
             self._submit(
-                f"{question[0]}-{self._round}-{place.index}",
+                f"{question[0]}-{self._round}-{place.number}",
                 home,
                 False,
                 *(workers.ask, self._shipped, part, place, self._fit, asked),

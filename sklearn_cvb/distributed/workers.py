@@ -3,20 +3,19 @@
 A shard is kept by the process that it was asked in first, under the name of its fit. It is no
 result of a task: Dask may copy results and drop them, and a shard of collapsed variational Bayes
 changes. Where a shard is asked and not found, it is made from its part, which Dask reads again if
-it was lost as well; without posteriors it then infers them once (see `sklearn_cvb.hmm.shards`).
+it was lost as well; without posteriors it then infers them once (see `sklearn_cvb.learning.parts`).
 """
 
 import threading
 import time
-from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.hmm.shards import Place, added
 from sklearn_cvb.hmm.survey import Part, Survey, merged, read_part, survey_of
+from sklearn_cvb.learning.parts import Place, added
 
 _shards: dict[tuple[str, int], Any] = {}
 _locks: dict[tuple[str, int], threading.Lock] = {}
@@ -25,7 +24,8 @@ _changing = threading.Lock()
 
 def family_of(model: Any) -> ModuleType:
     """The module that lays out, and learns in shards, models of this family."""
-    family = type(model).__module__.split(".")[1]
+    modules = (kind.__module__.split(".") for kind in type(model).__mro__)
+    family = next(names[1] for names in modules if names[0] == "sklearn_cvb")
     return import_module(f"sklearn_cvb.{family}.whole")
 
 
@@ -48,28 +48,15 @@ class Answer(NamedTuple):
     tokens: dict[str, int]
 
 
-def read(X: Any, y: Any, reader: Callable[[Any], Any] | None) -> Part | None:
-    """Read a partition; None if it is empty.
-
-    Parameters
-    ----------
-    X : sequences, or a path
-    y : object
-        What is known of the sequences.
-    reader : callable or None
-        Gives the sequences of a path.
-    """
-    if reader is not None:
-        X = reader(X)
-    if not hasattr(X, "__len__"):
-        X = list(X)
+def read(X: Any, y: Any) -> Part | None:
+    """Read a partition and what is known of its sequences; None if it is empty."""
+    X = _collected(X)
     return read_part(X, y) if len(X) else None
 
 
-def sentences_of(path: Any) -> list[list[str]]:
-    """The sequences of a text file: one a line, tokens between spaces; empty lines are skipped."""
-    with open(path, encoding="utf-8") as lines:
-        return [tokens for line in lines if (tokens := line.split())]
+def _collected(X: Any) -> Any:
+    """A partition that can be counted: Dask may give one that is read but once."""
+    return X if hasattr(X, "__len__") else list(X)
 
 
 def survey(model: Any, part: Part | None) -> Survey:
@@ -87,13 +74,12 @@ def size(part: Part | None) -> int:
     return 0 if part is None else part.corpus.n_sequences
 
 
-def ask(model: Any, part: Part, place: Place, fit: str, question: tuple) -> Answer:
+def ask(layout: Any, part: Part, place: Place, fit: str, question: tuple) -> Answer:
     """Call a method of the shard of a part.
 
     Parameters
     ----------
-    model : estimator
-        Laid out.
+    layout : Layout
     part : Part
     place : Place
     fit : str
@@ -101,18 +87,18 @@ def ask(model: Any, part: Part, place: Place, fit: str, question: tuple) -> Answ
     question : tuple
         Name of the method, and its arguments.
     """
-    key = fit, place.index
+    key = fit, place.number
     with _changing:
         lock = _locks.setdefault(key, threading.Lock())
     with lock:
         begin = time.perf_counter(), time.thread_time()
         if key not in _shards:
-            _shards[key] = family_of(model).shard_of(model, part, place)
+            _shards[key] = family_of(layout.estimator).shard_of(layout, part, place)
         shard = _shards[key]
         name, *arguments = question
         found = getattr(shard, name)(*arguments)
         seconds = time.perf_counter() - begin[0], time.thread_time() - begin[1]
-    worker, n_tokens = _worker_name(), len(shard.problem.corpus.tokens)
+    worker, n_tokens = _worker_name(), len(shard.model.problem.corpus.tokens)
     return Answer(found, {worker: seconds[0]}, {worker: seconds[1]}, {worker: n_tokens})
 
 
@@ -139,15 +125,10 @@ def forget(fit: str) -> None:
             _locks.pop(key, None)
 
 
-def predicted(model: Any, method: str, X: Any, reader: Callable | None) -> np.ndarray:
+def predicted(model: Any, method: str, X: Any, settings: dict[str, Any]) -> np.ndarray:
     """What a fitted model predicts of a partition."""
-    if reader is not None:
-        X = reader(X)
-    if not hasattr(X, "__len__"):
-        X = list(X)
-    if not len(X):
-        return np.empty(0, object)
-    return getattr(model, method)(X)
+    X = _collected(X)
+    return getattr(model, method)(X, **settings) if len(X) else np.empty(0, object)
 
 
 def _worker_name() -> str:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.base import BaseModel, learned_of
-from sklearn_cvb.containers import is_store
+from sklearn_cvb.containers import is_dask, is_in_bulk, is_store, over_partitions
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.hmm import prediction, symbols
@@ -54,7 +54,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     emission: Any = "categorical"
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
-    _takes_bulk = True
+    _takes_dask = True
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -105,12 +105,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # Reading
 
-    def _fit_in_bulk(self, X: Any, y: Any) -> Self:
-        from sklearn_cvb.hmm.stored.fitting import fit_in_bulk
-
-        return fit_in_bulk(self, X, y)
-
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
+        if is_in_bulk(X) and not streams:
+            from sklearn_cvb.hmm.stored.fitting import read_in_bulk
+
+            return read_in_bulk(self, X, y)
         observed = self._observed
         self._check_parameters()
         read: Reading = observed.read_to_fit(self, X, y, streams)
@@ -340,6 +339,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             where a row is padded), else an object array of one array per sequence.
         """
         check_choice("decoding", decoding, ("viterbi", "marginal"))
+        if is_dask(X):
+            return over_partitions(self, "predict", X, decoding=decoding)
         learned = learned_of(self)
         if is_store(X):
             from sklearn_cvb.hmm.stored.prediction import states_of_store
@@ -364,6 +365,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             Shape (n_samples, length, n_components) for a 2-D X (NaN where padded), else an object
             array of arrays of shape (length, n_components).
         """
+        if is_dask(X):
+            return over_partitions(self, "predict_proba", X)
         read = self._observed.read_again(self, learned_of(self), X)
         return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
 

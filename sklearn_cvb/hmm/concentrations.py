@@ -84,7 +84,7 @@ def learn(
     cells: Cells,
     n_sweeps: int,
     step: Callable,
-    presence: Callable[[], Presence] | None = None,
+    presence: Callable[[], Presence | None] | None = None,
 ) -> Concentrations:
     """One step for each learned concentration, both from the same counts; none in the warm-up.
 
@@ -99,7 +99,8 @@ def learn(
     step : callable
         `dirichlet.fixed_point` or `dirichlet.ascend`.
     presence : callable, default=None
-        ``presence() -> Presence``; None for the plain form of eq. 29.
+        ``presence() -> Presence``, or None where it is not known and nothing is learned; without
+        it the plain form of eq. 29.
 
     Returns
     -------
@@ -108,6 +109,8 @@ def learn(
     if rests(concentrations.learned, n_sweeps):
         return concentrations
     surely = certain(counts, cells) if presence is None else presence()
+    if surely is None:
+        return concentrations
     totals = row_totals(counts, cells)
 
     def rows(name: str, width: int) -> Rows:

@@ -9,18 +9,12 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.hmm.base import BaseHMM
-from sklearn_cvb.hmm.leave_out import LeftOut
+from sklearn_cvb.hmm.leave_out import HALF_OF_ALL, LeftOut
 from sklearn_cvb.lattice import Problem
 from sklearn_cvb.learning.algorithms import CVB, Algorithm
 from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 from sklearn_cvb.topology import Topology
 from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
-
-HALF_OF_ALL = (
-    "sequence {} holds more than half of all tokens: with update='sequence' its own counts are "
-    "left out and it is inferred from little more than the prior; use update='token', or "
-    "block_length=100 to leave out 100 tokens at a time"
-)
 
 
 class CVBHMM(BaseHMM):

@@ -61,6 +61,13 @@ REBUILT = 20
 _ROUNDING = 1e-9
 
 
+HALF_OF_ALL = (
+    "sequence {} holds more than half of all tokens: with update='sequence' its own counts are "
+    "left out and it is inferred from little more than the prior; use update='token', or "
+    "block_length=100 to leave out 100 tokens at a time"
+)
+
+
 class LeftOut(NamedTuple):
     """What is left out at a time."""
 

@@ -55,7 +55,7 @@ from sklearn_cvb.hmm.priors import Concentrations, PriorSettings, prior_of
 from sklearn_cvb.hmm.rows import log_prior_density, weights_and_divergence
 from sklearn_cvb.hmm.start import Start
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.lattice import Cells, Problem, n_entries
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 
@@ -74,6 +74,26 @@ class Logged(NamedTuple):
     weights: Weights
     counts: HMMCounts
     prior: Prior
+
+    def logs(self, cells: Cells) -> Weights:
+        """Made without underflow."""
+        return expected_log(self.counts, self.prior, cells)
+
+
+class ChainFacts(NamedTuple):
+    """What a start has to know of some sequences.
+
+    Attributes
+    ----------
+    n_entries : int
+        (token, state) entries of the problem.
+    any_told, any_choice : bool
+        Whether a token has a single state, and whether one has several.
+    """
+
+    n_entries: int
+    any_told: bool
+    any_choice: bool
 
 
 class ChainSettings(NamedTuple):
@@ -131,20 +151,32 @@ class SymbolChain(Model):
         return self.settings.priors.first
 
     def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
-        """One step of eq. 29 from the last counts; none until sums of pairs were watched."""
-        if not self.learns or (absence is not None and not knows_absence(state.shares)):
+        """One step of eq. 29 from the last counts."""
+        if not self.learns:
             return hyper
-        return learned_chain(hyper, state, self.cells, step, absence)
+        counts, cells = state.counts, self.cells
+
+        def present() -> Any:
+            absent = absence()
+            return None if absent is None else presence(counts, absent, cells)
+
+        surely = None if absence is None else present
+        return learn(hyper, counts, cells, state.n_sweeps, step, surely)
 
     def absence(self, shares: Any) -> Any:
-        """P(C = 0) of all counts under the posteriors of tokens and pairs."""
-        return absence_of(shares, self.problem)
+        """P(C = 0) of all counts under posteriors and pairs, once sums of pairs were watched."""
+        return absence_of(shares, self.problem) if knows_absence(shares) else None
 
     def prior(self, hyper: Concentrations) -> Prior:
         """Of start, transitions and emissions."""
         return prior_of(self.settings.priors, self.cells, hyper)
 
     # Where a restart begins
+
+    def facts(self) -> ChainFacts:
+        """What is drawn for, and what decides where to start."""
+        problem = self.problem
+        return ChainFacts(n_entries(problem.lattice), problem.any_told, problem.any_choice)
 
     def seeds(self, prior: Prior, facts: list, rng: np.random.Generator) -> list:
         """The generator: some starts draw for every token."""
@@ -170,9 +202,13 @@ class SymbolChain(Model):
         return Inferred(counts, 0.0), uniform_weights(self.cells)
 
     def _begun(self, prior: Prior, seed: Any) -> Start:
-        """Posteriors or weights to start from: a seed that is one, or as `init` says."""
+        """Posteriors or weights to start from: a seed that is or makes one, or as `init` says."""
+        if isinstance(seed, Weights):
+            return Start(None, seed)
         if isinstance(seed, Start):
             return seed
+        if callable(seed):
+            return seed()
         init = self.settings.init
         if isinstance(init, str) and init == "merged":
             return merged_start(
@@ -202,9 +238,8 @@ class SymbolChain(Model):
     def infer(self, weights: Weights | Logged, work: Forms | None = None) -> Inferred:
         """E-step over all sequences, each in its form."""
         forms, logs = forms_of(self.problem) if work is None else work, None
-        if isinstance(weights, Logged):
-            logs = partial(expected_log, weights.counts, weights.prior, self.cells)
-            weights = weights.weights
+        if not isinstance(weights, Weights):
+            logs, weights = partial(weights.logs, self.cells), weights.weights
         found = expectation(weights, self.problem, forms, self.settings.n_threads, logs)
         return Inferred(found.counts, found.total, found.unexplained, None, found.forms)
 
@@ -392,16 +427,3 @@ class TokenChain(SymbolChain):
         if window is None or window >= lengths.max():
             return score_of_tokens(units, prior, self.problem)
         return score_in_windows(units, prior, self.problem, window)
-
-
-def learned_chain(
-    hyper: Concentrations, state: State, cells: Cells, step: Any, absence: Any
-) -> Concentrations:
-    """One step of eq. 29 from a state's counts, and from how surely nothing was counted."""
-    if absence is None:
-        return learn(hyper, state.counts, cells, state.n_sweeps, step)
-
-    def present() -> Any:
-        return presence(state.counts, absence(), cells)
-
-    return learn(hyper, state.counts, cells, state.n_sweeps, step, present)

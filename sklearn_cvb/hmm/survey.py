@@ -6,8 +6,6 @@ vocabulary, the uses, the labels and the beginnings of sentences of the whole, s
 out its parameters from it as it would from all sequences. It has no sequences to learn from.
 """
 
-import copy
-import warnings
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,12 +13,11 @@ import numpy as np
 
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.corpus import Corpus, Sequences
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.ending import cells_with_end
-from sklearn_cvb.hmm.symbols import SYMBOLS
+from sklearn_cvb.hmm.symbols import problem_of_words, words_and_cells
 from sklearn_cvb.hmm.tagger import TaggerMixin
 from sklearn_cvb.hmm.tags import only_beginning, read_labels
-from sklearn_cvb.lattice import Problem
+from sklearn_cvb.lattice import Cells, Problem
 
 
 class Part(NamedTuple):
@@ -176,49 +173,85 @@ def digest_of(survey: Survey) -> tuple[Sequences, list | None]:
     return sequences, y if survey.labelled else None
 
 
-class LaidOut(NamedTuple):
-    """A model that has laid out its parameters from a digest, before any sequence is read.
+class Layout(NamedTuple):
+    """How parts are laid out: what is sent to where they are.
 
     Attributes
     ----------
-    model : estimator
-        A copy: what it holds is sent to where the parts are.
+    estimator : BaseHMM
+        Its parameters alone.
+    words, told
+        See `sklearn_cvb.hmm.symbols.WordsRead`.
+    cells : Cells
+        Without ends.
+    """
+
+    estimator: Any
+    words: Any
+    told: Any
+    cells: Cells
+
+
+class LaidOut(NamedTuple):
+    """What a digest tells, before any sequence is read.
+
+    Attributes
+    ----------
+    layout : Layout
     corpus : Corpus
         The digest.
     sequences, y
         The digest, as it was read.
+    messages : tuple of str
     """
 
-    model: Any
+    layout: Layout
     corpus: Corpus
     sequences: Sequences
     y: list | None
+    messages: tuple[str, ...]
+
+    @property
+    def as_sent(self) -> Layout:
+        """The layout without what is known of single tokens of the digest."""
+        told = self.layout.told
+        return self.layout if told is None else self.layout._replace(told=_told_of(told, []))
 
 
-def lay_out(model: BaseHMM, survey: Survey) -> LaidOut:
-    """Lay out the parameters of a model, which gets its vocabulary and states."""
-    model._check_parameters()
+def _told_of(told: Any, labels: list) -> Any:
+    """What is known of the tokens of another corpus with these labels."""
+    return told._replace(labels=labels, formed={})
+
+
+def lay_out(hmm: Any, survey: Survey, types: list | None = None) -> LaidOut:
+    """Lay out the parameters of a model over given words, or over those that its parts hold."""
+    hmm._check_parameters()
     sequences, y = digest_of(survey)
-    corpus = SYMBOLS.lay_out(model, sequences, y)
-    return LaidOut(copy.copy(model), corpus, sequences, y)
+    types = reading.types_to_learn(hmm, sequences) if types is None else types
+    corpus, read, cells = words_and_cells(hmm, sequences, types, y)
+    layout = Layout(parameters_of(hmm), read.words, read.told, cells)
+    return LaidOut(layout, corpus, sequences, y, read.messages)
 
 
-def finish(model: BaseHMM, laid_out: LaidOut) -> None:
-    """Set what a model keeps of what it has read; parts have warned of their labels before."""
-    _, corpus, sequences, y = laid_out
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model._training_lattice(corpus, sequences, y)
-    if model.end_state:
-        model._cells = cells_with_end(model._cells)
+def parameters_of(estimator: Any) -> Any:
+    """The same estimator without a fit."""
+    return type(estimator)(**estimator.get_params(deep=False))
 
 
-def problem_of_part(model: BaseHMM, part: Part) -> Problem:
-    """The problem of a part under the layout of a model that was sent here."""
-    model = copy.copy(model)
-    corpus = part.by(model._index)
+def finished(laid_out: LaidOut) -> tuple[Any, Cells]:
+    """Words with what labels tell, of which parts have told before; cells with ends."""
+    (hmm, words, told, cells), corpus, sequences, y, _ = laid_out
+    _, words, _ = hmm._training_lattice(words, told, cells, corpus, sequences, y)
+    return words, cells_with_end(cells) if hmm.end_state else cells
+
+
+def problem_of_part(layout: Layout, part: Part) -> tuple[Problem, tuple[str, ...]]:
+    """The problem of a part under a layout that was sent here, and what it warns of."""
+    hmm, words, told, cells = layout
+    corpus = part.by(words.index)
     sequences = Sequences(Words(part.types, part.corpus.tokens), corpus.starts, None)
-    model._check_unknown(corpus, sequences)
-    if isinstance(model, TaggerMixin):
-        model._told = model._told._replace(labels=_labels_of(model, part), formed={})
-    return SYMBOLS.problem(model, corpus, sequences, part.y)
+    reading.checked(hmm, corpus, sequences, len(words.index))
+    if told is not None:
+        told = _told_of(told, _labels_of(hmm, part))
+    problem, _, messages = problem_of_words(hmm, (words, told), cells, corpus, sequences, part.y)
+    return problem, messages

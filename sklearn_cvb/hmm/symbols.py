@@ -179,7 +179,7 @@ def model(hmm: Any, read: Reading) -> SymbolChain:
     """What is learned from a problem."""
     settings: ChainSettings = hmm._chain_settings(read)
     kind = TokenChain if settings.left_out.update == "token" else SymbolChain
-    return kind(read.problem, settings)
+    return getattr(read.problem, "chain", kind)(read.problem, settings)
 
 
 def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
@@ -262,19 +262,18 @@ def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         return in_parts
     path = hmm._observed.path(hmm, state, read)
     labels = hmm._arranged_states(read.words, read.problem.given, path)
-    return {"labels_": labels, **shared_weights(hmm, state.hyper, path)}
+    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
 
 
-def shared_weights(hmm: Any, hyper: Concentrations, path: np.ndarray) -> dict[str, Any]:
+def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, Any]:
     """The weights of the states, where the prior has them, and how many hold many tokens."""
     if hyper.shared is None:
         return {}
-    held = np.bincount(path, minlength=hmm.n_components)
-    return {
-        "state_weights_": np.array(hyper.shared),
-        "gamma_": hyper.gamma,
-        "n_effective_components_": int(np.count_nonzero(held >= LEAST_SHARE * len(path))),
-    }
+    found = {"state_weights_": np.array(hyper.shared), "gamma_": hyper.gamma}
+    if held is not None:
+        many = held >= LEAST_SHARE * held.sum()
+        found["n_effective_components_"] = int(np.count_nonzero(many))
+    return found
 
 
 def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:

@@ -148,7 +148,7 @@ class Model:
         return hyper
 
     def absence(self, shares: Any) -> Any:
-        """How surely nothing was counted, as far as these shares tell."""
+        """How surely nothing was counted, as far as these shares tell; None if not known."""
         raise NotImplementedError
 
     def prior(self, hyper: Any) -> Any:

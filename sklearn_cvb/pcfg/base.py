@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.base import BaseModel, learned_of
-from sklearn_cvb.containers import refuse_lengths
+from sklearn_cvb.containers import is_dask, over_partitions, refuse_lengths
 from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary, object_array
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.kernels.tree.arrays import Trees
@@ -53,6 +53,7 @@ from sklearn_cvb.validation import (
 class BasePCFG(BaseModel):
     """What is read, what a fit leaves, and predictions from it; an estimator adds its algorithm."""
 
+    _takes_dask = True
     _unexplained_words = "sentences cannot be derived by the grammar"
 
     # Models that learn no concentration have no such parameter.
@@ -108,12 +109,8 @@ class BasePCFG(BaseModel):
         reading.refuse_missing(corpus)
         corpus = reading.checked(self, corpus, sequences, len(words.index))
         known = y if self.supervision == "y" else None
-        attributes = {
-            "vocabulary_": words.types,
-            "rules_": layout.grammar,
-            "symbols_": reading.as_array(layout.grammar.symbols[: layout.n_shown]),
-        }
-        return Reading(problem_of(words, layout, corpus, sequences, known), words, attributes)
+        problem = problem_of(words, layout, corpus, sequences, known)
+        return Reading(problem, words, attributes_of(words, layout))
 
     def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
         """A batch that is not the first: without a grammar new words get rules."""
@@ -146,7 +143,8 @@ class BasePCFG(BaseModel):
         layout = read.problem.layout
         alpha = first_alpha(self.alpha, self.alpha_prior, layout)
         init = where_to_start(self.init, layout)
-        return self._model_type(read.problem, alpha, init, self.handle_unknown)
+        kind = getattr(read.problem, "model_type", self._model_type)
+        return kind(read.problem, alpha, init, self.handle_unknown)
 
     def _fixed_start(self, read: Reading) -> str:
         init = where_to_start(self.init, read.problem.layout)
@@ -157,6 +155,8 @@ class BasePCFG(BaseModel):
     def _identity(self, read: Reading) -> tuple[Any, ...]:
         """Sentences, brackets and rules."""
         problem = read.problem
+        if getattr(problem, "is_in_parts", False):
+            return problem.identity
         rules = problem.layout.grammar.rules
         return problem.words, problem.corpus.starts, rules, tuple(problem.brackets)
 
@@ -198,6 +198,8 @@ class BasePCFG(BaseModel):
 
     def _batch_of(self, read: Reading, state: State) -> Batch:
         """The sentences that have a tree, and all words."""
+        if getattr(read.problem, "is_in_parts", False):
+            return read.problem.batch_of(state.unexplained)
         corpus, n_words = read.problem.corpus, read.problem.layout.n_words
         lengths = np.delete(np.diff(corpus.starts), state.unexplained)
         known = corpus.tokens[corpus.tokens < n_words]
@@ -216,6 +218,8 @@ class BasePCFG(BaseModel):
 
     def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
         """The words that no rule has."""
+        if getattr(read.problem, "is_in_parts", False):
+            return ""
         return words_without_rule(read.problem.layout, read.problem.corpus, unexplained)
 
     # Predictions
@@ -249,6 +253,8 @@ class BasePCFG(BaseModel):
             label of X[i, begin:end] (the highest, where several), 0 where there is none. A
             sentence that cannot be derived gets the flat tree below the start symbol.
         """
+        if is_dask(X):
+            return over_partitions(self, "predict", X)
         learned = learned_of(self)
         return best_trees(learned, *self._corpus_and_words(learned, X))
 
@@ -292,6 +298,8 @@ class BasePCFG(BaseModel):
             [begin, end, a] belongs to the words [begin:end] and ``symbols_[a]``; stacked for a 2-D
             X, else in an object array. NaN where a sentence cannot be derived.
         """
+        if is_dask(X):
+            return over_partitions(self, "predict_proba", X)
         learned = learned_of(self)
         return labelled_spans(learned, *self._corpus_and_words(learned, X))
 
@@ -337,6 +345,12 @@ class BasePCFG(BaseModel):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         return tags
+
+
+def attributes_of(words: Vocabulary, layout: Layout) -> dict[str, Any]:
+    """The fitted attributes that tell the words and the grammar."""
+    symbols = reading.as_array(layout.grammar.symbols[: layout.n_shown])
+    return {"vocabulary_": words.types, "rules_": layout.grammar, "symbols_": symbols}
 
 
 def places_in(grammar: Grammar, before: Grammar) -> np.ndarray:

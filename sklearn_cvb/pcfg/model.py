@@ -139,16 +139,16 @@ def learn(
 ) -> Alpha:
     """One step for a learned concentration; none in the warm-up.
 
-    ``presence()`` is P(C > 0) of every rule and left-hand side; None for the plain form of eq. 29
-    of Wang and Blunsom (2013, HMM).
+    ``presence()`` is P(C > 0) of every rule and left-hand side, or None where it is not known and
+    nothing is learned; without it the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
     """
     if not alpha.learned or n_sweeps < WARM_UP_SWEEPS:
         return alpha
     totals = np.bincount(layout.lhs, counts, layout.n_lhs)
-    if presence is None:
-        present, totals_present = np.ones_like(counts), np.ones_like(totals)
-    else:
-        present, totals_present = presence()
+    surely = (np.ones_like(counts), np.ones_like(totals)) if presence is None else presence()
+    if surely is None:
+        return alpha
+    present, totals_present = surely
     order = np.argsort(layout.lhs, kind="stable")
     widths = np.bincount(layout.lhs, minlength=layout.n_lhs)
     rows = [
@@ -333,7 +333,7 @@ class GrammarModel(Model):
         """One step for a concentration that is learned."""
         return learn(hyper, self.problem.layout, state.counts, state.n_sweeps, step, absence)
 
-    def absence(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
+    def absence(self, shares: Any) -> tuple[np.ndarray, ...] | None:
         """P(C > 0) of every rule and left-hand side, which `learn` asks for."""
         return presence(shares, self.problem)
 
@@ -447,7 +447,7 @@ class GrammarModel(Model):
 
     # Going on
 
-    def rebase(self, state: State) -> State:
+    def rebase(self, state: State) -> State | None:
         """Concentrations as asked for now, but what is learned goes on from its value."""
         alpha = self.alpha
         if alpha.learned:

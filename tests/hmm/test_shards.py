@@ -9,10 +9,10 @@ from sklearn.base import clone
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, CVBHMMTagger, EMHMMTagger, GibbsHMM, VBHMMTagger
 from sklearn_cvb.corpus import encode, read_ragged
-from sklearn_cvb.hmm import whole as wholes
 from sklearn_cvb.hmm.survey import digest_of, merged, read_part, survey_of
 from sklearn_cvb.hmm.tags import only_beginning
-from sklearn_cvb.hmm.whole import fit_here
+from sklearn_cvb.hmm.whole import read_here
+from sklearn_cvb.validation import tell
 
 TAGS = ["A", "B", "C", "D"]
 
@@ -48,6 +48,14 @@ def labels():
         [None if w is None else legal[w][0] for w in s] if i % 5 == 0 else None
         for i, s in enumerate(sentences())
     ]
+
+
+def fit_here(model, parts):
+    """Fit a model on parts in this process; returns what was read."""
+    read = read_here(model, parts)
+    tell(read.messages)
+    model._fit_reading(read, None, None)
+    return read
 
 
 def parts_of(X, y, n):
@@ -194,23 +202,22 @@ def test_a_single_sequence_is_left_out_as_a_whole_only_if_it_is_alone():
 def test_a_shard_that_was_lost_infers_once_and_counts_are_whole_again():
     X, rounds = sentences(), []
     model = CVBHMM(3, max_iter=8, tol=0, random_state=0)
-    whole = wholes.fit_here(model, parts_of(X, None, 3))
+    read = fit_here(model, parts_of(X, None, 3))
+    whole = read.problem
     n_observed = sum(word is not None for sentence in X for word in sentence)
-    ask = whole.shards.ask
+    ask = whole.source.ask
 
     def losing(name, *arguments):
         if name == "sweep" and arguments[1].n_sweeps == 4:
-            lost = whole.shards.shards[1]
-            whole.shards.shards[1] = type(lost)(
-                lost.problem, lost.place, lost._left_out, lost._priors
-            )
+            lost = whole.source.shards[1]
+            whole.source.shards[1] = type(lost)(lost.model, lost.place)
         found = ask(name, *arguments)
         rounds.append(found.counts.emission.sum())
         return found
 
-    whole.shards.ask = losing
+    whole.source.ask = losing
     history = model.history_
-    wholes.fit_whole(model, whole)
+    model._fit_reading(read, None, None)
     assert rounds == pytest.approx([n_observed] * len(rounds), rel=1e-12)
     assert np.array_equal(model.history_[:4], history[:4])
     assert model.history_[-1] == pytest.approx(history[-1], abs=0.02)
@@ -220,10 +227,11 @@ def test_a_shard_that_was_lost_infers_once_and_counts_are_whole_again():
 def test_a_shard_asked_twice_answers_the_same_and_does_not_move():
     X = sentences()
     model = CVBHMM(3, max_iter=6, tol=0, random_state=0)
-    whole = fit_here(model, parts_of(X, None, 3))
-    history, ask = model.history_, whole.shards.ask
-    whole.shards.ask = lambda name, *arguments: [ask(name, *arguments) for _ in range(2)][1]
-    wholes.fit_whole(model, whole)
+    read = fit_here(model, parts_of(X, None, 3))
+    whole = read.problem
+    history, ask = model.history_, whole.source.ask
+    whole.source.ask = lambda name, *arguments: [ask(name, *arguments) for _ in range(2)][1]
+    model._fit_reading(read, None, None)
     assert np.array_equal(model.history_, history)
 
 
@@ -246,7 +254,7 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, end
     model = kind(2, max_iter=3, tol=0, random_state=0, **settings)
     plain, sharded = fitted(model, X, y), in_shards(model, X, y, 1)
     assert plain.unexplained_.tolist() == sharded.unexplained_.tolist() == [1, 3]
-    for seen in (plain._seen, sharded._seen, in_shards(model, X, y, 3)._seen):
+    for seen in (one._learned.seen for one in (plain, sharded, in_shards(model, X, y, 3))):
         assert (seen.n_tokens, seen.n_sequences, seen.mass) == (9, 4, 9.0)
     for one, other in zip(
         tables(plain.partial_fit(X[4:])), tables(sharded.partial_fit(X[4:])), strict=True

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, HastingsPCFG
 from sklearn_cvb.hmm.survey import read_part
-from sklearn_cvb.pcfg.whole import fit_here, fit_whole, shard_of
+from sklearn_cvb.pcfg.whole import ForParts, read_here, shard_of
 
 TEXT = """
 S -> NP VP
@@ -50,6 +50,13 @@ COLLAPSED = {
 }
 
 
+def fit_here(model, parts):
+    """Fit a model on parts in this process; returns what was read."""
+    read = read_here(model, parts)
+    model._fit_reading(read, None, None)
+    return read
+
+
 def parts_of(n):
     cuts = np.linspace(0, len(SENTENCES), n + 1).astype(int)
     return [(SENTENCES[a:b], None) for a, b in pairwise(cuts.tolist())]
@@ -83,8 +90,8 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(name):
     for n in (1, 4):
         plain, sharded = both((BATCH | COLLAPSED)[name], n)
         assert len(plain.unexplained_) == 3
-        assert sharded._seen[:3] == plain._seen[:3]
-        assert plain._seen.n_tokens == sum(map(len, SENTENCES)) - 3 * 2
+        assert sharded._learned.seen[:3] == plain._learned.seen[:3]
+        assert plain._learned.seen.n_tokens == sum(map(len, SENTENCES)) - 3 * 2
 
 
 @pytest.mark.parametrize("name", COLLAPSED)
@@ -103,21 +110,24 @@ def test_a_lost_shard_infers_once_and_the_start_symbol_counts_every_sentence():
     model = CVBPCFG(TEXT, **COMMON)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = fit_here(model, parts_of(3))
-        ask, starts = whole.shards.ask, []
+        read = fit_here(model, parts_of(3))
+        whole = read.problem
+        ask, starts = whole.source.ask, []
 
         def losing(name, *arguments):
             if name == "sweep" and arguments[1].n_sweeps == 4:
-                place = whole.shards.shards[1].place
+                place = whole.source.shards[1].place
                 part = read_part(*parts_of(3)[1])
-                whole.shards.shards[1] = shard_of(model, part, place)
+                whole.source.shards[1] = shard_of(
+                    ForParts(model, read.words, whole.layout), part, place
+                )
             found = ask(name, *arguments)
             if name != "n_tokens_of":
-                starts.append(found.counts.rule[0])
+                starts.append(found.counts[0])
             return found
 
-        whole.shards.ask, before = losing, model.history_
-        fit_whole(model, whole)
+        whole.source.ask, before = losing, model.history_
+        model._fit_reading(read, None, None)
     # Each explained sentence uses the only rule of S once.
     assert starts == pytest.approx([len(SENTENCES) - 3] * len(starts), rel=1e-12)
     assert np.array_equal(model.history_[:4], before[:4])

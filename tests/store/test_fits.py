@@ -178,7 +178,7 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, tmp
     with pytest.warns(UserWarning, match="cannot be explained"):
         here, there = clone(tagger).fit(sequences), clone(tagger).fit(store)
     assert len(there.unexplained_) == 10
-    assert there._seen[:3] == here._seen[:3] == (5 * (2 + 3 + 2), 15, 35.0)
+    assert there._learned.seen[:3] == here._learned.seen[:3] == (5 * (2 + 3 + 2), 15, 35.0)
 
 
 def test_one_sequence_alone_is_inferred_from_the_prior(tmp_path):
@@ -424,10 +424,10 @@ def test_nothing_is_left_beside_the_store(kind, store, monkeypatch):
     kind(LEGAL, max_iter=2).fit(store)
     assert _files(store) == before
 
-    def fails(self, fit, problem):
+    def fails(job, fit):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sklearn_cvb.base.BaseModel._ranked", fails)
+    monkeypatch.setattr("sklearn_cvb.restarts._ranked", fails)
     with pytest.raises(KeyboardInterrupt):
         kind(LEGAL, max_iter=2).fit(store)
     assert _files(store) == before

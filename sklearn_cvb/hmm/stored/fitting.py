@@ -1,42 +1,36 @@
-"""Fitting a model on a store: the plain fit, whose sweeps go over pieces on the disk."""
+"""Reading a store to be fitted to: the fit is the plain one, whose sweeps go over its pieces."""
 
 import shutil
 import tempfile
-import warnings
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sklearn_cvb.containers import shown
 from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.hmm.base import LEAST_SHARE, BaseHMM
-from sklearn_cvb.hmm.cvb import CVBHMM, HALF_OF_ALL
-from sklearn_cvb.hmm.stored.collapsed import StoredCollapsed
-from sklearn_cvb.hmm.stored.pieces import Pieces, StoredBatch
+from sklearn_cvb.hmm import symbols
+from sklearn_cvb.hmm.leave_out import HALF_OF_ALL
+from sklearn_cvb.hmm.stored.collapsed import ChainInTurn, InTurn
+from sklearn_cvb.hmm.stored.pieces import Pieces, StoredParts
+from sklearn_cvb.hmm.stored.prediction import classes_of
 from sklearn_cvb.hmm.stored.reading import survey_of_store
-from sklearn_cvb.hmm.streaming import StreamingHMM
-from sklearn_cvb.hmm.survey import finish, lay_out
+from sklearn_cvb.hmm.survey import finished, lay_out
 from sklearn_cvb.hmm.tagger import TaggerMixin
-from sklearn_cvb.hmm.whole import ShardedHMM, Whole, fit_as
+from sklearn_cvb.hmm.whole import Whole
 from sklearn_cvb.lattice import Cells
-from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learned import Reading
 from sklearn_cvb.store import CorpusStore, StoredTags, write_store
 from sklearn_cvb.store.stored_states import StoredStates
 from sklearn_cvb.validation import InvalidParameterError
 
-if TYPE_CHECKING:
-    from sklearn_cvb.hmm.base import BaseHMM as _Model
-else:
-    _Model = object
 
-
-def fit_in_bulk(model: BaseHMM, X: Any, y: Any) -> Any:
-    """Fit a model on a store, or on what is first encoded into a temporary one."""
-    if getattr(model, "supervision", None) == "none":
+def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
+    """A store, or what is first encoded into a temporary one, to be fitted to."""
+    if getattr(hmm, "supervision", None) == "none":
         y = None
-    _refuse(model, y)
+    _refuse(hmm, y)
     store = X if isinstance(X, CorpusStore) else temporary_store(X)
     if y is not None and not isinstance(y, StoredTags):
         raise TypeError(
@@ -45,10 +39,30 @@ def fit_in_bulk(model: BaseHMM, X: Any, y: Any) -> Any:
         )
     if y is not None and (len(y) != len(store) or y.store.n_tokens != store.n_tokens):
         raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
-    whole = StoredWhole(model, store, y)
-    kind = StoredCollapsedFit if isinstance(model, CVBHMM) else StoredBatchFit
-    fit_as(kind, model, whole)
-    return model
+    return _read_store(hmm, store, y if isinstance(hmm, TaggerMixin) else None)
+
+
+def _read_store(hmm: Any, store: CorpusStore, tags: StoredTags | None) -> Reading:
+    """Lay out the parameters from a survey of the words, then all pieces."""
+    survey = survey_of_store(store, tags, hmm.handle_unknown == "form")
+    laid_out = lay_out(hmm, survey, store.vocabulary.tolist() if hmm.vocabulary is None else None)
+    leaves_out = "leave_out" in hmm._algorithm().requires
+    pieces = Pieces(laid_out.as_sent, store, tags, with_forms=not leaves_out)
+    words, cells = finished(laid_out)
+    whole = StoredWhole(cells, laid_out.corpus, pieces, tags)
+    whole.source = InTurn(pieces) if leaves_out else StoredParts(pieces, hmm.n_jobs)
+    if leaves_out:
+        whole.chain = ChainInTurn
+    of_pieces = (f"from sequence {i} on: {message}" for message, i in pieces.messages.items())
+    messages = (*laid_out.messages, *of_pieces, *_cautions(hmm, store, leaves_out))
+    return Reading(whole, words, hmm._attributes_of_words(words), messages)
+
+
+def _cautions(hmm: Any, store: CorpusStore, leaves_out: bool) -> tuple[str, ...]:
+    """What is to be said where leaving out a sequence leaves little to learn from."""
+    longest, length = store.longest()
+    is_giant = leaves_out and hmm.block_length is None and 2 * length > store.n_tokens
+    return (HALF_OF_ALL.format(longest),) if is_giant else ()
 
 
 def temporary_store(X: Any) -> CorpusStore:
@@ -63,142 +77,68 @@ def temporary_store(X: Any) -> CorpusStore:
     return store
 
 
-def _refuse(model: BaseHMM, y: Any) -> None:
+def _refuse(hmm: Any, y: Any) -> None:
     """Raise on what a fit in pieces cannot do."""
-    name = type(model).__name__
-    if not isinstance(model, StreamingHMM):
+    name = type(hmm).__name__
+    if not hasattr(type(hmm), "partial_fit"):
         raise InvalidParameterError(
             f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
         )
-    if not model._observed.has_vocabulary:
+    if not hmm._observed.has_vocabulary:
         raise InvalidParameterError(
-            f"a store holds symbols, and {name} has emission={model.emission!r}: pass numbers as a "
+            f"a store holds symbols, and {name} has emission={hmm.emission!r}: pass numbers as a "
             "list of arrays"
         )
-    if isinstance(model, CVBHMM) and model.update == "token":
+    if getattr(hmm, "update", "") == "token":
         raise InvalidParameterError(
             f"on a store {name} leaves out a sequence or a window at a time: use "
-            f"update='sequence', got update={model.update!r}; or pass list(store)"
+            f"update='sequence', got update={hmm.update!r}; or pass list(store)"
         )
-    if y is not None and not isinstance(model, TaggerMixin) and model.supervision == "y":
+    if y is not None and not isinstance(hmm, TaggerMixin) and hmm.supervision == "y":
         raise InvalidParameterError(
             f"on a store {name} does not learn from states in y: use a tagger, or pass list(store)"
         )
 
 
 class StoredWhole(Whole):
-    """A problem in pieces on the disk.
+    """Chains in pieces on the disk.
 
     Parameters
     ----------
-    model : BaseHMM
-        Gets its vocabulary and states.
-    store : CorpusStore
-    y : StoredTags or None
+    cells : Cells
+    digest : Corpus
+    pieces : Pieces
+    tags : StoredTags or None
+        Those that a tagger learns from.
     """
 
-    def __init__(self, model: BaseHMM, store: CorpusStore, y: StoredTags | None) -> None:
-        self.store = store
-        # The tags that a tagger learns from.
-        self.tags = y if isinstance(model, TaggerMixin) else None
+    def __init__(
+        self, cells: Cells, digest: Corpus, pieces: Pieces, tags: StoredTags | None
+    ) -> None:
+        super().__init__(cells, digest, pieces.facts, StoredParts(pieces))
+        self.pieces, self.tags = pieces, tags
 
-    def lay_out(self, cells: Cells, digest: Corpus, pieces: Pieces, shards: Any) -> None:
-        """What the fit learns from, once parameters and pieces are laid out."""
-        super().__init__(cells, digest, pieces.facts, shards)
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Checksums of the sequences and of their tags; the cut is free."""
+        cells, tags = self.cells, self.tags
+        steps = cells.indptr, cells.state, cells.n_states, cells.topology
+        return (self.pieces.store.identity, None if tags is None else tags.store.identity, *steps)
 
-
-class _OnStore(_Model):
-    """What fits on a store do otherwise than those on other shards."""
-
-    vocabulary: Any
-
-    def _problem(self, X: Any, y: Any) -> Any:
-        """Lay out the parameters from a survey of the words, then all pieces."""
-        store, tags = X.store, X.tags
-        given = self.vocabulary
-        survey = survey_of_store(store, tags, self.handle_unknown == "form")
-        if given is None:
-            self.vocabulary = store.vocabulary.tolist()
-        try:
-            laid_out = lay_out(self, survey)
-        finally:
-            self.vocabulary = given
-        pieces = Pieces(laid_out.model, store, tags, not isinstance(self, CVBHMM))
-        for message, first in pieces.warnings.items():
-            warnings.warn(f"from sequence {first} on: {message}", UserWarning, stacklevel=6)
-        finish(self, laid_out)
-        X.lay_out(self._cells, laid_out.corpus, pieces, self._shards_on(pieces))
-        return X
-
-    def _shards_on(self, pieces: Pieces) -> Any:
-        raise NotImplementedError
-
-    def _state_of(self, state: Any, problem: Any, index: int) -> Any:
-        """The state of a piece as if it were a corpus of its own."""
-        return state
-
-    def _fitted_paths(self, state: Any, problem: Any) -> dict[str, Any]:
+    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         """The states of all tokens, on the disk."""
-        pieces, classes = problem.shards.pieces, classes_of(self)
+        pieces, classes = self.pieces, classes_of(read.words, self.cells)
         held = np.zeros(len(classes), np.int64)
         index = {begin: i for i, (begin, _) in enumerate(pieces.store.pieces())}
 
         def path_of(begin: int, end: int) -> np.ndarray:
             one, _ = pieces.load(index[begin])
-            path = self._observed.path(self, self._state_of(state, problem, index[begin]), one)
+            own = state
+            if isinstance(self.source, InTurn):
+                own = self.source.state_of(state, index[begin])
+            path = symbols.path(hmm, own, read._replace(problem=one))
             held[:] += np.bincount(path, minlength=len(held))
             return path
 
-        found = {"labels_": StoredStates(pieces.store, classes, path_of)}
-        found |= self._shared_weights(state.hyper, np.zeros(1, np.intp))
-        if "n_effective_components_" in found:
-            many = held >= LEAST_SHARE * held.sum()
-            found["n_effective_components_"] = int(np.count_nonzero(many))
-        return found
-
-    def _identity(self, problem: Any) -> tuple[Any, ...]:
-        """Checksums of the sequences and of their tags; the cut is free."""
-        cells, tags = problem.cells, problem.tags
-        steps = cells.indptr, cells.state, cells.n_states, cells.topology
-        return (problem.store.identity, None if tags is None else tags.store.identity, *steps)
-
-
-def classes_of(model: Any) -> np.ndarray:
-    """The states of a model, or its tags."""
-    if isinstance(model, TaggerMixin):
-        return model.classes_
-    return np.arange(model._cells.n_emitting)
-
-
-class StoredBatchFit(_OnStore, ShardedHMM):
-    """EM and VB on a store."""
-
-    def _shards_on(self, pieces: Pieces) -> StoredBatch:
-        return StoredBatch(pieces, self.n_jobs)
-
-
-class StoredCollapsedFit(_OnStore, ShardedHMM):
-    """Collapsed variational Bayes on a store."""
-
-    def _shards_on(self, pieces: Pieces) -> StoredCollapsed:
-        return StoredCollapsed(pieces, self._left_out, self._prior_settings())
-
-    def _state_of(self, state: Any, problem: Any, index: int) -> Any:
-        return problem.shards.state_of(state, index)
-
-    def _warn_of_data(self, problem: Any) -> None:
-        longest, length = problem.store.longest()
-        if self.block_length is None and 2 * length > problem.store.n_tokens:
-            warnings.warn(HALF_OF_ALL.format(longest), UserWarning, stacklevel=6)
-
-    def _resumable(self, problem: Any, model: Any) -> Fit | None:
-        resume = super()._resumable(problem, model)
-        if resume is None:
-            return None
-        before, _ = self._resume
-        if before.shards.left_out != self._left_out:
-            return None
-        if before.shards.pieces.facts == problem.facts:
-            counts = problem.shards.adopt(before.shards, resume.state)
-            resume = resume._replace(state=resume.state._replace(counts=counts))
-        return resume
+        labels = StoredStates(pieces.store, classes, path_of)
+        return {"labels_": labels, **symbols.shared_weights(state.hyper, held)}

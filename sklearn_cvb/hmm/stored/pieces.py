@@ -1,10 +1,9 @@
 """The problem of a store, piece by piece: laid out once, kept on the disk, loaded when asked for.
 
-Whoever leads the fit (`sklearn_cvb.hmm.whole`) asks all pieces as if they were shards. A piece is
-loaded, asked, and dropped before the next: memory holds one piece and the counts of all.
+Whoever leads the fit asks all pieces as shards (`sklearn_cvb.learning.parts`). A piece is loaded,
+asked, and dropped before the next: memory holds one piece and the counts of all.
 """
 
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
@@ -13,12 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.forms import Forms, forms_of
-from sklearn_cvb.hmm.shards import BatchShard, Facts, Found, Place, Shard, added, given_sequences
+from sklearn_cvb.hmm.model import SymbolChain
+from sklearn_cvb.hmm.shards import ChainShard
 from sklearn_cvb.hmm.stored.reading import part_of_store, types_of_store
-from sklearn_cvb.hmm.survey import problem_of_part
+from sklearn_cvb.hmm.survey import Layout, problem_of_part
+from sklearn_cvb.hmm.whole import chain_of
 from sklearn_cvb.lattice import Cells, Problem
+from sklearn_cvb.learning.parts import Facts, Found, Place, added
 from sklearn_cvb.store import CorpusStore, StoredTags
 from sklearn_cvb.store.scratch import Kept, Scratch
 
@@ -43,12 +44,11 @@ class Piece(NamedTuple):
 
 
 class Pieces:
-    """All pieces of a store under the layout of a model.
+    """All pieces of a store under a layout.
 
     Parameters
     ----------
-    model : BaseHMM
-        With its parameters laid out.
+    layout : Layout
     store : CorpusStore
     y : StoredTags or None
     with_forms : bool
@@ -56,33 +56,33 @@ class Pieces:
     """
 
     def __init__(
-        self, model: BaseHMM, store: CorpusStore, y: StoredTags | None, with_forms: bool
+        self, layout: Layout, store: CorpusStore, y: StoredTags | None, with_forms: bool
     ) -> None:
         self.store = store
         self._scratch = Scratch(store.scratch)
         self.pieces: list[Piece] = []
         types, spans = types_of_store(store), store.pieces()
-        self.warnings: dict[str, int] = {}
+        # What pieces warn of, and the first sequence of the first that does.
+        self.messages: dict[str, int] = {}
         for index, span in enumerate(spans):
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                problem = problem_of_part(model, part_of_store(store, types, span, y))
-            for warning in caught:
-                if issubclass(warning.category, UserWarning):
-                    self.warnings.setdefault(str(warning.message), span[0])
-            self.cells = problem.cells
-            place = Place(index, span[0], len(spans) == 1)
-            self.pieces.append(self._kept(problem, place, with_forms))
+            problem, messages = problem_of_part(layout, part_of_store(store, types, span, y))
+            for message in messages:
+                self.messages.setdefault(message, span[0])
+            chain = chain_of(layout, problem)
+            # Those of all pieces, but for where a start would begin that is none of theirs.
+            self.cells, self.settings = chain.cells, chain.settings
+            shard = ChainShard(chain, Place(index, span[0]))
+            self.pieces.append(self._kept(shard, with_forms))
 
-    def _kept(self, problem: Problem, place: Place, with_forms: bool) -> Piece:
+    def _kept(self, shard: ChainShard, with_forms: bool) -> Piece:
+        problem: Problem = shard.model.problem
         forms = forms_of(problem) if with_forms else None
         if forms is not None and forms.side_by_side is not None:
             # Their tables have a row for each word: made anew they cost less than they take.
             forms = None
-        unexplained = given_sequences(problem, np.empty(0, np.intp)) + place.first
-        facts = Shard(problem, place).facts()
+        unexplained = problem.of_given(np.empty(0, np.intp)) + shard.place.first
         kept = self._scratch.keep((_without_words(problem), forms), (Cells,))
-        return Piece(kept, place, facts, unexplained)
+        return Piece(kept, shard.place, shard.facts(), unexplained)
 
     @property
     def facts(self) -> list[Facts]:
@@ -113,8 +113,8 @@ def _without_words(problem: Problem) -> Problem:
     )
 
 
-class StoredBatch:
-    """The shards of EM and VB on a store.
+class StoredParts:
+    """The pieces of a store as shards, all asked from the same weights or counts.
 
     Parameters
     ----------
@@ -145,9 +145,10 @@ class StoredBatch:
         problem, forms = self.pieces.load(index)
         if index in self._lost:
             forms = forms_of(problem, self._lost[index])
-        shard = BatchShard(problem, self.pieces.pieces[index].place)
-        shard._forms = forms
-        found = getattr(shard, name)(*arguments)
-        if shard._forms is not None and len(shard._forms.lost):
-            self._lost[index] = np.array(shard._forms.lost)
+        chain = SymbolChain(problem, self.pieces.settings)
+        shard = ChainShard(chain, self.pieces.pieces[index].place)
+        shard.work = forms
+        found: Found = getattr(shard, name)(*arguments)
+        if shard.work is not None and len(shard.work.lost):
+            self._lost[index] = np.array(shard.work.lost)
         return found

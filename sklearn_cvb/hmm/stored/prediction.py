@@ -3,53 +3,62 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.containers import shown
-from sklearn_cvb.hmm.read import warn_unexplained
-from sklearn_cvb.hmm.stored.fitting import classes_of
+from sklearn_cvb.hmm import symbols
+from sklearn_cvb.hmm.prediction import paths, tell_unexplained
 from sklearn_cvb.hmm.stored.reading import Encoder, part_of_store, types_of_store
 from sklearn_cvb.hmm.tags import encode_labels, read_labels
+from sklearn_cvb.lattice import Cells
+from sklearn_cvb.learned import Learned
 from sklearn_cvb.store import CorpusStore, StoredTags
 from sklearn_cvb.store.stored_states import StoredStates
 
 
-def states_of_store(model: Any, store: CorpusStore, decoding: str) -> StoredStates:
+def classes_of(words: Any, cells: Cells) -> np.ndarray:
+    """The states of a model, or its tags."""
+    classes: np.ndarray = getattr(words, "classes", np.arange(cells.n_emitting))
+    return classes
+
+
+def states_of_store(hmm: Any, learned: Learned, store: CorpusStore, decoding: str) -> StoredStates:
     """What `predict` gives for a store."""
-    check_is_fitted(model)
-    encoder, log_p = Encoder(model, store), []
+    encoder, log_p = Encoder(hmm, learned, store), []
 
     def path_of(begin: int, end: int) -> np.ndarray:
-        _, path, found = model._paths(encoder.corpus(begin, end), decoding)
+        read = symbols.read_again(hmm, learned, encoder.corpus(begin, end))
+        path, found = paths(read, decoding)
         log_p.append(found)
         return path
 
-    states = StoredStates(store, classes_of(model), path_of)
-    warn_unexplained(np.concatenate(log_p), stacklevel=5)
+    states = StoredStates(store, classes_of(learned.words, learned.layout), path_of)
+    tell_unexplained(np.concatenate(log_p))
     return states
 
 
-def log_likelihoods_of_store(model: Any, store: CorpusStore) -> tuple[np.ndarray, int]:
+def log_likelihoods_of_store(
+    hmm: Any, learned: Learned, store: CorpusStore
+) -> tuple[np.ndarray, int]:
     """Log-likelihood of every sequence of a store, and the number of observed tokens."""
-    check_is_fitted(model)
-    encoder, log_z, n_observed = Encoder(model, store), [], 0
+    encoder, log_z, n_observed = Encoder(hmm, learned, store), [], 0
     for piece in store.pieces():
         corpus = encoder.corpus(*piece)
-        log_z.append(model._log_likelihoods(corpus)[0])
+        log_z.append(hmm._log_likelihoods(learned, corpus)[0])
         n_observed += int(np.count_nonzero(corpus.tokens >= 0))
     return np.concatenate(log_z), max(1, n_observed)
 
 
-def accuracy_on_store(model: Any, store: CorpusStore, y: Any) -> float:
+def accuracy_on_store(hmm: Any, learned: Learned, store: CorpusStore, y: Any) -> float:
     """The share of the tagged tokens of a store whose predicted tag is right."""
     if not isinstance(y, StoredTags):
         raise TypeError(f"y is {shown(y)}: pass the tags of the store, store.tags")
-    check_is_fitted(model)
-    encoder, types, right, known = Encoder(model, store), types_of_store(store), 0, 0
+    encoder, types = Encoder(hmm, learned, store), types_of_store(store)
+    right, known = 0, 0
     for span in store.pieces():
-        corpus, path, _ = model._paths(encoder.corpus(*span), "viterbi")
+        read = symbols.read_again(hmm, learned, encoder.corpus(*span))
+        path, _ = paths(read, "viterbi")
         tags = part_of_store(store, types, span, y).y
-        labels = encode_labels(model._knowledge, read_labels(tags, corpus))
+        labels = encode_labels(learned.words, read_labels(tags, read.corpus))
         right += int(np.count_nonzero((labels == path) & (labels != -1)))
         known += int(np.count_nonzero(labels != -1))
     if not known:

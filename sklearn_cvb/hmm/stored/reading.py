@@ -1,6 +1,6 @@
 """From a store to what models read: a survey of its words, and pieces under a vocabulary."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.hmm.survey import Part, Survey, Words
 from sklearn_cvb.hmm.tags import beginnings
+from sklearn_cvb.learned import Learned
 from sklearn_cvb.store import CorpusStore, StoredTags
 
 
@@ -81,36 +82,27 @@ def part_of_store(
 
 
 class Encoder:
-    """Pieces of a store under the vocabulary of a fitted model.
+    """Pieces of a store under the vocabulary of a fitted model."""
 
-    Parameters
-    ----------
-    model : BaseHMM
-    store : CorpusStore
-    """
-
-    def __init__(self, model: Any, store: CorpusStore) -> None:
-        self._model, self._store = model, store
+    def __init__(self, hmm: Any, learned: Learned, store: CorpusStore) -> None:
+        self._hmm, self._store = hmm, store
         self._types = types_of_store(store)
-        index = model._index
+        index = learned.words.index
+        self._n_known = len(index)
         # -2 for a word that the model does not know; the last entry is that of missing ones.
         self._table = np.array([*(index.get(word, -2) for word in self._types), -1], np.int32)
 
     def corpus(self, begin: int, end: int) -> Corpus:
-        """The sequences [begin, end) in codes of the model.
-
-        Raises
-        ------
-        ValueError
-            On words that the model refuses.
-        """
+        """The sequences [begin, end) in codes of the model; ValueError on words it refuses."""
         given = self._store.corpus(begin, end)
-        tokens, n_known = self._table[given.tokens], len(self._model._index)
+        tokens = self._table[given.tokens]
         places = np.flatnonzero(tokens == -2)
         codes, which = np.unique(given.tokens[places], return_inverse=True)
-        tokens[places] = n_known + which
+        tokens[places] = self._n_known + which
         unknown = [self._types[code] for code in codes.tolist()]
         corpus = Corpus(tokens, given.starts, None, unknown)
-        words: Sequence = Words(self._types, given.tokens)
-        self._model._check_unknown(corpus, Sequences(words, corpus.starts, None))  # type: ignore[arg-type]
-        return corpus
+        words: Any = Words(self._types, given.tokens)
+        read: Corpus = self._hmm._checked(
+            corpus, Sequences(words, corpus.starts, None), self._n_known
+        )
+        return read
