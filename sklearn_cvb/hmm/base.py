@@ -16,7 +16,6 @@ from sklearn_cvb.containers import is_dask, is_in_bulk, is_store, over_partition
 from sklearn_cvb.corpus import Corpus
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.hmm import prediction, symbols
-from sklearn_cvb.hmm.chains import Sampled
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
 from sklearn_cvb.hmm.prediction import BesideCounts
 from sklearn_cvb.hmm.summaries import CredibleIntervals
@@ -25,7 +24,7 @@ from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.streaming import seen_by_fit
-from sklearn_cvb.topology import NAMES, Topology
+from sklearn_cvb.topology import NAMES
 from sklearn_cvb.validation import (
     CHECKPOINT_PARAMETERS,
     HasMethods,
@@ -126,9 +125,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
                 "needs topology='full'"
             )
 
-    def _check_topology(self, topology: Topology | None) -> None:
-        """Raise where an algorithm cannot keep to a topology."""
-
     # What words tell, and how a chain begins: of symbols, where a tagger knows more
 
     _words_read = symbols.words_read
@@ -143,12 +139,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _with_unknown = symbols.with_unknown
     _arranged_states = symbols.arranged_states
 
-    def _model(self, read: Reading) -> Any:
-        return self._observed.model(self, read)
-
-    def _at_a_time(self) -> dict[str, Any]:
-        """What an algorithm infers at a time: fields of `ChainSettings`."""
-        return {}
+    _model = symbols.model_of
+    # What an algorithm infers at a time: fields of `ChainSettings`.
+    _at_a_time: dict = {}  # noqa: RUF012
+    # Why steps that a topology rules out cannot be kept from paths; empty where they can.
+    _why_all_steps = ""
 
     def _why_one_restart(self, read: Reading) -> str:
         # With one state there is nothing to tell: searches for the number of states begin there.
@@ -170,7 +165,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         best, record = record_of(fits)
         model, state = self._model(read), best.state
         counts, n = algorithm.final_counts(state), model.cells.n_emitting
-        sampled, of_chain, messages = self._of_chain(fits, state, counts, model)
         paths = self._left_paths(state, read)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
         end = counts.transition[:n, n] if self.end_state else None
@@ -182,11 +176,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             kept=kept,
             rare=rare,
             averages=algorithm.averages,
-            more=BesideCounts(end, numeric, sampled),
+            more=BesideCounts(end, numeric),
         )
         if learns_in_batches:
             learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
-            of_chain = {"n_batches_seen_": 0}
+            record["n_batches_seen_"] = 0
         attributes = {
             **record,
             "end_counts_": end,
@@ -195,15 +189,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             "unexplained_": read.problem.of_given(state.unexplained),
             **attributes,
             **algorithm.attributes(best, model),
-            **of_chain,
         }
-        return Left(learned, attributes, messages)
-
-    def _of_chain(
-        self, fits: list[Fit], state: Any, counts: HMMCounts, model: Any
-    ) -> tuple[Sampled | None, dict[str, Any], tuple[str, ...]]:
-        """What only samplers leave: their chains, attributes and messages."""
-        return None, {}, ()
+        return Left(learned, attributes)
 
     @property
     def _n_features_out(self) -> int:

@@ -13,8 +13,7 @@ from sklearn_cvb.hmm.leave_out import HALF_OF_ALL, LeftOut
 from sklearn_cvb.lattice import Problem
 from sklearn_cvb.learning.algorithms import CVB, Algorithm
 from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
-from sklearn_cvb.topology import Topology
-from sklearn_cvb.validation import Interval, InvalidParameterError, StrOptions
+from sklearn_cvb.validation import Interval, StrOptions
 
 
 class CVBHMM(BaseHMM):
@@ -285,15 +284,18 @@ class CVBHMM(BaseHMM):
         """What is left out at a time."""
         return LeftOut(self.update, self.block_length)
 
-    def _check_topology(self, topology: Topology | None) -> None:
-        if self.update == "token" and topology is not None and not topology.tied:
-            raise InvalidParameterError(
-                "update='token' infers tokens as if they were independent, which gives paths that "
-                "topology rules out a probability: use update='sequence'"
-            )
-
-    def _at_a_time(self) -> dict[str, Any]:
+    @property
+    def _at_a_time(self) -> dict[str, Any]:  # type: ignore[override]
         return {"left_out": self._left_out}
+
+    @property
+    def _why_all_steps(self) -> str:  # type: ignore[override]
+        if self.update != "token":
+            return ""
+        return (
+            "update='token' infers tokens as if they were independent, which gives paths that "
+            "topology rules out a probability: use update='sequence'"
+        )
 
     def _algorithm(self) -> Algorithm:
         return CVB()

@@ -21,12 +21,12 @@ from sklearn_cvb.hmm.chains import (
     traced,
 )
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
-from sklearn_cvb.learned import Learned
+from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.gibbs import Gibbs
+from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.sampling import CONSTRAINTS, chain_of, check_temperatures
-from sklearn_cvb.topology import Topology
-from sklearn_cvb.validation import InvalidParameterError, StrOptions
+from sklearn_cvb.validation import StrOptions
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
@@ -313,14 +313,17 @@ class GibbsHMM(BaseHMM):
         super()._check_parameters()
         check_temperatures(self.temperatures)
 
-    def _check_topology(self, topology: Topology | None) -> None:
-        if self._update == "token" and topology is not None and not topology.tied:
-            raise InvalidParameterError(
-                "update='token' moves one token at a time, which cannot reach every path that "
-                "topology allows: use update='sequence'"
-            )
+    @property
+    def _why_all_steps(self) -> str:  # type: ignore[override]
+        if self._update != "token":
+            return ""
+        return (
+            "update='token' moves one token at a time, which cannot reach every path that "
+            "topology allows: use update='sequence'"
+        )
 
-    def _at_a_time(self) -> dict[str, Any]:
+    @property
+    def _at_a_time(self) -> dict[str, Any]:  # type: ignore[override]
         coldest = None if self.temperatures is None else min(self.temperatures)
         return {"resampled": self._update, "coldest": coldest}
 
@@ -329,22 +332,26 @@ class GibbsHMM(BaseHMM):
 
     # What a chain leaves
 
-    def _of_chain(
-        self, fits: list[Fit], state: Any, counts: HMMCounts, model: Any
-    ) -> tuple[Sampled, dict[str, Any], tuple[str, ...]]:
-        sampled, rate = model.sampled(state, counts)
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        left, state = super()._left(fits, read), record_of(fits)[0].state
+        algorithm, model = self._algorithm(), self._model(read)
+        sampled, rate = model.sampled(state, algorithm.final_counts(state))
         if self.temperatures is None:
-            n_burn_in = self._algorithm().first_kept(fits[0].state.work.n_planned)
+            n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
             chains = chains_of([fit.state.work.trace for fit in fits], n_burn_in)
             sampled = sampled._replace(chains=chains)
+        learned, attributes = left.learned, {"acceptance_rate_": rate, "chains_": sampled.chains}
         why = ""
         if rate < _LOW_ACCEPTANCE:
             why = (
                 f"only {100 * rate:.2g} % of the proposals were accepted: long sequences hardly "
                 "move with update='sequence'; use 'token' or 'parameter'"
             )
-        attributes = {"acceptance_rate_": rate, "chains_": sampled.chains}
-        return sampled, attributes, (why,) if why else ()
+        return Left(
+            learned._replace(more=learned.more._replace(sampled=sampled)),
+            left.attributes | attributes,
+            (why,) if why else (),
+        )
 
     @property
     def samples_(self) -> np.ndarray | None:

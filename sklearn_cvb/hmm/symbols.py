@@ -54,7 +54,7 @@ from sklearn_cvb.lattice import (
 from sklearn_cvb.learned import Learned, Reading
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.streaming import Batch, Running, Seen
-from sklearn_cvb.topology import topology_of
+from sklearn_cvb.topology import Topology, topology_of
 from sklearn_cvb.validation import InvalidParameterError
 
 # Corpora may come in shards, stores and batches, and states may be named by tags.
@@ -118,9 +118,16 @@ def words_and_cells(
     corpus = reading.encode(sequences, vocabulary.index)
     corpus = reading.checked(hmm, corpus, sequences, len(types))
     read = hmm._words_read(vocabulary, corpus, y, streams)
-    topology = topology_of(hmm.topology, read.cells.n_states)
-    hmm._check_topology(topology)
+    topology = topology_read(hmm, read.cells.n_states)
     return corpus, read, read.cells._replace(topology=topology)
+
+
+def topology_read(hmm: Any, n_states: int) -> Topology | None:
+    """Which states may follow which, if an algorithm can keep to it."""
+    topology = topology_of(hmm.topology, n_states)
+    if topology is not None and not topology.tied and hmm._why_all_steps:
+        raise InvalidParameterError(hmm._why_all_steps)
+    return topology
 
 
 def words_read(
@@ -143,7 +150,11 @@ def problem_of_words(
     lattice, words, messages = hmm._training_lattice(*known, cells, corpus, sequences, y)
     if hmm.end_state and not cells.has_end:
         cells = cells_with_end(cells)
-    return problem_under(cells, corpus, lattice), words, messages
+    if cells.has_end:
+        return problem_with_end(corpus, lattice, cells), words, messages
+    if cells.topology is not None:
+        return restricted_problem(corpus, lattice, cells, cells.topology), words, messages
+    return problem_of(corpus, lattice, cells), words, messages
 
 
 def training_lattice(
@@ -163,16 +174,12 @@ def known_states(hmm: Any, y: Any, corpus: Corpus) -> np.ndarray | None:
     return read_states(y, corpus, hmm.n_components)
 
 
-def problem_under(cells: Cells, corpus: Corpus, lattice: Lattice) -> Problem:
-    """A corpus under a layout, with the ends and the topology that it asks for."""
-    if cells.has_end:
-        return problem_with_end(corpus, lattice, cells)
-    if cells.topology is None:
-        return problem_of(corpus, lattice, cells)
-    return restricted_problem(corpus, lattice, cells, cells.topology)
-
-
 # How a chain begins
+
+
+def model_of(hmm: Any, read: Reading) -> Any:
+    """What is learned from a problem, whatever is observed."""
+    return hmm._observed.model(hmm, read)
 
 
 def model(hmm: Any, read: Reading) -> SymbolChain:
@@ -184,13 +191,13 @@ def model(hmm: Any, read: Reading) -> SymbolChain:
 
 def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
     """How a chain begins, and what is inferred at a time."""
-    at_a_time = hmm._at_a_time()
+    at_a_time = hmm._at_a_time
     return ChainSettings(
-        hmm._prior_settings(read.words),
-        _init(hmm, read, at_a_time),
-        read.words.types,
         counts_rare=_counts_rare(hmm),
         n_threads=n_threads(hmm, read),
+        init=_init(hmm, read, at_a_time),
+        priors=hmm._prior_settings(read.words),
+        vocabulary=read.words.types,
         **at_a_time,
     )
 

@@ -33,14 +33,13 @@ from sklearn_cvb.hmm.numeric.expectation import (
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior, log_weights, posterior_mean, weights_under
 from sklearn_cvb.hmm.prediction import Read, chain_counts, mean_and_log, predicting_weights
 from sklearn_cvb.hmm.summaries import CredibleIntervals, mixture_intervals
-from sklearn_cvb.hmm.symbols import known_states, n_threads
+from sklearn_cvb.hmm.symbols import known_states, n_threads, topology_read
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.learned import Learned, Reading
 from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.learning.gibbs import Gibbs
-from sklearn_cvb.topology import topology_of
 from sklearn_cvb.validation import LENGTHS, InvalidParameterError, check_table, check_table_to_fit
 
 _ARRAYS = "arrays of shape (length, n_columns)"
@@ -521,8 +520,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     given = corpus = series.corpus
     if hasattr(hmm.init, "predict_proba"):
         series = series._replace(start=model_posterior(hmm.init, X, given, n_states))
-    topology = topology_of(hmm.topology, n_states)
-    hmm._check_topology(topology)
+    topology = topology_read(hmm, n_states)
     cells = cells_of_chain(n_states, topology)
     if hmm.end_state:
         cells = cells_with_end(cells)
