@@ -12,10 +12,8 @@ from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.compilation import announced_fit
 from sklearn_cvb.containers import (
     as_list,
-    fit_on_workers,
     is_dask,
     is_table,
-    over_partitions,
     refuse_lengths,
     shown,
 )
@@ -88,7 +86,10 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         self
         """
         if self._takes_dask and is_dask(X):
-            return fit_on_workers(self, X, y)
+            from sklearn_cvb.distributed.fitting import fit_on_workers
+
+            fit_on_workers(self, X, y)
+            return self
         check_sizes(self.get_params(deep=False))
         with announced_fit(self, self.verbose):
             read = self._read(X, y)
@@ -357,6 +358,14 @@ def _version() -> str:
     from sklearn_cvb import __version__
 
     return __version__
+
+
+def over_partitions(estimator: Any, method: str, X: Any, **settings: Any) -> Any:
+    """What a method of a fitted estimator gives for each partition, when it is asked for."""
+    from sklearn_cvb.distributed import fitting
+
+    learned_of(estimator)
+    return fitting.over_partitions(estimator, method, X, settings)
 
 
 def _writable(value: Any) -> Any:
