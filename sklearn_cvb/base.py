@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_cvb import version
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.compilation import announced_fit
-from sklearn_cvb.containers import fit_on_workers, is_dask, over_partitions, refuse_lengths
+from sklearn_cvb.containers import is_dask, refuse_lengths
 from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.loop import best_fit, run_all
@@ -75,7 +75,10 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         self
         """
         if self._takes_dask and is_dask(X):
-            return fit_on_workers(self, X, y)
+            from sklearn_cvb.distributed.fitting import fit_on_workers
+
+            fit_on_workers(self, X, y)
+            return self
         with announced_fit(self, self.verbose):
             read = self._read(X, y)
             tell((*read.messages, *self._cautions(read.problem)))
@@ -274,6 +277,14 @@ def learned_of(estimator: Any) -> Learned:
         check_is_fitted(estimator)
     assert learned is not None, "else it raises"
     return learned
+
+
+def over_partitions(estimator: Any, method: str, X: Any, **settings: Any) -> Any:
+    """What a method of a fitted estimator gives for each partition, when it is asked for."""
+    from sklearn_cvb.distributed import fitting
+
+    learned_of(estimator)
+    return fitting.over_partitions(estimator, method, X, settings)
 
 
 def _writable(value: Any) -> Any:

@@ -108,20 +108,6 @@ def _is_of_dask(value: Any) -> bool:
     return module in ("dask", "dask_expr", "distributed") and not rest.startswith("array")
 
 
-def fit_on_workers(estimator: Any, X: Any, y: Any) -> Any:
-    """Fit an estimator on partitions of Dask, which is imported for it."""
-    from sklearn_cvb.distributed import fitting
-
-    return fitting.fit_on_workers(estimator, X, y)
-
-
-def over_partitions(estimator: Any, method: str, X: Any, **settings: Any) -> Any:
-    """What a method of a fitted estimator gives for each partition, when it is asked for."""
-    from sklearn_cvb.distributed import fitting
-
-    return fitting.over_partitions(estimator, method, X, settings)
-
-
 def tokens_of(sample: Any, name: str) -> list:
     """The items of one sample, called `name` where it has none.
 

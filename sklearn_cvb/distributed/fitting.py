@@ -3,7 +3,6 @@
 from typing import Any
 
 from dask import bag, delayed
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.compilation import announced_fit
 from sklearn_cvb.distributed.asking import OnWorkers
@@ -14,7 +13,7 @@ from sklearn_cvb.hmm.survey import parameters_of
 from sklearn_cvb.validation import check_sizes, tell
 
 
-def fit_on_workers(model: Any, X: Any, y: Any) -> Any:
+def fit_on_workers(model: Any, X: Any, y: Any) -> None:
     """Fit a model on partitions, each of which is read and encoded once where Dask puts it.
 
     Counts are summed over partitions in their order, so that the result does not depend on the
@@ -39,12 +38,10 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> Any:
             source.close()
     # Whoever keeps the model, or sends it on, keeps no tasks.
     read.problem.forget_shards()
-    return model
 
 
 def over_partitions(model: Any, method: str, X: Any, settings: dict[str, Any]) -> Any:
     """What a method of a fitted model gives for each partition; nothing is computed yet."""
-    check_is_fitted(model)
     found, shared = partitions_of(X), delayed(model)
     lazy = [
         delayed(predicted, name=f"{method}-partition")(shared, method, item, settings)

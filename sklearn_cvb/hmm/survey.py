@@ -15,7 +15,6 @@ from sklearn_cvb import corpus as reading
 from sklearn_cvb.corpus import Corpus, Sequences
 from sklearn_cvb.hmm.ending import cells_with_end
 from sklearn_cvb.hmm.symbols import problem_of_words, words_and_cells
-from sklearn_cvb.hmm.tagger import TaggerMixin
 from sklearn_cvb.hmm.tags import only_beginning, read_labels
 from sklearn_cvb.lattice import Cells, Problem
 
@@ -92,7 +91,7 @@ def read_part(X: Any, y: Any = None) -> Part:
 
 def _labels_of(model: Any, part: Part) -> list:
     """The labels that a tagger learns from, one for each token; empty for none."""
-    if part.y is None or not isinstance(model, TaggerMixin) or model.supervision != "y":
+    if part.y is None or not hasattr(model, "tag_dictionary") or model.supervision != "y":
         return []
     return read_labels(part.y, part.corpus)
 

@@ -17,7 +17,6 @@ from sklearn_cvb.hmm.stored.pieces import Pieces, StoredParts
 from sklearn_cvb.hmm.stored.prediction import classes_of
 from sklearn_cvb.hmm.stored.reading import survey_of_store
 from sklearn_cvb.hmm.survey import finished, lay_out
-from sklearn_cvb.hmm.tagger import TaggerMixin
 from sklearn_cvb.hmm.whole import Whole
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.learned import Reading
@@ -39,7 +38,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
         )
     if y is not None and (len(y) != len(store) or y.store.n_tokens != store.n_tokens):
         raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
-    return _read_store(hmm, store, y if isinstance(hmm, TaggerMixin) else None)
+    return _read_store(hmm, store, y if hasattr(hmm, "tag_dictionary") else None)
 
 
 def _read_store(hmm: Any, store: CorpusStore, tags: StoredTags | None) -> Reading:
@@ -94,7 +93,7 @@ def _refuse(hmm: Any, y: Any) -> None:
             f"on a store {name} leaves out a sequence or a window at a time: use "
             f"update='sequence', got update={hmm.update!r}; or pass list(store)"
         )
-    if y is not None and not isinstance(hmm, TaggerMixin) and hmm.supervision == "y":
+    if y is not None and not hasattr(hmm, "tag_dictionary") and hmm.supervision == "y":
         raise InvalidParameterError(
             f"on a store {name} does not learn from states in y: use a tagger, or pass list(store)"
         )
