@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sklearn_cvb import checkpoint
 from sklearn_cvb.identity import digest_of, shown
 from sklearn_cvb.learned import Reading
-from sklearn_cvb.learning.loop import Record, Sweep
-from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.model import Fit, Record, Sweep
 from sklearn_cvb.packing import Packed, pack, unpack
 from sklearn_cvb.validation import InvalidParameterError
 

@@ -15,14 +15,12 @@ from threadpoolctl import threadpool_limits
 from sklearn_cvb.identity import are_same
 from sklearn_cvb.learned import Learned, Reading
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.model import Fit, Model
+from sklearn_cvb.learning.model import Fit, Model, Record, Sweep
 from sklearn_cvb.validation import tell
 
 if TYPE_CHECKING:
     from sklearn_cvb.fit_checkpoint import FitCheckpoint
 
-Sweep = Callable[[Any], tuple[Any, float]]
-Record = Callable[[Fit], bool]
 Restart = Callable[[int, np.random.Generator, Record], Fit]
 
 

@@ -117,6 +117,11 @@ class Fit(NamedTuple):
     randomness: Any = None
 
 
+# A sweep of a restart, and what is called after each: True ends the restart.
+Sweep = Callable[[Any], tuple[Any, float]]
+Record = Callable[[Fit], bool]
+
+
 class Fixed(NamedTuple):
     """Concentrations of which none is learned."""
 
