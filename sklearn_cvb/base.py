@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_cvb import version
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.compilation import announced_fit
-from sklearn_cvb.containers import is_dask, refuse_lengths
+from sklearn_cvb.corpus import is_dask, refuse_lengths
 from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.loop import best_fit, run_all

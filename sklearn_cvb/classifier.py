@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.containers import is_table, samples_of
+from sklearn_cvb.corpus import is_table, samples_of
 from sklearn_cvb.validation import (
     HasMethods,
     InvalidParameterError,

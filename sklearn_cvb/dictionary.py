@@ -19,8 +19,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.containers import as_list, samples_of, shown, tokens_of
-from sklearn_cvb.corpus import Corpus, is_hashable, is_missing, place, sorted_types
+from sklearn_cvb.corpus import (
+    Corpus,
+    as_list,
+    is_hashable,
+    is_missing,
+    place,
+    samples_of,
+    shown,
+    sorted_types,
+    tokens_of,
+)
 from sklearn_cvb.word_table import WordTable
 
 # A dictionary covers nothing to speak of below this share of the tokens.

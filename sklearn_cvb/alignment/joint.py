@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn_cvb.alignment.base import BaseAlignmentHMM
 from sklearn_cvb.alignment.reading import read_pairs
 from sklearn_cvb.alignment.symmetrization import agreement
-from sklearn_cvb.containers import shown
+from sklearn_cvb.corpus import shown
 from sklearn_cvb.validation import check_counts
 
 Fitted = tuple[BaseAlignmentHMM, BaseAlignmentHMM]

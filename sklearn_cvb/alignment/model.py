@@ -21,7 +21,7 @@ from sklearn_cvb.alignment.parameters import (
     tally_of,
 )
 from sklearn_cvb.alignment.reading import Problem
-from sklearn_cvb.containers import as_list
+from sklearn_cvb.corpus import as_list
 from sklearn_cvb.dirichlet import kl_divergence, log_evidence
 from sklearn_cvb.kernels.alignment.arrays import (
     FORBIDDEN,
@@ -76,9 +76,9 @@ class AlignmentModel(Model):
         """The one that was read."""
         return self.problem.prior
 
-    def seeds(self, prior: Prior, facts: list, rng: np.random.Generator) -> list:
+    def seed(self, prior: Prior, rng: np.random.Generator) -> np.random.Generator:
         """The generator: what is drawn is a number for each link."""
-        return [rng] * len(facts)
+        return rng
 
     def start(
         self, prior: Prior, seed: np.random.Generator, keep: bool

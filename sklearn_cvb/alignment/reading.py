@@ -18,7 +18,10 @@ from sklearn_cvb.alignment.parameters import (
     tables_of,
     words_beside,
 )
-from sklearn_cvb.containers import (
+from sklearn_cvb.corpus import (
+    Corpus,
+    Sequences,
+    Vocabulary,
     as_list,
     is_table,
     known_of,
@@ -27,7 +30,6 @@ from sklearn_cvb.containers import (
     shown,
     tokens_of,
 )
-from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary
 from sklearn_cvb.kernels.alignment.arrays import FREE, Pairs
 from sklearn_cvb.learned import Learned, Reading
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from dask.delayed import Delayed
 from distributed import Client, Future, get_client
 
-from sklearn_cvb.containers import is_dask, shown
+from sklearn_cvb.corpus import is_dask, shown
 
 _FORM = "pass a dask bag of sequences, a dask Series of lists, or a list of delayed partitions"
 

@@ -392,9 +392,9 @@ class DependencyModel(Model):
         """Concentrations, and what rules and mixtures have beside them."""
         return self.problem.prior_of(hyper.values)
 
-    def seeds(self, prior: np.ndarray, facts: list, rng: np.random.Generator) -> list:
+    def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The same first weights for all parts."""
-        return [first_weights(self.init, self.problem, rng)] * len(facts)
+        return first_weights(self.init, self.problem, rng)
 
     def start(self, prior: np.ndarray, seed: np.ndarray, keep: bool) -> tuple[Inferred, np.ndarray]:
         """One E-step under the first weights."""

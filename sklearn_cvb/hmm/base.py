@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.base import BaseModel, learned_of, over_partitions
-from sklearn_cvb.containers import is_dask, is_in_bulk, is_store
-from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.corpus import Corpus, is_dask, is_in_bulk, is_store
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.hmm import prediction, symbols
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.containers import as_list
+from sklearn_cvb.corpus import as_list
 from sklearn_cvb.validation import check_counts
 
 # Paths that would be longer than this on average are not drawn until they end.

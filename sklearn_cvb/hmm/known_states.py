@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.containers import shown
-from sklearn_cvb.corpus import Corpus, place
+from sklearn_cvb.corpus import Corpus, place, shown
 from sklearn_cvb.topology import Topology
 
 

@@ -178,9 +178,9 @@ class SymbolChain(Model):
         problem = self.problem
         return ChainFacts(n_entries(problem.lattice), problem.any_told, problem.any_choice)
 
-    def seeds(self, prior: Prior, facts: list, rng: np.random.Generator) -> list:
+    def seed(self, prior: Prior, rng: np.random.Generator) -> Any:
         """The generator: some starts draw for every token."""
-        return [rng] * len(facts)
+        return rng
 
     def start(self, prior: Prior, seed: Any, keep: bool) -> tuple[Inferred, Weights | None]:
         """Counts of a fitted model, of token posteriors, or of one E-step."""

@@ -74,13 +74,13 @@ class ShardedChain(Sharded, SymbolChain):
         concentrations: Concentrations = prior.concentrations
         return concentrations
 
-    def seeds(self, prior: Prior, facts: list, rng: np.random.Generator) -> list:
+    def seed(self, prior: Prior, rng: np.random.Generator) -> Seed:
         """What is drawn by whoever leads the fit."""
-        (of_shards,), init, cells = facts, self.settings.init, self.cells
+        init, cells = self.settings.init, self.cells
         if hasattr(init, "predict_proba"):
             start = starting.model_start(self.problem, init, prior, self.settings.vocabulary)
             assert start.weights is not None, "of a model"
-            return [Seed(weights=kept_to_topology(start.weights, cells))]
+            return Seed(weights=kept_to_topology(start.weights, cells))
         if not isinstance(init, str):
             raise InvalidParameterError(
                 "arrays as `init` are for corpora in one piece: in shards give the name of a "
@@ -88,13 +88,13 @@ class ShardedChain(Sharded, SymbolChain):
             )
         seed = seed_by_cells(init, cells, rng)
         if seed is None and init == "token":
-            seed = seed_by_token([one.of_model.n_entries for one in of_shards], rng)
+            seed = seed_by_token([one.of_model.n_entries for one in self.problem.facts], rng)
         if seed is None:
             found = self.problem.source.ask("steps", init).counts
             seed = seed_by_counts(init, found.start, found.transition, cells)
         if seed.weights is not None:
             seed = seed._replace(weights=kept_to_topology(seed.weights, cells))
-        return [seed]
+        return seed
 
     def start(self, prior: Prior, seed: Seed, keep: bool) -> tuple[Inferred, Weights | None]:
         """First counts of all shards: of posteriors that each of them makes, or of an E-step."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_cvb.containers import as_list, shown
+from sklearn_cvb.corpus import as_list, shown
 from sklearn_cvb.hmm.parameters import (
     HMMCounts,
     Prior,

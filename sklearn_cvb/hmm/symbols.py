@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.containers import refuse_lengths
-from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary
+from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
 from sklearn_cvb.hmm.concentrations import (
     Concentrations,
     first_concentrations,

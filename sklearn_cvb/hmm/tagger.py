@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sklearn_cvb.base import learned_of
-from sklearn_cvb.containers import is_store
-from sklearn_cvb.corpus import Corpus, Vocabulary, encoded_again
+from sklearn_cvb.corpus import Corpus, Vocabulary, encoded_again, is_store
 from sklearn_cvb.hmm import tags
 from sklearn_cvb.hmm.growing import Growth
 from sklearn_cvb.hmm.priors import PriorSettings

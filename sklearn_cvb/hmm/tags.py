@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.containers import as_list, known_of, shown
-from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary
+from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary, as_list, known_of, shown
 from sklearn_cvb.dictionary import (
     Coverage,
     Overruled,

@@ -10,8 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.base import BaseModel, learned_of
-from sklearn_cvb.containers import shown
-from sklearn_cvb.corpus import Corpus, Sequences, Taken, object_array
+from sklearn_cvb.corpus import Corpus, Sequences, Taken, object_array, shown
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.latent.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.latent.inference import Problem

@@ -62,9 +62,9 @@ class AnnotatedModel(Model):
         """Pseudo-count of every cell."""
         return self.alpha
 
-    def seeds(self, prior: float, facts: list, rng: np.random.Generator) -> list:
+    def seed(self, prior: float, rng: np.random.Generator) -> np.ndarray:
         """Weights of the first E-step, the same for all parts."""
-        return [first_weights(self.init, self.problem.treebank, self.layout, rng)] * len(facts)
+        return first_weights(self.init, self.problem.treebank, self.layout, rng)
 
     def start(self, prior: float, seed: np.ndarray, keep: bool) -> tuple[Inferred, Weights]:
         """Expected counts under first weights, and what each tree adds."""

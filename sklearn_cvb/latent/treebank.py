@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb import corpus as reading
-from sklearn_cvb.containers import as_list, is_table, known_of, samples_of, shown
-from sklearn_cvb.corpus import Sequences
+from sklearn_cvb.corpus import Sequences, as_list, is_table, known_of, samples_of, shown
 
 _FORM = "y holds a tree for each sentence, an nltk.Tree or a tree in brackets: '(S (X a) (X b))'"
 

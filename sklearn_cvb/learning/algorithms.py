@@ -83,10 +83,10 @@ class Algorithm:
 
 def begun(model: Model, rng: np.random.Generator, seed: Any, *, keep: bool) -> State:
     """The state with the first counts of a restart, and with shares, to `keep`."""
-    hyper, facts = model.hyper(), model.facts()
+    hyper = model.hyper()
     prior = model.prior(hyper)
     if seed is None:
-        (seed,) = model.seeds(prior, [facts], rng)
+        seed = model.seed(prior, rng)
     found, weights = model.start(prior, seed, keep)
     shares, unexplained, work = found.shares, found.unexplained, found.work
     return State(found.counts, prior, hyper, weights, shares, unexplained, 0, work)

@@ -166,8 +166,8 @@ class Model:
         """What a start has to know of this part beforehand."""
         return None
 
-    def seeds(self, prior: Any, facts: list, rng: np.random.Generator) -> list:
-        """What is drawn, for parts of these facts: one seed for each."""
+    def seed(self, prior: Any, rng: np.random.Generator) -> Any:
+        """What is drawn, for all parts of the data alike."""
         raise NotImplementedError
 
     def start(self, prior: Any, seed: Any, keep: bool) -> tuple[Inferred, Any]:

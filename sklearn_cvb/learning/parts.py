@@ -299,10 +299,6 @@ class Sharded(Model):
         """Observed tokens of the sequences that may be explained, in all shards."""
         return sum(one.n_observed for one in self.problem.facts)
 
-    def facts(self) -> Any:
-        """Of all shards."""
-        return self.problem.facts
-
     def absence(self, shares: Round) -> Any:
         """The product over all shards."""
         return shares.absence

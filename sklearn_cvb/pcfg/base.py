@@ -9,8 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.base import BaseModel, learned_of, over_partitions
-from sklearn_cvb.containers import is_dask, refuse_lengths
-from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary, object_array
+from sklearn_cvb.corpus import Corpus, Sequences, Vocabulary, is_dask, object_array, refuse_lengths
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.learned import Learned, Left, Reading

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.containers import as_list, samples_of, shown, tokens_of
+from sklearn_cvb.corpus import as_list, samples_of, shown, tokens_of
 
 # NLTK needs a second for so many rules, and half a gigabyte.
 MOST_RULES = 2**18

@@ -343,9 +343,9 @@ class GrammarModel(Model):
 
     # Where a restart begins
 
-    def seeds(self, prior: np.ndarray, facts: list, rng: np.random.Generator) -> list:
+    def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """First weights, the same for all parts."""
-        return [first_weights(self.init, self.problem.layout, rng)] * len(facts)
+        return first_weights(self.init, self.problem.layout, rng)
 
     def start(self, prior: np.ndarray, seed: np.ndarray, keep: bool) -> tuple[Inferred, np.ndarray]:
         """Counts expected under the first weights."""

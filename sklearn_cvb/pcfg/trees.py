@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.containers import as_list, known_of, shown
-from sklearn_cvb.corpus import Corpus, is_missing
+from sklearn_cvb.corpus import Corpus, as_list, is_missing, known_of, shown
 from sklearn_cvb.kernels.tree.arrays import Brackets, brackets_of
 from sklearn_cvb.pcfg.grammar import Grammar
 

@@ -134,8 +134,8 @@ class EnumeratedHMM(Model):
     def prior(self, hyper):
         return np.full((N_ROWS, 2), self.alpha)
 
-    def seeds(self, prior, facts, rng):
-        return [normalised(rng.gamma(2.0, size=prior.shape))] * len(facts)
+    def seed(self, prior, rng):
+        return normalised(rng.gamma(2.0, size=prior.shape))
 
     def start(self, prior, seed, keep):
         return self.infer(seed), seed
@@ -210,7 +210,7 @@ def model():
 
 def first_weights(model):
     """Where `learned` begins."""
-    return model.seeds(model.prior(None), [None], np.random.default_rng(0))[0]
+    return model.seed(model.prior(None), np.random.default_rng(0))
 
 
 def all_evidence(model):

@@ -286,7 +286,7 @@ def test_long_arrow_columns_go_to_a_store_and_short_ones_do_not(tmp_path, monkey
     column = pa.array(full)
     here = EMHMM(2, random_state=0, max_iter=3).fit(column)
     assert isinstance(here.labels_, np.ndarray)
-    monkeypatch.setattr("sklearn_cvb.containers._LONG_COLUMN", 10)
+    monkeypatch.setattr("sklearn_cvb.corpus._LONG_COLUMN", 10)
     for X in (column, pa.chunked_array([column]), pa.table({"X": column})):
         there = EMHMM(2, random_state=0, max_iter=3).fit(X)
         assert isinstance(there.labels_, StoredStates)

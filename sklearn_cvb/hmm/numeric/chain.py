@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.containers import as_list, shown
-from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.corpus import Corpus, as_list, shown
 from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.hmm.chains import Sampled, log_joint
@@ -399,9 +398,9 @@ class NumberChain(Model):
 
     # Where a restart begins
 
-    def seeds(self, prior: Prior, facts: list, rng: np.random.Generator) -> list:
+    def seed(self, prior: Prior, rng: np.random.Generator) -> np.random.Generator:
         """The generator: starts draw where clusters begin, or for every step."""
-        return [rng] * len(facts)
+        return rng
 
     def start(
         self, prior: Prior, seed: np.random.Generator, keep: bool

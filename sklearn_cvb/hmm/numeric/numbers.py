@@ -14,8 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.containers import is_table, refuse_lengths, samples_of, shown
-from sklearn_cvb.corpus import Corpus, is_missing, place
+from sklearn_cvb.corpus import (
+    Corpus,
+    is_missing,
+    is_table,
+    place,
+    refuse_lengths,
+    samples_of,
+    shown,
+)
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
 from sklearn_cvb.hmm.ending import cells_with_end
 from sklearn_cvb.hmm.known_states import refuse_impossible

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.containers import shown
-from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.corpus import Corpus, shown
 from sklearn_cvb.hmm import symbols
 from sklearn_cvb.hmm.leave_out import HALF_OF_ALL
 from sklearn_cvb.hmm.stored.collapsed import ChainInTurn, InTurn

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.containers import shown
+from sklearn_cvb.corpus import shown
 from sklearn_cvb.hmm import symbols
 from sklearn_cvb.hmm.prediction import paths, tell_unexplained
 from sklearn_cvb.hmm.stored.reading import Encoder, part_of_store, types_of_store
