@@ -1,6 +1,5 @@
 """What all models share: the template of a fit, reading X, and scores."""
 
-from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_cvb import version
 from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.compilation import announced_fit
-from sklearn_cvb.corpus import is_dask, refuse_lengths
+from sklearn_cvb.corpus import is_dask, place_of, refuse_lengths
 from sklearn_cvb.learned import Learned, Left, Reading
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.loop import best_fit, run_all
@@ -46,8 +45,8 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
     # TEMPORARY, until all families are bound.
     _read_names: tuple = ()
 
-    # Whether X may be in partitions of Dask.
-    _takes_dask = False
+    # Whether X may be in partitions of Dask, and on the disk.
+    _takes_dask = _takes_bulk = False
 
     _unexplained_words = "sequences cannot be explained by any path"
 
@@ -74,18 +73,25 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         -------
         self
         """
-        if self._takes_dask and is_dask(X):
+        where = place_of(X)
+        if where == "workers" and self._takes_dask:
             from sklearn_cvb.distributed.fitting import fit_on_workers
 
             fit_on_workers(self, X, y)
             return self
+        in_bulk = where == "disk" and self._takes_bulk
         with announced_fit(self, self.verbose):
-            read = self._read(X, y)
-            tell((*read.messages, *self._cautions(read.problem)))
+            read = self._read_in_bulk(X, y) if in_bulk else self._read(X, y)
             return self._fit_reading(read, X, y)
+
+    def _read_in_bulk(self, X: Any, y: Any) -> Reading:
+        """`_read` of a corpus that is read a batch at a time."""
+        raise NotImplementedError
 
     def _fit_reading(self, read: Reading, X: Any, y: Any) -> Self:
         """`fit` once X and y are read; callbacks are given these, too."""
+        if read.messages:
+            tell(read.messages)
         algorithm, model = self._algorithm(), self._model(read)
         fits, interrupted, context = run_all(self, algorithm, model, read, (X, y))
         left = self._left(fits, read)
@@ -121,10 +127,6 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
     def _read(self, X: Any, y: Any) -> Reading:
         """X and y, to be fitted to."""
         raise NotImplementedError
-
-    def _cautions(self, problem: Any) -> Iterable[str]:
-        """What the user is to know of sequences that an algorithm can do little with."""
-        return ()
 
     def _model(self, read: Reading) -> Model:
         """What is learned from: what was read, bound to the settings."""
@@ -184,7 +186,8 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
         for name in () if before is None else before.names - learned.names:
             self.__dict__.pop(name, None)
         self.__dict__.update(attributes, _learned=learned)
-        tell((why, *left.messages) if why else left.messages)
+        if why or left.messages:
+            tell((why, *left.messages) if why else left.messages)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)

@@ -427,6 +427,13 @@ def sequences_again(estimator: Any, X: Any) -> Sequences:
     return read_ragged(X)
 
 
+def encoded_by(estimator: Any, types: list, sequences: Sequences) -> tuple[Vocabulary, Corpus]:
+    """A vocabulary of these words, and sequences in its numbers."""
+    vocabulary = vocabulary_of(types)
+    corpus = encode(sequences, vocabulary.index)
+    return vocabulary, checked(estimator, corpus, sequences, len(types))
+
+
 def encoded_again(estimator: Any, learned: Any, X: Any) -> Corpus:
     """X in numbers of the words that a fit has seen."""
     if isinstance(X, Corpus):
@@ -595,22 +602,25 @@ def is_store(X: Any) -> bool:
     return getattr(type(X), "is_on_disk", False)
 
 
-def is_in_bulk(X: Any) -> bool:
-    """Whether `fit` takes X a batch at a time: a store, paths, a function, a long Arrow column."""
+def place_of(X: Any) -> str:
+    """Where X is: in "memory", on the "disk", or on the "workers" of Dask.
+
+    `fit` takes a batch at a time of what is on the disk: a store, paths, what a function gives, a
+    long Arrow column. A bag of Dask can be read like a list, and would then be computed here.
+    """
+    if is_dask(X):
+        return "workers"
     if is_store(X) or isinstance(X, os.PathLike):
-        return True
+        return "disk"
     if isinstance(X, list | tuple):
-        return len(X) > 0 and all(isinstance(item, os.PathLike) for item in X)
+        return "disk" if len(X) > 0 and all(isinstance(i, os.PathLike) for i in X) else "memory"
     if type(X).__module__.split(".")[0] == "pyarrow":
-        return getattr(X, "nbytes", 0) > _LONG_COLUMN
-    return callable(X) and not hasattr(X, "__len__")
+        return "disk" if getattr(X, "nbytes", 0) > _LONG_COLUMN else "memory"
+    return "disk" if callable(X) and not hasattr(X, "__len__") else "memory"
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X lies in partitions of Dask: a bag, a column, a frame, or a list of delayed ones.
-
-    A bag can be read like a list, and would then be computed here, all of it.
-    """
+    """Whether X lies in partitions of Dask: a bag, a column, a frame, or a list of delayed ones."""
     if isinstance(X, list | tuple):
         return len(X) > 0 and all(_is_of_dask(item) for item in X)
     return _is_of_dask(X)

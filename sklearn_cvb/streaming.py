@@ -241,10 +241,9 @@ def learn_batch(estimator: Any, X: Any, y: Any) -> None:
     with announced_fit(estimator, estimator.verbose):
         if learned is None:
             read = estimator._read(X, y, streams=True)
-            tell((*read.messages, *estimator._cautions(read.problem)))
         else:
             read, running = estimator._read_batch(X, y, learned)
-            tell(read.messages)
+        tell(read.messages)
         left = _after_batch(estimator, read, running)
     estimator._leave(left, read)
 

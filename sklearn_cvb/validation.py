@@ -127,8 +127,13 @@ _CONCENTRATIONS = ("alpha", "beta", "start_alpha")
 
 
 def check_sizes(parameters: Mapping[str, Any]) -> None:
-    """Raise InvalidParameterError where a number, also one in a tuple, is too large."""
+    """Raise InvalidParameterError where a number, also one in a tuple, is too large.
+
+    A tuple that is the prior of a concentration must be (shape, rate), too.
+    """
     for name, value in parameters.items():
+        if name.endswith("_prior") and isinstance(value, tuple):
+            check_gamma_prior(name, value)
         for number in value if isinstance(value, tuple) else (value,):
             has_range = name in _CONCENTRATIONS and not isinstance(number, Integral)
             if not isinstance(number, Real) or has_range:

@@ -10,7 +10,7 @@ from sklearn_cvb.distributed.partitions import current_client, labels_of, partit
 from sklearn_cvb.distributed.progress import Progress
 from sklearn_cvb.distributed.workers import family_of, predicted
 from sklearn_cvb.hmm.survey import parameters_of
-from sklearn_cvb.validation import check_sizes, tell
+from sklearn_cvb.validation import check_sizes
 
 
 def fit_on_workers(model: Any, X: Any, y: Any) -> None:
@@ -32,7 +32,6 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> None:
             laid_out = family.lay_out(model, source.survey(parameters_of(model)))
             facts = source.make(laid_out.as_sent)
             read = family.read_in_shards(laid_out, facts, source)
-            tell(read.messages)
             model._fit_reading(read, X, y)
         finally:
             source.close()

@@ -48,7 +48,6 @@ from sklearn_cvb.validation import (
     Interval,
     InvalidParameterError,
     StrOptions,
-    check_gamma_prior,
 )
 
 # A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
@@ -127,6 +126,7 @@ class BaseDMV(BaseModel):
             mixture += self.alpha_backoff
         problem = Problem(corpus, list(words.index), sentences, layout, prior, rules)
         _refuse_impossible(problem)
+        messages = (*messages, *self._cautions(problem))
         return Reading(problem, words, attributes | {"vocabulary_": words.types}, messages)
 
     def _cautions(self, problem: Problem) -> tuple[str, ...]:
@@ -143,7 +143,6 @@ class BaseDMV(BaseModel):
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
-        check_gamma_prior("alpha_prior", self.alpha_prior)
         if self.backoff == "head" and not self.extended_valence:
             raise InvalidParameterError(
                 "backoff='head' needs extended_valence=True: without it attachments depend on head "

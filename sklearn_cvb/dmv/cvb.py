@@ -135,6 +135,8 @@ class CVBDMV(BaseDMV):
     [2 3 0]
     """
 
+    _algorithm = CVB
+
     def __init__(
         self,
         *,
@@ -183,6 +185,3 @@ class CVBDMV(BaseDMV):
     def _cautions(self, problem: Problem) -> tuple[str, ...]:
         """Much memory, and where leaving out a sentence leaves little to learn from."""
         return *super()._cautions(problem), *caution_of_giant(problem.corpus, "use VBDMV")
-
-    def _algorithm(self) -> CVB:
-        return CVB()

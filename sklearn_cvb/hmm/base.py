@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.base import BaseModel, learned_of, over_partitions
-from sklearn_cvb.corpus import Corpus, is_dask, is_in_bulk, is_store
+from sklearn_cvb.corpus import Corpus, is_dask, is_store
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.hmm import prediction, symbols
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
@@ -31,7 +31,6 @@ from sklearn_cvb.validation import (
     InvalidParameterError,
     StrOptions,
     check_choice,
-    check_gamma_prior,
     without_lengths,
 )
 
@@ -52,7 +51,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     emission: Any = "categorical"
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
-    _takes_dask = True
+    _takes_dask = _takes_bulk = True
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -104,19 +103,22 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     # Reading
 
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
-        if is_in_bulk(X) and not streams:
-            from sklearn_cvb.hmm.stored.fitting import read_in_bulk
-
-            return read_in_bulk(self, X, y)
         observed = self._observed
         self._check_parameters()
         read: Reading = observed.read_to_fit(self, X, y, streams)
         return read
 
+    def _read_in_bulk(self, X: Any, y: Any) -> Reading:
+        from sklearn_cvb.hmm.stored.fitting import read_in_bulk
+
+        return read_in_bulk(self, X, y)
+
+    def _cautions(self, problem: Any) -> tuple[str, ...]:
+        """What is to be said of sequences that an algorithm can do little with."""
+        return ()
+
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
-        for name in ("alpha_prior", "beta_prior", "gamma_prior"):
-            check_gamma_prior(name, getattr(self, name))
         is_full = isinstance(self.topology, str) and self.topology == "full"
         if self.transition_prior == "hdp" and not is_full:
             raise InvalidParameterError(

@@ -11,7 +11,7 @@ from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.hmm.base import BaseHMM
 from sklearn_cvb.hmm.leave_out import HALF_OF_ALL, LeftOut
 from sklearn_cvb.lattice import Problem
-from sklearn_cvb.learning.algorithms import CVB, Algorithm
+from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.streaming import CONSTRAINTS, partial_fit
 from sklearn_cvb.validation import Interval, StrOptions
 
@@ -212,6 +212,8 @@ class CVBHMM(BaseHMM):
         "block_length": [Interval(Integral, 1, None, closed="left"), None],
     }
 
+    _algorithm = CVB
+
     def __init__(
         self,
         n_components: int = 2,
@@ -296,9 +298,6 @@ class CVBHMM(BaseHMM):
             "update='token' infers tokens as if they were independent, which gives paths that "
             "topology rules out a probability: use update='sequence'"
         )
-
-    def _algorithm(self) -> Algorithm:
-        return CVB()
 
     def _cautions(self, problem: Any) -> tuple[str, ...]:
         """What is to be said where leaving out a sequence leaves little to learn from."""

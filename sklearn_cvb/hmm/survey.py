@@ -227,7 +227,8 @@ def lay_out(hmm: Any, survey: Survey, types: list | None = None) -> LaidOut:
     hmm._check_parameters()
     sequences, y = digest_of(survey)
     types = reading.types_to_learn(hmm, sequences) if types is None else types
-    corpus, read, cells = words_and_cells(hmm, sequences, types, y)
+    vocabulary, corpus = reading.encoded_by(hmm, types, sequences)
+    read, cells = words_and_cells(hmm, vocabulary, corpus, y)
     layout = Layout(parameters_of(hmm), read.words, read.told, cells)
     return LaidOut(layout, corpus, sequences, y, read.messages)
 

@@ -101,24 +101,23 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     """X and y, to be fitted to."""
     sequences, attributes, messages = reading.sequences_to_fit(hmm, X, y)
     types = reading.types_to_learn(hmm, sequences)
-    corpus, read, cells = words_and_cells(hmm, sequences, types, y, streams=streams)
+    vocabulary, corpus = reading.encoded_by(hmm, types, sequences)
+    read, cells = words_and_cells(hmm, vocabulary, corpus, y, streams=streams)
     problem, words, more = problem_of_words(
         hmm, (read.words, read.told), cells, corpus, sequences, y
     )
     attributes = {**attributes, **hmm._attributes_of_words(words)}
-    return Reading(problem, words, attributes, (*messages, *read.messages, *more))
+    messages = (*messages, *read.messages, *more, *hmm._cautions(problem))
+    return Reading(problem, words, attributes, messages)
 
 
 def words_and_cells(
-    hmm: Any, sequences: Sequences, types: list, y: Any, *, streams: bool = False
-) -> tuple[Corpus, WordsRead, Cells]:
-    """Sequences in numbers, what their words tell, and the layout of parameters without ends."""
-    vocabulary = reading.vocabulary_of(types)
-    corpus = reading.encode(sequences, vocabulary.index)
-    corpus = reading.checked(hmm, corpus, sequences, len(types))
+    hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, *, streams: bool = False
+) -> tuple[WordsRead, Cells]:
+    """What words tell, and the layout of parameters without ends."""
     read = hmm._words_read(vocabulary, corpus, y, streams)
     topology = topology_read(hmm, read.cells.n_states)
-    return corpus, read, read.cells._replace(topology=topology)
+    return read, read.cells._replace(topology=topology)
 
 
 def topology_read(hmm: Any, n_states: int) -> Topology | None:

@@ -18,7 +18,7 @@ from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit, State
 from sklearn_cvb.pcfg.grammar import Grammar, written_out
-from sklearn_cvb.pcfg.inference import expectation
+from sklearn_cvb.pcfg.inference import Problem, expectation
 from sklearn_cvb.pcfg.layout import Layout, laid_out_over, lay_out, problem_of, unseen
 from sklearn_cvb.pcfg.model import (
     RANDOM_STARTS,
@@ -99,7 +99,12 @@ class BasePCFG(BaseModel):
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
         sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
         read = self._reading(*lay_out(self, sequences), sequences, y)
+        messages = (*messages, *self._cautions(read.problem))
         return read._replace(attributes=read.attributes | attributes, messages=messages)
+
+    def _cautions(self, problem: Problem) -> tuple[str, ...]:
+        """What is to be said of sentences that an algorithm can do little with."""
+        return ()
 
     def _reading(self, words: Vocabulary, layout: Layout, sequences: Sequences, y: Any) -> Reading:
         """Sentences under a grammar, and what is shown of it."""
@@ -131,7 +136,7 @@ class BasePCFG(BaseModel):
     def _check_layout(self, layout: Layout) -> None:
         """Checks of parameters that the declared constraints cannot express."""
         self._check_parameters()
-        check_alpha(self.alpha, self.alpha_prior, layout, or_zero=self._zero_alpha)
+        check_alpha(self.alpha, layout, or_zero=self._zero_alpha)
 
     def _check_parameters(self) -> None:
         """Those that need no grammar: nothing here."""

@@ -158,6 +158,8 @@ class CVBPCFG(BasePCFG):
 
     _parameter_constraints: dict = {**BasePCFG._parameter_constraints, **CONSTRAINTS}  # noqa: RUF012
 
+    _algorithm = CVB
+
     def __init__(
         self,
         grammar: Any = None,
@@ -210,6 +212,3 @@ class CVBPCFG(BasePCFG):
     def _cautions(self, problem: Problem) -> tuple[str, ...]:
         """Where leaving out a sentence leaves little to learn from."""
         return caution_of_giant(problem.corpus, "use VBPCFG")
-
-    def _algorithm(self) -> CVB:
-        return CVB()

@@ -38,7 +38,6 @@ from sklearn_cvb.validation import (
     InvalidParameterError,
     as_numbers,
     check_concentrations,
-    check_gamma_prior,
 )
 
 # Divisors below this have lost digits to underflow.
@@ -88,9 +87,8 @@ class Alpha(NamedTuple):
         return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.learned else 0.0
 
 
-def check_alpha(alpha: Any, gamma: tuple, layout: Layout, *, or_zero: bool) -> None:
+def check_alpha(alpha: Any, layout: Layout, *, or_zero: bool) -> None:
     """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
-    check_gamma_prior("alpha_prior", gamma)
     if isinstance(alpha, dict):
         symbols = layout.grammar.symbols
         missing = [label for label in symbols if label not in alpha]
