@@ -1,5 +1,6 @@
 """Tokens to integers and back to the shape of the input."""
 
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 
@@ -128,3 +129,16 @@ def test_infinite_tokens_are_no_symbols():
     sequences = reading.read_ragged([[1.0], [2.0, np.inf]])
     with pytest.raises(ValueError, match=r"got the token inf \(sequence 1, position 1\)"):
         reading.encode(sequences, index_of([1.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    "words", [["b", "a"], [("a", 1), ("b", 2)], [3, 1], [0.5, 1.5], ["a", 1, b"c"]]
+)
+def test_a_vocabulary_is_stored_once_and_numbered_when_loaded(words):
+    before = reading.vocabulary_of(words)
+    loaded = pickle.loads(pickle.dumps(before))
+    assert loaded.index == before.index == {word: i for i, word in enumerate(words)}
+    assert loaded.types.dtype == before.types.dtype
+    assert loaded.types.tolist() == words
+    narrow = before._replace(types=np.array([3, 1], np.float32))
+    assert pickle.loads(pickle.dumps(narrow)).types.dtype == np.float32

@@ -326,6 +326,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             Shape (n_samples, length) for a 2-D X (-1, or None for tags that are not integers,
             where a row is padded), else an object array of one array per sequence.
         """
+        observed = self._observed
         check_choice("decoding", decoding, ("viterbi", "marginal"))
         if is_dask(X):
             return over_partitions(self, "predict", X, decoding=decoding)
@@ -335,7 +336,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
             found: Any = states_of_store(self, learned, X, decoding)
             return found
-        read = self._observed.read_again(self, learned, X)
+        read = observed.read_again(self, learned, X)
         path, log_p = prediction.paths(read, decoding)
         prediction.tell_unexplained(log_p)
         return self._arranged_states(learned.words, read.corpus, path)

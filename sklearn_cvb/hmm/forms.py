@@ -148,7 +148,7 @@ def forms_of(problem: Problem, lost: np.ndarray = _NONE) -> Forms:
     -------
     Forms
     """
-    rest = np.ones(problem.corpus.n_sequences, bool)
+    rest = np.ones(len(problem.corpus.starts) - 1, bool)
     rest[lost] = False
     runs, batches = None, None
     if problem.any_told:

@@ -157,7 +157,7 @@ class Read:
     def log_z(self) -> np.ndarray:
         """Log-likelihood of each sequence, with its end where there is one."""
         lattice, starts, _ = self._with_ends()
-        log_z = np.empty(self.corpus.n_sequences)
+        log_z = np.empty(len(starts) - 1)
         decoding.log_likelihood(self.weights, self.logs, lattice, starts, log_z)
         return log_z
 
@@ -165,14 +165,14 @@ class Read:
         """States of the most probable paths; -inf for each sequence that has none."""
         lattice, starts, inside = self._with_ends()
         path = np.empty(len(lattice.count), np.int32)
-        log_p = np.empty(self.corpus.n_sequences)
+        log_p = np.empty(len(starts) - 1)
         decoding.viterbi(self.logs, lattice, starts, path, log_p)
         return path[inside], log_p
 
     def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of paths drawn from the posterior; -inf for each sequence that has none."""
-        log_z = np.empty(self.corpus.n_sequences)
         lattice, starts, inside = self._with_ends()
+        log_z = np.empty(len(starts) - 1)
         path = np.empty(len(lattice.count), np.int32)
         decoding.sample_paths(self.weights, self.logs, lattice, starts, rng, path, log_z)
         return path[inside], log_z

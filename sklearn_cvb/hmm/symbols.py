@@ -472,8 +472,7 @@ def _without_impossible(
     lattice: Lattice, corpus: Corpus, cells: Cells, weights: Weights
 ) -> Lattice:
     """Make unknown tokens unobserved where none of their states gives the unknown item weight."""
-    unknown = weights.emission[cells.unknown]
-    if not corpus.unknown or unknown.all():
+    if not corpus.unknown or weights.emission[cells.unknown].all():
         return lattice
     cell = lattice.cell.copy()
     tokens = np.flatnonzero(corpus.tokens >= cells.n_words)

@@ -244,3 +244,15 @@ def test_labels_without_a_partner_are_missing():
     )
     tagger = EMHMMTagger(n_components=3, random_state=0).fit(RAGGED)
     assert relabel(tagger, {0: "D"}).classes_.tolist() == ["D", 1, 2]
+
+
+def test_intervals_of_a_renumbered_sampler_go_with_its_states():
+    settings = {"transition_prior": "hdp", "max_iter": 60, "thin": 2, "random_state": 0}
+    model = GibbsHMM(3, **settings).fit([list("abcabca"), list("bcabc"), list("cab"), list("aab")])
+    order = [2, 0, 1]
+    before = model.credible_intervals(0.8)
+    after = relabel(model, order).credible_intervals(0.8)
+    np.testing.assert_allclose(after.start[:, order], before.start, rtol=1e-6)
+    there = after.transition[:, order][:, :, order]
+    np.testing.assert_allclose(there, before.transition, rtol=1e-6)
+    np.testing.assert_allclose(after.emission[:, order], before.emission, rtol=1e-6)
