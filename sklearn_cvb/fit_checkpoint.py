@@ -12,7 +12,6 @@ import secrets
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from numbers import Integral
@@ -24,7 +23,7 @@ from sklearn_cvb.identity import digest_of, shown
 from sklearn_cvb.learned import Reading
 from sklearn_cvb.learning.model import Fit, Record, Sweep
 from sklearn_cvb.packing import Packed, pack, unpack
-from sklearn_cvb.validation import InvalidParameterError
+from sklearn_cvb.validation import InvalidParameterError, tell
 
 if TYPE_CHECKING:
     from sklearn_cvb.learning.loop import Job
@@ -231,11 +230,11 @@ class FitCheckpoint:
             write()
         except OSError as error:
             why = f"{error.strerror or error}; the fit goes on, and the next save tries again"
-            warnings.warn(why, UserWarning, stacklevel=2)
+            tell([why])
         except TypeError as error:
             # An emission from elsewhere may carry what this package cannot make again.
             why = f"no checkpoint in {self.folder}: {error}; the fit goes on without"
-            warnings.warn(why, UserWarning, stacklevel=2)
+            tell([why])
 
     def _restart(self, fit_name: str, index: int) -> Fit | None:
         """A restart as it was saved; None where it was not."""

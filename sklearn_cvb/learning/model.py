@@ -160,7 +160,7 @@ class Model:
         """Dirichlet prior of all cells under these concentrations."""
         raise NotImplementedError
 
-    # Where a restart begins: facts of every part, seeds drawn for all parts, a start of each
+    # Where a restart begins: a seed drawn for all parts alike, and a start of each
 
     def facts(self) -> Any:
         """What a start has to know of this part beforehand."""
