@@ -25,12 +25,15 @@ def with_unequal_priors(prefix, problem, **keywords):
     estimator = make_estimator(prefix, problem, **keywords)
     kind = type(estimator)
 
-    class UnequalChain(estimator._chain):
-        def prior(self, hyper):
-            return prior_cells(problem, self.cells)
-
     class Unequal(kind):
-        _chain = UnequalChain
+        def _model(self, read):
+            plain = super()._model(read)
+
+            class UnequalChain(type(plain)):
+                def prior(self, hyper):
+                    return prior_cells(problem, self.cells)
+
+            return UnequalChain(plain.problem, plain.settings)
 
     Unequal.__name__ = kind.__name__
     return Unequal(**estimator.get_params())
