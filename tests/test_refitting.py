@@ -4,10 +4,21 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_cvb import CVBAlignmentHMM, CVBLatentPCFG, GibbsAlignmentHMM, VBLatentPCFG
+from sklearn_cvb import (
+    CVBDMV,
+    CVBHMM,
+    CVBPCFG,
+    CVBAlignmentHMM,
+    CVBHMMTagger,
+    CVBLatentPCFG,
+    GibbsAlignmentHMM,
+    GibbsHMM,
+    VBLatentPCFG,
+)
 from sklearn_cvb.identity import digest_of
 
 PAIRS = [(["the", "house"], ["la", "casa"]), (["a", "house"], ["una", "casa"])]
@@ -15,6 +26,14 @@ PAIRS = [(["the", "house"], ["la", "casa"]), (["a", "house"], ["una", "casa"])]
 OTHER_PAIRS = [(["a", "green", "house", "the"], ["el", "ajo", "verde", "casa", "la"]), *PAIRS[:1]]
 TREES = ["(S (A a) (B b))", "(S (A b) (S (A a) (B a)))"]
 OTHER_TREES = ["(R (S (B a) (A c)) (C b))", "(R (S (B b) (A a)) (C a))", "(R (B a) (C d))"]
+
+WORDS = [["a", "b", "a"], ["b", "a", "b", "b"]]
+# Other words come first, so that numbers of words and cells are others.
+OTHER_WORDS = [["0", "a", "1", "b", "b"], ["b", "1", "1", "0"], ["a", "a", "0"]]
+LEGAL = {"a": ["N", "V"], "b": ["V"], "0": ["D"], "1": ["D", "N", "P"]}
+SERIES = [np.arange(8.0).reshape(4, 2) % 3, np.ones((3, 2))]
+OTHER_SERIES = [1e3 * np.arange(12.0).reshape(6, 2) % 7, np.zeros((2, 2))]
+SETTINGS = {"max_iter": 2, "random_state": 0}
 
 # An estimator, what it is fitted to in turns, how it is read, and on what.
 CASES = [
@@ -27,6 +46,11 @@ CASES = [
         PAIRS[:1],
     ),
     (CVBLatentPCFG(max_iter=2, random_state=0), TREES, OTHER_TREES, "predict", [["a", "b"]]),
+    (CVBHMM(2, **SETTINGS), WORDS, OTHER_WORDS, "predict_proba", WORDS[:1]),
+    (CVBHMMTagger(LEGAL, **SETTINGS), WORDS, OTHER_WORDS, "predict_proba", [["a", "b", "new"]]),
+    (GibbsHMM(2, emission="gaussian", **SETTINGS), SERIES, OTHER_SERIES, "score_samples", SERIES),
+    (CVBPCFG(n_components=2, **SETTINGS), WORDS, OTHER_WORDS, "score_samples", WORDS[:1]),
+    (CVBDMV(max_iter=2), WORDS, OTHER_WORDS, "predict_proba", WORDS[:1]),
     (VBLatentPCFG(max_iter=2, random_state=0), TREES, OTHER_TREES, "score_samples", [["a", "b"]]),
 ]
 # How long to watch; both answers are seen soon, but on a busy machine wait for them.
@@ -47,7 +71,7 @@ def _impatient_threads():
     sys.setswitchinterval(usual)
 
 
-@pytest.mark.filterwarnings("ignore:sentence . holds more than half")
+@pytest.mark.filterwarnings("ignore:.* holds more than half")
 @pytest.mark.usefixtures("_impatient_threads")
 @pytest.mark.parametrize(
     ("estimator", "one", "other", "method", "X"),
