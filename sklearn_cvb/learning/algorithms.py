@@ -5,6 +5,7 @@ An algorithm is three functions, written once for all models. Wang and Blunsom (
 `split_merge`.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,13 @@ def begun(model: Model, rng: np.random.Generator, seed: Any, *, keep: bool) -> S
     return State(found.counts, prior, hyper, weights, shares, unexplained, 0, work)
 
 
+def learned(model: Model, state: State, step: Callable, absence: Callable | None) -> Any:
+    """Concentrations of the next sweep: the same object where none is learned."""
+    if not np.any(getattr(state.hyper, "learned", False)):
+        return state.hyper
+    return model.learn(state.hyper, state, step, absence)
+
+
 class Batch(Algorithm):
     """M-step, then E-step: EM and VB differ in the weights, and in what the objective subtracts."""
 
@@ -105,7 +113,7 @@ class Batch(Algorithm):
 
     def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
         """The value is the objective of the weights just used."""
-        hyper = model.learn(state.hyper, state, dirichlet.ascend, None)
+        hyper = learned(model, state, dirichlet.ascend, None)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
         weights, cost = self.parameters(model, state.counts, prior, state.weights)
         found = model.infer(weights, state.work)
@@ -173,9 +181,7 @@ class CVB(Algorithm):
 
     def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
         """The value is the mean log normaliser per token: a monitor."""
-        hyper = model.learn(
-            state.hyper, state, dirichlet.fixed_point, lambda: model.absence(state.shares)
-        )
+        hyper = learned(model, state, dirichlet.fixed_point, lambda: model.absence(state.shares))
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
         found = model.leave_out(state.counts, prior, state.shares, frozen=False)
         n_sweeps, unexplained = state.n_sweeps + 1, found.unexplained
