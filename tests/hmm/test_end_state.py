@@ -320,7 +320,8 @@ def test_samples_of_a_length_end_there():
 
 def test_samples_that_would_never_end_are_refused():
     model = EMHMM(2, end_state=True, max_iter=5, random_state=0).fit(X)
-    model.end_counts_ = np.zeros(2)
+    learned = model._learned
+    model._learned = learned._replace(more=learned.more._replace(end=np.zeros(2)))
     with pytest.raises(ValueError, match="give a length"):
         model.sample(1, length=None)
     with pytest.raises(ValueError, match="needs a fit with end_state=True"):
@@ -380,7 +381,8 @@ def test_a_model_to_start_from_keeps_its_ends():
     second = EMHMM(2, end_state=True, init=first, max_iter=1, handle_unknown="error").fit(X)
     shares = first.end_counts_ / (first.counts_.transition.sum(axis=1) + first.end_counts_)
     weights = EMHMM(2, end_state=True, max_iter=5, handle_unknown="error").fit(X)
-    weights.counts_, weights.end_counts_ = first.counts_, first.end_counts_
+    learned = first._learned
+    weights._learned = weights._learned._replace(counts=learned.counts, more=learned.more)
     np.testing.assert_allclose(weights.endprob_, shares)
     assert second.history_[0] == pytest.approx(weights.score_samples(X).sum())
     with pytest.raises(ValueError, match="same n_components, end_state"):
