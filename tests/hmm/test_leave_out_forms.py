@@ -201,8 +201,8 @@ def first_units(form, X, y, monkeypatch):
     """Problem, first units in one form, and the prior."""
     choose(form, monkeypatch)
     tagger = CVBHMMTagger(LEGAL, alpha=0.5, random_state=0)
-    problem = tagger._read(X, y).problem
-    algorithm, model = tagger._algorithm(), tagger._model(problem)
+    read = tagger._read(X, y)
+    algorithm, model, problem = tagger._algorithm(), tagger._model(read), read.problem
     state = algorithm.start(model, np.random.default_rng(0))
     return problem, state.shares, state.prior
 
@@ -227,8 +227,8 @@ def test_a_sweep_returns_its_own_counts_and_leaves_those_of_all(settings, n_sequ
     """Counts of a sweep that was broken off are those of its posteriors, too."""
     X = text(np.random.default_rng(8), missing=True)[::-1]
     tagger = CVBHMMTagger(LEGAL, alpha=0.5, random_state=0, **settings)
-    problem = tagger._read(X[:n_sequences], None).problem
-    algorithm, model = tagger._algorithm(), tagger._model(problem)
+    read = tagger._read(X[:n_sequences], None)
+    algorithm, model, problem = tagger._algorithm(), tagger._model(read), read.problem
     state = algorithm.start(model, np.random.default_rng(0))
     counts = HMMCounts(*(table + of_others for table in state.counts))
     before = [table.copy() for table in counts]
@@ -418,7 +418,7 @@ def test_lists_are_kept_where_they_are_small(monkeypatch):
     monkeypatch.setattr(lists, "_CHUNK", 2)
     monkeypatch.setattr(lists, "_SMALL", 0)
     X = [["a", "x", "b", "c", "y", "a"] * 10] * 10
-    layout = layout_for(CVBHMMTagger(LEGAL)._read(X, None)).problem
+    layout = layout_for(CVBHMMTagger(LEGAL)._read(X, None).problem)
     assert layout.lists is not None
     many = {"a": "A", **{word: list("ABCDEFGH") for word in "xyz"}}
     problem = CVBHMMTagger(many)._read([["a", "x", "y", "a", "z"]] * 10, None).problem
