@@ -50,8 +50,9 @@ class Sweep:
 
     def __init__(self, estimator, X):
         self._rng = np.random.default_rng(0)
-        self.problem = estimator._read(X, None).problem
-        self._algorithm, self._model = estimator._algorithm(), estimator._model(self.problem)
+        read = estimator._read(X, None)
+        self.problem = read.problem
+        self._algorithm, self._model = estimator._algorithm(), estimator._model(read)
         self._state = self._algorithm.start(self._model, self._rng)
 
     def __call__(self):

@@ -6,6 +6,7 @@ import pytest
 from sklearn_cvb import dictionary, tag_dictionary_from
 from sklearn_cvb import lattice as allowed
 from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.hmm.tags import Legal
 
 
 def as_rows(rows):
@@ -111,7 +112,7 @@ def test_entries_spread_over_all_states():
 
 def test_words_missing_from_a_dictionary_take_any_tag():
     states = {"N": 0, "V": 1, "X": 2}
-    legal = dictionary.Legal({"a": ("V", "N"), "b": "X"}, states, np.arange(3, dtype=np.int32))
+    legal = Legal({"a": ("V", "N"), "b": "X"}, states, np.arange(3, dtype=np.int32))
     rows = legal.rows(["b", "zebra", "a", "lion"])
     assert [row.tolist() for row in rows] == [[2], [0, 1, 2], [0, 1], [0, 1, 2]]
 

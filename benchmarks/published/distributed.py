@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from sklearn_cvb.hmm.collapsed import posterior_of
 
 from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import list_table, plus_minus
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger
+from sklearn_cvb.hmm.leave_out import posterior_of
 from sklearn_cvb.hmm.survey import lay_out, problem_of_part, read_part, survey_of
 from sklearn_cvb.hmm.whole import read_here
 from sklearn_cvb.kernels.chain.decoding import best_states

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.corpus import Corpus, Sequences
+from sklearn_cvb.corpus import Corpus, Sequences, checked
 from sklearn_cvb.hmm.survey import Part, Survey, Words
 from sklearn_cvb.hmm.tags import beginnings
 from sklearn_cvb.learned import Learned
@@ -102,7 +102,5 @@ class Encoder:
         unknown = [self._types[code] for code in codes.tolist()]
         corpus = Corpus(tokens, given.starts, None, unknown)
         words: Any = Words(self._types, given.tokens)
-        read: Corpus = self._hmm._checked(
-            corpus, Sequences(words, corpus.starts, None), self._n_known
-        )
-        return read
+        sequences = Sequences(words, corpus.starts, None)
+        return checked(self._hmm, corpus, sequences, self._n_known)
