@@ -42,9 +42,6 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
     n_jobs: int | None
     verbose: int
 
-    # TEMPORARY, until all families are bound.
-    _read_names: tuple = ()
-
     # Whether X may be in partitions of Dask, and on the disk.
     _takes_dask = _takes_bulk = False
 

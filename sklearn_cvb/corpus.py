@@ -540,10 +540,6 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
     return np.split(tokens, np.cumsum(cuts)[:-1])
 
 
-# TEMPORARY, until all families are bound.
-warn_of_giant = caution_of_giant
-
-
 # What sequences come in: lists, arrays, columns of frames, also of other libraries, read as lists.
 # Lengths are those of what was read: ``len`` of a frame counts rows, but reading it yields names of
 # columns. Other libraries are known by their methods, and none is imported.

@@ -312,7 +312,3 @@ def _same(one: Any, other: Any) -> bool:
         return bool(one == other)
     except ValueError:
         return False
-
-
-class StreamingMixin:
-    """TEMPORARY, until all families are bound."""

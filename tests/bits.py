@@ -53,6 +53,7 @@ CHANGED: list[tuple[str, str, str, float | None]] = [
     ("GibbsHMM", "*", "labels_*", None),
     ("GibbsHMM", "*", "training_posteriors*", None),
     ("GibbsHMM", "more: numbers thin*", "*", None),
+    ("HMMClassifier", "CVBHMM *", "*", 1e-12),
     ("HMMClassifier", "GibbsHMM *", "estimators_*", None),
     # What a message names is gone.
     ("CVBHMM*", "*token*", "error", None),
