@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb import corpus as reading
 from sklearn_cvb.annotations import Seed
 from sklearn_cvb.base import BaseModel, learned_of, over_partitions
-from sklearn_cvb.corpus import Corpus, is_dask, is_store
+from sklearn_cvb.corpus import Corpus, is_dask, is_store, place_of
 from sklearn_cvb.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.hmm import prediction, symbols
 from sklearn_cvb.hmm.parameters import HMMCounts, Prior
@@ -328,10 +328,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         observed = self._observed
         check_choice("decoding", decoding, ("viterbi", "marginal"))
-        if is_dask(X):
+        learned, where = learned_of(self), place_of(X)
+        if where == "workers":
             return over_partitions(self, "predict", X, decoding=decoding)
-        learned = learned_of(self)
-        if is_store(X):
+        if where == "disk" and is_store(X):
             from sklearn_cvb.hmm.stored.prediction import states_of_store
 
             found: Any = states_of_store(self, learned, X, decoding)

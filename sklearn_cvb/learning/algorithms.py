@@ -183,10 +183,11 @@ class CVB(Algorithm):
         """The value is the mean log normaliser per token: a monitor."""
         hyper = learned(model, state, dirichlet.fixed_point, lambda: model.absence(state.shares))
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
+        n_observed = model.n_observed
         found = model.leave_out(state.counts, prior, state.shares, frozen=False)
         n_sweeps, unexplained = state.n_sweeps + 1, found.unexplained
         after = State(found.counts, prior, hyper, None, found.shares, unexplained, n_sweeps)
-        return after, float(found.total / model.n_observed)
+        return after, float(found.total / n_observed)
 
     def objective(self, state: State, model: Model, history: list[float]) -> float:
         """The leave-one-out score per token, in a pass of its own with all counts frozen."""

@@ -108,13 +108,14 @@ class BasePCFG(BaseModel):
 
     def _reading(self, words: Vocabulary, layout: Layout, sequences: Sequences, y: Any) -> Reading:
         """Sentences under a grammar, and what is shown of it."""
+        attributes = attributes_of(words, layout)
         self._check_layout(layout)
         corpus = reading.encode(sequences, words.index)
         reading.refuse_missing(corpus)
         corpus = reading.checked(self, corpus, sequences, len(words.index))
         known = y if self.supervision == "y" else None
         problem = problem_of(words, layout, corpus, sequences, known)
-        return Reading(problem, words, attributes_of(words, layout))
+        return Reading(problem, words, attributes)
 
     def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
         """A batch that is not the first: without a grammar new words get rules."""
