@@ -82,9 +82,9 @@ def test_differences_are_found():
         "error: none became ValueError: no"
     ]
     near = old | {"a_": [1.0 + 1e-13, float("nan")]}
-    assert bits.differences(old, near, "CVBHMM", "windows, shards") == []
-    assert len(bits.differences(old, near, "CVBHMM", "windows")) == 1
+    assert bits.differences(old, near, "VBHMM", "auto, partial_fit") == []
+    assert len(bits.differences(old, near, "VBHMM", "auto")) == 1
     far = old | {"a_": [1.0 + 1e-11, float("nan")]}
-    assert len(bits.differences(old, far, "CVBHMM", "windows, shards")) == 1
+    assert len(bits.differences(old, far, "VBHMM", "auto, partial_fit")) == 1
     assert bits.is_dropped("CVBHMMTagger", "order 2, warm")
     assert not bits.is_dropped("EMHMM", "beam")
