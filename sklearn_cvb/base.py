@@ -195,10 +195,11 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        saved_by = state.pop("_saved_by", "of an earlier time")
+        # Before what a fit leaves was one value, nothing said who had saved it.
+        saved_by = state.pop("_saved_by", "before 0.1.0")
         if "history_" in state and saved_by != version.__version__:
             raise ValueError(
-                f"this {type(self).__name__} was saved by sklearn_cvb {saved_by}, and is read by "
+                f"this {type(self).__name__} was saved by sklearn_cvb {saved_by}, and this is "
                 f"{version.__version__}: fit it anew"
             )
         # Arrays from a memory map may only be read: numba takes them for another type and would

@@ -1,5 +1,6 @@
-"""Predictions while another thread fits the estimator anew: of one of the two, no mixture."""
+"""A fitted model is one value: while another thread fits it anew, and when it is loaded."""
 
+import pickle
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ from sklearn_cvb import (
     GibbsAlignmentHMM,
     GibbsHMM,
     VBLatentPCFG,
+    version,
 )
 from sklearn_cvb.identity import digest_of
 
@@ -103,3 +105,21 @@ def test_predictions_are_of_one_fit(estimator, one, other, method, X):
         refitting.join()
     assert failed == []
     assert found == answers
+
+
+@pytest.mark.filterwarnings("ignore:.* holds more than half")
+def test_a_model_of_another_version_is_refused(monkeypatch):
+    saved = pickle.dumps(CVBHMM(2, **SETTINGS).fit(WORDS))
+    assert pickle.loads(saved).predict(WORDS)[0].shape == (3,)
+    monkeypatch.setattr(version, "__version__", "99.0")
+    with pytest.raises(ValueError, match=r"CVBHMM was saved by sklearn_cvb 0\.1\.0.*fit it anew"):
+        pickle.loads(saved)
+
+
+@pytest.mark.filterwarnings("ignore:.* holds more than half")
+def test_a_model_from_before_it_was_one_value_is_refused():
+    state = CVBHMM(2, **SETTINGS).fit(WORDS).__getstate__()
+    old = {name: state[name] for name in state if name not in ("_learned", "_saved_by")}
+    with pytest.raises(ValueError, match=r"saved by sklearn_cvb before 0\.1\.0.*fit it anew"):
+        CVBHMM(2).__setstate__(old)
+    assert CVBHMM(2).__setstate__(CVBHMM(3).__getstate__()) is None
