@@ -10,13 +10,13 @@ from pathlib import Path
 
 from benchmarks.measurement import Measurement, Row
 from benchmarks.timing import run_python, single_threaded
-from sklearn_cvb.situations import EVERY_SITUATION
+from sklearn_cvb.learning.compile_cases import EVERY_SITUATION
 
 _IMPORT = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
 # Processor seconds of the last of some situations; of the first one the import is a part.
 _FITS = """
 import sys, time
-from sklearn_cvb.situations import EVERY_SITUATION
+from sklearn_cvb.learning.compile_cases import EVERY_SITUATION
 pairs = [argument.split("/") for argument in sys.argv[1:]]
 *before, last = [EVERY_SITUATION[name][title] for name, title in pairs]
 for each in before:
@@ -131,5 +131,5 @@ def main_job(settings):
 def _seconds(situations, folder, settings):
     """Processor seconds of the last situation; compiled code is in the folder."""
     kept = _byte_code(settings)
-    run_python(["-c", _IMPORT.format("sklearn_cvb, sklearn_cvb.pcfg.em")], **kept)
+    run_python(["-c", _IMPORT.format("sklearn_cvb, sklearn_cvb.estimators.grammars_em")], **kept)
     return run_python(["-c", _FITS, *situations], NUMBA_CACHE_DIR=str(folder), **kept)

@@ -8,9 +8,9 @@ from benchmarks import peers
 from benchmarks.measurement import Measurement
 from benchmarks.text import read
 from benchmarks.timing import interleaved
-from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.dmv.inference import cells_by_length, expectation, sentences_of
-from sklearn_cvb.dmv.parameters import Layout, tables_of
+from sklearn_cvb.dependency.inference import cells_by_length, expectation, sentences_of
+from sklearn_cvb.dependency.parameters import Layout, tables_of
+from sklearn_cvb.reading.corpus import Corpus
 
 _SENTENCES, _LONGEST = 3914, 40
 _QUICK_SENTENCES = 50

@@ -5,10 +5,10 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.timing import sample, warmed_up
 from benchmarks.trees import N_NARROW, N_WIDE, WORDS, FullGrammar
+from sklearn_cvb.grammar.layout import MOST_EDGES
 from sklearn_cvb.kernels.tree.forest_inference import expected_forest_counts, forest_work_for
 from sklearn_cvb.kernels.tree.forests import forest_of
 from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
-from sklearn_cvb.pcfg.layout import MOST_EDGES
 
 
 def milliseconds(run, n_sentences):

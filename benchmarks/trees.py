@@ -6,7 +6,7 @@ from benchmarks import peers
 from benchmarks.measurement import Measurement
 from benchmarks.text import read
 from benchmarks.timing import interleaved
-from sklearn_cvb.corpus import Corpus
+from sklearn_cvb.grammar.inference import set_log_weights, set_weights
 from sklearn_cvb.kernels.tree.arrays import brackets_of, lexicon_of, rules_of
 from sklearn_cvb.kernels.tree.charts import chart_for
 from sklearn_cvb.kernels.tree.decoding import best_listed_trees
@@ -14,7 +14,7 @@ from sklearn_cvb.kernels.tree.listed import listed_of
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
 from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
 from sklearn_cvb.kernels.tree.tables import dense_rules_of, tables_for
-from sklearn_cvb.pcfg.inference import set_log_weights, set_weights
+from sklearn_cvb.reading.corpus import Corpus
 
 # The grammar that NLTK is timed with: so many rules, and a sentence of so many words.
 _N_RULES, _QUICK_RULES, _LENGTH = 6500, 300, 10
@@ -57,8 +57,8 @@ class Parser:
     """
 
     def __init__(self, grammar, sentences):
-        from sklearn_cvb.pcfg.grammar import Grammar, words_of
-        from sklearn_cvb.pcfg.layout import layout_of, log_weights
+        from sklearn_cvb.grammar.grammar import Grammar, words_of
+        from sklearn_cvb.grammar.layout import layout_of, log_weights
 
         grammar = Grammar.from_nltk(grammar)
         self._index = {word: code for code, word in enumerate(sorted(words_of(grammar)))}
@@ -68,7 +68,7 @@ class Parser:
         self.log_p = np.empty(len(sentences))
 
     def __call__(self):
-        from sklearn_cvb.pcfg.layout import lexicon_for
+        from sklearn_cvb.grammar.layout import lexicon_for
 
         words = [self._index[word] for sentence in self.sentences for word in sentence]
         starts = np.concatenate([[0], np.cumsum([len(words) for words in self.sentences])])

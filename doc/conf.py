@@ -167,7 +167,7 @@ _PUBLIC_NAMES = {
     r"sklearn\.utils\._bunch\.Bunch": "sklearn.utils.Bunch",
     r"(?<![.\w])ArrayLike\b": "~numpy.typing.ArrayLike",
     r"(?<![.\w])Axes\b": "~matplotlib.axes.Axes",
-    r"(?<![.\w])Forecast\b": "~sklearn_cvb.hmm.forecasts.Forecast",
+    r"(?<![.\w])Forecast\b": "~sklearn_cvb.chain.forecasting.Forecast",
     r"(?<![.\w])np\.ndarray\b": "~numpy.ndarray",
 }
 

@@ -11,48 +11,48 @@ from sklearn_cvb.version import __version__ as __version__
 _collects = gc.isenabled()
 gc.disable()
 try:
-    from sklearn_cvb.corpus import split_by_lengths
-    from sklearn_cvb.dictionary import tag_dictionary_from
-    from sklearn_cvb.hmm.cvb import CVBHMM
-    from sklearn_cvb.hmm.cvb_tagger import CVBHMMTagger
-    from sklearn_cvb.hmm.em import EMHMM
-    from sklearn_cvb.hmm.em_tagger import EMHMMTagger
-    from sklearn_cvb.hmm.gibbs import GibbsHMM
-    from sklearn_cvb.hmm.gibbs_tagger import GibbsHMMTagger
-    from sklearn_cvb.hmm.parameters import HMMCounts
-    from sklearn_cvb.hmm.vb import VBHMM
-    from sklearn_cvb.hmm.vb_tagger import VBHMMTagger
+    from sklearn_cvb.chain.parameters import HMMCounts
+    from sklearn_cvb.estimators.hmm_cvb import CVBHMM
+    from sklearn_cvb.estimators.hmm_em import EMHMM
+    from sklearn_cvb.estimators.hmm_gibbs import GibbsHMM
+    from sklearn_cvb.estimators.hmm_vb import VBHMM
+    from sklearn_cvb.estimators.taggers_cvb import CVBHMMTagger
+    from sklearn_cvb.estimators.taggers_em import EMHMMTagger
+    from sklearn_cvb.estimators.taggers_gibbs import GibbsHMMTagger
+    from sklearn_cvb.estimators.taggers_vb import VBHMMTagger
+    from sklearn_cvb.reading.corpus import split_by_lengths
+    from sklearn_cvb.reading.dictionary import tag_dictionary_from
 finally:
     if _collects:
         gc.enable()
 
 if TYPE_CHECKING:
-    from sklearn_cvb.alignment.cvb import CVBAlignmentHMM
-    from sklearn_cvb.alignment.em import EMAlignmentHMM
-    from sklearn_cvb.alignment.gibbs import GibbsAlignmentHMM
     from sklearn_cvb.alignment.joint import fit_agreeing
     from sklearn_cvb.alignment.parameters import AlignmentCounts
     from sklearn_cvb.alignment.pharaoh import read_pharaoh, to_pharaoh
     from sklearn_cvb.alignment.symmetrization import symmetrize
-    from sklearn_cvb.alignment.vb import VBAlignmentHMM
-    from sklearn_cvb.classifier import HMMClassifier
-    from sklearn_cvb.dmv.cvb import CVBDMV
-    from sklearn_cvb.dmv.em import EMDMV
-    from sklearn_cvb.dmv.gibbs import GibbsDMV
-    from sklearn_cvb.dmv.parameters import DMVCounts
-    from sklearn_cvb.dmv.vb import VBDMV
-    from sklearn_cvb.latent.cvb import CVBLatentPCFG
-    from sklearn_cvb.latent.em import EMLatentPCFG
-    from sklearn_cvb.latent.parameters import LatentPCFGCounts
-    from sklearn_cvb.latent.vb import VBLatentPCFG
-    from sklearn_cvb.pcfg.cvb import CVBPCFG
-    from sklearn_cvb.pcfg.em import EMPCFG
-    from sklearn_cvb.pcfg.gibbs import GibbsPCFG
-    from sklearn_cvb.pcfg.grammar import Grammar
-    from sklearn_cvb.pcfg.hastings import HastingsPCFG
-    from sklearn_cvb.pcfg.model import PCFGCounts
-    from sklearn_cvb.pcfg.vb import VBPCFG
+    from sklearn_cvb.dependency.parameters import DMVCounts
+    from sklearn_cvb.estimators.alignment_cvb import CVBAlignmentHMM
+    from sklearn_cvb.estimators.alignment_em import EMAlignmentHMM
+    from sklearn_cvb.estimators.alignment_gibbs import GibbsAlignmentHMM
+    from sklearn_cvb.estimators.alignment_vb import VBAlignmentHMM
+    from sklearn_cvb.estimators.classifier import HMMClassifier
+    from sklearn_cvb.estimators.dependencies_cvb import CVBDMV
+    from sklearn_cvb.estimators.dependencies_em import EMDMV
+    from sklearn_cvb.estimators.dependencies_gibbs import GibbsDMV
+    from sklearn_cvb.estimators.dependencies_vb import VBDMV
+    from sklearn_cvb.estimators.grammars_cvb import CVBPCFG
+    from sklearn_cvb.estimators.grammars_em import EMPCFG
+    from sklearn_cvb.estimators.grammars_gibbs import GibbsPCFG
+    from sklearn_cvb.estimators.grammars_hastings import HastingsPCFG
+    from sklearn_cvb.estimators.grammars_vb import VBPCFG
+    from sklearn_cvb.estimators.treebanks_cvb import CVBLatentPCFG
+    from sklearn_cvb.estimators.treebanks_em import EMLatentPCFG
+    from sklearn_cvb.estimators.treebanks_vb import VBLatentPCFG
+    from sklearn_cvb.grammar.grammar import Grammar
+    from sklearn_cvb.grammar.model import PCFGCounts
     from sklearn_cvb.store import CorpusStore, open_store, write_store
+    from sklearn_cvb.treebank.parameters import LatentPCFGCounts
 
 __all__ = [
     "CVBDMV",
@@ -100,28 +100,28 @@ __all__ = [
 # Loaded when asked for: who learns taggers need not wait for the kernels of trees.
 _LATER = {
     "AlignmentCounts": "alignment.parameters",
-    "CVBAlignmentHMM": "alignment.cvb",
-    "CVBDMV": "dmv.cvb",
-    "CVBLatentPCFG": "latent.cvb",
-    "CVBPCFG": "pcfg.cvb",
+    "CVBAlignmentHMM": "estimators.alignment_cvb",
+    "CVBDMV": "estimators.dependencies_cvb",
+    "CVBLatentPCFG": "estimators.treebanks_cvb",
+    "CVBPCFG": "estimators.grammars_cvb",
     "CorpusStore": "store",
-    "DMVCounts": "dmv.parameters",
-    "EMAlignmentHMM": "alignment.em",
-    "EMDMV": "dmv.em",
-    "EMLatentPCFG": "latent.em",
-    "EMPCFG": "pcfg.em",
-    "GibbsAlignmentHMM": "alignment.gibbs",
-    "GibbsDMV": "dmv.gibbs",
-    "GibbsPCFG": "pcfg.gibbs",
-    "Grammar": "pcfg.grammar",
-    "HMMClassifier": "classifier",
-    "HastingsPCFG": "pcfg.hastings",
-    "LatentPCFGCounts": "latent.parameters",
-    "PCFGCounts": "pcfg.model",
-    "VBAlignmentHMM": "alignment.vb",
-    "VBDMV": "dmv.vb",
-    "VBLatentPCFG": "latent.vb",
-    "VBPCFG": "pcfg.vb",
+    "DMVCounts": "dependency.parameters",
+    "EMAlignmentHMM": "estimators.alignment_em",
+    "EMDMV": "estimators.dependencies_em",
+    "EMLatentPCFG": "estimators.treebanks_em",
+    "EMPCFG": "estimators.grammars_em",
+    "GibbsAlignmentHMM": "estimators.alignment_gibbs",
+    "GibbsDMV": "estimators.dependencies_gibbs",
+    "GibbsPCFG": "estimators.grammars_gibbs",
+    "Grammar": "grammar.grammar",
+    "HMMClassifier": "estimators.classifier",
+    "HastingsPCFG": "estimators.grammars_hastings",
+    "LatentPCFGCounts": "treebank.parameters",
+    "PCFGCounts": "grammar.model",
+    "VBAlignmentHMM": "estimators.alignment_vb",
+    "VBDMV": "estimators.dependencies_vb",
+    "VBLatentPCFG": "estimators.treebanks_vb",
+    "VBPCFG": "estimators.grammars_vb",
     "fit_agreeing": "alignment.joint",
     "open_store": "store",
     "read_pharaoh": "alignment.pharaoh",

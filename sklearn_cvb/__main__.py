@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from sklearn_cvb.compilation import announced, when_compiling
 from sklearn_cvb.demo.display import (
     PlainDisplay,
     RichDisplay,
@@ -38,6 +37,7 @@ from sklearn_cvb.demo.picture import save_picture
 from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import Text, ambiguity, split_text
 from sklearn_cvb.display import TaggedSentence
+from sklearn_cvb.learning.compilation import announced, when_compiling
 
 _EXAMPLE_LENGTHS = range(8, 21)
 # What all algorithms compile, together.

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from sklearn_cvb.annotations import Seed
-from sklearn_cvb.base import learned_of
-from sklearn_cvb.corpus import encoded_again
+from sklearn_cvb.estimators.base import learned_of
+from sklearn_cvb.reading.corpus import encoded_again
+from sklearn_cvb.reading.validation import Seed
 
 __all__ = ["ComponentSelection", "Criterion", "bayesian_information", "select_components"]
 

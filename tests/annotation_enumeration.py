@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.latent.arrays import rules_of
-from sklearn_cvb.latent.parameters import layout_of
+from sklearn_cvb.treebank.parameters import layout_of
 
 
 class Case(NamedTuple):

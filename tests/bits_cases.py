@@ -374,7 +374,7 @@ def _changed(usual: Any, changes: dict[str, Any]) -> Case:
 
 def _around() -> Iterator[tuple[str, Case]]:
     """Classifiers of several estimators."""
-    situations = import_module("sklearn_cvb.situations").SITUATIONS
+    situations = import_module("sklearn_cvb.learning.compile_cases").SITUATIONS
     y = ["odd" if index % 2 else "even" for index in range(len(WIDE))]
     for name in ("EMHMM", "CVBHMM", "GibbsHMM"):
         for title in ("none", "gaussian", "poisson"):
@@ -388,7 +388,7 @@ def _around() -> Iterator[tuple[str, Case]]:
 
 def cases() -> dict[str, dict[str, Any]]:
     """Makers of all cases, by class and title."""
-    every = import_module("sklearn_cvb.situations").EVERY_SITUATION
+    every = import_module("sklearn_cvb.learning.compile_cases").EVERY_SITUATION
     found: dict[str, dict[str, Case]] = {}
     for name, situations in every.items():
         own = found[name] = {title: Case(*one) for title, one in situations.items()}

@@ -5,7 +5,7 @@ import signal
 import sys
 
 import sklearn_cvb
-from sklearn_cvb import checkpoint
+from sklearn_cvb.learning import checkpoint_files as checkpoint
 
 X = [list(letters) for letters in ("abab", "ba", "aab", "bbab", "ab")]
 

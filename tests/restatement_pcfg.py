@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 from scipy.special import digamma, gammaln, logsumexp, xlogy
 
-from sklearn_cvb.pcfg.grammar import Words
+from sklearn_cvb.grammar.grammar import Words
 
 
 def all_trees(grammar, words, depth=3):

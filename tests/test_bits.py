@@ -12,7 +12,7 @@ import bits
 import pytest
 
 from benchmarks.timing import single_threaded
-from sklearn_cvb.situations import EVERY_SITUATION
+from sklearn_cvb.learning.compile_cases import EVERY_SITUATION
 
 BEFORE = "96e07ce"
 ROOT = Path(__file__).resolve().parents[1]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import sklearn_cvb
-from sklearn_cvb.compilation import SECONDS
 from sklearn_cvb.kernels import jit
+from sklearn_cvb.learning.compilation import SECONDS
 
 PROGRAM = """
 import sklearn_cvb

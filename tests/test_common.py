@@ -26,7 +26,7 @@ ALL_CLASSES = [
     # tests/test_classifier.py has the contract of what is made of other estimators.
     if inspect.isclass(value) and hasattr(value, "fit") and value is not sklearn_cvb.HMMClassifier
 ]
-# They learn from trees alone: tests/latent/test_contract.py has what differs from here.
+# They learn from trees alone: tests/treebank/test_contract.py has what differs from here.
 TREEBANKS = [kind for kind in ALL_CLASSES if kind.__name__.endswith("LatentPCFG")]
 # They learn from pairs of sentences: so has tests/alignment/test_contract.py.
 ALIGNERS = [kind for kind in ALL_CLASSES if kind.__name__.endswith("AlignmentHMM")]

@@ -13,9 +13,10 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import sklearn_cvb
-from sklearn_cvb import EMHMM, EMHMMTagger, compilation
+from sklearn_cvb import EMHMM, EMHMMTagger
 from sklearn_cvb.compile import command_line, compile_for, main
-from sklearn_cvb.situations import EVERY_SITUATION, SITUATIONS
+from sklearn_cvb.learning import compilation
+from sklearn_cvb.learning.compile_cases import EVERY_SITUATION, SITUATIONS
 
 ESTIMATORS = [
     name

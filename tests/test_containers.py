@@ -11,7 +11,7 @@ import pytest
 
 import sklearn_cvb
 from sklearn_cvb import EMHMM, EMPCFG, VBHMM, VBPCFG, CVBHMMTagger, EMHMMTagger
-from sklearn_cvb.corpus import as_list, is_dask, is_table, samples_of, tokens_of
+from sklearn_cvb.reading.corpus import as_list, is_dask, is_table, samples_of, tokens_of
 
 X = [["a", "b", "a"], ["b"], ["a", "a"]]
 Y = [["X", "Y", "X"], ["Y"], ["X", "X"]]

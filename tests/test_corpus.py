@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_cvb import corpus as reading
+from sklearn_cvb.reading import corpus as reading
 
 
 def index_of(types):

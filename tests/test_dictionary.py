@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import tag_dictionary_from
-from sklearn_cvb.dictionary import check_dictionary
-from sklearn_cvb.hmm.tags import Legal
+from sklearn_cvb.chain.tags.knowledge import Legal
+from sklearn_cvb.reading.dictionary import check_dictionary
 
 WORDS = [["the"] * 200 + ["saw"] * 4, ["once"]]
 TAGS = [["DT"] * 199 + ["NN"] + ["VB", "NN", "NN", "VB"], ["RB"]]

@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 import sklearn_cvb
-from sklearn_cvb.corpus import is_missing
-from sklearn_cvb.dictionary import tags_of
+from sklearn_cvb.reading.corpus import is_missing
+from sklearn_cvb.reading.dictionary import tags_of
 
 DRAWS = int(os.environ.get("SKLEARN_CVB_FUZZ_DRAWS", "2000"))
 _BLOCK = 100

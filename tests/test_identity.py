@@ -9,7 +9,7 @@ import pytest
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.emissions import Gaussian
-from sklearn_cvb.identity import are_same, digest_of, shown
+from sklearn_cvb.learning.fingerprints import are_same, digest_of, shown
 
 # Pairs that differ, and hardly.
 DIFFERENT = [
@@ -30,7 +30,7 @@ SCRIPT = """
 import nltk
 from sklearn_cvb import EMHMM
 from sklearn_cvb.emissions import Gaussian
-from sklearn_cvb.identity import digest_of
+from sklearn_cvb.learning.fingerprints import digest_of
 words = {f"word {n}" for n in range(50)}
 grammar = nltk.CFG.fromstring("S -> A S | 'a'\\nA -> 'b'")
 model = EMHMM(vocabulary=words, random_state=0)

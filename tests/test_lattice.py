@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from sklearn_cvb import dictionary, tag_dictionary_from
-from sklearn_cvb import lattice as allowed
-from sklearn_cvb.corpus import Corpus
-from sklearn_cvb.hmm.tags import Legal
+from sklearn_cvb import tag_dictionary_from
+from sklearn_cvb.chain import lattice as allowed
+from sklearn_cvb.chain.tags.knowledge import Legal
+from sklearn_cvb.reading import dictionary
+from sklearn_cvb.reading.corpus import Corpus
 
 
 def as_rows(rows):

@@ -4,8 +4,8 @@ import pytest
 from estimators import is_sampler
 
 import sklearn_cvb
+from sklearn_cvb.learning.compile_cases import SITUATIONS
 from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
-from sklearn_cvb.situations import SITUATIONS
 
 # Every way to sweep that learns concentrations and may stop by itself.
 AUTO = [

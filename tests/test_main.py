@@ -13,12 +13,12 @@ from pathlib import Path
 import numba
 import pytest
 
-from sklearn_cvb import compilation
 from sklearn_cvb.__main__ import main
 from sklearn_cvb.demo.experiment import Settings, measured_sweeps, run_restarts
 from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import load_text
 from sklearn_cvb.display.tagged_words import TaggedWord, compare
+from sklearn_cvb.learning import compilation
 
 TINY = ["--sentences", "30", "--restarts", "2", "--max-iter", "3", "--gibbs-sweeps", "5"]
 TITLES = {

@@ -23,9 +23,9 @@ from sklearn_cvb import (
     split_by_lengths,
     tag_dictionary_from,
 )
-from sklearn_cvb.hmm.gibbs_sweeps import check_powers
-from sklearn_cvb.hmm.parameters import symmetric_prior
-from sklearn_cvb.lattice import cells_for
+from sklearn_cvb.chain.lattice import cells_for
+from sklearn_cvb.chain.parameters import symmetric_prior
+from sklearn_cvb.chain.symbols.sampling import check_powers
 
 X = [["a", "b", "a"], ["b"], ["a", "a"]]
 DICTIONARY = {"a": ["X"], "b": ["Y", "X"]}

@@ -21,7 +21,7 @@ from sklearn_cvb import (
     VBLatentPCFG,
     version,
 )
-from sklearn_cvb.identity import digest_of
+from sklearn_cvb.learning.fingerprints import digest_of
 
 PAIRS = [(["the", "house"], ["la", "casa"]), (["a", "house"], ["una", "casa"])]
 # More words, in another order: a mixture with the other fit would be no answer of either.

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 import sklearn_cvb
-from sklearn_cvb import EMHMM, EMPCFG, VBHMM, VBPCFG, CVBHMMTagger, EMHMMTagger, GibbsHMMTagger
-from sklearn_cvb.situations import SITUATIONS
+from sklearn_cvb import (
+    EMHMM,
+    EMPCFG,
+    VBHMM,
+    VBPCFG,
+    CVBHMMTagger,
+    EMHMMTagger,
+    GibbsHMMTagger,
+)
+from sklearn_cvb.learning.compile_cases import SITUATIONS
 
 X = [["the", "duck"], ["they", "duck", "saw"], ["the", "saw"]]
 OPEN = {"the": ["D"], "they": ["P"], "duck": ["N", "V"], "saw": ["N", "V"]}

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sklearn_cvb.hmm.tags import Legal
-from sklearn_cvb.word_forms import (
+from sklearn_cvb.chain.tags.knowledge import Legal
+from sklearn_cvb.chain.tags.word_shapes import (
     SHAPE_WEIGHT,
     ShapeShares,
     can_be_cleaned,

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import sklearn_cvb
-from sklearn_cvb.streaming import Batch, Seen, seen_after, step_for, step_size
+from sklearn_cvb.learning.online import Batch, Seen, seen_after, step_for, step_size
 
 NAMES = [
     f"{algorithm}{family}"

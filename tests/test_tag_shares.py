@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from form_restatement import plain_shares
 
+from sklearn_cvb.chain.tags.word_shapes import tag_shares, told_by
 from sklearn_cvb.datasets import make_pocket_english
-from sklearn_cvb.dictionary import tag_dictionary_from
-from sklearn_cvb.word_forms import tag_shares, told_by
+from sklearn_cvb.reading.dictionary import tag_dictionary_from
 
 STATES = {"DT": 0, "NN": 1, "RB": 2, "VB": 3}
 ENTRIES = {

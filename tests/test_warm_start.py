@@ -9,17 +9,17 @@ import brute
 import numpy as np
 import pytest
 import restatement_pcfg as plain
+from chain.chain_deviations import one_hot
 from estimators import is_sampler, make_estimator
-from hmm.chain_deviations import one_hot
 from interruption import Interrupt
 from problems import make_problem
 from watching import watch
 
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, GibbsPCFG, Grammar, HastingsPCFG
-from sklearn_cvb.hmm import leave_out
+from sklearn_cvb.chain.symbols import leave_out
 from sklearn_cvb.kernels.chain.leave_out import SWEEP
-from sklearn_cvb.situations import SITUATIONS
+from sklearn_cvb.learning.compile_cases import SITUATIONS
 
 FIRST, SECOND = 17, 23
 # Samplers and one of their situations.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMHMM, CVBHMMTagger, EMHMMTagger, tag_dictionary_from
-from sklearn_cvb.word_table import WordTable, WordToCheck
+from sklearn_cvb.chain.tags.word_review import WordTable, WordToCheck
 
 X = [["it", "saw", "it"], ["the", "duck", "saw", "it"], ["the", "new", "it", "saw"]]
 LEGAL = {"it": ["P", "X"], "the": ["D"], "duck": ["N", "V"], "saw": ["N", "V", "X"]}

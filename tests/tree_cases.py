@@ -5,11 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 from tree_enumeration import Grammar
 
-from sklearn_cvb.kernels.tree.arrays import brackets_of, lexicon_of, rules_of
-from sklearn_cvb.kernels.tree.decoding import best_listed_trees
-from sklearn_cvb.kernels.tree.forests import forest_of
-from sklearn_cvb.kernels.tree.tables import dense_rules_of
-from sklearn_cvb.pcfg.inference import (
+from sklearn_cvb.grammar.inference import (
     draw_sweep,
     form_for,
     frozen_tally,
@@ -17,6 +13,10 @@ from sklearn_cvb.pcfg.inference import (
     set_log_weights,
     set_weights,
 )
+from sklearn_cvb.kernels.tree.arrays import brackets_of, lexicon_of, rules_of
+from sklearn_cvb.kernels.tree.decoding import best_listed_trees
+from sklearn_cvb.kernels.tree.forests import forest_of
+from sklearn_cvb.kernels.tree.tables import dense_rules_of
 
 
 def arrays_of(grammar, sentences):

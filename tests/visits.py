@@ -119,7 +119,7 @@ def all_visits():
         if hasattr(kernels, "few"):
             # It means something to the compiler alone.
             kernels.few = int
-    from sklearn_cvb.situations import SITUATIONS
+    from sklearn_cvb.learning.compile_cases import SITUATIONS
 
     warnings.simplefilter("ignore")
     return {

@@ -17,9 +17,9 @@ from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import list_table, plus_minus
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger
-from sklearn_cvb.hmm.leave_out import posterior_of
-from sklearn_cvb.hmm.survey import lay_out, problem_of_part, read_part, survey_of
-from sklearn_cvb.hmm.whole import read_here
+from sklearn_cvb.chain.symbols.leave_out import posterior_of
+from sklearn_cvb.chain.symbols.vocabulary_pass import lay_out, problem_of_part, read_part, survey_of
+from sklearn_cvb.chain.symbols.whole import read_here
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.learning.parts import Found, Memory, added
 
@@ -178,7 +178,7 @@ def _rounds(client, name, model, X):
     """The fastest round of a fit with two partitions."""
     from dask import delayed
 
-    from sklearn_cvb.distributed.asking import OnWorkers
+    from sklearn_cvb.reading.dask.asking import OnWorkers
 
     ask, took, worked, led, moved = OnWorkers._asked_once, [], [], [], [0, 0]
 

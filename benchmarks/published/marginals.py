@@ -18,8 +18,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 import brute
+from chain.marginal_errors import CONCENTRATIONS, mean_distance, quality_problems
 from estimators import make_estimator
-from hmm.marginal_errors import CONCENTRATIONS, mean_distance, quality_problems
 from problems import initial_posteriors, legal_states
 from restatement_second_order import sweeps
 

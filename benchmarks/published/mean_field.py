@@ -15,7 +15,7 @@ from scipy.special import entr, softmax
 from benchmarks.published import marginals as first_order  # isort: split
 
 import brute
-from hmm.marginal_errors import CONCENTRATIONS, mean_distance, quality_problems
+from chain.marginal_errors import CONCENTRATIONS, mean_distance, quality_problems
 from problems import initial_posteriors, token_states
 
 from benchmarks.published.tables import list_table

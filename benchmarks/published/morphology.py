@@ -21,8 +21,8 @@ from benchmarks.published.monitor import curve
 from benchmarks.published.settings import run_parts
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, Grammar, HastingsPCFG
 from sklearn_cvb.datasets import fetch_zulu_verbs
+from sklearn_cvb.grammar import model as grammars
 from sklearn_cvb.metrics import boundary_scores, segmentation_f1
-from sklearn_cvb.pcfg import model as grammars
 
 TEMPLATES = "Verb -> V | V M | S V M | S T V M | S T O V M"
 CLASSES = "STOVM"

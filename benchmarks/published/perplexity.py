@@ -21,8 +21,8 @@ from benchmarks.published.tables import list_table, plus_minus
 from benchmarks.published.taggers import CONCENTRATIONS
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM
-from sklearn_cvb.hmm import model as chain
-from sklearn_cvb.hmm.concentrations import certain
+from sklearn_cvb.chain.concentrations import certain
+from sklearn_cvb.chain.symbols import model as chain
 
 N_STATES = 45
 STATES = (5, 10, 20, 30, 45)

@@ -79,7 +79,7 @@ for row in list(table)[:8]:
 # it was.
 
 from sklearn_cvb import tag_dictionary_from
-from sklearn_cvb.word_table import WordTable
+from sklearn_cvb.chain.tags.word_review import WordTable
 
 usual = {
     "the": "DT",

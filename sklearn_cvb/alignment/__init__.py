@@ -1,1 +1,1 @@
-"""Word alignment of sentence pairs, one file an algorithm."""
+"""Word alignment of sentence pairs."""

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_cvb.alignment.base import BaseAlignmentHMM
 from sklearn_cvb.alignment.reading import read_pairs
 from sklearn_cvb.alignment.symmetrization import agreement
-from sklearn_cvb.corpus import shown
-from sklearn_cvb.validation import check_counts
+from sklearn_cvb.estimators.alignment import BaseAlignmentHMM
+from sklearn_cvb.reading.corpus import shown
+from sklearn_cvb.reading.validation import check_counts
 
 Fitted = tuple[BaseAlignmentHMM, BaseAlignmentHMM]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_cvb.corpus import shown
+from sklearn_cvb.reading.corpus import shown
 
 # How many source words `repr` shows, and translations of each.
 _SHOWN, _TRANSLATIONS = 10, 3

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.corpus import as_list, is_missing, shown
+from sklearn_cvb.reading.corpus import as_list, is_missing, shown
 
 # What stands for the source of a target word that has none.
 NO_SOURCE = -1

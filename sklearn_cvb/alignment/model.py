@@ -21,8 +21,6 @@ from sklearn_cvb.alignment.parameters import (
     tally_of,
 )
 from sklearn_cvb.alignment.reading import Problem
-from sklearn_cvb.corpus import as_list
-from sklearn_cvb.dirichlet import kl_divergence, log_evidence
 from sklearn_cvb.kernels.alignment.arrays import (
     FORBIDDEN,
     Pairs,
@@ -43,8 +41,10 @@ from sklearn_cvb.kernels.alignment.expectation import (
     WEIGH,
     infer,
 )
+from sklearn_cvb.learning.dirichlet import kl_divergence, log_evidence
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
+from sklearn_cvb.reading.corpus import as_list
 
 # Concentrations of the start where an algorithm has none: leaving out a pair would leave nothing of
 # the words that it alone holds.

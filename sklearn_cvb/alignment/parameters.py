@@ -9,7 +9,7 @@ from scipy.special import digamma
 
 from sklearn_cvb.alignment.links import best_positions
 from sklearn_cvb.kernels.alignment.arrays import FORBIDDEN, UNLISTED, Pairs, Sums, Tally
-from sklearn_cvb.learned import Learned
+from sklearn_cvb.learning.learned import Learned
 
 # Words of so many pairs are looked up at a time.
 _PIECE = 1000

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from os import PathLike
 
 from sklearn_cvb.alignment.links import Link, links_of
-from sklearn_cvb.annotations import Folder
+from sklearn_cvb.reading.validation import Folder
 
 _LINK = re.compile(r"(\d+)-(\d+)")
 

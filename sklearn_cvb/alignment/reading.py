@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import corpus as reading
 from sklearn_cvb.alignment.links import links_in
 from sklearn_cvb.alignment.parameters import (
     Encoded,
@@ -18,7 +17,10 @@ from sklearn_cvb.alignment.parameters import (
     tables_of,
     words_beside,
 )
-from sklearn_cvb.corpus import (
+from sklearn_cvb.kernels.alignment.arrays import FREE, Pairs
+from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import (
     Corpus,
     Sequences,
     Vocabulary,
@@ -30,8 +32,6 @@ from sklearn_cvb.corpus import (
     shown,
     tokens_of,
 )
-from sklearn_cvb.kernels.alignment.arrays import FREE, Pairs
-from sklearn_cvb.learned import Learned, Reading
 
 _PAIR = "each sample is a pair (source tokens, target tokens)"
 _LINKS = (

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.alignment.links import Link, links_of
-from sklearn_cvb.validation import check_choice
+from sklearn_cvb.reading.validation import check_choice
 
 _METHODS = "grow-diag-final-and", "intersection", "union", "product"
 _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))

@@ -8,8 +8,8 @@ from zipfile import ZipFile
 
 from sklearn.utils import Bunch
 
-from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets import corpora
+from sklearn_cvb.reading.validation import Folder
 
 SHA256 = "84157c64cf991c7cd7f3fc39aa8fddefebae13710268f448f6034559db37f884"
 _ARCHIVED = "gutenberg/carroll-alice.txt"

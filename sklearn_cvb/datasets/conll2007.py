@@ -5,9 +5,9 @@ from zipfile import ZipFile
 
 from sklearn.utils import Bunch
 
-from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.corpora import find_corpus
 from sklearn_cvb.datasets.dependencies import bunch_of, sentences_of
+from sklearn_cvb.reading.validation import Folder
 
 DESCRIPTION = """Dependency treebanks of Basque and Spanish.
 

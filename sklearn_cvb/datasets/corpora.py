@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 from sklearn.utils import Bunch
 
-from sklearn_cvb.annotations import Folder
+from sklearn_cvb.reading.validation import Folder
 
 ENVIRONMENT_VARIABLE = "SKLEARN_CVB_DATA"
 WHERE = (

@@ -7,8 +7,8 @@ from zipfile import ZipFile
 
 from sklearn.utils import Bunch
 
-from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.corpora import find_corpus
+from sklearn_cvb.reading.validation import Folder
 
 # Punctuation, brackets and signs of the Penn Treebank: left out where grammars are learned.
 PENN_PUNCTUATION = frozenset([",", ".", ":", "``", "''", "-LRB-", "-RRB-", "#", "$", "SYM", "LS"])

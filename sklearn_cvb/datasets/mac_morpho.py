@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.corpora import find_corpus, tagged_bunch
+from sklearn_cvb.reading.validation import Folder
 
 DESCRIPTION = """Mac-Morpho, tagged.
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_cvb.annotations import Seed
 from sklearn_cvb.datasets.pocket_grammar import Category, pocket_grammar, pocket_slips
+from sklearn_cvb.reading.validation import Seed
 
 # A category, and what was chosen for it: a word or (categories, ...).
 Step = tuple[Category, Any]

@@ -12,7 +12,7 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
-from sklearn_cvb.annotations import Folder
+from sklearn_cvb.reading.validation import Folder
 
 # Words of some languages hold no-break spaces, at which str.split would cut.
 _TOKEN = re.compile(r"[^ \t\r\n]+")

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root, tagged_bunch
+from sklearn_cvb.reading.validation import Folder
 
 DESCRIPTION = """Penn Treebank sample, tagged.
 

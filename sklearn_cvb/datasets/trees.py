@@ -4,11 +4,11 @@ from typing import Any
 
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_cvb.annotations import Folder, Seed
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
-from sklearn_cvb.latent.treebank import TRACE, bare_label
-from sklearn_cvb.pcfg.grammar import grammar_from
-from sklearn_cvb.pcfg.sampling import sample_trees
+from sklearn_cvb.grammar.grammar import grammar_from
+from sklearn_cvb.grammar.sampling import sample_trees
+from sklearn_cvb.reading.validation import Folder, Seed
+from sklearn_cvb.treebank.treebank import TRACE, bare_label
 
 DESCRIPTION = """Penn Treebank sample, parsed.
 

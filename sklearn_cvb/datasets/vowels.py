@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.corpora import WHERE, corpus_folder
+from sklearn_cvb.reading.validation import Folder
 
 DESCRIPTION = """Japanese Vowels.
 

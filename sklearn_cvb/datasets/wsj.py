@@ -4,9 +4,9 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
-from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.conll2000 import fetch_conll2000
 from sklearn_cvb.datasets.treebank import fetch_treebank_tagged
+from sklearn_cvb.reading.validation import Folder
 
 DESCRIPTION = """Wall Street Journal sentences, tagged.
 

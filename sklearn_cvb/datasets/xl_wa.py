@@ -6,9 +6,9 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from sklearn_cvb.alignment.pharaoh import read_pharaoh
-from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.corpora import WHERE, corpus_folder
 from sklearn_cvb.datasets.readers import text_lines
+from sklearn_cvb.reading.validation import Folder
 
 DESCRIPTION = """XL-WA: English sentences and their translations, with links between words.
 

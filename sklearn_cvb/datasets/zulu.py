@@ -4,9 +4,9 @@ import hashlib
 
 from sklearn.utils import Bunch
 
-from sklearn_cvb.annotations import Folder
 from sklearn_cvb.datasets.corpora import WHERE, corpus_folder
 from sklearn_cvb.datasets.readers import text_lines
+from sklearn_cvb.reading.validation import Folder
 
 DESCRIPTION = """isiZulu verbs, segmented.
 

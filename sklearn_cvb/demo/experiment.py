@@ -11,10 +11,10 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from sklearn_cvb.demo.text import Text
-from sklearn_cvb.hmm.cvb_tagger import CVBHMMTagger
-from sklearn_cvb.hmm.em_tagger import EMHMMTagger
-from sklearn_cvb.hmm.gibbs_tagger import GibbsHMMTagger
-from sklearn_cvb.hmm.vb_tagger import VBHMMTagger
+from sklearn_cvb.estimators.taggers_cvb import CVBHMMTagger
+from sklearn_cvb.estimators.taggers_em import EMHMMTagger
+from sklearn_cvb.estimators.taggers_gibbs import GibbsHMMTagger
+from sklearn_cvb.estimators.taggers_vb import VBHMMTagger
 from sklearn_cvb.metrics import token_accuracy
 
 _MEASURED_SWEEPS = 60

@@ -19,7 +19,7 @@ from sklearn_cvb.datasets import (
     read_conllu,
     read_word_tag,
 )
-from sklearn_cvb.dictionary import tag_dictionary_from, tags_in
+from sklearn_cvb.reading.dictionary import tag_dictionary_from, tags_in
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn_cvb.corpus import is_missing
 from sklearn_cvb.display.arcs import Drawing, drawing_of, wrong_of
 from sklearn_cvb.display.arguments import of_length, texts_of
 from sklearn_cvb.display.svg import svg_of
 from sklearn_cvb.display.terminal import text_of
+from sklearn_cvb.reading.corpus import is_missing
 
 
 class DependencyTree:

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_cvb.corpus import is_missing
 from sklearn_cvb.display.arguments import items_of, of_length, text_of_one
 from sklearn_cvb.display.tagged_html import html_of, page_of
 from sklearn_cvb.display.tagged_words import (
@@ -19,6 +18,7 @@ from sklearn_cvb.display.tagged_words import (
     text_of,
     verdict,
 )
+from sklearn_cvb.reading.corpus import is_missing
 
 
 class TaggedSentence:

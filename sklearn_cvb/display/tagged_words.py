@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sklearn_cvb.corpus import is_missing
 from sklearn_cvb.display.arguments import text_of_one
 from sklearn_cvb.display.terminal import n_columns
+from sklearn_cvb.reading.corpus import is_missing
 
 # What told a tag (see `tag_sources` of taggers), its mark, and what the mark says.
 SOURCES = {

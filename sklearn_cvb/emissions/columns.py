@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
-from sklearn_cvb.validation import InvalidParameterError
+from sklearn_cvb.reading.validation import InvalidParameterError
 
 
 class Columns(Emission):

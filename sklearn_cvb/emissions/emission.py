@@ -31,7 +31,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_cvb.validation import InvalidParameterError, as_numbers
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
 
 class Observations(NamedTuple):
@@ -202,7 +202,7 @@ def shaped(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
 class OutsideSupport(ValueError):
     """A value that an emission cannot have, in a step of all (from 0) and a column.
 
-    Who knows which sequence has the step says so (`sklearn_cvb.hmm.numeric.numbers`).
+    Who knows which sequence has the step says so (`sklearn_cvb.chain.numbers.observed`).
     """
 
     def __init__(self, step: int, column: int, why: str) -> None:

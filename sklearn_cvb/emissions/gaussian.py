@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, positive, shaped
 from sklearn_cvb.emissions.gaussian_prior import NormalPrior, Units
-from sklearn_cvb.validation import InvalidParameterError
+from sklearn_cvb.reading.validation import InvalidParameterError
 
 _TYPES = ("full", "tied", "diag", "spherical")
 # As if one hundredth of a step had been seen (Fraley and Raftery 2007).

@@ -1,14 +1,14 @@
 """Concentrations of Dirichlet priors that are learned while fitting, whatever the model.
 
 Wang and Blunsom (2013), eq. 29: one step a sweep from the same counts, none in the first sweeps.
-The step itself is `sklearn_cvb.dirichlet.fixed_point` or `ascend`.
+The step itself is `sklearn_cvb.learning.dirichlet.fixed_point` or `ascend`.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import dirichlet
+from sklearn_cvb.learning import dirichlet
 
 # Learned concentrations start here and rest while the posteriors are still those of the start.
 FIRST_VALUE = 0.1

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import dirichlet
-from sklearn_cvb.identity import are_same
+from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.model import Model, State, divided, plus
 
 

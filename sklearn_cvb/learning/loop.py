@@ -12,14 +12,14 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from sklearn_cvb.identity import are_same
-from sklearn_cvb.learned import Learned, Reading
 from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.fingerprints import are_same
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.model import Fit, Model, Record, Sweep
-from sklearn_cvb.validation import tell
+from sklearn_cvb.reading.validation import tell
 
 if TYPE_CHECKING:
-    from sklearn_cvb.fit_checkpoint import FitCheckpoint
+    from sklearn_cvb.learning.checkpoints import FitCheckpoint
 
 Restart = Callable[[int, np.random.Generator, Record], Fit]
 
@@ -220,7 +220,7 @@ def _opened_checkpoint(job: Job) -> AbstractContextManager["FitCheckpoint | None
     """Where the fit is saved while it runs, if anywhere."""
     if job.estimator.checkpoint is None:
         return nullcontext()
-    from sklearn_cvb.fit_checkpoint import opened
+    from sklearn_cvb.learning.checkpoints import opened
 
     return opened(job)
 

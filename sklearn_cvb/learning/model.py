@@ -147,7 +147,7 @@ class Model:
     def learn(self, hyper: Any, state: State, step: Callable, absence: Callable | None) -> Any:
         """Concentrations of the next sweep: the same object where none is learned.
 
-        `step` is one of `sklearn_cvb.dirichlet`; ``absence()`` tells how surely nothing was
+        `step` is one of `learning.dirichlet`; ``absence()`` tells how surely nothing was
         counted (None: what is expected was there).
         """
         return hyper

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sklearn_cvb.corpus import is_missing
+from sklearn_cvb.reading.corpus import is_missing
 
 
 def directed_accuracy(y_true: Sequence, y_pred: Sequence) -> float:

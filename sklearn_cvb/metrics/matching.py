@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.base import learned_of
-from sklearn_cvb.corpus import Vocabulary, as_array
-from sklearn_cvb.dictionary import Coverage, is_weighted, tags_of
-from sklearn_cvb.hmm.chains import PathCounts, Sampled
-from sklearn_cvb.hmm.parameters import HMMCounts, Prior
-from sklearn_cvb.hmm.tags import Legal, TagKnowledge, attributes_of
-from sklearn_cvb.lattice import Cells
+from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.tags.knowledge import Legal, TagKnowledge, attributes_of
+from sklearn_cvb.chain.traces import PathCounts, Sampled
+from sklearn_cvb.estimators.base import learned_of
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
+from sklearn_cvb.reading.corpus import Vocabulary, as_array
+from sklearn_cvb.reading.dictionary import Coverage, is_weighted, tags_of
 
 
 def match_states(y_true: Sequence[Any], y_pred: Sequence[Any]) -> dict:

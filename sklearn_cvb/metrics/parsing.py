@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from sklearn_cvb.corpus import as_list, shown
+from sklearn_cvb.reading.corpus import as_list, shown
 
 # What EVALB's standard parameters delete: roots above the sentence, and punctuation.
 _ROOTS = ("TOP", "ROOT", "S1", "")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.corpus import as_list, is_hashable, shown
+from sklearn_cvb.reading.corpus import as_list, is_hashable, shown
 
 
 def token_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.plotting.axes import axes_or_new, legend_beside
-from sklearn_cvb.validation import check_counts
+from sklearn_cvb.reading.validation import check_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sklearn_cvb.hmm.forecasts import Forecast
+    from sklearn_cvb.chain.forecasting import Forecast
 
 _STYLES = ("-", "--", ":", "-.")
 

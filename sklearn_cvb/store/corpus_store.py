@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.corpus import Corpus, as_array
+from sklearn_cvb.reading.corpus import Corpus, as_array
+from sklearn_cvb.reading.validation import check_counts
 from sklearn_cvb.store.files import (
     CLASSES,
     CODE,
@@ -23,7 +24,6 @@ from sklearn_cvb.store.files import (
     read_header,
     read_json,
 )
-from sklearn_cvb.validation import check_counts
 
 # Tokens that a fit holds in memory at a time: some hundred megabytes.
 BATCH_SIZE = 1_000_000

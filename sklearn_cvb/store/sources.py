@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.corpus import as_list, is_table, samples_of, shown, tokens_of
+from sklearn_cvb.reading.corpus import as_list, is_table, samples_of, shown, tokens_of
 
 # Bytes of a text file, rows of a parquet file, and sequences of a stream that are read at a time.
 _BYTES, _ROWS, _SEQUENCES = 1 << 23, 1 << 16, 10_000

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.corpus import object_array
+from sklearn_cvb.reading.corpus import object_array
 from sklearn_cvb.store.corpus_store import CorpusStore
 from sklearn_cvb.store.scratch import Kept, Scratch
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.corpus import as_list, is_missing, shown, sorted_types, unhashable
+from sklearn_cvb.reading.corpus import as_list, is_missing, shown, sorted_types, unhashable
 from sklearn_cvb.store.corpus_store import CorpusStore, open_store
 from sklearn_cvb.store.files import (
     CLASSES,

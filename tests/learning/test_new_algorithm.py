@@ -8,14 +8,14 @@ import pytest
 from scipy.special import digamma, gammaln, logsumexp
 
 import sklearn_cvb
-from sklearn_cvb.dirichlet import kl_divergence
 from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun
+from sklearn_cvb.learning.compile_cases import SITUATIONS
+from sklearn_cvb.learning.dirichlet import kl_divergence
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
 from sklearn_cvb.learning.loop import check_requirements
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, inferred, mixed
 from sklearn_cvb.learning.split_merge import Plan, SplitMerge
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
-from sklearn_cvb.situations import SITUATIONS
 
 
 def learned(algorithm, model, n_sweeps, seed=0):

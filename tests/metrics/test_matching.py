@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from numeric.problems import EMISSIONS, numbers
+from chain.numbers.problems import EMISSIONS, numbers
 from sklearn.base import clone
 
 import sklearn_cvb

@@ -5,7 +5,7 @@ import itertools
 import brute
 import numpy as np
 import pytest
-from hmm.marginal_errors import quality_problems
+from chain.marginal_errors import quality_problems
 from problems import initial_posteriors, token_states
 
 from benchmarks.published import mean_field

@@ -3,7 +3,7 @@ How far can I trust an interval?
 ================================
 
 ``credible_intervals`` gives lower and upper ends for every probability
-(:class:`~sklearn_cvb.hmm.summaries.CredibleIntervals`). Those of VB and CVB are too narrow, those
+(:class:`~sklearn_cvb.chain.intervals.CredibleIntervals`). Those of VB and CVB are too narrow, those
 of a sampler are right. To see it, draw many data sets from known parameters and count how often the
 intervals hold the truth.
 """

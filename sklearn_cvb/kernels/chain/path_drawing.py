@@ -1,6 +1,6 @@
 """Draw the states of stretches of tokens given weights: filter forward, sample backward.
 
-A stretch is a run of ambiguous tokens (see `sklearn_cvb.lattice`); without a dictionary it is a
+A stretch is a run of ambiguous tokens (see `chain.lattice`); without a dictionary it is a
 whole sequence. Given the certain tokens at its borders it can be drawn alone. Drawn paths are kept
 as slots (see `sklearn_cvb.kernels.chain.gibbs_tokens`).
 """

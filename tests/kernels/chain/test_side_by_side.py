@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMHMM
-from sklearn_cvb.hmm import forms
-from sklearn_cvb.hmm.expectation import expectation, infer_batch
-from sklearn_cvb.hmm.start import parameter_start
+from sklearn_cvb.chain.starts import parameter_start
+from sklearn_cvb.chain.symbols import engines as forms
+from sklearn_cvb.chain.symbols.e_step import expectation, infer_batch
 from sklearn_cvb.kernels.chain import forward_backward as chain
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.kernels.chain.side_by_side import (

@@ -13,7 +13,7 @@ from annotation_enumeration import (
     total,
 )
 
-from sklearn_cvb.latent import inference, tokens
+from sklearn_cvb.treebank import inference, tokens
 
 # Other trees of the same rules: v on the left of the same rule above, its sister's rule the same,
 # below it the same on both sides.
@@ -93,7 +93,7 @@ def test_scores_leave_out_whole_trees(case, monkeypatch):
 
 def test_first_nodes_are_posteriors(case):
     rng, layout, trees = np.random.default_rng(0), case.layout, arrays_of(case)
-    from sklearn_cvb.latent.parameters import posterior_mean, unscaled
+    from sklearn_cvb.treebank.parameters import posterior_mean, unscaled
 
     weights = posterior_mean(layout, rng.standard_exponential(len(layout.row)), 0.0)
     q = tokens.first_nodes(unscaled(weights, layout), layout, trees)

@@ -14,8 +14,8 @@ from annotation_enumeration import (
 )
 
 from sklearn_cvb.kernels.latent.training import shares_for
-from sklearn_cvb.latent import inference
-from sklearn_cvb.latent.parameters import Weights, posterior_mean, unscaled
+from sklearn_cvb.treebank import inference
+from sklearn_cvb.treebank.parameters import Weights, posterior_mean, unscaled
 
 
 @pytest.fixture(params=CASES)

@@ -5,10 +5,10 @@ import pytest
 import tree_enumeration as enumeration
 from tree_cases import drawn, problem_of
 
+from sklearn_cvb.grammar import inference as forms
+from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally
 from sklearn_cvb.kernels.tree.arrays import brackets_of
 from sklearn_cvb.kernels.tree.lost_sentences import count_lost as logs
-from sklearn_cvb.pcfg import inference as forms
-from sklearn_cvb.pcfg.inference import draw_sweep, expectation, frozen_tally
 
 
 def independent_grammar(rng, n, n_words, scale=1.0):

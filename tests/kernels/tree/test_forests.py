@@ -6,9 +6,9 @@ import tree_enumeration as enumeration
 from scipy.stats import chisquare
 from tree_cases import CASES, CHAINS, LONG_RULES, arrays_of, best, drawn, problem_of, trees_of
 
+from sklearn_cvb.grammar.inference import expectation, heaviest_trees
 from sklearn_cvb.kernels.tree.arrays import brackets_of
 from sklearn_cvb.kernels.tree.forests import forest_of
-from sklearn_cvb.pcfg.inference import expectation, heaviest_trees
 
 WITHOUT_CYCLES = [name for name in CASES if "cycles" not in name]
 

@@ -20,13 +20,13 @@ from tree_cases import (
     weighed,
 )
 
+from sklearn_cvb.grammar.inference import cells_of, expectation
+from sklearn_cvb.grammar.prediction import span_posteriors
 from sklearn_cvb.kernels.tree.arrays import Rules, brackets_of, lexicon_of, rules_of
 from sklearn_cvb.kernels.tree.k_best import k_best_trees
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
 from sklearn_cvb.kernels.tree.lost_sentences import count_lost
 from sklearn_cvb.kernels.tree.unary_rules import chain_work_for, fill_closure, unary_rules_of
-from sklearn_cvb.pcfg.inference import cells_of, expectation
-from sklearn_cvb.pcfg.prediction import span_posteriors
 
 
 def learn(grammar, sentences, brackets=None):

@@ -5,12 +5,12 @@ import pytest
 import tree_enumeration as enumeration
 from tree_cases import CASES, CYCLES, arrays_of, drawn, problem_of, weighed
 
+from sklearn_cvb.grammar.inference import cells_of, draw_sweep, expectation, form_for, frozen_tally
 from sklearn_cvb.kernels.tree.arrays import brackets_of
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
 from sklearn_cvb.kernels.tree.lost_sentences import count_lost
 from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
 from sklearn_cvb.kernels.tree.tables import dense_rules_of, is_full
-from sklearn_cvb.pcfg.inference import cells_of, draw_sweep, expectation, form_for, frozen_tally
 
 
 def learn(grammar, sentences, form, brackets=None):
@@ -86,7 +86,7 @@ def test_charts_are_those_of_the_lists():
     expected, form = lists.chart, form_for(problem, True)
     # The last sentence leaves its chart.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sklearn_cvb.pcfg.inference.form_for", lambda *_: form)
+        patch.setattr("sklearn_cvb.grammar.inference.form_for", lambda *_: form)
         tally = frozen_tally(problem.layout, theta)
         _, found, _ = draw_sweep(problem, tally, np.random.default_rng(0))
     chart = form.tables.chart

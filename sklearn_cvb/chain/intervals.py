@@ -1,0 +1,157 @@
+"""Credible intervals of the probabilities of a hidden Markov model, from its Dirichlet posteriors.
+
+Each probability of a row with Dirichlet parameters u has a Beta(u_k, U - u_k) marginal, U their
+sum.
+"""
+
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betainc, betaincinv, expit, logit
+
+from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.parameters import HMMCounts, Prior, dirichlet_parameters, word_major
+
+# Halvings of the bracket around the quantile of a mixture: its width shrinks a billionfold.
+_HALVINGS = 32
+
+# Probabilities whose log odds are finite.
+_SMALLEST, _LARGEST = 1e-300, 1.0 - 2.0**-53
+
+# (cell, sample) entries whose quantiles are sought together.
+_CHUNK = 1 << 18
+
+
+class CredibleIntervals(NamedTuple):
+    """Ends of credible intervals; the lower ends come first on the first axis.
+
+    Attributes
+    ----------
+    start : ndarray of shape (2, n_components)
+        Of the start probabilities.
+    transition : ndarray of shape (2, n_components, n_components)
+        Of the probabilities from each state (row) to each state.
+    emission : ndarray of shape (2, n_components, n_symbols)
+        Of the emission probabilities; the unknown item, where there is one, is the last symbol.
+        Of numbers a dict of arrays of shape (2, n_components, n_columns), or a list of such dicts.
+    """
+
+    start: np.ndarray
+    transition: np.ndarray
+    emission: Any
+
+
+def mixture_intervals(
+    posteriors: Iterable[tuple[HMMCounts, Prior]], cells: Cells, level: float
+) -> CredibleIntervals:
+    """Equal-tailed intervals under a mixture of equally probable Dirichlet posteriors.
+
+    Parameters
+    ----------
+    posteriors : iterable of tuple
+        ``(counts, prior)`` of each component, flat emission cells.
+    cells : Cells
+    level : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    CredibleIntervals
+    """
+    if not (isinstance(level, Real) and 0.0 < level < 1.0):
+        raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
+    tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
+    components = [_dirichlets(counts, prior, cells) for counts, prior in posteriors]
+    return CredibleIntervals(
+        _quantiles([rows for rows, _, _ in components], tails)[:, 0],
+        _quantiles([rows for _, rows, _ in components], tails),
+        _quantiles([rows for _, _, rows in components], tails),
+    )
+
+
+class Rows(NamedTuple):
+    """Dirichlet parameters of all rows of a table, and their totals."""
+
+    cells: np.ndarray
+    totals: np.ndarray
+
+
+def _dirichlets(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Rows, Rows, Rows]:
+    """Rows of the start, the transitions and the emissions of every state."""
+    u, (start, out, emit) = dirichlet_parameters(counts, prior, cells)
+    if cells.topology is not None and cells.topology.tied:
+        u = u._replace(transition=np.tile(u.start, (cells.n_states, 1)))
+        out = np.repeat(start, cells.n_states)
+    n = cells.n_emitting
+    return (
+        Rows(u.start[None, :n], start),
+        Rows(u.transition[:n, :n], out[:n]),
+        _emission_rows(u, prior, cells, emit[:n]),
+    )
+
+
+def _emission_rows(u: HMMCounts, prior: Prior, cells: Cells, totals: np.ndarray) -> Rows:
+    """Emission parameters of every state and symbol, (n_components, n_symbols).
+
+    The cells that a dictionary rules out share the rest of their state's prior mass.
+    """
+    listed = word_major(cells, u.emission)
+    if cells.is_full:
+        return Rows(listed.T, totals)
+    rest = prior.emission_total - cells.row_totals(prior.emission)
+    n_listed = np.bincount(cells.state, minlength=cells.n_states)
+    each = np.maximum(rest, 0.0) / np.maximum(1, cells.n_rows - n_listed)
+    table = np.repeat(each[: cells.n_emitting, None], cells.n_rows, axis=1)
+    table[cells.state, np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))] = u.emission
+    return Rows(table, totals)
+
+
+def _quantiles(components: list[Rows], tails: tuple[float, float]) -> np.ndarray:
+    """Quantiles of each cell's mixture of Beta marginals: (n_tails, n_rows, n_columns)."""
+    n_rows, n_columns = components[0].cells.shape
+    result = np.empty((len(tails), n_rows, n_columns))
+    step = max(1, _CHUNK // len(components))
+    for k in range(n_rows):
+        for begin in range(0, n_columns, step):
+            block = np.s_[k, begin : begin + step]
+            own = np.array([rows.cells[block] for rows in components])
+            # Many cells have the same history, above all those never used.
+            own, place = np.unique(own, axis=1, return_inverse=True)
+            totals = np.array([rows.totals[k] for rows in components])
+            other = np.maximum(totals[:, None] - own, 0.0)
+            for table, tail in zip(result, tails, strict=True):
+                table[block] = _mixture_quantile(own, other, tail)[place.ravel()]
+    return result
+
+
+def _mixture_quantile(own: np.ndarray, other: np.ndarray, tail: float) -> np.ndarray:
+    """Where the mean distribution function of each column's components reaches `tail`."""
+    each = _beta_quantile(own, other, tail)
+    low, high = each.min(axis=0), each.max(axis=0)
+    between = np.flatnonzero(high > low)
+    own, other = own[:, between], other[:, between]
+    # Sparse components reach down to 1e-300: halve log odds.
+    below, above = (logit(np.clip(ends[between], _SMALLEST, _LARGEST)) for ends in (low, high))
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (below + above)
+        reached = _beta_share(own, other, expit(middle)).mean(axis=0) >= tail
+        above = np.where(reached, middle, above)
+        below = np.where(reached, below, middle)
+    low[between] = expit(0.5 * (below + above))
+    return low
+
+
+def _beta_quantile(own: np.ndarray, other: np.ndarray, tail: float) -> np.ndarray:
+    """Quantile of Beta(own, other); a parameter of 0 leaves all mass at one end."""
+    with np.errstate(invalid="ignore"):
+        inside = betaincinv(own, other, tail)
+    return np.where(own <= 0.0, 0.0, np.where(other <= 0.0, 1.0, inside))
+
+
+def _beta_share(own: np.ndarray, other: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Distribution function of Beta(own, other) at `value`."""
+    with np.errstate(invalid="ignore"):
+        inside = betainc(own, other, value)
+    return np.where(own <= 0.0, 1.0, np.where(other <= 0.0, value >= 1.0, inside))

@@ -1,0 +1,73 @@
+"""States that are known of some tokens: what `y` tells a model with ``supervision="y"``."""
+
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.chain.topology import Topology
+from sklearn_cvb.reading.corpus import Corpus, place, shown
+
+
+def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
+    """State of each token, -1 where unknown.
+
+    Parameters
+    ----------
+    y : sequence or array
+        One sequence of states per sequence, None for one without any. A state is an integer from 0
+        to `n_states` - 1; -1, None and NaN are unknown.
+    corpus : Corpus
+    n_states : int
+
+    Returns
+    -------
+    ndarray of shape (n_tokens,), int32
+
+    Raises
+    ------
+    ValueError
+        If a state is none of these, or lengths differ.
+    """
+    from sklearn_cvb.chain.tags.knowledge import read_labels
+
+    found = np.full(len(corpus.tokens), -1, np.int32)
+    for t, label in enumerate(read_labels(y, corpus, numeric=True)):
+        if label is None:
+            continue
+        is_whole = isinstance(label, Integral) or (
+            isinstance(label, Real) and float(label).is_integer()
+        )
+        if isinstance(label, bool) or not is_whole or not -1 <= label < n_states:
+            raise ValueError(
+                f"y holds {shown(label)} ({place(t, corpus.starts)}): states are 0 to "
+                f"{n_states - 1}, or -1 or None where unknown (see n_components)"
+            )
+        found[t] = int(label)
+    return found
+
+
+def refuse_impossible(known: np.ndarray, corpus: Corpus, topology: Topology) -> None:
+    """Raise ValueError where a topology leaves the known states of a sequence no path.
+
+    Parameters
+    ----------
+    known : ndarray of shape (n_tokens,), int32
+    corpus : Corpus
+    topology : Topology
+    """
+    for begin, end in pairwise(corpus.starts):
+        if (known[begin:end] < 0).all():
+            continue
+        reached = topology.start
+        for t in range(begin, end):
+            if t > begin:
+                reached = topology.transition[reached].any(axis=0)
+            if known[t] >= 0:
+                reached = reached & (np.arange(len(reached)) == known[t])
+            if not reached.any():
+                raise ValueError(
+                    f"no path that topology allows has the states y tells up to "
+                    f"{place(t, corpus.starts)} (state {known[t]} there)"
+                )

@@ -1,0 +1,604 @@
+"""What a chain of numbers is learned from, and inference of its steps: forward, and both ways."""
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.parameters import HMMCounts
+from sklearn_cvb.chain.topology import Topology
+from sklearn_cvb.emissions.emission import Family, Scores
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.log_steps import backward_log_steps, forward_log_steps
+from sklearn_cvb.kernels.chain.side_by_side import (
+    SIDE_BY_SIDE,
+    Messages,
+    Tables,
+    clear_counts,
+    clear_messages,
+    expected_counts_dense,
+    messages_for,
+    tables_for_tokens,
+    width_for,
+)
+from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
+from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
+from sklearn_cvb.learning.threads import even_pieces, on_threads
+from sklearn_cvb.reading.corpus import Corpus
+
+# What is learned from
+
+
+class NumericProblem(NamedTuple):
+    """Observations and all that does not change while fitting.
+
+    Attributes
+    ----------
+    corpus : Corpus
+        Which steps make which sequence; a token is 0, or -1 where a step is missing. Where no state
+        depends on another each step is a sequence of its own.
+    given : Corpus
+        The corpus as it was read.
+    observations : object
+        What the family reads.
+    family : Family
+    cells : Cells
+        The layout of start and transitions; there are no cells of emissions.
+    names : list or None
+        Names of the columns, where frames were given.
+    is_table : bool
+        Whether X was a 2-D array of single numbers.
+    start : ndarray of shape (n_steps, K) or None
+        Posteriors of a fitted model that was given as a start.
+    settings : bytes
+        The emission as it was set, pickled.
+    known : ndarray of shape (n_steps,), int32, or None
+        States that are known, -1 where they are not; None for none.
+    """
+
+    corpus: Corpus
+    given: Corpus
+    observations: Any
+    family: Family
+    cells: Cells
+    names: list | None
+    is_table: bool
+    start: np.ndarray | None
+    settings: bytes
+    known: np.ndarray | None = None
+
+    @property
+    def any_choice(self) -> bool:
+        """Whether steps may take any state: all but those whose states are known."""
+        return True
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What a fit that goes on must find again: observations, emission and allowed states."""
+        return (
+            *(self.corpus.starts, self.observations, self.known, self.settings),
+            *(self.cells.n_states, self.cells.topology),
+        )
+
+    def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
+        """Indices of given sequences from those of `corpus`."""
+        if self.corpus.n_sequences == self.given.n_sequences:
+            return by_sequence
+        own = np.searchsorted(self.given.starts, self.corpus.starts[by_sequence], side="right") - 1
+        return np.unique(own)
+
+
+def cells_of_chain(n_states: int, topology: Topology | None) -> Cells:
+    """The layout of a chain without cells of emissions."""
+    return Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
+
+
+def without_emission(counts: HMMCounts) -> HMMCounts:
+    """Counts of the chain alone, as functions of cells want them."""
+    return counts._replace(emission=np.empty(0))
+
+
+def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
+    """Each step is a word of its own, with all states; cells are its row of a table of weights."""
+    first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
+    state = np.tile(np.arange(n_states, dtype=np.uint32), n_steps)
+    cell = np.arange(n_steps * n_states, dtype=np.int32)
+    return Lattice(first, np.full(n_steps, n_states, np.int32), state, cell)
+
+
+def keep_to_known(logs: np.ndarray, known: np.ndarray | None) -> None:
+    """Give all states but the known one no weight, in place."""
+    if known is None:
+        return
+    told = np.flatnonzero(known >= 0)
+    kept = logs[told, known[told]]
+    logs[told] = -np.inf
+    logs[told, known[told]] = kept
+
+
+# Posteriors, pair marginals and statistics of all sequences under given weights and scores
+
+# Sequences are inferred together up to so many steps: their tables stay in the cache.
+_PIECE = 16384
+# What is below may have lost digits; what steps of at least this probability add outweighs it.
+_SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250
+# So many sequences, of so many steps in all, are worth a kernel that takes them side by side.
+_FEWEST, _FEWEST_STEPS = 8, 50_000
+
+
+class Found(NamedTuple):
+    """What inference finds.
+
+    Attributes
+    ----------
+    posterior : ndarray of shape (n_steps, K)
+        Zeros in sequences that no path explains.
+    pairs : ndarray of shape (n_units or 1, K, K)
+        Sums of pair marginals by unit, or of all.
+    log_z : ndarray of shape (n_sequences,)
+        -inf where no path explains a sequence.
+    """
+
+    posterior: np.ndarray
+    pairs: np.ndarray
+    log_z: np.ndarray
+
+
+class Chain(NamedTuple):
+    """Weights of the chain by unit, n_units or one for all.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_units or 1, K)
+    transition : ndarray of shape (n_units or 1, K, K)
+    end : ndarray of shape (n_units or 1, K) or None
+        Of a sequence's end after each state; None where ends are no events.
+    """
+
+    start: np.ndarray
+    transition: np.ndarray
+    end: np.ndarray | None
+
+
+def chain_of(weights: Weights, n_states: int) -> Chain:
+    """One chain for all units."""
+    end = None
+    if len(weights.start) > n_states:
+        end = np.ascontiguousarray(weights.transition[:n_states, n_states])[None]
+    transition = np.ascontiguousarray(weights.transition[:n_states, :n_states])
+    return Chain(np.ascontiguousarray(weights.start[:n_states])[None], transition[None], end)
+
+
+def infer(
+    chain: Chain,
+    scores: Any,
+    starts: np.ndarray,
+    units: np.ndarray,
+    by_unit: bool,
+    *,
+    exact: bool = False,
+) -> Found:
+    """Forward-backward over sequences, one at a time.
+
+    Parameters
+    ----------
+    chain : Chain
+    scores : Scored
+        What gives the log weights of all steps, anew with every call of ``log_weights()``.
+    starts : ndarray of shape (n_sequences + 1,)
+    units : ndarray of shape (n_units + 1,)
+        Where units begin.
+    by_unit : bool
+        Whether pair marginals are summed by unit.
+    exact : bool, default=False
+        Whether a state may leave float64 twice, before it is all for a while and after: a sweep
+        need not look for that.
+
+    Returns
+    -------
+    Found
+    """
+    weights, largest = weights_of(chain, scores, starts, units)
+    n_states = weights.shape[1]
+    found = Found(
+        np.empty_like(weights),
+        np.zeros((len(units) - 1 if by_unit else 1, n_states, n_states)),
+        np.empty(len(starts) - 1),
+    )
+    if exact and chain.transition.min() <= SMALLEST_STEP:
+        message, room = np.empty_like(weights), room_for_steps(n_states)
+        part = np.empty(len(weights)), message, found.log_z
+        forward_steps(chain.start, chain.transition, weights, starts, units, room, part)
+        fading = is_small(message, starts)
+        pass_over(chain, weights, starts, units, found)
+        found.log_z[fading] = np.nan
+    else:
+        pass_over(chain, weights, starts, units, found)
+    lost = np.isnan(found.log_z)
+    if lost.any():
+        found.pairs[:] = 0.0
+        for first, last in runs_of(~lost):
+            pass_over(chain, weights, starts, units, found, first, last)
+    found.pairs[:] *= chain.transition
+    found.log_z[:] += np.add.reduceat(largest, starts[:-1])
+    if lost.any():
+        _add_lost(chain, scores, starts, units, found, np.flatnonzero(lost))
+    return found
+
+
+def weights_of(
+    chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of all steps, with ends, the largest of each 1; and logs of what they were."""
+    weights = scores.log_weights()
+    return weights, _to_weights(chain, weights, starts, units)
+
+
+def _to_weights(
+    chain: Chain, logs: np.ndarray, starts: np.ndarray, units: np.ndarray
+) -> np.ndarray:
+    """Log weights to weights as `weights_of` gives them, in place; returns logs of the largest."""
+    if chain.end is not None:
+        _add_ends(chain.end, logs, starts, units)
+    largest = np.empty(len(logs))
+    to_weights(logs, largest, room_for_bits())
+    return largest
+
+
+def runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
+    """``(begin, end)`` of the stretches where a mask is True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]))).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def pass_over(
+    chain: Chain,
+    weights: np.ndarray,
+    starts: np.ndarray,
+    units: np.ndarray,
+    found: Found,
+    first: int = 0,
+    last: int | None = None,
+) -> None:
+    """Forward and backward over the sequences from `first` to `last`, into `found`."""
+    last = len(starts) - 1 if last is None else last
+    begin, end = starts[first], starts[last]
+    bounds = np.searchsorted(units, [begin, end])
+    own = slice(*bounds) if len(chain.start) > 1 else slice(None)
+    counted = slice(*bounds) if len(found.pairs) > 1 else slice(None)
+    inside, cuts = starts[first : last + 1] - begin, units[bounds[0] : bounds[1] + 1] - begin
+    posterior, log_z = found.posterior[begin:end], found.log_z[first:last]
+    scale, transition = np.empty(end - begin), chain.transition[own]
+    room, part = room_for_steps(weights.shape[1]), (scale, posterior, log_z)
+    forward_steps(chain.start[own], transition, weights[begin:end], inside, cuts, room, part)
+    backward = np.ascontiguousarray(np.swapaxes(transition, 1, 2))
+    part = posterior, found.pairs[counted], log_z
+    backward_steps(backward, weights[begin:end], inside, cuts, scale, room, part)
+
+
+def is_small(message: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Whether a state fades out of float64 in each sequence."""
+    return np.minimum.reduceat(message.min(axis=1), starts[:-1]) < _SMALLEST_MESSAGE
+
+
+def logs_with_ends(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Log weights of all steps, ends among them."""
+    logs = scores.log_weights()
+    if chain.end is not None:
+        _add_ends(chain.end, logs, starts, units)
+    return logs
+
+
+class LogChain(NamedTuple):
+    """A chain for one sequence: logs of its tables, and which of them leads to each step.
+
+    `unit` says where pairs that end in each step are counted.
+    """
+
+    start: np.ndarray
+    transition: np.ndarray
+    table: np.ndarray
+    unit: np.ndarray
+
+
+def alone_in(chain: Chain, units: np.ndarray, steps: slice) -> LogChain:
+    """The chain's tables for the steps of one sequence, ends left out."""
+    first, last = np.searchsorted(units, [steps.start, steps.stop])
+    unit = np.repeat(np.arange(last - first), np.diff(units[first : last + 1]))
+    own, table = slice(first, last), unit
+    if len(chain.start) == 1:
+        own, table = slice(0, 1), np.zeros_like(unit)
+    with np.errstate(divide="ignore"):
+        return LogChain(np.log(chain.start[own][0]), np.log(chain.transition[own]), table, unit)
+
+
+def forward_logs(chain: LogChain, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Log forward messages of one sequence, log weights without what is common, and log Z."""
+    forward, rest = np.empty_like(logs), np.empty_like(logs)
+    log_z = forward_log_steps(chain.start, chain.transition, chain.table, logs, forward, rest)
+    return forward, rest, log_z
+
+
+class Scored(NamedTuple):
+    """Observations, the scores that give their log weights, and states that are known."""
+
+    scores: Scores
+    observations: Any
+    shape: tuple[int, int]
+    units: np.ndarray
+    known: np.ndarray | None = None
+
+    def log_weights(self) -> np.ndarray:
+        """Log densities of all steps (n_steps, K), made anew."""
+        return self.fill(np.empty(self.shape))
+
+    def fill(self, logs: np.ndarray) -> np.ndarray:
+        """The same, in a table that is there."""
+        self.scores.fill(self.observations, self.units, logs)
+        keep_to_known(logs, self.known)
+        return logs
+
+
+class Bench(NamedTuple):
+    """Tables for sequences side by side, which one thread uses for piece after piece."""
+
+    tables: Tables
+    messages: Messages
+    rows: Lattice
+
+
+def bench_for(chain: Chain, starts: np.ndarray, pieces: list[tuple[int, int]]) -> Bench:
+    """A bench with place for each of some ranges of sequences."""
+    n_states = chain.start.shape[1]
+    n_steps = max(int(starts[last] - starts[first]) for first, last in pieces)
+    side = min(SIDE_BY_SIDE, max(last - first for first, last in pieces))
+    tables = tables_for_tokens(n_steps, n_states)
+    tables.start[:n_states] = chain.start[0]
+    tables.transition[:n_states, :n_states] = chain.transition[0]
+    tables.backward[:n_states, :n_states] = chain.transition[0].T
+    messages = messages_for(side, int(np.diff(starts).max()), n_states)
+    return Bench(tables, messages, _rows(n_steps, n_states))
+
+
+def infer_together(chain: Chain, scored: Scored, starts: np.ndarray, bench: Bench) -> Found | None:
+    """Forward-backward over sequences side by side, several times as fast; None if any is lost.
+
+    `log_z` holds their sum alone; the posteriors last until the bench is used again.
+    """
+    n_steps, n_states = scored.shape
+    own = bench.tables
+    tables = own._replace(emission=own.emission[:n_steps], received=own.received[:n_steps])
+    clear_counts(tables)
+    fits = width_for(n_states) == n_states
+    weights = scored.fill(tables.emission if fits else np.empty(scored.shape))
+    largest = _to_weights(chain, weights, starts, starts)
+    if not fits:
+        tables.emission[:, :n_states] = weights
+    order = np.argsort(starts[:-1] - starts[1:], kind="stable")
+    side, lost = min(SIDE_BY_SIDE, len(order)), np.zeros(len(order), bool)
+    total = expected_counts_dense(
+        bench.rows, starts, order, side, n_states, tables, bench.messages, lost
+    )
+    if lost.any():
+        clear_messages(bench.messages)
+        return None
+    pairs = tables.outer[:n_states, :n_states] * chain.transition[0]
+    posterior = np.ascontiguousarray(tables.received[:, :n_states])
+    return Found(posterior, pairs[None], np.array([total + largest.sum()]))
+
+
+def _rows(n_steps: int, n_states: int) -> Lattice:
+    """Each step has a row of the tables; nothing else of the lattice is read."""
+    first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
+    nothing = np.empty(0, np.int32)
+    return Lattice(first, nothing, nothing.view(np.uint32), nothing)
+
+
+def _add_ends(
+    end: np.ndarray, log_weights: np.ndarray, starts: np.ndarray, units: np.ndarray
+) -> None:
+    """Add the log weight of its end to the last step of each sequence."""
+    last = starts[1:] - 1
+    own = np.searchsorted(units, last, side="right") - 1 if len(end) > 1 else 0
+    with np.errstate(divide="ignore"):
+        log_weights[last] += np.log(end[own])
+
+
+def _add_lost(
+    chain: Chain,
+    scored: Any,
+    starts: np.ndarray,
+    units: np.ndarray,
+    found: Found,
+    lost: np.ndarray,
+) -> None:
+    """Add the sequences that leave the range of float64, in log space."""
+    logs = logs_with_ends(chain, scored, starts, units)
+    for i in lost:
+        steps = slice(starts[i], starts[i + 1])
+        alone = alone_in(chain, units, steps)
+        forward, rest, found.log_z[i] = forward_logs(alone, logs[steps])
+        if np.isneginf(found.log_z[i]):
+            found.posterior[steps] = 0.0
+            continue
+        pairs, unit = found.pairs, np.zeros_like(alone.unit)
+        if len(pairs) > 1:
+            pairs, unit = pairs[np.searchsorted(units, steps.start) :], alone.unit
+        room, own = np.empty((2, forward.shape[1])), (found.posterior[steps], pairs)
+        backward_log_steps(alone.transition, alone.table, unit, forward, rest, room, own)
+
+
+class Expectation(NamedTuple):
+    """Expected counts (emission: statistics), sum of log Z, sequences that no path explains."""
+
+    counts: HMMCounts
+    total: float
+    unexplained: np.ndarray
+
+
+def expectation(
+    weights: Weights, scores: Scores, problem: NumericProblem, n_jobs: int | None
+) -> Expectation:
+    """E-step over all sequences, on up to `n_jobs` threads.
+
+    Parameters
+    ----------
+    weights : Weights
+        Of the chain.
+    scores : Scores
+        Log densities of observations.
+    problem : NumericProblem
+    n_jobs : int or None
+    """
+    starts, n_states = problem.corpus.starts, problem.cells.n_emitting
+    chain = chain_of(weights, n_states)
+
+    is_large = starts[-1] >= _FEWEST_STEPS
+    pieces, own = even_pieces(starts, _PIECE), threading.local()
+
+    def part(first: int, last: int) -> Expectation:
+        begin, end = starts[first], starts[last]
+        observations = problem.observations.part(begin, end)
+        inside, whole = starts[first : last + 1] - begin, np.array([0, end - begin])
+        known = None if problem.known is None else problem.known[begin:end]
+        scored = Scored(scores, observations, (end - begin, n_states), whole, known)
+        found = None
+        if is_large and last - first >= _FEWEST:
+            if not hasattr(own, "bench"):
+                own.bench = bench_for(chain, starts, pieces)
+            found = infer_together(chain, scored, inside, own.bench)
+        if found is None:
+            # Every sequence begins a unit for the kernel; its sums are of all.
+            found = infer(chain, scored, inside, inside, by_unit=False)
+        explained = np.isfinite(found.log_z)
+        lost = first + np.flatnonzero(~explained)
+        counts = counts_of(found, observations, problem, inside, scores)
+        return Expectation(counts, float(found.log_z[explained].sum()), lost)
+
+    shares = on_threads(part, pieces, n_jobs)
+    counts, *others = [share.counts for share in shares]
+    for other in others:
+        for table, more in zip(counts, other, strict=True):
+            table += more
+    unexplained = np.concatenate([share.unexplained for share in shares])
+    return Expectation(counts, sum(share.total for share in shares), unexplained)
+
+
+def counts_of(
+    found: Found,
+    observations: object,
+    problem: NumericProblem,
+    starts: np.ndarray,
+    scores: Scores | None = None,
+) -> HMMCounts:
+    """Counts and statistics of sequences, ends among the transitions; under `scores`."""
+    posterior, n = found.posterior, problem.cells.n_emitting
+    transition = np.zeros((problem.cells.n_states, problem.cells.n_states))
+    start = np.zeros(problem.cells.n_states)
+    transition[:n, :n] = found.pairs.sum(axis=0)
+    start[:n] = posterior[starts[:-1]].sum(axis=0)
+    if problem.cells.has_end:
+        transition[:n, n] = posterior[starts[1:] - 1].sum(axis=0)
+    whole = np.array([0, len(posterior)])
+    statistics = problem.family.statistics(observations, posterior, whole, scores)[0]
+    return HMMCounts(start, transition, statistics)
+
+
+def independent(problem: NumericProblem, posterior: np.ndarray, units: np.ndarray) -> Found:
+    """Posteriors of independent steps, with the products of neighbours as pairs, by unit."""
+    starts, n = problem.corpus.starts, problem.cells.n_emitting
+    pairs = np.zeros((len(units) - 1, n, n))
+    begins = np.zeros(len(posterior), bool)
+    begins[starts[:-1]] = True
+    for u in range(len(units) - 1):
+        begin, end = units[u], units[u + 1]
+        left = slice(begin if begins[begin] else begin - 1, end - 1)
+        right = slice(left.start + 1, end)
+        inside = ~begins[right]
+        pairs[u] = posterior[left][inside].T @ posterior[right][inside]
+    topology = problem.cells.topology
+    if topology is not None:
+        pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
+    return Found(posterior, pairs, np.zeros(len(starts) - 1))
+
+
+# What is known of each step as its sequence unfolds
+
+
+class Filtered(NamedTuple):
+    """What is known of each step as its sequence unfolds.
+
+    Attributes
+    ----------
+    message : ndarray of shape (n_steps, K)
+        p(z_t | x_1..t).
+    log_z : ndarray of shape (n_sequences,)
+    logs : dict
+        By sequence: log messages of those that leave the range of float64.
+    """
+
+    message: np.ndarray
+    log_z: np.ndarray
+    logs: dict[int, np.ndarray]
+
+    def log_message(self, starts: np.ndarray) -> np.ndarray:
+        """log p(z_t | x_1..t) without underflow."""
+        with np.errstate(divide="ignore"):
+            found = np.log(self.message)
+        for i, own in self.logs.items():
+            found[starts[i] : starts[i + 1]] = own
+        return found
+
+
+def filtered(
+    chain: Chain,
+    scores: Any,
+    starts: np.ndarray,
+    units: np.ndarray | None = None,
+    *,
+    every_step: bool = False,
+) -> Filtered:
+    """Forward messages p(z_t | x_1..t) of all steps, and log Z of the sequences.
+
+    `units` are those of the chain's tables, where they have more than one. A state that underflows
+    and comes back is seen if it matters for log Z, and with `every_step` for any message.
+    """
+    units = starts if units is None else units
+    weights, largest = weights_of(chain, scores, starts, units)
+    message, log_z = np.empty_like(weights), np.empty(len(starts) - 1)
+    room, part = room_for_steps(weights.shape[1]), (np.empty(len(weights)), message, log_z)
+    forward_steps(chain.start, chain.transition, weights, starts, units, room, part)
+    log_z[_underflown(chain, weights, starts, units, message, every_step)] = np.nan
+    lost = np.flatnonzero(np.isnan(log_z))
+    log_z += np.add.reduceat(largest, starts[:-1])
+    logs = logs_with_ends(chain, scores, starts, units) if len(lost) else np.empty(0)
+    by_sequence = {}
+    for i in lost.tolist():
+        steps = slice(starts[i], starts[i + 1])
+        by_sequence[i], _, log_z[i] = forward_logs(alone_in(chain, units, steps), logs[steps])
+        message[steps] = np.exp(by_sequence[i])
+    return Filtered(message, log_z, by_sequence)
+
+
+def _underflown(
+    chain: Chain,
+    weights: np.ndarray,
+    starts: np.ndarray,
+    units: np.ndarray,
+    message: np.ndarray,
+    every_step: bool,
+) -> np.ndarray:
+    """Whether a state of each sequence underflows that may matter further on."""
+    if chain.transition.min() > SMALLEST_STEP:
+        # Steps from other states bring back more than what is lost.
+        return np.zeros(len(starts) - 1, bool)
+    small = is_small(message, starts)
+    if every_step or not small.any():
+        return small
+    # Messages that go back from the end tell what matters.
+    pairs = np.empty((1, *chain.transition.shape[1:]))
+    found = Found(np.empty_like(weights), pairs, np.zeros(len(small)))
+    for first, last in runs_of(small):
+        pass_over(chain, weights, starts, units, found, first, last)
+    return np.isnan(found.log_z)

@@ -1,0 +1,230 @@
+"""Collapsed variational Bayes on numbers: each unit is inferred from the statistics of all others.
+
+Units are whole sequences (eq. 25 of Wang and Blunsom 2013) or windows of long ones. The states of a
+unit's steps are inferred under the posterior predictive distributions of what the other units hold:
+Student's t, negative binomial, and so on. Units are taken out one by one, but a group of them is
+inferred from the statistics as they stood before the group; groups follow one another. Windows of
+one sequence are in one group: messages run through all of it.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.numbers.e_step import (
+    Chain,
+    Found,
+    NumericProblem,
+    Scored,
+    filtered,
+    independent,
+    infer,
+)
+from sklearn_cvb.chain.parameters import HMMCounts, Prior
+
+# Steps that are left out together where one sequence holds most of the data: a tenth of a short
+# one, or too little would be left to learn from.
+_WINDOW, _FEWEST_WINDOWS = 100, 10
+# A sweep has so many groups at least, where there are as many sequences; and no group has more
+# steps, so that its tables stay in the cache.
+_FEWEST_GROUPS, _LARGEST_GROUP = 16, 8192
+
+
+class Layout(NamedTuple):
+    """What is left out at a time.
+
+    Attributes
+    ----------
+    units : ndarray of shape (n_units + 1,)
+        Where units begin among all steps.
+    groups : list of tuple
+        ``(first, last, first_unit, last_unit)``: sequences and units of each group.
+    block_length : int or None
+    """
+
+    units: np.ndarray
+    groups: list[tuple[int, int, int, int]]
+    block_length: int | None
+
+
+class Units(NamedTuple):
+    """What each unit adds to the counts; all but the layout changes in place.
+
+    Attributes
+    ----------
+    layout : Layout
+    posterior : ndarray of shape (n_steps, K)
+    pairs : ndarray of shape (n_units, K, K)
+    statistics : ndarray of shape (n_units, S, K)
+    """
+
+    layout: Layout
+    posterior: np.ndarray
+    pairs: np.ndarray
+    statistics: np.ndarray
+
+
+def layout_for(problem: NumericProblem, block_length: int | None) -> Layout:
+    """Whole sequences; windows where asked for, or where one sequence is most of the data."""
+    starts = problem.corpus.starts
+    lengths = np.diff(starts)
+    if block_length is None and 2 * lengths.max() > lengths.sum():
+        block_length = min(_WINDOW, -(-int(lengths.max()) // _FEWEST_WINDOWS))
+    units = starts
+    if block_length is not None:
+        begins = [np.arange(begin, end, block_length) for begin, end in pairwise(starts)]
+        units = np.append(np.concatenate(begins), starts[-1])
+    n_steps = max(1, min(_LARGEST_GROUP, int(starts[-1]) // _FEWEST_GROUPS))
+    # The last sequence that fits in a group ends it; a longer one is a group of its own.
+    groups, first = [], 0
+    while first < len(lengths):
+        last = int(np.searchsorted(starts, starts[first] + n_steps, side="right")) - 1
+        last = max(first + 1, last)
+        own = np.searchsorted(units, starts[[first, last]])
+        groups.append((first, last, int(own[0]), int(own[1])))
+        first = last
+    return Layout(units, groups, block_length)
+
+
+def counts_by_unit(found: Found, starts: np.ndarray, units: np.ndarray, has_end: bool) -> HMMCounts:
+    """Start and transition counts of each unit, ends among the transitions; no emissions."""
+    n_units, n = len(units) - 1, found.posterior.shape[1]
+    size = n + has_end
+    # Without ends the pairs are all there is: a copy would take as long as half of inference.
+    start, transition = np.zeros((n_units, size)), found.pairs
+    if has_end:
+        transition = np.zeros((n_units, size, size))
+        transition[:, :n, :n] = found.pairs
+    begins = np.searchsorted(units, starts[:-1])
+    start[begins, :n] = found.posterior[starts[:-1]]
+    if has_end:
+        ends = np.append(begins[1:], n_units) - 1
+        transition[ends, :n, n] = found.posterior[starts[1:] - 1]
+    return HMMCounts(start, transition, np.empty(0))
+
+
+def chain_without(
+    counts: HMMCounts, own: HMMCounts, prior: Prior, problem: NumericProblem
+) -> Chain:
+    """Posterior means of the chain from all counts but those of each unit."""
+    n, topology = problem.cells.n_emitting, problem.cells.topology
+    start = np.maximum(counts.start - own.start, 0.0)
+    start = (start + prior.start) / (start.sum(axis=-1, keepdims=True) + prior.start_total)
+    if topology is not None and topology.tied:
+        transition = np.repeat(start[:, None, :], n, axis=1)
+        return Chain(start, np.ascontiguousarray(transition), None)
+    moved = counts.transition - own.transition
+    np.maximum(moved, 0.0, out=moved)
+    # A product with ones is several times as fast as sums of short rows.
+    out = moved @ np.ones((moved.shape[-1], 1)) + prior.transition_total[:, None]
+    moved += prior.transition
+    moved /= out
+    end = np.ascontiguousarray(moved[:, :n, n]) if problem.cells.has_end else None
+    return Chain(np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end)
+
+
+def first_units(problem: NumericProblem, posterior: np.ndarray, block_length: int | None) -> Units:
+    """Independent steps in the units that are left out."""
+    layout = layout_for(problem, block_length)
+    found = independent(problem, posterior, layout.units)
+    statistics = problem.family.statistics(problem.observations, posterior, layout.units)
+    return Units(layout, posterior, found.pairs, statistics)
+
+
+def counts_of_units(shares: Units, problem: NumericProblem) -> HMMCounts:
+    """Counts and statistics that all units add up to."""
+    found = Found(shares.posterior, shares.pairs, np.empty(0))
+    units = shares.layout.units
+    own = counts_by_unit(found, problem.corpus.starts, units, problem.cells.has_end)
+    return HMMCounts(
+        own.start.sum(axis=0), own.transition.sum(axis=0), shares.statistics.sum(axis=0)
+    )
+
+
+def sweep(
+    shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem
+) -> tuple[float, np.ndarray]:
+    """One sweep, in place: sum of log normalisers (nats), and sequences without a path."""
+    counts = HMMCounts(*map(np.copy, counts))
+    total, lost = 0.0, []
+    for group in shares.layout.groups:
+        without = _without(group, shares, counts, prior, problem)
+        found, statistics = _inferred(without, problem)
+        first, last, first_unit, last_unit = group
+        inside = slice(problem.corpus.starts[first], problem.corpus.starts[last])
+        units = slice(first_unit, last_unit)
+        own, has_end = without.own, problem.cells.has_end
+        after = counts_by_unit(found, without.starts, without.bounds, has_end)
+        counts.start[:] += (after.start - own.start).sum(axis=0)
+        counts.transition[:] += (after.transition - own.transition).sum(axis=0)
+        counts.emission[:] += (statistics - shares.statistics[units]).sum(axis=0)
+        shares.posterior[inside] = found.posterior
+        shares.pairs[units], shares.statistics[units] = found.pairs, statistics
+        explained = np.isfinite(found.log_z)
+        total += found.log_z[explained].sum()
+        lost.append(first + np.flatnonzero(~explained))
+    return total, np.concatenate(lost)
+
+
+def score(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem) -> float:
+    """Sum of log p(unit | all others), all counts frozen (nats)."""
+    total = 0.0
+    for group in shares.layout.groups:
+        without = _without(group, shares, counts, prior, problem)
+        log_z = filtered(*without[:4]).log_z
+        total += log_z[np.isfinite(log_z)].sum()
+    return total
+
+
+def resumed(shares: Units, problem: NumericProblem, block_length: int | None) -> Units | None:
+    """Units to go on with, also after Ctrl-C; None where now other units are left out."""
+    layout = layout_for(problem, block_length)
+    if not np.array_equal(layout.units, shares.layout.units):
+        return None
+    return Units(shares.layout, *(table.copy() for table in shares[1:]))
+
+
+class Without(NamedTuple):
+    """A group's units, what all others say of each, and their own counts."""
+
+    chain: Chain
+    scored: Scored
+    starts: np.ndarray
+    bounds: np.ndarray
+    own: HMMCounts
+
+
+def _without(
+    group: tuple[int, int, int, int],
+    shares: Units,
+    counts: HMMCounts,
+    prior: Prior,
+    problem: NumericProblem,
+) -> Without:
+    """What is known of a group's units from all counts but those of each."""
+    first, last, first_unit, last_unit = group
+    begin, end = problem.corpus.starts[first], problem.corpus.starts[last]
+    starts = problem.corpus.starts[first : last + 1] - begin
+    bounds = shares.layout.units[first_unit : last_unit + 1] - begin
+    units = slice(first_unit, last_unit)
+    before = Found(shares.posterior[begin:end], shares.pairs[units], np.empty(0))
+    own = counts_by_unit(before, starts, bounds, problem.cells.has_end)
+    chain = chain_without(counts, own, prior, problem)
+    others = counts.emission - shares.statistics[units]
+    if len(shares.layout.units) == 2:
+        # Nothing is left: the prior alone, without rounding.
+        others = np.zeros_like(others)
+    observations = problem.observations.part(begin, end)
+    scores, shape = problem.family.predictive(others), (end - begin, problem.cells.n_emitting)
+    known = None if problem.known is None else problem.known[begin:end]
+    scored = Scored(scores, observations, shape, bounds, known)
+    return Without(chain, scored, starts, bounds, own)
+
+
+def _inferred(without: Without, problem: NumericProblem) -> tuple[Found, np.ndarray]:
+    """Posteriors of a group's units, each from all counts but its own; their statistics."""
+    chain, scored, starts, bounds, _ = without
+    found = infer(chain, scored, starts, bounds, by_unit=True)
+    observations, scores = scored.observations, scored.scores
+    return found, problem.family.statistics(observations, found.posterior, bounds, scores)

@@ -1,0 +1,559 @@
+"""Chains of states that emit numbers, as models: what all algorithms ask of them."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.concentrations import going_on, learn
+from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.numbers.e_step import (
+    NumericProblem,
+    Scored,
+    chain_of,
+    counts_of,
+    expectation,
+    filtered,
+    independent,
+    lattice_of_steps,
+    without_emission,
+)
+from sklearn_cvb.chain.numbers.leave_out import (
+    Units,
+    counts_of_units,
+    first_units,
+    resumed,
+    score,
+    sweep,
+)
+from sklearn_cvb.chain.parameters import (
+    HMMCounts,
+    Prior,
+    exp_expected_log,
+    posterior_mean,
+    tied,
+    uniform_weights,
+)
+from sklearn_cvb.chain.priors import Concentrations, PriorSettings, prior_of
+from sklearn_cvb.chain.rows import divergence, log_prior_density
+from sklearn_cvb.chain.symbols.sampling import n_occupied
+from sklearn_cvb.chain.traces import Sampled, log_joint
+from sklearn_cvb.emissions.columns import MixedObservations
+from sklearn_cvb.emissions.emission import Family, Scores
+from sklearn_cvb.kernels.chain.decoding import draw_paths
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.learning.gibbs import sampled_labels
+from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
+from sklearn_cvb.reading.corpus import Corpus, as_list, shown
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
+
+# Where a chain starts: posteriors of the training steps
+
+_STARTS = ("kmeans", "token")
+# So many steps tell where the clusters are.
+_SAMPLE = 20_000
+
+
+def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Generator) -> np.ndarray:
+    """Posteriors (n_steps, K) to start from, kept to what the topology allows.
+
+    Parameters
+    ----------
+    problem : NumericProblem
+    init : {"kmeans", "token"}, arrays, model or None
+        None means "kmeans".
+    rng : numpy.random.Generator
+    """
+    init = "kmeans" if init is None else init
+    if isinstance(init, str):
+        if init not in _STARTS:
+            raise InvalidParameterError(
+                f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
+                "fitted model or None"
+            )
+        start = _clusters if init == "kmeans" else _random
+        posterior = start(problem, rng)
+    elif problem.start is not None:
+        posterior = problem.start
+    else:
+        posterior = _given(problem, init)
+    posterior = _allowed(problem, posterior)
+    if problem.known is not None:
+        told = np.flatnonzero(problem.known >= 0)
+        posterior = posterior.copy()
+        posterior[told] = 0.0
+        posterior[told, problem.known[told]] = 1.0
+    # Kernels take rows; what a user gives may be laid out by columns.
+    return np.ascontiguousarray(posterior)
+
+
+def _centres(
+    problem: NumericProblem, values: np.ndarray, n_states: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Where clusters begin: means of the steps whose states are known, and any step elsewhere."""
+    centres = values[rng.choice(len(values), n_states)]
+    assert problem.known is not None, "some states are known"
+    for state in range(n_states):
+        own = problem.known == state
+        if own.any():
+            centres[state] = values[own].mean(axis=0)
+    return centres
+
+
+def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
+    """One cluster of steps for each state, by k-means on columns in standard units."""
+    from sklearn.cluster import KMeans
+
+    values = _as_table(problem.observations)
+    deviation = values.std(axis=0)
+    values = (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    n_states = problem.cells.n_emitting
+    sample = values
+    if len(values) > _SAMPLE:
+        sample = values[rng.choice(len(values), _SAMPLE, replace=False)]
+    n_clusters = min(n_states, len(np.unique(sample, axis=0)))
+    seed = int(rng.integers(2**31 - 1))
+    begin: Any = "k-means++"
+    if problem.known is not None and n_clusters == n_states:
+        begin = _centres(problem, values, n_states, rng)
+    found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(sample)
+    # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
+    posterior = np.full((len(values), n_states), 0.2 / n_states)
+    posterior[np.arange(len(values)), found.predict(values)] += 0.8
+    return posterior
+
+
+def _as_table(observations: Any) -> np.ndarray:
+    """All columns side by side."""
+    if isinstance(observations, MixedObservations):
+        return np.hstack([_as_table(part) for part in observations.parts])
+    return observations.values
+
+
+def _random(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
+    """Posteriors from Dirichlet(1), independently."""
+    shape = (len(problem.corpus.tokens), problem.cells.n_emitting)
+    drawn = rng.standard_exponential(shape)
+    return drawn / drawn.sum(axis=1, keepdims=True)
+
+
+def model_posterior(init: Any, X: Any, corpus: Corpus, n_states: int) -> np.ndarray:
+    """Posteriors (n_steps, K) of the training steps under a fitted model."""
+    if not hasattr(init, "counts_"):
+        raise ValueError(
+            "init is a model that is not fitted (clone unfits it: wrap it in "
+            "sklearn.frozen.FrozenEstimator to keep it through a search)"
+        )
+    found = list(init.predict_proba(X))
+    lengths = np.diff(corpus.starts)
+    posterior = np.concatenate([table[:n] for table, n in zip(found, lengths, strict=True)])
+    if posterior.shape[1] != n_states:
+        raise ValueError(
+            f"init is a model with {posterior.shape[1]} states, this one has {n_states}"
+        )
+    return posterior
+
+
+def _given(problem: NumericProblem, init: Any) -> np.ndarray:
+    """Posteriors given as one (length, n_components) array per sequence."""
+    lengths, n_states = np.diff(problem.given.starts), problem.cells.n_emitting
+    arrays = as_list(init)
+    if arrays is None:
+        raise TypeError(f"init is {shown(init)}: pass a list of posterior arrays")
+    arrays = [as_numbers(f"init[{i}]", array) for i, array in enumerate(arrays)]
+    if len(arrays) != len(lengths):
+        raise ValueError(f"init has {len(arrays)} posterior arrays for {len(lengths)} sequences")
+    for i, (array, length) in enumerate(zip(arrays, lengths, strict=True)):
+        if array.shape != (length, n_states):
+            raise ValueError(
+                f"init[{i}] has shape {array.shape}, but sequence {i} needs "
+                f"{(int(length), n_states)}"
+            )
+        if not (np.abs(array.sum(axis=1) - 1.0) < 1e-6).all() or (array < 0).any():
+            raise ValueError(
+                f"init[{i}] must give each step non-negative probabilities that sum to 1"
+            )
+    return np.concatenate(arrays)
+
+
+def _allowed(problem: NumericProblem, posterior: np.ndarray) -> np.ndarray:
+    """Posteriors in which no sequence begins in a state where none may."""
+    topology = problem.cells.topology
+    if topology is None:
+        return posterior
+    first, n = problem.corpus.starts[:-1], problem.cells.n_emitting
+    posterior = posterior.copy()
+    allowed = topology.start[:n]
+    kept = posterior[first] * allowed
+    kept[kept.sum(axis=1) == 0] = allowed
+    posterior[first] = kept / kept.sum(axis=1, keepdims=True)
+    return posterior
+
+
+def starting_counts(problem: NumericProblem, posterior: np.ndarray) -> HMMCounts:
+    """Counts and statistics of independent steps."""
+    whole = np.array([0, len(posterior)])
+    found = independent(problem, posterior, whole)
+    return counts_of(found, problem.observations, problem, problem.corpus.starts)
+
+
+# Sampling: parameters given all states, then all states given the parameters, by forward
+# filtering and backward sampling (Gao and Johnson 2008)
+
+
+def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A row of probabilities from each Dirichlet(counts + prior); 0 where that is 0."""
+    drawn = rng.standard_gamma(counts + prior)
+    drawn = np.where((counts + prior > 0) & (drawn == 0), 1e-300, drawn)
+    total = drawn.sum(axis=-1, keepdims=True)
+    return drawn / np.where(total > 0, total, 1.0)
+
+
+def counts_of_path(
+    path: np.ndarray, problem: NumericProblem, observations: Any = None
+) -> HMMCounts:
+    """Counts of a path, ends among the transitions, and statistics.
+
+    Of `observations` in which what was missing is drawn, where that is needed.
+    """
+    observations = problem.observations if observations is None else observations
+    starts, n = problem.corpus.starts, problem.cells.n_emitting
+    size = problem.cells.n_states
+    start = np.bincount(path[starts[:-1]], minlength=size).astype(float)
+    inside = np.ones(len(path), bool)
+    inside[starts[:-1]] = False
+    right = np.flatnonzero(inside)
+    pairs = np.bincount(path[right - 1] * size + path[right], minlength=size * size)
+    transition = pairs.reshape(size, size).astype(float)
+    if problem.cells.has_end:
+        transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
+    posterior = np.zeros((len(path), n))
+    posterior[np.arange(len(path)), path] = 1.0
+    whole = np.array([0, len(path)])
+    statistics = problem.family.statistics(observations, posterior, whole)[0]
+    return HMMCounts(start, transition, statistics)
+
+
+def first_path(
+    problem: NumericProblem, init: Any, rng: np.random.Generator
+) -> tuple[np.ndarray, HMMCounts]:
+    """States drawn from the posteriors of a start, and their counts."""
+    posterior = starting_posterior(problem, init, rng)
+    levels = np.cumsum(posterior, axis=1)
+    drawn = rng.random((len(posterior), 1)) * levels[:, -1:]
+    path = np.minimum((levels <= drawn).sum(axis=1), posterior.shape[1] - 1)
+    counts = counts_of_path(path, problem)
+    topology = problem.cells.topology
+    if topology is not None:
+        # Steps are drawn independently: what must not follow must not be learned from.
+        counts = counts._replace(transition=np.where(topology.transition, counts.transition, 0))
+    return path, counts
+
+
+def resampled(
+    counts: HMMCounts, prior: Prior, problem: NumericProblem, rng: np.random.Generator
+) -> tuple[np.ndarray, HMMCounts]:
+    """All states anew, and their counts."""
+    weights = _drawn_chain(counts, prior, problem.cells, rng)
+    scores = problem.family.at(problem.family.draw(counts.emission, rng))
+    path = _drawn_path(weights, scores, problem, rng)
+    completed = problem.family.completed(problem.observations, scores, path, rng)
+    return path, counts_of_path(path, problem, completed)
+
+
+def _drawn_chain(
+    counts: HMMCounts, prior: Prior, cells: Cells, rng: np.random.Generator
+) -> Weights:
+    """Start and transitions drawn from their posterior."""
+    start = drawn_rows(counts.start, prior.start, rng)
+    transition = drawn_rows(counts.transition, prior.transition, rng)
+    return tied(Weights(start, transition, np.empty(0)), cells)
+
+
+def _drawn_path(
+    weights: Weights, scores: Scores, problem: NumericProblem, rng: np.random.Generator
+) -> np.ndarray:
+    """A path of every sequence given all parameters."""
+    n, starts = problem.cells.n_emitting, problem.corpus.starts
+    whole = np.array([0, len(problem.corpus.tokens)])
+    scored = Scored(scores, problem.observations, (int(whole[1]), n), whole, problem.known)
+    logs = filtered(chain_of(weights, n), scored, starts).log_message(starts)
+    path, chance = np.empty(len(logs), np.int32), np.empty(n)
+    with np.errstate(divide="ignore"):
+        steps = np.log(np.ascontiguousarray(weights.transition[:n, :n]))
+    draw_paths(steps, lattice_of_steps(*logs.shape), starts, rng, logs.ravel(), chance, path)
+    return path.astype(np.int64)
+
+
+# What predictions need of the emissions
+
+
+class Fitted(NamedTuple):
+    """What predictions need of the emissions.
+
+    Attributes
+    ----------
+    family : Family
+    point : object
+        What is shown, and what samples are drawn from.
+    predicting, scoring : Scores
+        Log densities for states and for likelihoods.
+    names : list or None
+        Names of columns, where frames were fitted.
+    is_table : bool
+        Whether a 2-D array of single numbers was fitted.
+    reads : {"point", "expected", "predictive"}
+        Densities under the point; expected for states and predictive for likelihoods; predictive
+        for both.
+    """
+
+    family: Family
+    point: Any
+    predicting: Scores
+    scoring: Scores
+    names: list | None
+    is_table: bool
+    reads: str
+
+
+def densities(
+    reads: str, family: Family, statistics: np.ndarray, point: Any
+) -> tuple[Scores, Scores]:
+    """Log densities for states, and for likelihoods (see `Fitted.reads`)."""
+    if reads == "point":
+        scores = family.at(point)
+        return scores, scores
+    predictive = family.predictive(statistics)
+    return family.expected(statistics) if reads == "expected" else predictive, predictive
+
+
+# The model
+
+
+class NumberWeights(NamedTuple):
+    """Weights of the chain, and what states emit.
+
+    Attributes
+    ----------
+    chain : Weights
+    scores : Scores or None
+        Log densities of observations; None where the counts were expected under none.
+    point : object or None
+        EM: parameters of the emissions.
+    """
+
+    chain: Weights
+    scores: Scores | None = None
+    point: Any = None
+
+
+class Kept(NamedTuple):
+    """A kept sample: states of all steps, in a small type, and what posteriors are made of."""
+
+    path: np.ndarray
+    counts: HMMCounts
+    prior: Prior
+
+
+@dataclass(frozen=True)
+class NumberChain(Model):
+    """Sequences of observations of any family; `counts.emission` holds statistics (S, K)."""
+
+    problem: NumericProblem
+    priors: PriorSettings
+    init: Any
+    block_length: int | None = None
+    n_threads: int = 1
+
+    @property
+    def n_observed(self) -> int:
+        """Steps at which something was observed."""
+        return self.problem.corpus.n_observed
+
+    @property
+    def cells(self) -> Cells:
+        """The layout of start and transitions."""
+        return self.problem.cells
+
+    @property
+    def family(self) -> Family:
+        """What states emit."""
+        return self.problem.family
+
+    # Concentrations and prior
+
+    def hyper(self) -> Concentrations:
+        """Those of the first sweep; emissions have priors of their own."""
+        return self.priors.first._replace(learn_beta=False)
+
+    def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
+        """One step of eq. 29 in its plain form."""
+        return learn(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
+
+    def prior(self, hyper: Concentrations) -> Prior:
+        """Of start and transitions."""
+        # No emission has a cell: totals of 1 keep functions of them away from 0.
+        ones = np.ones(self.cells.n_states)
+        return prior_of(self.priors, self.cells, hyper)._replace(emission_total=ones)
+
+    # Where a restart begins
+
+    def seed(self, prior: Prior, rng: np.random.Generator) -> np.random.Generator:
+        """The generator: starts draw where clusters begin, or for every step."""
+        return rng
+
+    def start(
+        self, prior: Prior, seed: np.random.Generator, keep: bool
+    ) -> tuple[Inferred, NumberWeights | None]:
+        """Posteriors of a start, as independent steps."""
+        posterior = starting_posterior(self.problem, self.init, seed)
+        if keep:
+            units = first_units(self.problem, posterior.copy(), self.block_length)
+            return Inferred(counts_of_units(units, self.problem), 0.0, shares=units), None
+        weights = NumberWeights(uniform_weights(self.cells))
+        return Inferred(starting_counts(self.problem, posterior), 0.0), weights
+
+    # EM and VB
+
+    def maximise(
+        self, counts: HMMCounts, prior: Prior, before: NumberWeights
+    ) -> tuple[NumberWeights, float]:
+        """The mode in the softmax basis, and minus its log prior density."""
+        chain, family = without_emission(counts), self.family
+        weights = posterior_mean(chain, prior, self.cells, before.chain)
+        point = family.most_likely(counts.emission, before.point)
+        cost = -log_prior_density(chain, prior, weights, self.cells) - family.log_prior(point)
+        return NumberWeights(weights, family.at(point), point), cost
+
+    def average(
+        self, counts: HMMCounts, prior: Prior, before: NumberWeights
+    ) -> tuple[NumberWeights, float]:
+        """exp E[log theta], E[log p(x | theta)], and KL of the posterior from the prior."""
+        chain, family = without_emission(counts), self.family
+        cost = divergence(chain, prior, self.cells) + family.divergence(counts.emission)
+        weights = exp_expected_log(chain, prior, self.cells)
+        return NumberWeights(weights, family.expected(counts.emission)), cost
+
+    def infer(self, weights: NumberWeights, work: Any = None) -> Inferred:
+        """E-step over all sequences."""
+        assert weights.scores is not None, "an M-step gives them"
+        found = expectation(weights.chain, weights.scores, self.problem, self.n_threads)
+        return Inferred(found.counts, found.total, found.unexplained)
+
+    # CVB
+
+    def leave_out(
+        self, counts: HMMCounts, prior: Prior, shares: Units, *, frozen: bool
+    ) -> Inferred:
+        """Each sequence, or window, from the statistics of all others; shares change in place."""
+        if frozen:
+            return Inferred(counts, score(shares, counts, prior, self.problem), shares=shares)
+        total, unexplained = sweep(shares, counts, prior, self.problem)
+        # Counted anew, so that rounding does not build up.
+        return Inferred(counts_of_units(shares, self.problem), total, unexplained, shares)
+
+    # Sampling
+
+    def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
+        """States drawn from the posteriors of a start."""
+        path, counts = first_path(self.problem, self.init, rng)
+        return Drawn(counts, path)
+
+    def resample(
+        self,
+        counts: HMMCounts,
+        prior: Prior,
+        sample: np.ndarray,
+        rng: np.random.Generator,
+        temperature: float,
+    ) -> Drawn:
+        """Parameters given all states, then all states given the parameters."""
+        path, counts = resampled(counts, prior, self.problem, rng)
+        return Drawn(counts, path)
+
+    def draw_hyper(
+        self, before: Concentrations, learned: Concentrations, counts: HMMCounts, rng: Any
+    ) -> Concentrations:
+        """Under HDP the weights of the states, alpha and gamma are drawn."""
+        if before.shared is None:
+            return learned
+        from sklearn_cvb.chain.shared_weights import drawn_weights
+
+        return before if rng is None else drawn_weights(before, without_emission(counts), rng)
+
+    def log_evidence(self, counts: HMMCounts, prior: Prior, sample: np.ndarray) -> float:
+        """log p(x, z | alpha)."""
+        chain = log_joint(without_emission(counts), prior, self.cells)
+        return chain + self.family.log_evidence(counts.emission)
+
+    def means(self, counts: HMMCounts, prior: Prior, sample: np.ndarray) -> Weights:
+        """Posterior means of the chain."""
+        return posterior_mean(without_emission(counts), prior, self.cells)
+
+    def remembered(self, memory: np.ndarray | None, sample: np.ndarray) -> np.ndarray:
+        """How often each state was sampled at each step."""
+        shape = len(sample), self.cells.n_emitting
+        frequency = np.zeros(shape) if memory is None else memory.copy()
+        frequency[np.arange(len(sample)), sample] += 1.0
+        return frequency
+
+    def noted(self, hyper: Concentrations, counts: HMMCounts) -> tuple:
+        """Concentrations, and the number of states that have a step."""
+        return hyper.alpha, hyper.beta, n_occupied(counts, self.cells), hyper.shared
+
+    def kept(self, counts: HMMCounts, prior: Prior, sample: np.ndarray) -> Kept:
+        """The states, and the statistics, each of which has its own predictive distributions."""
+        return Kept(sample.astype(np.min_scalar_type(-self.cells.n_states)), counts, prior)
+
+    # What a state tells of the training steps, and of what states emit
+
+    def posterior(self, state: State) -> np.ndarray | None:
+        """q(z_t) of every step; None where only weights tell."""
+        if isinstance(state.shares, Units):
+            return state.shares.posterior
+        if state.shares is None:
+            return None
+        frequency = sampled_labels(state, self)
+        return frequency / frequency[0].sum()
+
+    def emissions(self, state: State, counts: HMMCounts) -> Fitted:
+        """What predictions need of the emissions, given the counts that a fit leaves."""
+        problem, statistics, reads = self.problem, counts.emission, "predictive"
+        if state.weights is not None:
+            reads = "expected" if state.weights.point is None else "point"
+        if reads == "point":
+            point = self.family.most_likely(statistics, state.weights.point)
+        else:
+            point = self.family.mean(statistics)
+        scores = densities(reads, self.family, statistics, point)
+        return Fitted(self.family, point, *scores, problem.names, problem.is_table, reads)
+
+    def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
+        """What a sampler's chain leaves, and the share of its proposals that were accepted."""
+        kept = state.work.kept
+        paths = np.array([one.path for one in kept]) if kept else None
+        means = self.means(counts, state.prior, state.shares)
+        return Sampled(paths, means, tuple((one.counts, one.prior) for one in kept)), 1.0
+
+    # Going on
+
+    def rebase(self, state: State) -> State | None:
+        """The state under the prior of now; None where other windows are left out."""
+        hyper = going_on(self.hyper(), state.hyper)
+        state = state._replace(hyper=hyper, prior=self.prior(hyper))
+        if not isinstance(state.shares, Units):
+            return state
+        units = resumed(state.shares, self.problem, self.block_length)
+        if units is None:
+            return None
+        return state._replace(shares=units, counts=counts_of_units(units, self.problem))
+
+    def lighter(self, state: State) -> State:
+        """Without scores, which the next sweep makes anew."""
+        return self.finished(state, goes_on=True)
+
+    def finished(self, state: State, *, goes_on: bool) -> State:
+        """Without scores."""
+        if state.weights is None:
+            return state
+        return state._replace(weights=state.weights._replace(scores=None))

@@ -1,0 +1,739 @@
+"""What hidden Markov models of numbers do; `chain.symbols.observed` has those of symbols.
+
+`BaseHMM` asks one of the two, as its parameter `emission` says; both have the same functions.
+
+A sample is a sequence: an array of shape (length, n_columns), or (length,) for a single column; a
+3-D array holds sequences of equal length, a 2-D array one sequence of single numbers in each row.
+"""
+
+import pickle
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.end_state import cells_with_end
+from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
+from sklearn_cvb.chain.known_states import refuse_impossible
+from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.numbers.e_step import (
+    NumericProblem,
+    cells_of_chain,
+    chain_of,
+    filtered,
+    infer,
+    keep_to_known,
+    lattice_of_steps,
+    without_emission,
+)
+from sklearn_cvb.chain.numbers.model import Fitted, NumberChain, densities, model_posterior
+from sklearn_cvb.chain.parameters import (
+    HMMCounts,
+    Prior,
+    log_weights,
+    posterior_mean,
+    weights_under,
+)
+from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predicting_weights
+from sklearn_cvb.chain.symbols.observed import known_states, n_threads, topology_read
+from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
+from sklearn_cvb.kernels.chain import decoding
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.learning.algorithms import CVB
+from sklearn_cvb.learning.gibbs import Gibbs
+from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.reading.corpus import (
+    Corpus,
+    is_missing,
+    is_table,
+    place,
+    refuse_lengths,
+    samples_of,
+    shown,
+)
+from sklearn_cvb.reading.validation import (
+    LENGTHS,
+    InvalidParameterError,
+    check_table,
+    check_table_to_fit,
+)
+
+_ARRAYS = "arrays of shape (length, n_columns)"
+_FORM = f"pass a list of {_ARRAYS}"
+# Text and times, which float() may read as something else.
+_NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)
+# More rows of fewer numbers may be one series of several columns, if each row is like the last.
+_MANY_ROWS, _FEW_COLUMNS, _ALIKE = 50, 20, 0.3
+
+
+class Series(NamedTuple):
+    """Observations as read.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_steps, n_columns), float64
+        NaN where missing.
+    corpus : Corpus
+        Which steps make which sequence; a token is 0, or -1 where a step is missing as a whole.
+    names : list or None
+        Names of the columns, where the sequences are frames.
+    is_table : bool
+        Whether X had one number a step, in rows of a 2-D array.
+    start : ndarray of shape (n_steps, K) or None
+        Posteriors of a fitted model that was given as a start.
+    """
+
+    table: np.ndarray
+    corpus: Corpus
+    names: list | None
+    is_table: bool
+    start: np.ndarray | None = None
+
+
+def read_series(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
+    """Read sequences of numbers.
+
+    Parameters
+    ----------
+    X : list of arrays or frames, 3-D array or 2-D array
+    checked : callable
+        Validates a 2-D array.
+
+    Raises
+    ------
+    TypeError
+        If a sample is no sequence.
+    ValueError
+        If values are no finite numbers, or sequences are empty or differ in their columns.
+    """
+    is_cube = len(getattr(X, "shape", ())) == 3
+    if not is_cube and is_table(X):
+        return _read_rows(X, checked)
+    if is_cube:
+        return _read_cube(X)
+    if isinstance(X, str | bytes):
+        raise TypeError(f"X is the string {X!r}: {_FORM}, read from a file beforehand")
+    samples = samples_of(X, _ARRAYS)
+    if not samples:
+        raise ValueError("Found array with 0 sample(s): X holds no sequence")
+    names = _common_names(samples)
+    arrays = [_steps_of(sample, i) for i, sample in enumerate(samples)]
+    lengths = np.array([len(array) for array in arrays])
+    if not lengths.all():
+        raise ValueError(f"sequence {int(lengths.argmin())} is empty: leave empty sequences out")
+    widths = {array.shape[1] for array in arrays}
+    if len(widths) > 1:
+        first = arrays[0].shape[1]
+        odd = next(i for i, array in enumerate(arrays) if array.shape[1] != first)
+        raise ValueError(f"X[{odd}] has {arrays[odd].shape[1]} columns, but X[0] has {first}")
+    return _series(np.concatenate(arrays), lengths, None, names, False)
+
+
+def series_to_fit(X: Any, y: Any, estimator: Any) -> tuple[Series, dict[str, Any], tuple[str, ...]]:
+    """Training sequences, what scikit-learn knows of their columns, and messages.
+
+    `y` is not used, but who gives lengths there is told what to do.
+    """
+    attributes: dict[str, Any] = {}
+
+    def checked(table: Any) -> np.ndarray:
+        table, found = check_table_to_fit(estimator, table)
+        attributes.update(found)
+        return table
+
+    series = read_series(X, checked)
+    n_sequences = series.corpus.n_sequences
+    refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
+    missing, messages = np.isnan(series.table).all(axis=0), []
+    if missing.any():
+        names = series.names or range(len(missing))
+        empty = [name for name, is_empty in zip(names, missing, strict=True) if is_empty]
+        where = "at all" if missing.all() else f"in columns {empty}"
+        messages.append(
+            f"X has no value {where}: nothing can be learned there, and the prior alone says what "
+            "states emit"
+        )
+    # In a mixture nothing follows anything in any case.
+    if not np.array_equal(estimator.topology, "independent"):
+        messages.append(caution_of_one_series(series))
+    return series, attributes, tuple(filter(None, messages))
+
+
+def observations_of(series: Series, family: Family) -> Any:
+    """What a family reads; a value that it cannot have is named by its sequence and position."""
+    try:
+        return family.read(series.table)
+    except OutsideSupport as error:
+        where = place(error.step, series.corpus.starts)
+        raise ValueError(f"{error.why} ({where}, column {error.column})") from None
+
+
+def caution_of_one_series(series: Series) -> str:
+    """What is to be said where rows of single numbers look like steps of one series of columns."""
+    lengths = np.diff(series.corpus.starts)
+    n_rows, width = len(lengths), int(lengths[0])
+    if n_rows > 1 and (lengths == 1).all():
+        return _caution_of_single_steps(series)
+    if series.table.shape[1] > 1 or not 1 < width < _FEW_COLUMNS or n_rows <= _MANY_ROWS:
+        return ""
+    if (lengths != width).any():
+        return ""
+    rows = series.table.reshape(n_rows, width)
+    rows = rows - np.nanmean(rows, axis=0)
+    with np.errstate(all="ignore"):
+        # How far each row repeats the one before, column by column.
+        alike = np.nanmean(rows[1:] * rows[:-1], axis=0) / np.nanmean(rows * rows, axis=0)
+    if not np.nanmean(alike) > _ALIKE:
+        return ""
+    return (
+        f"X has {n_rows} rows of {width} numbers, and each row is a sequence of {width} single "
+        f"numbers; but rows are like the rows before them. If X is one series of {n_rows} "
+        f"steps and {width} columns, pass [X]; if it is several, {LENGTHS}"
+    )
+
+
+def _caution_of_single_steps(series: Series) -> str:
+    """That nothing follows anything."""
+    n_steps, one = len(series.table), "[X]" if series.is_table else "[numpy.concatenate(X)]"
+    return (
+        f"each of the {n_steps} sequences of X has a single step: nothing can be learned of what "
+        f"follows what. If X is one series of {n_steps} steps, pass {one}; if it is several, "
+        f"{LENGTHS}; for a mixture set topology='independent'"
+    )
+
+
+def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
+    """A 2-D array; missing values at a row's end are padding."""
+    shape = getattr(X, "shape", ())
+    if len(shape) > 3:
+        raise ValueError(
+            f"Found array with dim {len(shape)}: X has shape {shape}; {_FORM}, or an array of "
+            "shape (n_sequences, length, n_columns)"
+        )
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
+        _refuse_infinite(np.isinf(X), lambda row, position: f"sequence {row}, position {position}")
+    table = _numbers(checked(X), "X")
+    width = table.shape[1]
+    observed = ~np.isnan(table)
+    lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)
+    _refuse_unobserved(lengths)
+    inside = np.arange(width) < lengths[:, None]
+    return _series(table[inside][:, None], lengths, width, None, True)
+
+
+def _read_cube(X: Any) -> Series:
+    """A 3-D array: sequences, steps, columns; steps without any value at the end are padding."""
+    cube = _numbers(np.asarray(X), "X")
+    if not cube.size:
+        raise ValueError(f"Found array with 0 sample(s) or feature(s): X has shape {cube.shape}")
+    width = cube.shape[1]
+    observed = ~np.isnan(cube).all(axis=2)
+    lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)
+    _refuse_unobserved(lengths)
+    inside = np.arange(width) < lengths[:, None]
+    return _series(cube[inside], lengths, width, None, False)
+
+
+def _refuse_unobserved(lengths: np.ndarray) -> None:
+    if not lengths.all():
+        raise ValueError(f"sequence {int(lengths.argmin())} is empty: all its values are missing")
+
+
+def _series(
+    table: np.ndarray,
+    lengths: np.ndarray,
+    width: int | None,
+    names: list | None,
+    is_table: bool,
+) -> Series:
+    # Sums do not depend on how frames lie in memory.
+    table = np.ascontiguousarray(table)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    _refuse_infinite(
+        np.isinf(table), lambda step, column: f"{place(step, starts)}, column {column}"
+    )
+    tokens = np.where(np.isnan(table).all(axis=1), -1, 0).astype(np.int32)
+    return Series(table, Corpus(tokens, starts, width, []), names, is_table)
+
+
+def _refuse_infinite(infinite: np.ndarray, place_of: Callable[[int, int], str]) -> None:
+    """Raise for the first infinity of a table."""
+    if infinite.any():
+        where = place_of(*map(int, np.argwhere(infinite)[0]))
+        raise ValueError(
+            f"Input X contains infinity or a value too large for float64: {where}; NaN stands for "
+            "a missing value"
+        )
+
+
+def _steps_of(sample: Any, index: int) -> np.ndarray:
+    """One sequence as an array of shape (length, n_columns)."""
+    name = f"X[{index}]"
+    if isinstance(sample, str | bytes) or np.isscalar(sample) or sample is None:
+        raise TypeError(
+            f"{name} is {shown(sample)}: {_FORM}, even if it is a single one; {LENGTHS}"
+        )
+    if isinstance(sample, tuple) and len(sample) == 2 and hasattr(sample[1], "to_numpy"):
+        raise TypeError(
+            f"{name} is a pair of a name and a frame or column, as groupby gives: pass "
+            "[group for _, group in X]"
+        )
+    columns = list(sample.columns) if hasattr(sample, "columns") else None
+    values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
+    array = _numbers(values, name, columns)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or (len(array) and not array.shape[1]):
+        raise ValueError(f"{name} has shape {array.shape}: {_FORM}")
+    return array
+
+
+def _numbers(values: Any, name: str, columns: list | None = None) -> np.ndarray:
+    """Values as float64; None and what else stands for a missing value is NaN.
+
+    Messages name the column, where `columns` have names.
+
+    Raises
+    ------
+    TypeError
+        If a value is neither a number nor text.
+    ValueError
+        If a value is text, a date, too large, or a row is shorter than another.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} has rows of different lengths: {_FORM}") from None
+    if array.dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: {name} holds complex numbers; give their real and "
+            "imaginary parts as columns of their own"
+        )
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    found = np.empty(array.shape)
+    for place_in, value in np.ndenumerate(array.astype(object)):
+        found[place_in] = _number(value, name, columns and columns[place_in[-1]])
+    return found
+
+
+def _number(value: Any, name: str, column: Any = None) -> float:
+    """A single value as a float."""
+    if is_missing(value):
+        return np.nan
+    why = "text or a date"
+    try:
+        if not isinstance(value, _NO_NUMBERS):
+            return float(value)
+        kind: type[Exception] = ValueError
+    except OverflowError:
+        kind, why = ValueError, "too large for float64"
+    except (TypeError, ValueError) as error:
+        kind, why = TypeError, str(error)
+    if column is not None:
+        raise kind(
+            f"{name} holds {shown(value)} ({why}) in column {column!r}, but emissions are numbers: "
+            "leave the column out, or turn it into numbers, with NaN where values are missing"
+        )
+    raise kind(
+        f"{name} holds {shown(value)} ({why}), but its emissions are numbers: {_FORM} with NaN "
+        "where values are missing, or set emission='categorical' for symbols"
+    )
+
+
+def _common_names(samples: list) -> list | None:
+    """Column names of frames, which must be the same in all of them."""
+    if not all(hasattr(sample, "columns") for sample in samples):
+        return None
+    first = list(samples[0].columns)
+    for i, sample in enumerate(samples):
+        if list(sample.columns) != first:
+            raise ValueError(
+                f"X[{i}] has columns {list(sample.columns)!r}, but X[0] has {first!r}: columns "
+                "must have the same names in the same order"
+            )
+    return first
+
+
+# Log weights of steps
+
+
+_NAMES = ("gaussian", "bernoulli", "poisson")
+
+# The update of numbers by algorithm, and how to ask for it, or for what is nearest.
+_UPDATES: dict[type, tuple[str, str]] = {
+    CVB: ("sequence", "block_length=1 leaves out one step at a time"),
+    Gibbs: ("parameter", "take update='parameter'"),
+}
+
+
+def emission_of(value: Any) -> Emission:
+    """The emission that the parameter `emission` says."""
+    if isinstance(value, Emission):
+        return value
+    from sklearn_cvb import emissions
+
+    if value in _NAMES:
+        return getattr(emissions, value.capitalize())()
+    hint = ""
+    if isinstance(value, type) and issubclass(value, Emission):
+        hint = f", a class: call it, {value.__name__}()"
+    raise InvalidParameterError(
+        f"emission must be 'categorical', {', '.join(map(repr, _NAMES))} or an object of "
+        f"sklearn_cvb.emissions, got {value!r}{hint}"
+    )
+
+
+def refuse_settings_of_symbols(model: Any) -> None:
+    """Raise where a model is set to what only chains of symbols can do."""
+    own, nearest = _UPDATES.get(type(model._algorithm()), (None, ""))
+    asked = {
+        "vocabulary": (model.vocabulary is not None, "leave it out"),
+        "beta": (
+            isinstance(model.beta, str),
+            "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
+        ),
+        "update": (own is not None and model.update not in (None, own), nearest),
+        "temperatures": (
+            getattr(model, "temperatures", None) is not None,
+            "chains are not annealed: leave it out, and take more restarts (n_init)",
+        ),
+    }
+    for name, (is_asked, instead) in asked.items():
+        if is_asked:
+            raise InvalidParameterError(
+                f"{name}={getattr(model, name)!r} is for symbols alone: with numbers {instead}"
+            )
+
+
+def read_series_again(X: Any, model: Any, fitted: Fitted) -> Series:
+    """New sequences, with the columns that were fitted."""
+    series = read_series(X, lambda table: check_table(model, table, reset=False))
+    n_columns = series.table.shape[1]
+    if n_columns != fitted.family.n_columns:
+        hint = ""
+        if series.is_table:
+            hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
+        raise ValueError(
+            f"X has {n_columns} columns a step, but {type(model).__name__} is expecting "
+            f"{fitted.family.n_columns} as in fit{hint}"
+        )
+    if series.names is not None and fitted.names is not None and series.names != fitted.names:
+        raise ValueError(
+            f"X has columns {series.names!r}, but was fitted with {fitted.names!r}: columns must "
+            "have the same names in the same order"
+        )
+    return series
+
+
+def log_weights_of(
+    observations: Any, shape: tuple[int, int], scores: Scores, known: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log weights of steps (n_steps, K), the largest of each 0, and what was taken off each."""
+    logs = np.empty(shape)
+    scores.fill(observations, np.array([0, len(logs)]), logs)
+    keep_to_known(logs, known)
+    largest = logs.max(axis=1)
+    # Steps that no state explains stay as they are.
+    largest[np.isneginf(largest)] = 0.0
+    logs -= largest[:, None]
+    return logs, largest
+
+
+class GivenLogs(NamedTuple):
+    """Log weights (n_steps, K) that are there already."""
+
+    logs: np.ndarray
+
+    def log_weights(self) -> np.ndarray:
+        """A copy, which may be changed."""
+        return self.logs.copy()
+
+
+def posteriors_of(
+    corpus: Corpus, weights: Weights, emission: np.ndarray, n_states: int, smooth: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior of every (step, state) entry, and log Z of every sequence.
+
+    Given the whole sequence, or (`smooth` False) what came up to each step. Steps of a sequence
+    that no path explains get the shares of their emissions.
+    """
+    logs, starts, chain = emission.reshape(-1, n_states), corpus.starts, chain_of(weights, n_states)
+    if smooth:
+        given = chain, GivenLogs(logs), starts, starts
+        posterior, _, log_z = infer(*given, by_unit=False, exact=True)
+    else:
+        # What came so far does not tell that the sequence ends.
+        online = chain._replace(end=None)
+        posterior, log_z, _ = filtered(online, GivenLogs(logs), starts, every_step=True)
+    lost = np.repeat(np.isneginf(log_z), np.diff(starts))
+    if lost.any():
+        shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
+        posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
+    return posterior.ravel(), log_z
+
+
+@dataclass(frozen=True)
+class ReadNumbers(Read):
+    """Sequences of numbers; cells are those of a table of weights, a row for each step.
+
+    Attributes
+    ----------
+    taken_off : ndarray of shape (n_steps,)
+        The largest log weight of each step, which the table is without.
+    """
+
+    taken_off: np.ndarray
+
+    def entries(self, kernel: Any = decoding.smoothed) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior of every (step, state) entry, and log weight of every sequence."""
+        smooth, n_states = kernel is decoding.smoothed, self.cells.n_emitting
+        return posteriors_of(self.corpus, self.weights, self.logs.emission, n_states, smooth)
+
+    def log_z(self) -> np.ndarray:
+        """Log density of each sequence, with its end where there is one."""
+        return self.entries()[1] + np.add.reduceat(self.taken_off, self.corpus.starts[:-1])
+
+
+def _read_under(
+    problem: tuple[Corpus, Any, np.ndarray | None],
+    chain: tuple[Weights, Weights],
+    scores: Scores,
+    cells: Cells,
+) -> ReadNumbers:
+    """A corpus, what was observed, and what states are known, under weights and densities."""
+    corpus, observations, known = problem
+    shape = len(corpus.tokens), cells.n_emitting
+    emission, taken_off = log_weights_of(observations, shape, scores, known)
+    weights = chain[0]._replace(emission=np.exp(emission).ravel())
+    logs = chain[1]._replace(emission=emission.ravel())
+    return ReadNumbers(corpus, lattice_of_steps(*shape), weights, logs, cells, taken_off)
+
+
+# Corpora come in one piece, and there are no taggers.
+has_vocabulary = False
+# What samplers draw at a time.
+default_update = "parameter"
+# What draws several continuations, where `sample` is asked to.
+draws_ahead = "predict_next(X, n_steps).samples are drawn to follow given sequences"
+
+
+def tag(input_tags: Any) -> None:
+    """What scikit-learn is told of X."""
+    input_tags.three_d_array = True
+
+
+# Reading
+
+
+def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
+    """X and y, to be fitted to."""
+    emission, n_states = emission_of(hmm.emission), hmm.n_components
+    refuse_settings_of_symbols(hmm)
+    series, attributes, messages = series_to_fit(X, y, hmm)
+    given = corpus = series.corpus
+    if hasattr(hmm.init, "predict_proba"):
+        series = series._replace(start=model_posterior(hmm.init, X, given, n_states))
+    topology = topology_read(hmm, n_states)
+    cells = cells_of_chain(n_states, topology)
+    if hmm.end_state:
+        cells = cells_with_end(cells)
+    if topology is not None and topology.tied:
+        corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
+    family, known = emission.bind(series.table, n_states), known_states(hmm, y, given)
+    if known is not None and topology is not None:
+        refuse_impossible(known, given, topology)
+    problem = NumericProblem(
+        corpus,
+        given,
+        observations_of(series, family),
+        family,
+        cells,
+        series.names,
+        series.is_table,
+        series.start,
+        pickle.dumps(emission),
+        known,
+    )
+    return Reading(problem, None, attributes, messages)
+
+
+def model(hmm: Any, read: Reading) -> NumberChain:
+    """What is learned from a problem."""
+    return NumberChain(
+        read.problem,
+        hmm._prior_settings(None),
+        hmm.init,
+        getattr(hmm, "block_length", None),
+        n_threads(hmm, read),
+    )
+
+
+# What a fit leaves
+
+
+def left_of(
+    state: Any, counts: HMMCounts, chain: NumberChain
+) -> tuple[dict[str, Any], Weights | None, None, Fitted]:
+    """Public counts and emissions, weights that rows keep; no words seen once."""
+    n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
+    attributes = {
+        "counts_": HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T),
+        "n_columns_": chain.family.n_columns,
+        **chain.family.attributes(numeric.point),
+    }
+    kept = None if state.weights is None else state.weights.chain
+    return attributes, kept, None, numeric
+
+
+def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:
+    """States of all given steps: by the last posterior, or Viterbi by the final weights."""
+    posterior = model(hmm, read).posterior(state)
+    if posterior is None:
+        return _training(hmm, state, read).best_path()[0]
+    return posterior.argmax(axis=1)
+
+
+def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
+    """Posteriors of all given steps: the last ones, or under the final weights."""
+    posterior = model(hmm, read).posterior(state)
+    if posterior is None:
+        again = _training(hmm, state, read)
+        posterior = again.table(again.entries()[0])
+    return posterior
+
+
+def _training(hmm: Any, state: Any, read: Reading) -> ReadNumbers:
+    """The training sequences under the final weights."""
+    algorithm, problem, cells = hmm._algorithm(), read.problem, read.problem.cells
+    counts = algorithm.final_counts(state)
+    final, kept = without_emission(counts), state.weights.chain
+    weights = weights_under(final, state.prior, cells, kept, averages=algorithm.averages)
+    scores = model(hmm, read).emissions(state, counts).predicting
+    training = problem.given, problem.observations, problem.known
+    return _read_under(training, weights, scores, cells)
+
+
+# Reading a fitted model
+
+
+def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> ReadNumbers:
+    """Sequences under a model's weights."""
+    new, numeric = _given(hmm, learned, X), learned.more.numeric
+    if means:
+        return _read_under(new, mean_and_log(learned), numeric.scoring, learned.layout)
+    return _read_under(new, predicting_weights(learned), numeric.predicting, learned.layout)
+
+
+def log_likelihoods(
+    hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
+) -> tuple[list[np.ndarray], int]:
+    """Under the mean weights, or under each sample; and the number of observed steps."""
+    new, numeric, cells = _given(hmm, learned, X), learned.more.numeric, learned.layout
+    if samples is None:
+        each = [(mean_and_log(learned), numeric.scoring)]
+    else:
+        each = []
+        for counts, prior in samples:
+            weights = posterior_mean(without_emission(counts), prior, cells)
+            scores = numeric.family.predictive(counts.emission)
+            each.append(((weights, log_weights(weights)), scores))
+    found = [_read_under(new, chain, scores, cells).log_z() for chain, scores in each]
+    return found, new[0].n_observed
+
+
+def posterior(learned: Learned) -> tuple[HMMCounts, Prior]:
+    """Counts, statistics and prior that make up the posterior."""
+    return chain_counts(learned)._replace(emission=learned.counts.emission.T), learned.prior
+
+
+def intervals(
+    learned: Learned, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float
+) -> CredibleIntervals:
+    """Credible intervals of start and transitions, and of what states emit."""
+    posteriors = list(posteriors)
+    chains = [(without_emission(counts), prior) for counts, prior in posteriors]
+    found = mixture_intervals(chains, learned.layout, level)
+    statistics = [counts.emission for counts, _ in posteriors]
+    return found._replace(emission=intervals_of(learned.more.numeric.family, statistics, level))
+
+
+def drawn(
+    learned: Learned, states: np.ndarray, rng: np.random.RandomState
+) -> tuple[np.ndarray, Any]:
+    """What each state emits, and what stands for nothing."""
+    fitted: Fitted = learned.more.numeric
+    numbers = np.random.default_rng(rng.randint(2**31 - 1))
+    values = fitted.family.sample(fitted.point, states, numbers)
+    return values[:, 0] if fitted.is_table else values, np.nan
+
+
+def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is learned of emissions, and attributes that tell it, if states had another order."""
+    before: Fitted = learned.more.numeric
+    family, counts = before.family, learned.counts
+    start, transition = by.chain(counts.start, counts.transition)
+    counts = HMMCounts(start, transition, counts.emission[by.order])
+    point, statistics = family.reordered(before.point, by.order), counts.emission.T
+    scores = densities(before.reads, family, np.ascontiguousarray(statistics), point)
+    numeric = before._replace(point=point, predicting=scores[0], scoring=scores[1])
+    fields = {"counts": counts, "more": learned.more._replace(numeric=numeric)}
+    return fields, family.attributes(point)
+
+
+def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
+    """New sequences, and what the fitted family observes; no state of theirs is known."""
+    series = read_series_again(X, hmm, learned.more.numeric)
+    return series.corpus, observations_of(series, learned.more.numeric.family), None
+
+
+# Credible intervals of what states emit: quantiles of the posterior of each parameter alone
+
+# Halvings of the bracket around the quantile of a mixture.
+_HALVINGS = 50
+
+
+def intervals_of(family: Family, posteriors: list[np.ndarray], level: float) -> Any:
+    """Equal-tailed intervals of all emission parameters, in the units of the data.
+
+    Parameters
+    ----------
+    family : Family
+    posteriors : list of ndarray of shape (S, K)
+        Statistics that the components of the mixture come from, equally probable.
+    level : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (2, K, D)
+        Lower ends first. A list of dicts where columns are of several kinds; a list of arrays for
+        categories, whose number differs by column.
+    """
+    tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
+    return _ends([family.marginals(statistics) for statistics in posteriors], tails)
+
+
+def _ends(components: list, tails: tuple[float, float]) -> Any:
+    """Quantiles of each distribution in nested dicts and lists, which all components have."""
+    first = components[0]
+    if isinstance(first, dict):
+        return {name: _ends([own[name] for own in components], tails) for name in first}
+    if isinstance(first, list):
+        return [_ends([own[i] for own in components], tails) for i in range(len(first))]
+    return np.stack([_quantile(components, tail) for tail in tails])
+
+
+def _quantile(components: list, tail: float) -> np.ndarray:
+    """Where the mean distribution function of the components reaches `tail`."""
+    each = np.array([own.ppf(tail) for own in components])
+    low, high = each.min(axis=0), each.max(axis=0)
+    for _ in range(_HALVINGS if len(components) > 1 else 0):
+        middle = 0.5 * (low + high)
+        reached = np.mean([own.cdf(middle) for own in components], axis=0) >= tail
+        high, low = np.where(reached, middle, high), np.where(reached, low, middle)
+    return 0.5 * (low + high)

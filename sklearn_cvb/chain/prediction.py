@@ -1,0 +1,254 @@
+"""Predictions of hidden Markov models: functions of what a fit has left, whoever learned it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
+
+from sklearn_cvb.chain.drawing import (
+    lengths_to_draw,
+    paths_ending_at,
+    paths_of_lengths,
+    paths_to_their_end,
+)
+from sklearn_cvb.chain.end_state import lattice_with_end
+from sklearn_cvb.chain.lattice import Cells, dense_posterior, n_entries
+from sklearn_cvb.chain.parameters import (
+    HMMCounts,
+    flat_cells,
+    log_weights,
+    posterior_mean,
+    weights_under,
+    with_end,
+    with_rare,
+    word_major,
+)
+from sklearn_cvb.kernels.chain import decoding
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.validation import check_counts, tell
+
+
+class BesideCounts(NamedTuple):
+    """What chains leave beside their counts.
+
+    Attributes
+    ----------
+    end : ndarray of shape (n_components,) or None
+        Count of the sequences that end in each state.
+    numeric : Fitted or None
+        What states emit, where that are numbers.
+    sampled : Sampled or None
+        What only a sampler's chain tells.
+    """
+
+    end: np.ndarray | None = None
+    numeric: Any = None
+    sampled: Any = None
+
+
+# Counts and weights
+
+
+def running_counts(learned: Learned) -> HMMCounts:
+    """Flat counts with their ends, of the chain alone where observations are numbers."""
+    counts, cells = learned.counts, learned.layout
+    # A chain of numbers has no cells of emissions.
+    emission = flat_cells(counts.emission) if len(cells.state) else np.empty(0)
+    counts = HMMCounts(counts.start, counts.transition, emission)
+    return with_end(counts, learned.more.end) if cells.has_end else counts
+
+
+def chain_counts(learned: Learned) -> HMMCounts:
+    """The counts as weights are made from them: unknown words have those of words seen once."""
+    return with_rare(running_counts(learned), learned.rare, learned.layout)
+
+
+def mean_weights(learned: Learned) -> Weights:
+    """Posterior-mean weights; of a sampler their averages over its samples."""
+    if learned.more.sampled is not None:
+        means: Weights = learned.more.sampled.means
+        return means
+    return posterior_mean(chain_counts(learned), learned.prior, learned.layout, learned.kept)
+
+
+def mean_and_log(learned: Learned) -> tuple[Weights, Weights]:
+    """Posterior-mean weights and their logs."""
+    weights = mean_weights(learned)
+    return weights, log_weights(weights)
+
+
+def predicting_weights(learned: Learned) -> tuple[Weights, Weights]:
+    """Weights of `predict` and `predict_proba`, and their logs."""
+    if learned.more.sampled is not None:
+        return mean_and_log(learned)
+    counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
+    return weights_under(counts, prior, cells, learned.kept, averages=learned.averages)
+
+
+def steps_of(learned: Learned) -> np.ndarray:
+    """Mean transition probabilities between states that emit."""
+    n = learned.layout.n_emitting
+    return mean_weights(learned).transition[:n, :n]
+
+
+def emission_table(learned: Learned) -> np.ndarray:
+    """Mean emission probabilities, (n_components, n_symbols)."""
+    weights = word_major(learned.layout, mean_weights(learned).emission)
+    if hasattr(weights, "toarray"):
+        weights = _with_ruled_out(weights)
+    return np.ascontiguousarray(weights.T)
+
+
+def _with_ruled_out(weights: csr_array) -> np.ndarray:
+    """Dense emissions in which the cells a dictionary rules out share the rest of their row."""
+    dense = weights.toarray()
+    listed = np.zeros(dense.shape, bool)
+    listed[np.repeat(np.arange(len(dense)), np.diff(weights.indptr)), weights.indices] = True
+    n_ruled_out = (~listed).sum(axis=0)
+    rest = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / np.maximum(1, n_ruled_out)
+    return np.where(listed, dense, rest)
+
+
+# Sequences under weights
+
+
+@dataclass(frozen=True)
+class Read:
+    """Sequences, and the weights that they are read under.
+
+    Attributes
+    ----------
+    corpus : Corpus
+    lattice : Lattice
+        Allowed states of each token.
+    weights, logs : Weights
+    cells : Cells
+    """
+
+    corpus: Corpus
+    lattice: Lattice
+    weights: Weights
+    logs: Weights
+    cells: Cells
+
+    def _with_ends(self) -> tuple[Lattice, np.ndarray, np.ndarray | slice]:
+        """Lattice and starts of sequences with their ends; which tokens are not ends."""
+        starts = self.corpus.starts
+        if not self.cells.has_end:
+            return self.lattice, starts, slice(None)
+        lattice, starts, is_end = lattice_with_end(self.lattice, starts, self.cells)
+        return lattice, starts, ~is_end
+
+    def entries(self, kernel: Callable = decoding.smoothed) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior of every (token, state) entry, and log Z of every sequence."""
+        lattice, starts, inside = self._with_ends()
+        posterior, log_z = smoothed_entries(self.weights, self.logs, lattice, starts, kernel)
+        if isinstance(inside, np.ndarray):
+            posterior = posterior[np.repeat(inside, lattice.count)]
+        return posterior, log_z
+
+    def log_z(self) -> np.ndarray:
+        """Log-likelihood of each sequence, with its end where there is one."""
+        lattice, starts, _ = self._with_ends()
+        log_z = np.empty(len(starts) - 1)
+        decoding.log_likelihood(self.weights, self.logs, lattice, starts, log_z)
+        return log_z
+
+    def best_path(self) -> tuple[np.ndarray, np.ndarray]:
+        """States of the most probable paths; -inf for each sequence that has none."""
+        lattice, starts, inside = self._with_ends()
+        path = np.empty(len(lattice.count), np.int32)
+        log_p = np.empty(len(starts) - 1)
+        decoding.viterbi(self.logs, lattice, starts, path, log_p)
+        return path[inside], log_p
+
+    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """States of paths drawn from the posterior; -inf for each sequence that has none."""
+        lattice, starts, inside = self._with_ends()
+        log_z = np.empty(len(starts) - 1)
+        path = np.empty(len(lattice.count), np.int32)
+        decoding.sample_paths(self.weights, self.logs, lattice, starts, rng, path, log_z)
+        return path[inside], log_z
+
+    def most_probable(self, posterior: np.ndarray) -> np.ndarray:
+        """The most probable state of each token, from the posterior of the entries."""
+        path = np.empty(len(self.corpus.tokens), np.int32)
+        decoding.best_states(self.lattice, posterior, 0, len(path), path)
+        return path
+
+    def table(self, posterior: np.ndarray) -> np.ndarray:
+        """Posteriors over all states, token by token."""
+        return dense_posterior(self.lattice, posterior, self.cells.n_emitting)
+
+
+def smoothed_entries(
+    weights: Weights,
+    logs: Weights,
+    lattice: Lattice,
+    starts: np.ndarray,
+    kernel: Callable = decoding.smoothed,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior of every (token, state) entry, and log Z of every sequence."""
+    posterior, log_z = np.empty(n_entries(lattice)), np.empty(len(starts) - 1)
+    kernel(weights, logs, lattice, starts, posterior, log_z)
+    return posterior, log_z
+
+
+def tell_unexplained(log_p: np.ndarray) -> None:
+    """Warn of sequences that no path explains."""
+    unexplained = np.flatnonzero(np.isneginf(log_p))
+    if len(unexplained):
+        tell(
+            [
+                f"no path explains sequences {unexplained[:5].tolist()} ({len(unexplained)} in "
+                "all): each token gets its most probable state by emission"
+            ]
+        )
+
+
+def paths(read: Read, decoding: str) -> tuple[np.ndarray, np.ndarray]:
+    """The states of all tokens, and log p of each sequence."""
+    if decoding == "viterbi":
+        return read.best_path()
+    posterior, log_p = read.entries()
+    return read.most_probable(posterior), log_p
+
+
+def posterior_table(read: Read, kernel: Callable = decoding.smoothed) -> np.ndarray:
+    """Posteriors over all states, token by token; warns of what no path explains."""
+    posterior, log_z = read.entries(kernel)
+    tell_unexplained(log_z)
+    return read.table(posterior)
+
+
+def mean_likelihoods(found: list[np.ndarray]) -> np.ndarray:
+    """Log of the mean over samples (paper eq. 28)."""
+    return found[0] if len(found) == 1 else logsumexp(found, axis=0) - math.log(len(found))
+
+
+def drawn_states(
+    learned: Learned, n_samples: int, length: int | ArrayLike | None, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """States of sampled sequences, flat, and their lengths."""
+    n, weights = learned.layout.n_emitting, mean_weights(learned)
+    start, transition, has_end = weights.start[:n], weights.transition, learned.layout.has_end
+    steps, end = transition[:n, :n], transition[:-1, -1]
+    if length is None:
+        if not has_end:
+            raise ValueError(
+                "length=None draws sequences until they end, which needs a fit with "
+                "end_state=True: give a length"
+            )
+        check_counts(n_samples=n_samples)
+        return paths_to_their_end(start, steps, end, n_samples, rng)
+    lengths = lengths_to_draw(n_samples, length)
+    if has_end:
+        return paths_ending_at(start, steps, end, lengths, rng), lengths
+    return paths_of_lengths(start, steps, lengths, rng), lengths

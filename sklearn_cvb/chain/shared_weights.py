@@ -1,0 +1,233 @@
+"""The hierarchical Dirichlet process over states, truncated: rows of transitions share weights.
+
+Row j is Dirichlet(alpha b_1, ..., alpha b_K), plus `sticky` for staying in j; the weights b of the
+states are Dirichlet(gamma / K, ...), and tend to those of a Dirichlet process for many states K
+(Ishwaran and Zarepour 2002). States that the data do not ask for get next to no weight. The end of
+a sequence, where it is an event, is no state: it has alpha / K in each row.
+
+All is learned from table counts: how many of the C transitions from j to k came anew from b (Teh,
+Jordan, Beal and Blei 2006), expected by Teh, Kurihara and Welling (2007) or drawn (Gibbs). Given
+tables, row totals alone tell of alpha; how many of a state's tables came anew tells of gamma.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.parameters import HMMCounts, Presence
+from sklearn_cvb.chain.priors import Concentrations
+from sklearn_cvb.learning import dirichlet
+from sklearn_cvb.learning.concentrations import Rows
+
+# No weight is smaller: its cells would leave the range of concentrations.
+_SMALLEST = 1e-9
+
+
+class _Table(NamedTuple):
+    """What there is for each row that shares the weights: those of the states, then the start row.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n_states + 1, n_states)
+    ends : ndarray of shape (n_states, 1), or (n_states, 0) where ends are no event
+    totals : ndarray of shape (n_states + 1,)
+    """
+
+    cells: np.ndarray
+    ends: np.ndarray
+    totals: np.ndarray
+
+
+def _table(counts: HMMCounts, n: int, totals: HMMCounts | None = None) -> _Table:
+    """Counts of `n` states, or how surely they are positive; totals None for their sums."""
+    cells = np.vstack([counts.transition[:n, :n], counts.start[:n]])
+    ends = counts.transition[:n, n:]
+    if totals is not None:
+        return _Table(cells, ends, np.append(totals.transition[:n], totals.start))
+    sums = cells.sum(axis=1)
+    sums[:n] += ends.sum(axis=1)
+    return _Table(cells, ends, sums)
+
+
+class _RowPrior(NamedTuple):
+    """The prior of the rows.
+
+    Attributes
+    ----------
+    weighted : ndarray of shape (n_states + 1, n_states)
+        What cells have from the weights.
+    table : _Table
+        With `sticky` and ends.
+    per_alpha : ndarray of shape (n_states + 1,)
+        By how much a total rises with alpha.
+    """
+
+    weighted: np.ndarray
+    table: _Table
+    per_alpha: np.ndarray
+
+
+def _prior(concentrations: Concentrations, n_ends: int) -> _RowPrior:
+    alpha, shared = concentrations.alpha, np.array(concentrations.shared)
+    n = len(shared)
+    per_alpha = np.full(n + 1, 1.0 + n_ends / n)
+    per_alpha[n] = concentrations.start_alpha is None
+    scale = np.full(n + 1, alpha)
+    if concentrations.start_alpha is not None:
+        scale[n] = concentrations.start_alpha
+    weighted = scale[:, None] * shared
+    cells, totals = weighted.copy(), scale.copy()
+    cells[np.arange(n), np.arange(n)] += concentrations.sticky
+    totals[:n] += concentrations.sticky + n_ends * alpha / n
+    return _RowPrior(weighted, _Table(cells, np.full((n, n_ends), alpha / n), totals), per_alpha)
+
+
+def _weights_from(tables: np.ndarray, gamma: float) -> np.ndarray:
+    """Weights that tables and prior expect."""
+    found = np.maximum(tables + gamma / len(tables), 0.0)
+    found = np.maximum(found / found.sum(), _SMALLEST)
+    return found / found.sum()
+
+
+def learned_weights(
+    concentrations: Concentrations, counts: HMMCounts, surely: Presence, step: Callable
+) -> Concentrations:
+    """Weights, and what else is learned of alpha and gamma, after one step from expected tables.
+
+    Parameters
+    ----------
+    concentrations : Concentrations
+    counts : HMMCounts
+        Expected counts.
+    surely : Presence
+        How surely counts are positive.
+    step : callable
+        `dirichlet.fixed_point`, or `dirichlet.ascend`: then the step of weights and alpha is
+        shortened until the evidence of the counts does not fall (VB's bound).
+    """
+    alpha, n = concentrations.alpha, len(concentrations.shared or ())
+    own, seen = _table(counts, n), _table(surely.cells, n, surely.totals)
+    prior = _prior(concentrations, own.ends.shape[1])
+    # Of the tables in a cell those from `sticky` are none of the weights'.
+    gained = dirichlet.expected_gain(own.cells, seen.cells, prior.table.cells)
+    tables = prior.weighted * gained
+    target = _weights_from(tables.sum(axis=0), concentrations.gamma)
+    if concentrations.learn_alpha:
+        shape, rate = concentrations.alpha_prior
+        ends = prior.table.ends * dirichlet.expected_gain(own.ends, seen.ends, prior.table.ends)
+        gain = shape - 1.0 + tables[prior.per_alpha > 0].sum() + ends.sum()
+        lost = dirichlet.expected_gain(own.totals, seen.totals, prior.table.totals)
+        loss = rate + prior.per_alpha @ lost
+        alpha = float(np.clip(gain / loss, dirichlet.SMALLEST, dirichlet.LARGEST))
+    found = concentrations._replace(alpha=alpha, shared=tuple(target.tolist()))
+    if step is dirichlet.ascend:
+        found = _shortened(concentrations, found, own)
+    if concentrations.learn_gamma:
+        # A cell has a table of the weights no more surely than tokens, or than it has tables.
+        none = np.prod(1.0 - np.minimum(seen.cells, tables), axis=0)
+        found = found._replace(gamma=_learned_gamma(concentrations, tables, 1.0 - none))
+    return found
+
+
+def _learned_gamma(concentrations: Concentrations, tables: np.ndarray, seen: np.ndarray) -> float:
+    """gamma after one step from the expected tables of each state, and how surely it has any.
+
+    They are counts of one row, whose prior has gamma / K in each cell.
+    """
+    sums, n = tables.sum(axis=0), tables.shape[1]
+    row = Rows(sums, seen, sums.sum(keepdims=True), np.ones(1), n)
+    shape, rate = concentrations.gamma_prior
+    found = n * dirichlet.fixed_point(concentrations.gamma / n, [row], shape, rate * n)
+    return float(np.clip(found, dirichlet.SMALLEST, dirichlet.LARGEST))
+
+
+def _evidence(concentrations: Concentrations, own: _Table) -> float:
+    """Log evidence of the rows' counts, and the log densities of what is learned."""
+    prior = _prior(concentrations, own.ends.shape[1]).table
+    value = dirichlet.log_evidence(own.cells, prior.cells, own.totals, prior.totals)
+    value += dirichlet.log_evidence(own.ends, prior.ends, np.zeros(0), np.zeros(0))
+    return value + concentrations.log_density()
+
+
+def _shortened(before: Concentrations, after: Concentrations, own: _Table) -> Concentrations:
+    """A step towards `after` that does not lower the evidence."""
+    least = _evidence(before, own)
+    for _ in range(30):
+        if _evidence(after, own) >= least:
+            return after
+        middle = np.sqrt(np.array(after.shared) * np.array(before.shared))
+        after = after._replace(
+            alpha=math.sqrt(after.alpha * before.alpha),
+            shared=tuple((middle / middle.sum()).tolist()),
+        )
+    return before
+
+
+def drawn_weights(
+    concentrations: Concentrations, counts: HMMCounts, rng: np.random.Generator
+) -> Concentrations:
+    """Weights, and alpha and gamma where they are learned, drawn given whole counts.
+
+    Table counts first (Antoniak 1974), then alpha and gamma given those of all cells, and of all
+    states (Escobar and West 1995), then the weights.
+    """
+    alpha, gamma = concentrations.alpha, concentrations.gamma
+    n = len(concentrations.shared or ())
+    own = _table(counts, n)
+    prior = _prior(concentrations, own.ends.shape[1])
+    # Tables on the diagonal may come from `sticky` instead.
+    tables = _drawn_tables(own.cells, prior.table.cells, rng)
+    tables = rng.binomial(tables, prior.weighted / prior.table.cells)
+    if concentrations.learn_alpha:
+        anew = tables[prior.per_alpha > 0].sum()
+        anew += _drawn_tables(own.ends, prior.table.ends, rng).sum()
+        rows = own.totals, prior.table.totals, prior.per_alpha
+        alpha = _drawn_concentration(anew, *rows, concentrations.alpha_prior, rng)
+    sums = tables.sum(axis=0)
+    if concentrations.learn_gamma:
+        anew = _drawn_tables(sums, np.full(n, gamma / n), rng).sum()
+        rows = sums.sum(keepdims=True), np.array([gamma]), np.ones(1)
+        gamma = _drawn_concentration(anew, *rows, concentrations.gamma_prior, rng)
+    weights = rng.standard_gamma(sums + gamma / n)
+    weights = _weights_from(np.maximum(weights, 1e-300), 0.0)
+    return concentrations._replace(alpha=alpha, gamma=gamma, shared=tuple(weights.tolist()))
+
+
+def _drawn_tables(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Table counts: customer i of a cell of prior u sits at a new one with chance u / (u + i)."""
+    times = np.rint(counts).astype(np.int64).ravel()
+    cell = np.repeat(np.arange(times.size), times)
+    customer = np.arange(len(cell)) - np.repeat(np.cumsum(times) - times, times)
+    u = prior.ravel()[cell]
+    is_new = rng.random(len(cell)) * (u + customer) < u
+    return np.bincount(cell[is_new], minlength=times.size).reshape(counts.shape)
+
+
+def _drawn_concentration(
+    anew: float,
+    totals: np.ndarray,
+    priors: np.ndarray,
+    slopes: np.ndarray,
+    gamma: tuple[float, float],
+    rng: np.random.Generator,
+) -> float:
+    """A concentration given how many tables came from it, by one Beta variable a row.
+
+    Its likelihood is a^anew times Gamma(u) / Gamma(u + n) for each row of total n, whose prior u
+    rises with it by `slopes`; the quotient is an integral over w of w^(u - 1) (1 - w)^(n - 1).
+    """
+    there = totals > 0
+    logs = _log_beta(priors[there], totals[there], rng)
+    shape, rate = gamma
+    found = rng.gamma(shape + anew) / (rate - slopes[there] @ logs)
+    return float(np.clip(found, dirichlet.SMALLEST, dirichlet.LARGEST))
+
+
+def _log_beta(a: np.ndarray, b: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Log of Beta(a, b) variables; small a would leave float64."""
+    # Gamma(a) is Gamma(a + 1) times U^(1 / a).
+    log_x = np.log(rng.standard_gamma(a + 1.0)) + np.log1p(-rng.random(len(a))) / a
+    log_y = np.log(rng.standard_gamma(b + 1.0)) + np.log1p(-rng.random(len(b))) / b
+    return log_x - np.logaddexp(log_x, log_y)

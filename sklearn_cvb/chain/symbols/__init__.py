@@ -1,0 +1,1 @@
+"""Chains whose observations are symbols."""

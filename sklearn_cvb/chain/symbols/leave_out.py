@@ -1,0 +1,709 @@
+"""Collapsed variational inference of chains: what is left out at a time, and how (CVB).
+
+Wang and Blunsom (2013), section 4. The corpus is cut into *units*, whole sequences or windows of
+long ones, and each is inferred from the expected counts of all others (eqs. 24-25). From top to
+bottom: how units are laid out, their first posteriors, a sweep, its score, a pass over units in
+their form, and how surely a count is 0. Last comes the update of figure 3, which leaves out a token
+at a time. What a pass does is told in `sklearn_cvb.kernels.chain.leave_out`, and the lists of units
+are made in `sklearn_cvb.chain.symbols.leave_out_lists`.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain import starts as starting
+from sklearn_cvb.chain.lattice import Cells, Problem
+from sklearn_cvb.chain.parameters import HMMCounts, Prior, empty_counts, floor_of, tally_of
+from sklearn_cvb.chain.symbols.leave_out_lists import Settled, lists_for, ragged
+from sklearn_cvb.chain.topology import Topology
+from sklearn_cvb.kernels.chain.absence import (
+    Absence,
+    absence_of_tokens,
+    absence_of_units,
+    full_absence,
+)
+from sklearn_cvb.kernels.chain.forward_backward import Weights, Work, work_of_size
+from sklearn_cvb.kernels.chain.leave_out import (
+    EXPECT,
+    INFER,
+    PUT_BACK,
+    SCORE,
+    SWEEP,
+    Shared,
+    Stored,
+)
+from sklearn_cvb.kernels.chain.leave_token_out import (
+    Tokens,
+    count_tokens,
+    room_for,
+    sweep_tokens,
+)
+from sklearn_cvb.kernels.chain.listed import N_ROWS, ListBuffers, Lists, pass_over_lists
+from sklearn_cvb.kernels.chain.lost import infer_lost
+from sklearn_cvb.kernels.chain.runs import Factors
+from sklearn_cvb.kernels.chain.score_tokens import score_lost, score_sequences
+from sklearn_cvb.kernels.chain.sequences import Sequences, pass_over_sequences
+from sklearn_cvb.kernels.chain.tally import Floor, Tally
+from sklearn_cvb.kernels.chain.windows import Borders
+from sklearn_cvb.learning.threads import even_pieces
+
+# Where neighbours have more pairs of states than this for a token, lists are too long.
+_MOST_PAIRS_A_TOKEN = 16
+# A sum is kept where it is at most so many times as large as the blocks.
+_SUMMED = 4
+# Tokens whose first pairs are made at a time.
+_STRETCH = 10_000
+# Every so many sweeps counts are made anew from the posteriors, so that rounding does not build up.
+REBUILT = 20
+# Share of all tokens by which counts may differ from those of the posteriors.
+_ROUNDING = 1e-9
+
+
+HALF_OF_ALL = (
+    "sequence {} holds more than half of all tokens: with update='sequence' its own counts are "
+    "left out and it is inferred from little more than the prior; use update='token', or "
+    "block_length=100 to leave out 100 tokens at a time"
+)
+
+
+class LeftOut(NamedTuple):
+    """What is left out at a time."""
+
+    update: str
+    block_length: int | None
+
+
+# How units are laid out
+
+
+class Most(NamedTuple):
+    """What a buffer for any unit has to hold.
+
+    Found once: passes over single units are made as well.
+    """
+
+    n_tokens: int
+    n_entries: int
+    n_pairs: int
+    n_block: int
+
+
+class Layout(NamedTuple):
+    """Units, where each keeps its posteriors and pairs, and the form that infers it.
+
+    Attributes
+    ----------
+    sequences : Sequences
+        All units, token by token.
+    lists : Lists or None
+        All units by their lists (see `sklearn_cvb.chain.symbols.leave_out_lists`), or None.
+    settled : Settled or None
+        What lists leave out.
+    borders : Borders or None
+        Where units are windows.
+    n_states : int
+    most : Most
+    """
+
+    sequences: Sequences
+    n_states: int
+    most: Most
+    lists: Lists | None = None
+    settled: Settled | None = None
+    borders: Borders | None = None
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return len(self.sequences.begin)
+
+
+def layout_of(problem: Problem, left_out: LeftOut) -> Layout | None:
+    """Where units keep what they infer; None where tokens are left out."""
+    return None if left_out.update == "token" else layout_for(problem, left_out.block_length)
+
+
+def layout_for(problem: Problem, block_length: int | None = None) -> Layout:
+    """Cut a corpus into sequences, or into windows of at most `block_length` tokens.
+
+    Lists are for whole sequences under a dictionary. Elsewhere, with topologies or windows, and
+    where most tokens are open, units are inferred token by token. Their pairs are kept as blocks
+    or, where that is smaller, as one sum. Under a topology all are summed: the sum has zeros where
+    steps are ruled out.
+    """
+    starts, cells = problem.corpus.starts, problem.cells
+    n_steps, restricted = cells.n_states**2, cells.topology is not None
+    begin, end, borrowed = _windows(starts, block_length)
+    if not (restricted or borrowed.any()) and problem.runs.any_certain:
+        n_entries, n_pairs = _sizes(begin, end, problem.lattice.count, 0)
+        if n_pairs.sum() <= _MOST_PAIRS_A_TOKEN * (end - begin).sum():
+            summed = np.zeros(len(begin), bool)
+            offsets = _offsets(n_entries), _offsets(n_pairs)
+            sequences = Sequences(begin, end, *offsets, summed, True, problem.lattice)
+            lists, settled = lists_for(sequences, cells.n_states, len(cells.state))
+            if lists is not None:
+                return Layout(sequences, cells.n_states, _most(sequences), lists, settled)
+    n_entries, n_pairs = _sizes(begin, end, problem.lattice.count, 1)
+    summed = (n_pairs > n_steps / _SUMMED) | (restricted & (end - begin > 1))
+    n_pairs[summed] = n_steps
+    offsets = _offsets(n_entries), _offsets(n_pairs)
+    sequences = Sequences(begin, end, *offsets, summed, False, problem.lattice)
+    most = _most(sequences)
+    if not borrowed.any():
+        return Layout(sequences, cells.n_states, most)
+    right = np.ones((len(begin), cells.n_states))
+    borders = Borders(borrowed, right, np.zeros(cells.n_states), np.ones(cells.n_states))
+    return Layout(sequences, cells.n_states, most, borders=borders)
+
+
+def _windows(
+    starts: np.ndarray, block_length: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where windows begin and end, and which begin with a borrowed token."""
+    if block_length is None:
+        return starts[:-1].copy(), starts[1:].copy(), np.zeros(len(starts) - 1, bool)
+    sequence, number = ragged(-(-np.diff(starts) // block_length))
+    begin = starts[sequence] + number * block_length
+    end = np.minimum(begin + block_length, starts[sequence + 1])
+    # All windows but the first begin with the last token of the one before.
+    return begin - (number > 0), end, number > 0
+
+
+def _offsets(sizes: np.ndarray) -> np.ndarray:
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def _sizes(
+    begin: np.ndarray, end: np.ndarray, count: np.ndarray, without: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Number of posteriors and of entries of blocks that each unit keeps.
+
+    Blocks are stored `without` so many rows and columns.
+    """
+    own = np.where(count > 1, count, 0)
+    n_entries = _sums(own, begin, end)
+    np.maximum(own - without, 0, out=own)
+    return n_entries, _sums(own[1:] * own[:-1], begin, end - 1)
+
+
+def _sums(values: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Sums of the values [begin[i], end[i])."""
+    # Ends are no ranges to be summed, but numpy wants them in between.
+    cuts = np.column_stack([begin, end]).ravel()
+    sums = np.add.reduceat(np.append(values, 0), cuts, dtype=np.int64)[::2]
+    return np.where(end > begin, sums, 0)
+
+
+def _most(sequences: Sequences) -> Most:
+    """What a buffer for any of the units has to hold."""
+    return Most(
+        int((sequences.end - sequences.begin).max()),
+        int(np.diff(sequences.entry).max()),
+        int(np.diff(sequences.pair).max()),
+        int(sequences.lattice.count.max()) ** 2,
+    )
+
+
+def stored_entries(layout: Layout, entries: np.ndarray) -> np.ndarray:
+    """Posteriors of all (token, state) entries, as units keep them."""
+    return entries[_places(layout)[0]]
+
+
+def all_entries(layout: Layout, posterior: np.ndarray) -> np.ndarray:
+    """Posteriors of all (token, state) entries: 1 where a token has one state."""
+    entries = np.ones(int(layout.sequences.lattice.count.sum(dtype=np.int64)))
+    places, own = _places(layout)
+    entries[places if own is None else places[own]] = posterior if own is None else posterior[own]
+    return entries
+
+
+def _places(layout: Layout) -> tuple[np.ndarray, np.ndarray | None]:
+    """Which entries the units keep, and which of these are not of borrowed tokens (None: all)."""
+    sequences, count = layout.sequences, layout.sequences.lattice.count
+    if layout.borders is None:
+        return np.repeat(count > 1, count), None
+    unit, place = ragged(sequences.end - sequences.begin)
+    token = sequences.begin[unit] + place
+    kept = count[token] > 1
+    first = np.cumsum(count, dtype=np.int64) - count
+    owner, j = ragged(count[token[kept]])
+    places = first[token[kept]][owner] + j
+    is_borrowed = layout.borders.borrowed[unit] & (place == 0)
+    return places, ~is_borrowed[kept][owner]
+
+
+# First posteriors, and what they add up to
+
+
+class Units(NamedTuple):
+    """What is left out at a time: posteriors, and the counts that they add up to.
+
+    Attributes
+    ----------
+    own : HMMCounts
+        What these posteriors add up to.
+    learns : bool
+        Whether a concentration is learned, which asks how surely pairs were there.
+    layout : Layout or None
+        Where units keep what; None for tokens.
+    posterior : ndarray
+        q(z_t), as the layout keeps it; of all (token, state) entries where tokens are left out.
+    pairs : ndarray
+        Pair marginals, as the layout keeps them.
+    left_out : LeftOut
+    n_sweeps : int
+    absent : ndarray of shape (K, K) or None
+        Absence of transitions in units that keep the sum of their pairs (see
+        `sklearn_cvb.kernels.chain.absence`); None before a sweep has noted it.
+    """
+
+    own: HMMCounts
+    learns: bool
+    layout: Layout | None
+    posterior: np.ndarray
+    pairs: np.ndarray
+    left_out: LeftOut
+    n_sweeps: int = 0
+    absent: np.ndarray | None = None
+
+    @property
+    def laid_out(self) -> Layout:
+        """The layout, in what is done for sequences alone."""
+        assert self.layout is not None, "tokens are left out, not sequences"
+        return self.layout
+
+
+def first_units(
+    problem: Problem,
+    starting_point: Callable[[], starting.Start],
+    left_out: LeftOut,
+    learns: bool,
+) -> Units:
+    """Units before the first sweep: posteriors of a start, and their counts.
+
+    Weights give the posteriors and pair marginals of one E-step; posteriors stand for independent
+    tokens. `starting_point` is called for the start, whose memory is free before pairs are made.
+    """
+    layout, nothing = layout_of(problem, left_out), np.empty(0)
+    units = Units(HMMCounts(*[nothing] * 3), learns, layout, nothing, nothing, left_out)
+    start = starting_point()
+    if layout is None:
+        entries = starting.posterior_of(start, problem)
+        counts = starting.counts_from_marginals(problem, entries)
+        return units._replace(own=counts, posterior=entries)
+    expected = None
+    if start.weights is not None and left_out.block_length is None:
+        expected = _expected(units, start.weights)
+    if expected is None:
+        posterior = stored_entries(layout, starting.posterior_of(start, problem))
+        # As large as the posteriors themselves: it goes before pairs are made.
+        del start
+        expected = _independent(units, posterior, problem.cells.topology)
+    return expected._replace(own=counts_of(expected, problem.cells))
+
+
+def _expected(units: Units, weights: Weights) -> Units | None:
+    """Units with the posteriors and pairs under given weights; None if a path is impossible."""
+    layout = units.laid_out
+    # A pass divides counts by their totals: weights are counts whose totals are 1.
+    ones = np.ones(layout.n_states)
+    tally = Tally(weights.start, weights.transition, ones, weights.emission, ones)
+    shared = shared_by(tally, Floor(*tally, 0.0, 0.0))
+    sizes = layout.sequences.entry[-1], layout.sequences.pair[-1], layout.n_units
+    found = Stored(*map(np.empty, sizes))
+    make_pass(EXPECT, Pass(layout, shared, found, _noted(units)))
+    if not np.isfinite(found.log_z).all():
+        return None
+    return units._replace(posterior=found.posterior, pairs=found.pairs)
+
+
+def _independent(units: Units, posterior: np.ndarray, topology: Topology | None) -> Units:
+    """Units with the posteriors of independent tokens, and the products of neighbours."""
+    pairs = product_pairs(units.laid_out, posterior, topology)
+    return units._replace(posterior=posterior, pairs=pairs)
+
+
+def product_pairs(
+    layout: Layout, posterior: np.ndarray, topology: Topology | None = None
+) -> np.ndarray:
+    """Pair marginals of independent tokens: neighbouring posteriors multiplied."""
+    pairs = np.empty(layout.sequences.pair[-1])
+    lengths = layout.sequences.end - layout.sequences.begin
+    for first, last in even_pieces(_offsets(lengths), _STRETCH):
+        units = np.arange(first, last)
+        is_summed = layout.sequences.summed[units]
+        _fill_blocks(layout, posterior, units[~is_summed], pairs)
+        _fill_sums(layout, posterior, units[is_summed], pairs, topology)
+    return pairs
+
+
+def _fill_sums(
+    layout: Layout,
+    posterior: np.ndarray,
+    units: np.ndarray,
+    pairs: np.ndarray,
+    topology: Topology | None,
+) -> None:
+    """`product_pairs` of units that keep a sum."""
+    sequences, n_states = layout.sequences, layout.n_states
+    token, at, last = _kept(sequences, units)
+    sums = np.zeros((len(units), n_states, n_states))
+    # A table of a stretch at a time, which begins with the last token of the one before.
+    for first in range(0, len(token), _STRETCH):
+        end = first + _STRETCH + 1
+        table = _table(layout, posterior, token[first:end], at[first:end])
+        for i in range(np.searchsorted(last, first, side="right"), len(units)):
+            begin = max(last[i - 1] if i else 0, first) - first
+            if begin >= len(table):
+                break
+            own = table[begin : last[i] - first]
+            sums[i] += own[:-1].T @ own[1:]
+    if topology is not None:
+        sums[:, ~topology.transition] = 0.0
+    owner, place = ragged(np.full(len(units), n_states**2))
+    pairs[sequences.pair[units][owner] + place] = sums.ravel()
+
+
+def _kept(sequences: Sequences, units: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The tokens of units, where the posteriors of each begin, and where the units end."""
+    lengths = (sequences.end - sequences.begin)[units]
+    owner, place = ragged(lengths)
+    token = sequences.begin[units][owner] + place
+    count = sequences.lattice.count[token]
+    # Counted through all units: what those before hold is taken off again.
+    before = _offsets(np.where(count > 1, count, 0))[:-1]
+    at = sequences.entry[units][owner] + before - before[place == 0][owner]
+    return token, at, np.cumsum(lengths)
+
+
+def _table(layout: Layout, posterior: np.ndarray, token: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Posteriors of tokens over all states, shape (n_tokens, K)."""
+    lattice = layout.sequences.lattice
+    owner, slot = ragged(lattice.count[token])
+    values, is_kept = np.ones(len(owner)), lattice.count[token][owner] > 1
+    values[is_kept] = posterior[(at[owner] + slot)[is_kept]]
+    table = np.zeros((len(token), layout.n_states))
+    table[owner, lattice.state[lattice.first[token].astype(np.int64)[owner] + slot]] = values
+    return table
+
+
+def _fill_blocks(
+    layout: Layout, posterior: np.ndarray, units: np.ndarray, pairs: np.ndarray
+) -> None:
+    """`product_pairs` of units that keep blocks."""
+    sequences = layout.sequences
+    token, at, last = _kept(sequences, units)
+    count = sequences.lattice.count[token].astype(np.int64)
+    own = np.where(count > 1, count, 0)
+    kept = own if sequences.whole else np.maximum(own - 1, 0)
+    is_first = np.zeros(len(token) + 1, bool)
+    is_first[last] = True
+    is_pair = np.flatnonzero(~is_first[1:-1] & (own[1:] > 0) & (own[:-1] > 0)) + 1
+    pair, step = ragged(kept[is_pair] * kept[is_pair - 1])
+    right = is_pair[pair]
+    i, j = np.divmod(step, kept[right])
+    values = posterior[at[right - 1] + i] * posterior[at[right] + j]
+    owner, place = ragged(np.diff(sequences.pair)[units])
+    pairs[sequences.pair[units][owner] + place] = values
+
+
+def counts_of(units: Units, cells: Cells) -> HMMCounts:
+    """The counts that the posteriors and pairs of units add up to."""
+    layout, shared = units.laid_out, shared_nothing(cells)
+    if layout.settled is not None:
+        shared.emission[:-1] = layout.settled.count
+    make_pass(PUT_BACK, _pass(units, shared))
+    return HMMCounts(shared.start, shared.transition, shared.emission[:-1])
+
+
+def posterior_of(units: Units) -> np.ndarray:
+    """The last q(z_t) of every (token, state) entry."""
+    return units.posterior if units.layout is None else all_entries(units.layout, units.posterior)
+
+
+def resumed(units: Units, problem: Problem) -> Units:
+    """Units to go on from, whose counts are those of their posteriors.
+
+    A sweep that was broken off has changed posteriors in place, but the counts before it are kept.
+    """
+    of_tokens = units.layout is None
+    counted = counts_of_tokens(units, problem) if of_tokens else counts_of(units, problem.cells)
+    rounding = _ROUNDING * len(problem.corpus.tokens)
+    apart = (np.abs(a - b).max(initial=0.0) for a, b in zip(counted, units.own, strict=True))
+    return units if all(one <= rounding for one in apart) else units._replace(own=counted)
+
+
+# A sweep and its score
+
+
+def sweep(units: Units, counts: HMMCounts, prior: Prior, problem: Problem) -> tuple[Units, float]:
+    """One sweep from the counts of all; the sum of log normalisers (nats).
+
+    Posteriors and pairs change in place, the counts do not.
+    """
+    before, shared = _given(units, counts, prior, problem.cells)
+    work = _pass(units, shared)
+    is_alone = work.layout.n_units == 1
+    make_pass(EXPECT if is_alone else SWEEP, work)
+    units = units._replace(n_sweeps=units.n_sweeps + 1, absent=work.absent)
+    if is_alone or units.n_sweeps % REBUILT == 0:
+        own = counts_of(units, problem.cells)
+    else:
+        own = moved(units.own, before, work.shared)
+    others = counts.emission - units.own.emission
+    total = total_of(work.layout, work.stored.log_z, prior.emission + others)
+    return units._replace(own=own), total
+
+
+def score(units: Units, counts: HMMCounts, prior: Prior, problem: Problem) -> float:
+    """Sum of log p(x_i | E[C without i]) over all units, counts frozen (nats).
+
+    A pseudo leave-one-out score: the posteriors of the other units have seen x_i, so it is
+    optimistic, no bound, and may fall from sweep to sweep. Later windows of a sequence are
+    conditioned on the forward message of the earlier ones.
+    """
+    _, shared = _given(units, counts, prior, problem.cells)
+    work = _pass(units, shared)
+    make_pass(INFER if work.layout.n_units == 1 else SCORE, work)
+    others = counts.emission - units.own.emission
+    return total_of(work.layout, work.stored.log_z, prior.emission + others)
+
+
+def _given(units: Units, counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Tally, Shared]:
+    """What a pass begins with: counts of all, or of all others where there is a single unit."""
+    if units.laid_out.n_units > 1:
+        tally = tally_of(counts, prior, cells)
+        return tally, shared_by(tally, floor_of(prior))
+    # Taking away nearly all that was counted would leave rounding.
+    others = HMMCounts(*(np.maximum(a - b, 0.0) for a, b in zip(counts, units.own, strict=True)))
+    tally = tally_of(others, prior, cells)
+    return tally, shared_by(tally, floor_of(prior), 0.0)
+
+
+def shared_by(tally: Tally, floor: Floor, n_out: float = 1.0) -> Shared:
+    """A copy of a tally as passes need it, which take out `n_out` sequences at a time."""
+    n_states = len(tally.out)
+    steps = np.concatenate([tally.transition.ravel(), tally.start])
+    # The sequence that is left out begins with probability 1.
+    total = tally.start.sum() - n_out
+    return Shared(
+        steps,
+        steps[: n_states**2].reshape(n_states, n_states),
+        steps[n_states**2 :],
+        tally.out.copy(),
+        tally.emit.copy(),
+        # One cell more, which tokens without observation read.
+        np.append(tally.emission, 1.0),
+        floor.out,
+        floor.emit,
+        floor.least,
+        floor.least_step,
+        float(np.log(total)) if total > 0.0 else 0.0,
+    )
+
+
+def shared_nothing(cells: Cells) -> Shared:
+    """What units are counted into."""
+    n = cells.n_states
+    zeros = Tally(
+        np.zeros(n), np.zeros((n, n)), np.zeros(n), np.zeros(len(cells.state)), np.zeros(n)
+    )
+    return shared_by(zeros, Floor(*zeros, 0.0, 0.0))
+
+
+def moved(own: HMMCounts, before: Tally, after: Shared) -> HMMCounts:
+    """The counts of units after what a sweep has taken out of a tally, and put back."""
+    tables = (
+        (own.start, before.start, after.start),
+        (own.transition, before.transition, after.transition),
+        (own.emission, before.emission, after.emission[:-1]),
+    )
+    return HMMCounts(*(np.maximum(own + (now - then), 0.0) for own, then, now in tables))
+
+
+def total_of(layout: Layout, log_z: np.ndarray, rest: np.ndarray) -> float:
+    """The sum of log normalisers (nats), with the settled emissions that lists leave out.
+
+    `rest` is what emission cells have beside the counts of these units: the prior, and others'.
+    """
+    total, settled = log_z.sum(), layout.settled
+    if settled is not None:
+        total += settled.times @ np.log(settled.rest + rest[settled.cell])
+    return float(total)
+
+
+# A pass over units, each in its form
+
+
+class Pass(NamedTuple):
+    """What passes over all units change and need.
+
+    Attributes
+    ----------
+    layout : Layout
+    shared : Shared
+    stored : Stored
+    absent : ndarray of shape (K, K) or None
+        See `sklearn_cvb.kernels.chain.sequences.pass_over_sequences`.
+    """
+
+    layout: Layout
+    shared: Shared
+    stored: Stored
+    absent: np.ndarray | None = None
+
+
+def _pass(units: Units, shared: Shared) -> Pass:
+    """What a pass over these units changes and needs."""
+    stored = Stored(units.posterior, units.pairs, np.empty(units.laid_out.n_units))
+    return Pass(units.laid_out, shared, stored, _noted(units))
+
+
+def _noted(units: Units) -> np.ndarray | None:
+    """Where a pass notes how surely each pair was there, which a sum of pairs does not say.
+
+    None where nobody asks. All passes of a fit get the same type, or kernels would be compiled
+    twice.
+    """
+    layout = units.laid_out
+    if not (units.learns and layout.sequences.summed.any()):
+        return None
+    return np.ones((layout.n_states, layout.n_states))
+
+
+def make_pass(steps: int, work: Pass, span: tuple[int, int] | None = None) -> None:
+    """Make a pass over the units of `span` (None: all), each in its form.
+
+    Units that float64 loses are inferred in log space.
+    """
+    layout = work.layout
+    first, last = span or (0, layout.n_units)
+    while first < last:
+        arguments = steps, (first, last), work.shared
+        if layout.lists is not None:
+            stop = pass_over_lists(*arguments, layout.lists, work.stored, _list_buffers(layout))
+        else:
+            given = layout.sequences, work.stored, layout.borders, work.absent
+            stop = pass_over_sequences(*arguments, *given, _buffers(layout))
+        if stop < last:
+            _recover(steps, work, stop)
+        first = stop + 1
+
+
+def _recover(steps: int, work: Pass, unit: int) -> None:
+    """Finish the steps of a pass for a unit that was lost on the way."""
+    layout, stored = work.layout, work.stored
+    arguments = work.shared, layout.sequences, stored, layout.borders, work.absent
+    infer_lost(steps, unit, *arguments, _buffers(layout))
+    if layout.settled is not None:
+        # Log space weighs all tokens, lists leave the settled ones out.
+        stored.log_z[unit] -= _log_settled(layout, work.shared, unit)
+    if steps & PUT_BACK:
+        make_pass(PUT_BACK, work, (unit, unit + 1))
+
+
+def _log_settled(layout: Layout, shared: Shared, unit: int) -> float:
+    """Summed log of the settled emissions of a listed unit, which stay counted."""
+    assert layout.settled is not None, "units with lists have settled cells"
+    lattice = layout.sequences.lattice
+    tokens = slice(layout.sequences.begin[unit], layout.sequences.end[unit])
+    cells = lattice.cell[lattice.first[tokens]][lattice.count[tokens] == 1]
+    cells = cells[cells >= 0]
+    return np.log(shared.emission[cells[layout.settled.is_settled[cells]]]).sum()
+
+
+def _buffers(layout: Layout) -> Work:
+    """Buffers for any unit, token by token."""
+    most = layout.most
+    # Certain tokens have an entry of their own while a unit is inferred.
+    n_entries = most.n_entries + most.n_tokens
+    return work_of_size(n_entries, most.n_tokens, layout.n_states, most.n_block)
+
+
+def _list_buffers(layout: Layout) -> ListBuffers:
+    """Buffers for any listed unit."""
+    most = layout.most
+    return ListBuffers(
+        np.empty(most.n_entries),
+        np.empty(most.n_entries),
+        np.empty(most.n_pairs),
+        np.empty((N_ROWS, layout.n_states)),
+    )
+
+
+# Absence: how surely a count is 0
+
+
+def knows_absence(units: Units) -> bool:
+    """Whether sums of pairs, if there are any, were watched in the last sweep."""
+    layout = units.layout
+    return layout is None or units.absent is not None or not layout.sequences.summed.any()
+
+
+def absence_of(units: Units, problem: Problem) -> Absence:
+    """P(C = 0) of all counts under the state's posteriors and pairs."""
+    absence = full_absence(problem.cells.n_states, len(problem.cells.state))
+    if units.layout is None:
+        absence_of_tokens(problem.lattice, problem.corpus.starts, units.posterior, absence)
+        return absence
+    layout = units.layout
+    borrowed = np.zeros(layout.n_units, bool) if layout.borders is None else layout.borders.borrowed
+    block = np.empty(int(problem.lattice.count.max()) ** 2)
+    absence_of_units(layout.sequences, borrowed, units.posterior, units.pairs, absence, block)
+    if units.absent is not None:
+        absence.transition[:] *= units.absent
+    return absence
+
+
+# A token at a time (figure 3)
+
+
+def sweep_by_token(
+    units: Units, counts: HMMCounts, prior: Prior, problem: Problem
+) -> tuple[Units, float]:
+    """Algorithm 1; the sum of log normalisers (nats)."""
+    tokens = _tokens(units, problem)
+    # The prior is not in this tally, which changes in place.
+    tally = tally_of(HMMCounts(*map(np.copy, counts)), None, problem.cells)
+    total = sweep_tokens(tally, floor_of(prior), tokens, room_for(problem.cells.n_states))
+    # Counted anew, so that rounding does not build up.
+    return units._replace(own=counts_of_tokens(units, problem)), total
+
+
+def counts_of_tokens(units: Units, problem: Problem) -> HMMCounts:
+    """The counts that the posteriors of independent tokens add up to."""
+    counts = empty_counts(problem.cells)
+    count_tokens(_tokens(units, problem), *counts)
+    return counts
+
+
+def _tokens(units: Units, problem: Problem) -> Tokens:
+    return Tokens(problem.lattice, problem.corpus.starts, units.posterior)
+
+
+def score_of_tokens(units: Units, prior: Prior, problem: Problem) -> float:
+    """`score` of independent tokens, whole sequences left out."""
+    starts, n_states = problem.corpus.starts, problem.cells.n_states
+    tally, floor = tally_of(units.own, prior, problem.cells), floor_of(prior)
+    factors = Factors(tally.start, tally.transition, tally.emission, *np.empty((2, n_states)))
+    tokens = _tokens(units, problem)
+    message = np.empty(int(np.diff(starts).max()) * int(problem.lattice.count.max()))
+    log_z = np.empty(len(starts) - 1)
+    # The sequence that is left out begins with probability 1.
+    log_start = np.log(tally.start.sum() - 1.0)
+    score_sequences(tally, floor, tokens, factors, message, log_z)
+    if np.isnan(log_z).any():
+        score_lost(tally, floor, tokens, factors, message, log_z)
+    return float((log_z - log_start).sum())
+
+
+def score_in_windows(units: Units, prior: Prior, problem: Problem, block_length: int) -> float:
+    """`score` of independent tokens, windows left out."""
+    layout = layout_for(problem, block_length)
+    posterior = stored_entries(layout, units.posterior)
+    windows = _independent(units._replace(layout=layout), posterior, problem.cells.topology)
+    return score(windows, units.own, prior, problem)

@@ -1,0 +1,429 @@
+"""Chains of states that emit symbols, as models: what all algorithms ask of them."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain import starts as starting
+from sklearn_cvb.chain.concentrations import going_on, learn, presence
+from sklearn_cvb.chain.lattice import Cells, Problem, n_entries
+from sklearn_cvb.chain.parameters import (
+    HMMCounts,
+    Prior,
+    expected_log,
+    posterior_mean,
+    rare_in,
+    uniform_weights,
+    with_rare,
+)
+from sklearn_cvb.chain.priors import Concentrations, PriorSettings, prior_of
+from sklearn_cvb.chain.rows import log_prior_density, weights_and_divergence
+from sklearn_cvb.chain.starts import Start
+from sklearn_cvb.chain.state_merging import merged_start
+from sklearn_cvb.chain.symbols.e_step import expectation
+from sklearn_cvb.chain.symbols.engines import Forms, forms_of
+from sklearn_cvb.chain.symbols.leave_out import (
+    LeftOut,
+    Units,
+    absence_of,
+    first_units,
+    knows_absence,
+    layout_of,
+    posterior_of,
+    resumed,
+    score,
+    score_in_windows,
+    score_of_tokens,
+    sweep,
+    sweep_by_token,
+)
+from sklearn_cvb.chain.symbols.parameter_sampling import sweep_by_parameters
+from sklearn_cvb.chain.symbols.sampling import (
+    Walk,
+    check_powers,
+    counts_of_path,
+    first_slots,
+    frequencies,
+    n_occupied,
+    scan_for,
+    sweep_by_sequence,
+)
+from sklearn_cvb.chain.symbols.sampling import (
+    sweep_by_token as resample_by_token,
+)
+from sklearn_cvb.chain.symbols.vocabulary_growth import added_to, with_unseen
+from sklearn_cvb.chain.traces import PathCounts, Sampled, log_joint
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
+from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
+
+# One sequence that holds most of the tokens is scored in windows of this many.
+_SCORE_WINDOW = 100
+_RESAMPLE = {
+    "token": resample_by_token,
+    "sequence": sweep_by_sequence,
+    "parameter": sweep_by_parameters,
+}
+
+
+class Logged(NamedTuple):
+    """VB's weights, and what their logs are made from where exp(digamma) has left float64."""
+
+    weights: Weights
+    counts: HMMCounts
+    prior: Prior
+
+    def logs(self, cells: Cells) -> Weights:
+        """Made without underflow."""
+        return expected_log(self.counts, self.prior, cells)
+
+
+class ChainFacts(NamedTuple):
+    """What a start has to know of some sequences.
+
+    Attributes
+    ----------
+    n_entries : int
+        (token, state) entries of the problem.
+    any_told, any_choice : bool
+        Whether a token has a single state, and whether one has several.
+    """
+
+    n_entries: int
+    any_told: bool
+    any_choice: bool
+
+
+class ChainSettings(NamedTuple):
+    """How a chain begins, and what is inferred at a time.
+
+    Attributes
+    ----------
+    priors : PriorSettings
+    init : str, list of arrays or fitted model
+    vocabulary : ndarray
+        The words that a fitted model given as `init` must know.
+    left_out : LeftOut
+        CVB: what is left out at a time.
+    resampled : {"token", "sequence", "parameter"}
+        Gibbs: what is drawn at a time.
+    coldest : float or None
+        Gibbs: the lowest temperature; None for 1 throughout, whose samples are kept.
+    counts_rare : bool
+        Whether unknown words take the mean count of words seen once in what samples tell.
+    n_threads : int
+        Of one restart.
+    """
+
+    priors: PriorSettings
+    init: Any
+    vocabulary: np.ndarray
+    left_out: LeftOut = LeftOut("sequence", None)
+    resampled: str = "token"
+    coldest: float | None = None
+    counts_rare: bool = False
+    n_threads: int = 1
+
+
+@dataclass(frozen=True)
+class SymbolChain(Model):
+    """Sequences over a lattice: each token may be in a few states of its own."""
+
+    problem: Problem
+    settings: ChainSettings
+
+    @property
+    def n_observed(self) -> int:
+        """Observed tokens of the sequences that some path may explain."""
+        return self.problem.corpus.n_observed
+
+    @property
+    def cells(self) -> Cells:
+        """The layout of parameters."""
+        return self.problem.cells
+
+    # Concentrations and prior
+
+    def hyper(self) -> Concentrations:
+        """Those of the first sweep."""
+        return self.settings.priors.first
+
+    def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
+        """One step of eq. 29 from the last counts."""
+        if not self.learns:
+            return hyper
+        counts, cells = state.counts, self.cells
+
+        def present() -> Any:
+            absent = absence()
+            return None if absent is None else presence(counts, absent, cells)
+
+        surely = None if absence is None else present
+        return learn(hyper, counts, cells, state.n_sweeps, step, surely)
+
+    def absence(self, shares: Any) -> Any:
+        """P(C = 0) of all counts under posteriors and pairs, once sums of pairs were watched."""
+        return absence_of(shares, self.problem) if knows_absence(shares) else None
+
+    def prior(self, hyper: Concentrations) -> Prior:
+        """Of start, transitions and emissions."""
+        return prior_of(self.settings.priors, self.cells, hyper)
+
+    # Where a restart begins
+
+    def facts(self) -> ChainFacts:
+        """What is drawn for, and what decides where to start."""
+        problem = self.problem
+        return ChainFacts(n_entries(problem.lattice), problem.any_told, problem.any_choice)
+
+    def seed(self, prior: Prior, rng: np.random.Generator) -> Any:
+        """The generator: some starts draw for every token."""
+        return rng
+
+    def start(self, prior: Prior, seed: Any, keep: bool) -> tuple[Inferred, Weights | None]:
+        """Counts of a fitted model, of token posteriors, or of one E-step."""
+        problem, init = self.problem, self.settings.init
+        if keep:
+            begin = partial(self._begun, prior, seed)
+            units = first_units(problem, begin, self.settings.left_out, self.learns)
+            return Inferred(units.own, 0.0, shares=units), None
+        if not isinstance(seed, Start) and hasattr(init, "predict_proba"):
+            counts = starting.model_counts(problem, init, self.settings.vocabulary)
+            return Inferred(counts, 0.0), uniform_weights(self.cells)
+        first = self._begun(prior, seed)
+        if first.weights is not None:
+            found = self.infer(first.weights)
+            # Which sequences have no path is told after the first sweep.
+            return Inferred(found.counts, 0.0, work=found.work), first.weights
+        assert first.posterior is not None, "a start has weights or posteriors"
+        counts = starting.counts_from_marginals(problem, first.posterior)
+        return Inferred(counts, 0.0), uniform_weights(self.cells)
+
+    def _begun(self, prior: Prior, seed: Any) -> Start:
+        """Posteriors or weights to start from: a seed that is or makes one, or as `init` says."""
+        if isinstance(seed, Weights):
+            return Start(None, seed)
+        if isinstance(seed, Start):
+            return seed
+        if callable(seed):
+            return seed()
+        init = self.settings.init
+        if isinstance(init, str) and init == "merged":
+            return merged_start(
+                replace(self, settings=self.settings._replace(init="parameter")), seed
+            )
+        return starting.starting_point(init, self.problem, prior, self.settings.vocabulary, seed)
+
+    @property
+    def learns(self) -> bool:
+        """Whether a concentration is learned."""
+        return self.hyper().learned
+
+    # EM and VB
+
+    def maximise(
+        self, counts: HMMCounts, prior: Prior, before: Weights | None
+    ) -> tuple[Weights, float]:
+        """The mode in the softmax basis, and minus the sum of u log theta."""
+        weights = posterior_mean(counts, prior, self.cells, before)
+        return weights, -log_prior_density(counts, prior, weights, self.cells)
+
+    def average(self, counts: HMMCounts, prior: Prior, before: Any) -> tuple[Logged, float]:
+        """exp E[log theta] (eq. 11), and KL of the posterior from the prior."""
+        weights, divergence = weights_and_divergence(counts, prior, self.cells)
+        return Logged(weights, counts, prior), divergence
+
+    def infer(self, weights: Weights | Logged, work: Forms | None = None) -> Inferred:
+        """E-step over all sequences, each in its form."""
+        forms, logs = forms_of(self.problem) if work is None else work, None
+        if not isinstance(weights, Weights):
+            logs, weights = partial(weights.logs, self.cells), weights.weights
+        found = expectation(weights, self.problem, forms, self.settings.n_threads, logs)
+        return Inferred(found.counts, found.total, found.unexplained, None, found.forms)
+
+    # CVB
+
+    def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
+        """Each sequence, or window, from the counts of all others (eqs. 24-25)."""
+        if frozen:
+            return Inferred(shares.own, score(shares, counts, prior, self.problem), shares=shares)
+        units, total = sweep(shares, counts, prior, self.problem)
+        return Inferred(units.own, total, shares=units)
+
+    # Sampling
+
+    def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
+        """A path drawn from where `init` says."""
+        problem, settings = self.problem, self.settings
+        if settings.resampled == "sequence" and settings.coldest is not None:
+            check_powers(settings.coldest, prior, len(problem.corpus.tokens))
+        slots = first_slots(problem, prior, self._begun(prior, rng), rng)
+        return Drawn(counts_of_path(problem, slots), Walk(slots, self._scan()))
+
+    def _scan(self) -> Any:
+        """The order of visits, where one token is drawn at a time."""
+        if self.settings.resampled != "token":
+            return None
+        return scan_for(self.problem.lattice, self.problem.corpus.starts)
+
+    def resample(
+        self,
+        counts: HMMCounts,
+        prior: Prior,
+        sample: Walk,
+        rng: np.random.Generator,
+        temperature: float,
+    ) -> Drawn:
+        """All paths anew, a token, a sequence or all at a time."""
+        resample = _RESAMPLE[self.settings.resampled]
+        slots, counts, proposals = resample(sample, counts, self.problem, prior, temperature, rng)
+        return Drawn(counts, Walk(slots, sample.scan), proposals=proposals)
+
+    def draw_hyper(
+        self, before: Concentrations, learned: Concentrations, counts: HMMCounts, rng: Any
+    ) -> Concentrations:
+        """Under HDP the weights of the states, alpha and gamma are drawn; beta is learned."""
+        if before.shared is None:
+            return learned
+        from sklearn_cvb.chain.shared_weights import drawn_weights
+
+        now = before._replace(beta=learned.beta)
+        return now if rng is None else drawn_weights(now, counts, rng)
+
+    def log_evidence(self, counts: HMMCounts, prior: Prior, sample: Walk) -> float:
+        """log p(x, z | alpha, beta)."""
+        return log_joint(counts, prior, self.cells)
+
+    def means(self, counts: HMMCounts, prior: Prior, sample: Walk) -> Weights:
+        """Posterior means given one path."""
+        return posterior_mean(with_rare(counts, self.rare(counts), self.cells), prior, self.cells)
+
+    def rare(self, counts: HMMCounts) -> np.ndarray | None:
+        """Mean count, by state, of words seen once; None where nothing is to add."""
+        return rare_in(self.problem, counts) if self.settings.counts_rare else None
+
+    def remembered(self, memory: np.ndarray | None, sample: Walk) -> np.ndarray:
+        """How often each (token, state) entry was sampled."""
+        return frequencies(self.problem.lattice, sample.slots, memory)
+
+    def noted(self, hyper: Concentrations, counts: HMMCounts) -> tuple:
+        """Concentrations, and the number of states that have a token."""
+        return hyper.alpha, hyper.beta, n_occupied(counts, self.cells), hyper.shared
+
+    def kept(self, counts: HMMCounts, prior: Prior, sample: Walk) -> np.ndarray | None:
+        """The states of all tokens, but for annealed chains."""
+        if self.settings.coldest is not None:
+            return None
+        states = self.problem.lattice.state[sample.slots]
+        # The smallest integer type for states: samples are the largest part of a fit.
+        return states.astype(np.min_scalar_type(-self.cells.n_states))
+
+    # What a state tells of the training tokens
+
+    def posterior(self, state: State) -> np.ndarray | None:
+        """q(z_t) of every (token, state) entry; None where only weights tell."""
+        if isinstance(state.shares, Units):
+            return posterior_of(state.shares)
+        if isinstance(state.shares, Walk):
+            frequency = sampled_labels(state, self)
+            return frequency / frequency[: self.problem.lattice.count[0]].sum()
+        return None
+
+    def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
+        """What a sampler's chain leaves, and the share of its proposals that were accepted."""
+        memory, problem, settings = state.work, self.problem, self.settings
+        notes = [traced.notes for traced in memory.trace if traced.is_kept]
+        proposed, accepted = np.broadcast_to(memory.proposals, 2).tolist()
+        paths, kept = None, None
+        if memory.kept:
+            paths = np.array(memory.kept)[:, problem.is_given]
+            drawn = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
+            kept = PathCounts(problem, settings.counts_rare, state.prior, settings.priors, *drawn)
+        rate = accepted / proposed if proposed else 1.0
+        return Sampled(paths, mean_means(state, self), kept), rate
+
+    # Going on
+
+    def rebase(self, state: State) -> State | None:
+        """The state under the prior of now; learned concentrations go on from their values."""
+        hyper = going_on(self.hyper(), state.hyper)
+        shares = state.shares
+        state = state._replace(hyper=hyper, prior=self.prior(hyper))
+        if isinstance(shares, Walk):
+            scan = self._scan() if shares.scan is None else shares.scan
+            return state._replace(shares=shares._replace(scan=scan))
+        if not isinstance(shares, Units):
+            return state
+        if shares.left_out != self.settings.left_out:
+            return None
+        units = resumed(shares._replace(learns=self.learns), self.problem)
+        return state._replace(shares=units, counts=units.own)
+
+    def lighter(self, state: State) -> State:
+        """Without layouts, forms and the order of visits, which the problem gives."""
+        state, shares, work = self.finished(state, goes_on=True), state.shares, state.work
+        if isinstance(shares, Walk):
+            return state._replace(shares=shares._replace(scan=None))
+        if isinstance(shares, Units):
+            # But for the messages that windows leave each other.
+            kept: Any = shares.layout and shares.layout.borders
+            return state._replace(shares=shares._replace(layout=kept))
+        if isinstance(work, Forms):
+            return state._replace(work=Forms(None, None, None, work.lost))
+        return state
+
+    def completed(self, state: State) -> State:
+        """With layout and forms."""
+        shares, work = state.shares, state.work
+        if isinstance(shares, Units):
+            layout = layout_of(self.problem, shares.left_out)
+            borders: Any = shares.layout
+            if layout is not None and borders is not None:
+                layout = layout._replace(borders=borders)
+            return state._replace(shares=shares._replace(layout=layout))
+        if isinstance(work, Forms):
+            return state._replace(work=forms_of(self.problem, work.lost))
+        return state
+
+    def finished(self, state: State, *, goes_on: bool) -> State:
+        """Weights alone of VB's; of CVB's pairs, the largest part, only the next sweep has use."""
+        if isinstance(state.weights, Logged):
+            state = state._replace(weights=state.weights.weights)
+        if isinstance(state.shares, Units) and not goes_on:
+            state = state._replace(shares=state.shares._replace(pairs=np.empty(0)))
+        return state
+
+    # One batch after another
+
+    def with_unseen(self, counts: HMMCounts, prior: Prior) -> HMMCounts:
+        """A little for words and steps that no batch has used, where the prior is 0."""
+        return with_unseen(HMMCounts(*counts), prior, self.cells)
+
+    def given(self, prior: Prior, counts: HMMCounts) -> tuple[Prior, Start]:
+        """The counts so far in the prior, and its means to start from."""
+        prior = added_to(prior, HMMCounts(*counts), self.cells)
+        nothing = HMMCounts(*map(np.zeros_like, counts))
+        return prior, Start(None, posterior_mean(nothing, prior, self.cells))
+
+
+class TokenChain(SymbolChain):
+    """The same problem with a token left out at a time (Algorithm 1): tokens are independent."""
+
+    def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
+        """Each token from the counts of all others (figure 3); a score leaves out sequences."""
+        if frozen:
+            return Inferred(counts, self._score(shares, prior), shares=shares)
+        units, total = sweep_by_token(shares, counts, prior, self.problem)
+        return Inferred(units.own, total, shares=units)
+
+    def _score(self, units: Units, prior: Prior) -> float:
+        """Sum of log p(x_i | E[C without i]), sequences or windows left out (nats)."""
+        window, lengths = units.left_out.block_length, np.diff(self.problem.corpus.starts)
+        if window is None and 2 * lengths.max() > lengths.sum():
+            window = _SCORE_WINDOW
+        # Windows that cut nothing are sequences, and their score compiles sooner.
+        if window is None or window >= lengths.max():
+            return score_of_tokens(units, prior, self.problem)
+        return score_in_windows(units, prior, self.problem, window)

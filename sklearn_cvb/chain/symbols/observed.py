@@ -1,0 +1,489 @@
+"""What hidden Markov models of symbols do; `chain.numbers.observed` has those of numbers.
+
+`BaseHMM` asks one of the two, as its parameter `emission` says; both have the same functions.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.concentrations import (
+    Concentrations,
+    first_concentrations,
+    with_equal_weights,
+)
+from sklearn_cvb.chain.end_state import cells_with_end, problem_with_end
+from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
+from sklearn_cvb.chain.lattice import (
+    Cells,
+    Problem,
+    cells_for,
+    dense_posterior,
+    lattice_for,
+    problem_of,
+    restrict,
+)
+from sklearn_cvb.chain.parameters import (
+    HMMCounts,
+    Prior,
+    log_weights,
+    posterior_mean,
+    public_counts,
+    rare_counts,
+    weights_under,
+)
+from sklearn_cvb.chain.prediction import (
+    Read,
+    chain_counts,
+    emission_table,
+    mean_and_log,
+    predicting_weights,
+    running_counts,
+    smoothed_entries,
+)
+from sklearn_cvb.chain.priors import PriorSettings
+from sklearn_cvb.chain.restricted import restricted_problem
+from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
+from sklearn_cvb.chain.symbols.vocabulary_growth import (
+    Growth,
+    carried_counts,
+    carried_weights,
+    with_words,
+)
+from sklearn_cvb.chain.topology import Topology, topology_of
+from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.online import Batch, Running, Seen
+from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
+from sklearn_cvb.reading.validation import InvalidParameterError
+
+# Corpora may come in shards, stores and batches, and states may be named by tags.
+has_vocabulary = True
+# What samplers draw at a time.
+default_update = "token"
+# What draws several continuations, where `sample` is asked to.
+draws_ahead = ""
+# Fewer tokens than this are not worth a thread.
+_SHORTEST_PIECE = 5000
+# A state that holds so large a share of the tokens counts as one that the data ask for.
+LEAST_SHARE = 0.01
+# What scikit-learn knows of the columns of a table.
+_OF_TABLES = ("n_features_in_", "feature_names_in_")
+
+
+def tag(input_tags: Any) -> None:
+    """What scikit-learn is told of X."""
+    input_tags.categorical = True
+
+
+# Reading
+
+
+class WordsRead(NamedTuple):
+    """What words tell of a model.
+
+    Attributes
+    ----------
+    words : Vocabulary or TagKnowledge
+    cells : Cells
+        The layout of emissions: neither topology nor ends.
+    told : object
+        What is known of the tokens of this corpus alone.
+    messages : tuple of str
+    """
+
+    words: Any
+    cells: Cells
+    told: Any = None
+    messages: tuple[str, ...] = ()
+
+
+def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
+    """X and y, to be fitted to."""
+    sequences, attributes, messages = reading.sequences_to_fit(hmm, X, y)
+    types = reading.types_to_learn(hmm, sequences)
+    vocabulary, corpus = reading.encoded_by(hmm, types, sequences)
+    read, cells = words_and_cells(hmm, vocabulary, corpus, y, streams=streams)
+    problem, words, more = problem_of_words(
+        hmm, (read.words, read.told), cells, corpus, sequences, y
+    )
+    attributes = {**attributes, **hmm._attributes_of_words(words)}
+    messages = (*messages, *read.messages, *more, *hmm._cautions(problem))
+    return Reading(problem, words, attributes, messages)
+
+
+def words_and_cells(
+    hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, *, streams: bool = False
+) -> tuple[WordsRead, Cells]:
+    """What words tell, and the layout of parameters without ends."""
+    read = hmm._words_read(vocabulary, corpus, y, streams)
+    topology = topology_read(hmm, read.cells.n_states)
+    return read, read.cells._replace(topology=topology)
+
+
+def topology_read(hmm: Any, n_states: int) -> Topology | None:
+    """Which states may follow which, if an algorithm can keep to it."""
+    topology = topology_of(hmm.topology, n_states)
+    if topology is not None and not topology.tied and hmm._why_all_steps:
+        raise InvalidParameterError(hmm._why_all_steps)
+    return topology
+
+
+def words_read(
+    hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
+) -> WordsRead:
+    """What words tell: that any state may emit them."""
+    with_unknown, n_words = hmm.handle_unknown != "error", len(vocabulary.types)
+    return WordsRead(vocabulary, cells_for(None, hmm.n_components, n_words, with_unknown))
+
+
+def attributes_of_words(hmm: Any, words: Any) -> dict[str, Any]:
+    """The fitted attributes that tell them."""
+    return {"vocabulary_": words.types}
+
+
+def problem_of_words(
+    hmm: Any, known: tuple[Any, Any], cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
+) -> tuple[Problem, Any, tuple[str, ...]]:
+    """A problem of a corpus under a layout, of words and what is told (`WordsRead`)."""
+    lattice, words, messages = hmm._training_lattice(*known, cells, corpus, sequences, y)
+    if hmm.end_state and not cells.has_end:
+        cells = cells_with_end(cells)
+    if cells.has_end:
+        return problem_with_end(corpus, lattice, cells), words, messages
+    if cells.topology is not None:
+        return restricted_problem(corpus, lattice, cells, cells.topology), words, messages
+    return problem_of(corpus, lattice, cells), words, messages
+
+
+def training_lattice(
+    hmm: Any, words: Any, told: Any, cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
+) -> tuple[Lattice, Any, tuple[str, ...]]:
+    """Allowed states of each token, the words with what `y` tells, and messages."""
+    known, lattice = known_states(hmm, y, corpus), lattice_for(corpus, cells)
+    return lattice if known is None else restrict(lattice, known)[0], words, ()
+
+
+def known_states(hmm: Any, y: Any, corpus: Corpus) -> np.ndarray | None:
+    """States that `y` tells, -1 where unknown; None where it is not asked."""
+    if y is None or hmm.supervision != "y":
+        return None
+    from sklearn_cvb.chain.known_states import known_states as read_states
+
+    return read_states(y, corpus, hmm.n_components)
+
+
+# How a chain begins
+
+
+def model_of(hmm: Any, read: Reading) -> Any:
+    """What is learned from a problem, whatever is observed."""
+    return hmm._observed.model(hmm, read)
+
+
+def model(hmm: Any, read: Reading) -> SymbolChain:
+    """What is learned from a problem."""
+    settings: ChainSettings = hmm._chain_settings(read)
+    kind = TokenChain if settings.left_out.update == "token" else SymbolChain
+    return getattr(read.problem, "chain", kind)(read.problem, settings)
+
+
+def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
+    """How a chain begins, and what is inferred at a time."""
+    at_a_time = hmm._at_a_time
+    return ChainSettings(
+        counts_rare=_counts_rare(hmm),
+        n_threads=n_threads(hmm, read),
+        init=_init(hmm, read, at_a_time),
+        priors=hmm._prior_settings(read.words),
+        vocabulary=read.words.types,
+        **at_a_time,
+    )
+
+
+def prior_settings(hmm: Any, words: Any) -> PriorSettings:
+    """What priors are made from."""
+    first = first_concentrations(
+        hmm.alpha, hmm.beta, hmm.alpha_prior, hmm.beta_prior, hmm.start_alpha
+    )
+    if hmm.transition_prior == "hdp":
+        first = with_equal_weights(first, hmm.n_components, hmm.gamma, hmm.gamma_prior)
+    return PriorSettings(first._replace(sticky=float(hmm.sticky)), hmm.start_alpha)
+
+
+def _init(hmm: Any, read: Reading, at_a_time: dict[str, Any]) -> Any:
+    """`init`, or where to start if it does not say."""
+    if hmm.init is None:
+        start = hmm._usual_start(read)
+        by_token = "left_out" in at_a_time and at_a_time["left_out"].update == "token"
+        return "word" if start == "parameter" and by_token else start
+    if isinstance(hmm.init, str) and hmm.init == "kmeans":
+        raise InvalidParameterError(
+            f"The 'init' parameter of {type(hmm).__name__} must be a str among 'context', "
+            "'merged', 'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
+            "(see `emission`)"
+        )
+    return hmm.init
+
+
+def usual_start(hmm: Any, read: Reading) -> str:
+    """Where to start if `init` does not say; token updates take "word" for "parameter"."""
+    free = read.problem.cells.is_full and not read.problem.any_told
+    return "parameter" if free else "token"
+
+
+def fixed_start(hmm: Any, read: Reading) -> str:
+    """What fixes where all restarts begin; empty where it is random."""
+    if isinstance(hmm.init, str):
+        is_fixed = hmm.init in ("unambiguous", "context")
+        return f"init={hmm.init!r} is always the same" if is_fixed else ""
+    return "" if hmm.init is None else "init says where to start"
+
+
+def n_threads(hmm: Any, read: Reading) -> int:
+    """Threads of one restart."""
+    return threads_for_each(1 if hmm._fixed_start(read) else hmm.n_init, hmm.n_jobs)
+
+
+def _counts_rare(hmm: Any) -> bool:
+    """Whether unknown words take the mean count of words seen once."""
+    return hmm.handle_unknown in ("rare", "form")
+
+
+# What a fit leaves
+
+
+def left_of(
+    state: Any, counts: HMMCounts, chain: SymbolChain
+) -> tuple[dict[str, Any], Weights | None, np.ndarray | None, None]:
+    """Public counts and beta, weights that rows keep, what unknown words get beside; no numbers."""
+    attributes = {"counts_": public_counts(counts, chain.cells), "beta_": state.hyper.beta}
+    return attributes, state.weights, chain.rare(counts), None
+
+
+def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+    """The states of the training tokens, and what follows from them."""
+    if getattr(read.problem, "is_in_parts", False):
+        in_parts: dict[str, Any] = read.problem.left_paths(hmm, state, read)
+        return in_parts
+    path = hmm._observed.path(hmm, state, read)
+    labels = hmm._arranged_states(read.words, read.problem.given, path)
+    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
+
+
+def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, Any]:
+    """The weights of the states, where the prior has them, and how many hold many tokens."""
+    if hyper.shared is None:
+        return {}
+    found = {"state_weights_": np.array(hyper.shared), "gamma_": hyper.gamma}
+    if held is not None:
+        many = held >= LEAST_SHARE * held.sum()
+        found["n_effective_components_"] = int(np.count_nonzero(many))
+    return found
+
+
+def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:
+    """States of all given tokens, also of sequences left out."""
+    problem, averages = read.problem, hmm._algorithm().averages
+    table = _of_left_out(averages, state, problem)
+    rest = None if table is None else table.argmax(axis=1)
+    posterior = model(hmm, read).posterior(state)
+    found = np.empty(len(problem.corpus.tokens), np.int32)
+    if posterior is not None:
+        best_states(problem.lattice, posterior, 0, len(found), found)
+        return problem.among_given(found, rest)
+    _, logs = _final_weights(averages, state, problem.cells)
+    starts, log_p = problem.corpus.starts, np.empty(problem.corpus.n_sequences)
+
+    def label(begin: int, end: int) -> None:
+        viterbi(logs, problem.lattice, starts[begin : end + 1], found, log_p[begin:end])
+
+    on_threads(label, even_pieces(starts, _SHORTEST_PIECE), hmm.n_jobs)
+    return problem.among_given(found, rest)
+
+
+def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
+    """Posteriors of all given tokens: the last ones, or under the final weights."""
+    problem, averages = read.problem, hmm._algorithm().averages
+    if not isinstance(problem, Problem):
+        raise AttributeError(
+            "a fit on a store or in shards keeps no posteriors in memory: use predict_proba"
+        )
+    entries, lattice = model(hmm, read).posterior(state), problem.lattice
+    if entries is None:
+        weights = _final_weights(averages, state, problem.cells)
+        entries, _ = smoothed_entries(*weights, lattice, problem.corpus.starts)
+    table = dense_posterior(lattice, entries, problem.cells.n_states)
+    table = problem.among_given(table, _of_left_out(averages, state, problem))
+    return table[:, : problem.cells.n_emitting]
+
+
+def _final_weights(averages: bool, state: Any, cells: Cells) -> tuple[Weights, Weights]:
+    """Weights of the final counts, and their logs."""
+    return weights_under(state.counts, state.prior, cells, state.weights, averages=averages)
+
+
+def _of_left_out(averages: bool, state: Any, problem: Problem) -> np.ndarray | None:
+    """Posteriors of the sequences left out: the most probable legal state by emission."""
+    rest = problem.left_out
+    if rest is None:
+        return None
+    weights = _final_weights(averages, state, rest.cells)
+    entries, _ = smoothed_entries(*weights, rest.lattice, rest.corpus.starts)
+    return dense_posterior(rest.lattice, entries, rest.cells.n_states)
+
+
+# One batch after another
+
+
+def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
+    """A batch, whose new words enter the vocabulary and the layout, and the counts so far."""
+    hmm._check_parameters()
+    sequences = reading.sequences_again(hmm, X)
+    refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
+    vocabulary = learned.words.index
+    if hmm.vocabulary is None:
+        types = reading.types_of(sequences.tokens, sequences.starts)
+        vocabulary = [*vocabulary, *(word for word in types if word not in vocabulary)]
+    words = reading.vocabulary_of(list(vocabulary))
+    corpus = reading.encode(sequences, words.index)
+    corpus = reading.checked(hmm, corpus, sequences, len(words.index))
+    growth, *known = hmm._grown(learned, words, corpus, y)
+    counts = carried_counts(running_counts(learned), growth)
+    problem, words, messages = problem_of_words(hmm, known, growth.cells, corpus, sequences, y)
+    # Of a first batch that was a table.
+    attributes = {name: vars(hmm)[name] for name in _OF_TABLES if name in vars(hmm)}
+    read = Reading(problem, words, attributes | hmm._attributes_of_words(words), messages)
+    return read, Running(counts, carried_weights(learned.kept, growth))
+
+
+def grown(
+    hmm: Any, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
+) -> tuple[Growth, Any, Any]:
+    """The layout, words and what is told, with the new words of a batch."""
+    cells = learned.layout
+    every = np.arange(cells.n_emitting, dtype=np.int32)
+    rows = [every] * (len(vocabulary.types) - cells.n_words)
+    return with_words(cells, rows), vocabulary, None
+
+
+def batch_of(hmm: Any, read: Reading, state: Any) -> Batch:
+    """How much there is in a batch."""
+    if getattr(read.problem, "is_in_parts", False):
+        found: Batch = read.problem.batch_of(state.unexplained)
+        return found
+    given, n_words = read.problem.given, read.problem.cells.n_words
+    lengths = np.delete(np.diff(given.starts), read.problem.of_given(state.unexplained))
+    tokens = given.tokens[(given.tokens >= 0) & (given.tokens < n_words)]
+    return Batch(int(lengths.sum()), len(lengths), np.bincount(tokens, minlength=n_words))
+
+
+def rare_of_all(hmm: Any, counts: HMMCounts, seen: Seen, read: Reading) -> np.ndarray | None:
+    """Mean count of the words that batches have seen once, if unknown words have none."""
+    cells = read.problem.cells
+    if not _counts_rare(hmm) or counts.emission[cells.unknown].any():
+        return None
+    return rare_counts(counts.emission, cells, seen.uses)
+
+
+# Reading a fitted model
+
+
+def lattice_of(hmm: Any, learned: Learned, corpus: Corpus) -> Lattice:
+    """Allowed states of a new corpus."""
+    return lattice_for(corpus, learned.layout)
+
+
+def with_unknown(
+    hmm: Any, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
+) -> tuple[Lattice, Weights, Weights]:
+    """Weights with what else is known of unknown words, and the lattice that reads them."""
+    return hmm._lattice_of(learned, corpus), weights, logs
+
+
+def arranged_states(hmm: Any, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    """States in the shape of the input."""
+    return reading.arrange(corpus, path.astype(np.int64), -1)
+
+
+def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> Read:
+    """Sequences under a model's weights; unknown words nobody emits are unobserved."""
+    corpus = reading.encoded_again(hmm, learned, X)
+    weights, logs = mean_and_log(learned) if means else predicting_weights(learned)
+    lattice, weights, logs = hmm._with_unknown(learned, corpus, weights, logs)
+    lattice = _without_impossible(lattice, corpus, learned.layout, weights)
+    return Read(corpus, lattice, weights, logs, learned.layout)
+
+
+def log_likelihoods(
+    hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
+) -> tuple[list[np.ndarray], int]:
+    """Under the mean weights, or under each sample; and the number of observed tokens."""
+    corpus = reading.encoded_again(hmm, learned, X)
+    lattice, cells = hmm._lattice_of(learned, corpus), learned.layout
+    if samples is None:
+        each: Iterable[tuple[Weights, Weights]] = [mean_and_log(learned)]
+    else:
+        means = (posterior_mean(counts, learned.prior, cells) for counts, _ in samples)
+        each = ((weights, log_weights(weights)) for weights in means)
+    found = [Read(corpus, lattice, *weights, cells).log_z() for weights in each]
+    return found, corpus.n_observed
+
+
+def posterior(learned: Learned) -> tuple[HMMCounts, Prior]:
+    """Counts and prior that make up the posterior."""
+    return chain_counts(learned), learned.prior
+
+
+def intervals(
+    learned: Learned, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float
+) -> CredibleIntervals:
+    """Credible intervals of all probabilities."""
+    return mixture_intervals(posteriors, learned.layout, level)
+
+
+def drawn(
+    learned: Learned, states: np.ndarray, rng: np.random.RandomState
+) -> tuple[np.ndarray, Any]:
+    """What each state emits, and what stands for nothing: None, also for no known symbol."""
+    vocabulary = learned.words.types
+    emission = np.cumsum(emission_table(learned)[:, : len(vocabulary)], axis=1)
+    symbols = np.full(len(states), -1, np.int32)
+    for state in np.intersect1d(states, np.flatnonzero(emission.sum(axis=1))):
+        here, row = states == state, emission[state]
+        levels = rng.random_sample(np.count_nonzero(here)) * row[-1]
+        # A product with a tiny total may round up to it.
+        last = np.searchsorted(row, row[-1])
+        symbols[here] = np.minimum(np.searchsorted(row, levels, side="right"), last)
+    known = symbols >= 0
+    if known.all():
+        return vocabulary[symbols], None
+    words = np.full(len(symbols), None, dtype=object)
+    words[known] = vocabulary[symbols[known]]
+    return words, None
+
+
+def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is learned of emissions, and attributes that tell it, if states had another order."""
+    rare = None if learned.rare is None else learned.rare[by.order]
+    return {"counts": by.tables(learned.counts), "rare": rare}, {}
+
+
+def _without_impossible(
+    lattice: Lattice, corpus: Corpus, cells: Cells, weights: Weights
+) -> Lattice:
+    """Make unknown tokens unobserved where none of their states gives the unknown item weight."""
+    if not corpus.unknown or weights.emission[cells.unknown].all():
+        return lattice
+    cell = lattice.cell.copy()
+    tokens = np.flatnonzero(corpus.tokens >= cells.n_words)
+    firsts, places = np.unique(lattice.first[tokens], return_index=True)
+    for first, count in zip(firsts.tolist(), lattice.count[tokens[places]].tolist(), strict=True):
+        slots = slice(first, first + count)
+        if not weights.emission[cell[slots]].any():
+            cell[slots] = -1
+    return lattice._replace(cell=cell)

@@ -1,0 +1,385 @@
+"""Sampling the states of hidden Markov models: where a chain begins, and one sweep of each sampler.
+
+A sampled path is kept as the slot of every token in the lattice: its state is
+``lattice.state[slot]``, its emission cell ``lattice.cell[slot]``.
+"""
+
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.lattice import Cells, Problem, Runs, n_entries
+from sklearn_cvb.chain.parameters import HMMCounts, Prior, posterior_mean, tally_of
+from sklearn_cvb.chain.starts import Start, counts_from_marginals
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.gibbs_sequences import Proposal, Urn, decide, resample_sequences
+from sklearn_cvb.kernels.chain.gibbs_tokens import Path, Visits, draw_tokens, resample_tokens
+from sklearn_cvb.kernels.chain.path_drawing import (
+    Room,
+    Stretches,
+    draw_stretch_in_logs,
+    draw_stretches,
+)
+from sklearn_cvb.kernels.chain.runs import Factors
+from sklearn_cvb.kernels.chain.tally import Tally
+
+# Tokens that are grouped by their number of states: few enough to stay in the cache.
+_CHUNK = 8192
+# Random numbers drawn at a time.
+_BLOCK = 1 << 18
+# Above this temperature handicaps are made relative, lest they leave the range of float64.
+_HOTTEST = 10.0
+# Of a number that float64 holds, with room for a product.
+_LARGEST_LOG = 700.0
+# Above this prior a count can no longer be read off the sum of both.
+_LARGEST_PRIOR = 2.0**40
+
+
+class Scan(NamedTuple):
+    """The tokens that have a choice, in the order in which a sweep by token visits them.
+
+    Within each chunk of neighbouring tokens those with two states come first, then those with
+    three, and so on, each from left to right: the processor foresees loops of equal length, and
+    seldom waits for the state of the token before. Any fixed order leaves the posterior invariant.
+    Where all tokens have equally many states it is from left to right.
+
+    Attributes
+    ----------
+    token : ndarray of shape (n_visits,), int32
+    border : ndarray of shape (n_visits,), int8
+        1 for the first token of a sequence, 2 for the last, 3 for the only one, 0 for others.
+    blocks : ndarray of shape (n_blocks + 1,), int64
+        Visits for which random numbers are drawn together, as offsets.
+    """
+
+    token: np.ndarray
+    border: np.ndarray
+    blocks: np.ndarray
+
+
+class Walk(NamedTuple):
+    """A sampled path.
+
+    Attributes
+    ----------
+    slots : ndarray of shape (n_tokens,), int32
+    scan : Scan or None
+        The order of visits, where one token is drawn at a time.
+    """
+
+    slots: np.ndarray
+    scan: Scan | None
+
+
+# The path after a sweep, its counts, and how many proposals were made and accepted.
+Swept = tuple[np.ndarray, HMMCounts, np.ndarray]
+
+# Where a chain begins
+
+
+def first_slots(
+    problem: Problem, prior: Prior, start: Start, rng: np.random.Generator
+) -> np.ndarray:
+    """A path drawn from where a fit starts; it takes no step that the prior forbids."""
+    lattice = problem.lattice
+    slots = lattice.first.astype(np.int32)
+    levels = rng.random(len(slots))
+    weights = start.weights
+    if weights is None:
+        assert start.posterior is not None, "a start has weights or posteriors"
+        if prior.start.min() > 0.0 and prior.transition.min() > 0.0:
+            draw_tokens(lattice, start.posterior, levels, slots)
+            return slots
+        counts = counts_from_marginals(problem, start.posterior)
+        weights = posterior_mean(counts, prior, problem.cells)
+    weights = weights._replace(
+        start=np.where(prior.start > 0.0, weights.start, 0.0),
+        transition=np.where(prior.transition > 0.0, weights.transition, 0.0),
+    )
+    # Each sequence uses its random numbers from its last token to its first.
+    starts, tokens = problem.corpus.starts, np.arange(len(slots))
+    mirrored = np.repeat(starts[:-1] + starts[1:] - 1, np.diff(starts)) - tokens
+    return drawn_given_weights(weights, problem, levels[mirrored[lattice.count > 1]], slots)
+
+
+def drawn_given_weights(
+    weights: Weights, problem: Problem, levels: np.ndarray, slots: np.ndarray
+) -> np.ndarray:
+    """The path `slots` with the states of all ambiguous tokens drawn anew, given weights.
+
+    `levels` holds a uniform number for each of them. What no path explains stays as it is.
+    """
+    ones = np.ones(problem.cells.n_states)
+    factors = Factors(*weights, ones, ones)
+    stretches, room = stretches_of(problem), room_for(problem)
+    drawn, is_lost = slots.copy(), np.empty(len(stretches.begin), bool)
+    draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, room)
+    paths = Proposal(slots, drawn, levels, np.empty(0))
+    owners = np.searchsorted(stretches.sequence, np.flatnonzero(is_lost), side="right") - 1
+    for i in np.unique(owners).tolist():
+        own = range(*stretches.sequence[i : i + 2].tolist())
+        lost = [stretch for stretch in own if is_lost[stretch]]
+        _draw_in_logs(factors, problem.lattice, stretches, i, lost, paths, room)
+    return drawn
+
+
+def _draw_in_logs(
+    factors: Factors,
+    lattice: Lattice,
+    stretches: Stretches,
+    i: int,
+    lost: Iterable[int],
+    paths: Proposal,
+    room: Room,
+) -> bool:
+    """Draw stretches of sequence i in log space; False where one has no path."""
+    slots, drawn, levels, _ = paths
+    possible = True
+    for stretch in lost:
+        span = int(stretches.begin[stretch]), int(stretches.end[stretch])
+        bounds = int(stretches.starts[i]), int(stretches.starts[i + 1])
+        # What was begun and lost must not be seen.
+        drawn[slice(*span)] = slots[slice(*span)]
+        number = int(stretches.number[stretch])
+        possible &= draw_stretch_in_logs(
+            factors, lattice, span, bounds, levels, number, drawn, room
+        )
+    return possible
+
+
+def stretches_of(problem: Problem) -> Stretches:
+    """The runs of ambiguous tokens as stretches."""
+    runs = problem.runs
+    lengths = (runs.end - runs.begin).astype(np.int64)
+    numbers = np.cumsum(lengths) - lengths
+    return Stretches(runs.begin, runs.end, numbers, runs.sequence, problem.corpus.starts)
+
+
+def room_for(problem: Problem) -> Room:
+    """Buffers for the longest run."""
+    longest = int((problem.runs.end - problem.runs.begin).max(initial=1))
+    most = longest * int(problem.lattice.count.max())
+    return Room(np.empty(most), np.empty(problem.cells.n_states))
+
+
+def n_levels(stretches: Stretches | Runs) -> int:
+    """As many random numbers as drawing all stretches takes."""
+    return int((stretches.end - stretches.begin).sum(dtype=np.int64))
+
+
+def slots_of(lattice: Lattice, states: np.ndarray) -> np.ndarray:
+    """Slots of a path of states."""
+    slots = lattice.first.astype(np.int32)
+    other = np.flatnonzero(lattice.state[slots] != states)
+    while len(other):
+        slots[other] += 1
+        other = other[lattice.state[slots[other]] != states[other]]
+    return slots
+
+
+def counts_of_path(problem: Problem, slots: np.ndarray) -> HMMCounts:
+    """Actual counts of a path."""
+    cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
+    n = cells.n_states
+    states, used = lattice.state[slots].astype(np.intp), lattice.cell[slots]
+    if used.min() < 0:
+        used = used[used >= 0]
+    steps = states[:-1] * n + states[1:]
+    # The last state of a sequence and the first of the next are neighbours, but no transition.
+    between = steps[starts[1:-1] - 1]
+    transition = np.bincount(steps, minlength=n * n) - np.bincount(between, minlength=n * n)
+    return HMMCounts(
+        np.bincount(states[starts[:-1]], minlength=n).astype(np.float64),
+        transition.reshape(n, n).astype(np.float64),
+        np.bincount(used, minlength=len(cells.state)).astype(np.float64),
+    )
+
+
+# By token: figure 1 of Wang and Blunsom (2013)
+
+
+def scan_for(lattice: Lattice, starts: np.ndarray) -> Scan:
+    """Order the tokens that have more than one state.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    starts : ndarray of shape (n_sequences + 1,)
+        Offsets of the sequences; none is empty.
+    """
+    token = np.flatnonzero(lattice.count > 1)
+    group = token // _CHUNK * (int(lattice.count.max()) + 1) + lattice.count[token]
+    token = token[np.argsort(group, kind="stable")]
+    border = np.zeros(len(lattice.count), np.int8)
+    border[starts[:-1]] += 1
+    border[starts[1:] - 1] += 2
+    block = np.cumsum(lattice.count[token], dtype=np.int64) // _BLOCK
+    blocks = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(token)]])
+    return Scan(token.astype(np.int32), border[token], blocks)
+
+
+def sweep_by_token(
+    walk: Walk,
+    counts: HMMCounts,
+    problem: Problem,
+    prior: Prior,
+    temperature: float,
+    rng: np.random.Generator,
+) -> Swept:
+    """Draw every token that has a choice from figure 1's conditional to 1 / `temperature`.
+
+    At temperature 1 a token takes one uniform number, at others one for each of its states.
+    Parameters and result as in `sweep_by_sequence`.
+    """
+    cells, lattice, scan = problem.cells, problem.lattice, walk.scan
+    assert scan is not None, "made at the start of a fit by token"
+    path = Path(lattice.state[walk.slots], walk.slots.copy())
+    tally = tally_of(counts, prior, cells)
+    races, chance = temperature != 1.0, np.empty(cells.n_states)
+    for begin, end in pairwise(scan.blocks.tolist()):
+        visits = Visits(scan.token[begin:end], scan.border[begin:end])
+        if races:
+            numbers = handicaps(lattice.count[visits.token], temperature, rng)
+        else:
+            numbers = rng.random(end - begin)
+        resample_tokens(tally, lattice, visits, path, numbers, races, chance)
+    return path.slot, counts_in(tally, problem, path.slot, prior), np.zeros(2, np.int64)
+
+
+def handicaps(counts: np.ndarray, temperature: float, rng: np.random.Generator) -> np.ndarray:
+    """E^(-temperature), E exponential, for every state of tokens with `counts` states.
+
+    The smallest E_k / w_k^p is that of state k with probability proportional to w_k^p, and the
+    same state has the largest w_k E_k^(-1/p), which takes no power of a weight. A token's
+    handicaps may have a common factor.
+    """
+    numbers = rng.random(counts.sum(dtype=np.int64))
+    with np.errstate(divide="ignore", over="ignore"):
+        np.log(numbers, out=numbers)
+        np.log(np.negative(numbers, out=numbers), out=numbers)
+        numbers *= -temperature
+        if temperature > _HOTTEST and len(counts):
+            first = np.cumsum(counts, dtype=np.int64) - counts
+            numbers -= np.repeat(np.maximum.reduceat(numbers, first), counts)
+        return np.exp(numbers, out=numbers)
+
+
+def counts_in(tally: Tally, problem: Problem, slots: np.ndarray, prior: Prior) -> HMMCounts:
+    """The counts of a path, given `tally`, which are these counts plus prior."""
+    tables = (prior.start, prior.transition, prior.emission)
+    if max(float(table.max()) for table in tables) > _LARGEST_PRIOR:
+        return counts_of_path(problem, slots)
+    sums = (tally.start, tally.transition, tally.emission)
+    return HMMCounts(*(np.rint(a - b) for a, b in zip(sums, tables, strict=True)))
+
+
+# By sequence: proposals, accepted or not
+
+
+def urn_of(counts: HMMCounts, prior: Prior, cells: Cells, temperature: float) -> Urn:
+    """The urn of a path's counts; the counts are copied."""
+    counts = HMMCounts(*(table.copy() for table in counts))
+    weights = tally_of(counts, prior, cells)
+    if temperature != 1.0:
+        weights = Tally(*(table ** (1.0 / temperature) for table in weights))
+    return Urn(
+        tally_of(counts, None, cells),
+        Tally(
+            prior.start,
+            prior.transition,
+            prior.transition_total,
+            prior.emission,
+            prior.emission_total,
+        ),
+        weights,
+        1.0 / temperature,
+    )
+
+
+def sweep_by_sequence(
+    walk: Walk,
+    counts: HMMCounts,
+    problem: Problem,
+    prior: Prior,
+    temperature: float,
+    rng: np.random.Generator,
+) -> Swept:
+    """Propose a new path for every sequence that has an ambiguous token.
+
+    Parameters
+    ----------
+    walk : Walk
+        The path before; stays whole.
+    counts : HMMCounts
+        Its counts.
+    problem : Problem
+    prior : Prior
+        The prior of this sweep.
+    temperature : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    slots : ndarray of shape (n_tokens,), int32
+        The path after the sweep.
+    counts : HMMCounts
+        Its counts.
+    proposals : ndarray of shape (2,), int64
+        Made and accepted.
+    """
+    cells, lattice = problem.cells, problem.lattice
+    stretches, room = stretches_of(problem), room_for(problem)
+    urn = urn_of(counts, prior, cells, temperature)
+    weights, scales = urn.weights, np.empty((2, cells.n_states))
+    factors = Factors(weights.start, weights.transition, weights.emission, *scales)
+    n_sequences = len(stretches.starts) - 1
+    levels, chances = rng.random(n_levels(stretches)), rng.random(n_sequences)
+    proposal = Proposal(walk.slots.copy(), walk.slots.copy(), levels, chances)
+    n_accepted, begin = 0, 0
+    while begin < n_sequences:
+        i, n = resample_sequences(urn, factors, lattice, stretches, proposal, begin, room)
+        n_accepted += n
+        begin = i + 1
+        if i < n_sequences:
+            # float64 may have lost sequence i, whose counts are taken out.
+            own = range(*stretches.sequence[i : i + 2].tolist())
+            possible = _draw_in_logs(factors, lattice, stretches, i, own, proposal, room)
+            if not possible:
+                bounds = slice(*stretches.starts[i : i + 2].tolist())
+                proposal.drawn[bounds] = proposal.slots[bounds]
+            n_accepted += decide(urn, lattice, stretches, proposal, i) and possible
+    counts = HMMCounts(urn.counts.start, urn.counts.transition, urn.counts.emission)
+    n_proposed = np.count_nonzero(np.diff(stretches.sequence))
+    return proposal.slots, counts, np.array([n_proposed, n_accepted])
+
+
+def check_powers(temperature: float, prior: Prior, n_tokens: int) -> None:
+    """Raise ValueError where float64 cannot hold counts to the power 1 / temperature."""
+    tables = [table[table > 0] for table in (prior.start, prior.transition, prior.emission)]
+    least = min(table.min() for table in tables)
+    most = n_tokens + max(
+        prior.start_total, prior.transition_total.max(), prior.emission_total.max()
+    )
+    lowest = max(math.log(most), -math.log(least)) / _LARGEST_LOG
+    if temperature < lowest:
+        raise ValueError(
+            f"temperatures reach {temperature:.2g}, but update='sequence' raises counts to the "
+            f"power 1 / temperature: stay above {lowest:.2g} here, or use update='token'"
+        )
+
+
+def n_occupied(counts: HMMCounts, cells: Cells) -> int:
+    """Number of states that have a token."""
+    n_tokens = counts.start + counts.transition.sum(axis=0)
+    return int(np.count_nonzero(n_tokens[: cells.n_emitting]))
+
+
+def frequencies(lattice: Lattice, slots: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+    """How often each (token, state) entry was sampled, with one more path."""
+    begins = np.cumsum(lattice.count, dtype=np.int64) - lattice.count
+    frequency = np.zeros(n_entries(lattice)) if before is None else before.copy()
+    frequency[begins + slots - lattice.first] += 1.0
+    return frequency

@@ -1,0 +1,691 @@
+"""What a tagger knows besides counts: one value, made from dictionary, corpus, labels and settings.
+
+`read_tags` makes it, with the layout of emissions; `training_lattice` says what follows for a
+corpus, and prediction reads it. `sklearn_cvb.chain.tags.online` makes the next from the last for
+`partial_fit`.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.lattice import Cells, cells_for, expect, lattice_for, overrule, restrict
+from sklearn_cvb.chain.prediction import chain_counts
+from sklearn_cvb.chain.tags.word_review import WordTable, WordToCheck, words_at_stake
+from sklearn_cvb.chain.tags.word_shapes import (
+    Row,
+    ShapeShares,
+    TagShares,
+    can_be_cleaned,
+    disagreeing,
+    keeping,
+    tag_shares,
+    told_by,
+    without,
+)
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, as_list, known_of, shown
+from sklearn_cvb.reading.dictionary import (
+    Coverage,
+    Overruled,
+    check_dictionary,
+    check_unknown_tags,
+    is_weighted,
+    look_up,
+    tags_in,
+    tags_of,
+)
+from sklearn_cvb.reading.validation import InvalidParameterError
+
+_LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
+
+# The least share of a word that a tag of its entry can have.
+_SMALLEST_SHARE = 1e-6
+# What the form of a word is worth beside its uses.
+FORM_USES = 5.0
+# What a form tells of a tag counts so much less than how often it was seen.
+FORM_WEIGHT = 0.5
+# So many tokens without a letter may come before the word that begins a sentence.
+_MOST_MARKS = 2
+# States, and the share of each; None where nothing is known of them.
+_MaybeShares = tuple[np.ndarray, np.ndarray | None]
+# The shares of a word with one tag.
+_ALL = np.ones(1)
+
+
+class TagSettings(NamedTuple):
+    """The parameters of a tagger that say how dictionary and labels are read.
+
+    `beta_is_learned`: one concentration for all emissions; `streams`: the first batch of
+    `partial_fit` is read, so that the words of the text are not all known.
+    """
+
+    tag_dictionary: dict
+    denoise: str
+    unknown_tags: Collection | None
+    supervision: str
+    n_components: int | None
+    handle_unknown: str
+    beta_is_learned: bool
+    total_samples: int | None = None
+    streams: bool = False
+
+
+class Legal(NamedTuple):
+    """The states a word may take: a dictionary, the states of words missing from it."""
+
+    tag_dictionary: dict
+    states: dict
+    missing: np.ndarray
+
+    def row(self, word: Hashable) -> np.ndarray:
+        """States of one word, ascending."""
+        entry = self.tag_dictionary.get(word)
+        if entry is None:
+            return self.missing
+        return np.array(sorted({self.states[tag] for tag in tags_of(entry)}), dtype=np.int32)
+
+    def rows(self, words: Iterable[Hashable]) -> list[np.ndarray]:
+        """States of each word; words with the same entry share one array."""
+        shared = {}
+        rows = []
+        for word in words:
+            entry = self.tag_dictionary.get(word)
+            key = None if entry is None else tags_of(entry)
+            if key not in shared:
+                shared[key] = self.row(word)
+            rows.append(shared[key])
+        return rows
+
+    @property
+    def any_weights(self) -> bool:
+        """Whether any entry has weights."""
+        return any(map(is_weighted, self.tag_dictionary.values()))
+
+    def shares(self, words: Iterable[Hashable]) -> list[np.ndarray]:
+        """Each word's weights over their sum, in the order of its row; NaN without weights.
+
+        A weight of 0 gets a very small share: learners never come back from none at all.
+        """
+        return [self._shares_of(word) for word in words]
+
+    def _shares_of(self, word: Hashable) -> np.ndarray:
+        entry = self.tag_dictionary.get(word)
+        if not isinstance(entry, Mapping):
+            return np.full(len(self.row(word)), np.nan)
+        tags = sorted(entry, key=self.states.__getitem__)
+        weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
+        return np.maximum(weights / weights.sum(), _SMALLEST_SHARE)
+
+
+class WordShares(NamedTuple):
+    """What dictionary and forms say of the words of the vocabulary, kept from batch to batch.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (n_cells,)
+        Of the states of each word; NaN where nothing says them, and behind the vocabulary.
+    is_formed : ndarray of shape (n_words,), bool
+        Words known by their form alone.
+    is_listed : ndarray of shape (n_words,), bool
+        Words with an entry in the dictionary.
+    uses : ndarray of shape (n_words,)
+        How often each was seen without a label that makes the shares idle.
+    shapes : ShapeShares or None
+        Where the dictionary is cleaned.
+    """
+
+    shares: np.ndarray
+    is_formed: np.ndarray
+    is_listed: np.ndarray
+    uses: np.ndarray
+    shapes: ShapeShares | None
+
+
+class TagKnowledge(NamedTuple):
+    """What a tagger knows besides counts.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+    classes : ndarray of shape (n_states,)
+        The tags.
+    legal : Legal
+        The states of words with an entry in the cleaned dictionary, and of all others.
+    shares : TagShares or None
+        Of open tags by the forms of words; None where forms tell nothing.
+    dropped : dict
+        The tags that were dropped from the dictionary, by word.
+    coverage : Coverage
+    labelled : ndarray of int32
+        The words of the vocabulary that had a label, ascending.
+    is_clean, is_told : bool
+        Whether the dictionary was cleaned; whether there were labels.
+    word_shares : WordShares or None
+        None after a fit or a first batch, from which it can be found again.
+    """
+
+    vocabulary: Vocabulary
+    classes: np.ndarray
+    legal: Legal
+    shares: TagShares | None
+    dropped: dict
+    coverage: Coverage
+    labelled: np.ndarray
+    is_clean: bool
+    is_told: bool
+    word_shares: WordShares | None = None
+
+    @property
+    def index(self) -> dict[Hashable, int]:  # type: ignore[override]
+        """The number of each word of the vocabulary."""
+        return self.vocabulary.index
+
+    @property
+    def types(self) -> np.ndarray:
+        """The words of the vocabulary."""
+        return self.vocabulary.types
+
+    @property
+    def open_tags(self) -> np.ndarray:
+        """The tags that a word may take of which nothing is told."""
+        return self.classes[self.legal.missing if self.shares is None else self.shares.states]
+
+
+class CorpusTags(NamedTuple):
+    """What one corpus tells besides: nothing of it is kept.
+
+    Attributes
+    ----------
+    labels : list
+        One for each token, None where unknown; empty for none at all.
+    formed : dict
+        States and shares of the words of the vocabulary that are known by their form alone.
+    outside : dict
+        The same of other words.
+    """
+
+    labels: list
+    formed: dict[int, Row]
+    outside: dict[Hashable, Row]
+
+
+class TagsRead(NamedTuple):
+    """What a dictionary, a corpus and labels tell; see `WordsRead`."""
+
+    words: TagKnowledge
+    cells: Cells
+    told: CorpusTags
+    messages: tuple[str, ...]
+
+
+# Reading
+
+
+def settings_of(hmm: Any, streams: bool = False) -> TagSettings:
+    """The parameters of a tagger that say how dictionary and labels are read."""
+    return TagSettings(
+        hmm.tag_dictionary or {},
+        hmm.denoise,
+        hmm.unknown_tags,
+        hmm.supervision,
+        hmm.n_components,
+        hmm.handle_unknown,
+        isinstance(hmm.beta, str) and hmm.beta == "auto",
+        getattr(hmm, "total_samples", None),
+        streams,
+    )
+
+
+def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
+    """One label for each token, None where unknown; of a table, y may hold one for each row."""
+    lengths = np.diff(corpus.starts)
+    known = known_of(y, lengths, corpus.width, _LABEL_FORM)
+    as_table = numeric and len(set(lengths.tolist())) == 1
+    labels: list = []
+    for i, (tags, length) in enumerate(zip(known, lengths.tolist(), strict=True)):
+        items = as_list(tags)
+        if items is not None:
+            if corpus.width is not None and len(items) == corpus.width:
+                items = items[:length]
+            if len(items) != length:
+                raise ValueError(
+                    f"sentence {i} has {length} tokens but y[{i}] has {len(items)} tags"
+                )
+            labels.extend(items)
+        elif reading.is_missing(tags) or (
+            np.isscalar(tags)
+            and (corpus.width is not None or (as_table and isinstance(tags, Real)))
+        ):
+            labels.extend([tags] * length)
+        else:
+            raise TypeError(f"y[{i}] is the single value {shown(tags)}: {_LABEL_FORM}")
+    if not all(map(reading.is_hashable, labels)):
+        raise reading.unhashable(labels, corpus.starts, "tag")
+    return [None if reading.is_missing(tag) else tag for tag in labels]
+
+
+def labels_of(y: Any, corpus: Corpus, vocabulary: Vocabulary) -> list:
+    """The labels of a corpus, whose tokens may be numbers."""
+    return read_labels(y, corpus, numeric=vocabulary.types.dtype.kind in "iuf")
+
+
+def labels_to_learn(y: Any, corpus: Corpus, vocabulary: Vocabulary, settings: TagSettings) -> list:
+    """The labels that a fit uses; none where it is not to."""
+    uses_labels = y is not None and settings.supervision == "y"
+    return labels_of(y, corpus, vocabulary) if uses_labels else []
+
+
+def words_read(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool) -> Any:
+    """What a tagger of these parameters reads of words."""
+    return read_tags(settings_of(hmm, streams), vocabulary, corpus, y)
+
+
+def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any) -> TagsRead:
+    """What is known before anything is counted, and the layout of emissions."""
+    dictionary, given = settings.tag_dictionary, settings.unknown_tags
+    types = vocabulary.types.tolist()
+    uses = corpus.uses(len(types) + len(corpus.unknown))
+    check_dictionary(dictionary)
+    lookup = look_up(dictionary, [*types, *corpus.unknown], uses)
+    coverage, mismatch, listed = lookup.coverage, lookup.mismatch(), tags_in(dictionary)
+    labels = labels_to_learn(y, corpus, vocabulary, settings)
+    unknown_tags = [] if given is None else check_unknown_tags(given)
+    tags, ignored = _tags({*listed, *labels, *unknown_tags} - {None}, settings.n_components)
+    states = {tag: state for state, tag in enumerate(tags)}
+    open_states = {states[tag] for tag in (tags if given is None else unknown_tags)}
+    is_told = any(tag is not None for tag in labels)
+    words = list(dictionary) if settings.streams else lookup.words
+    is_clean = settings.denoise == "auto" and can_be_cleaned(dictionary, words)
+    dropped = disagreeing(dictionary, words) if is_clean else {}
+    if dropped and labels:
+        dropped = keeping(dropped, _labelled_pairs(vocabulary, corpus, labels))
+    knowledge = TagKnowledge(
+        vocabulary,
+        reading.as_array(tags),
+        Legal(
+            without(dictionary, dropped) if dropped else dictionary,
+            states,
+            np.array(sorted(open_states), dtype=np.int32),
+        ),
+        None,
+        dropped,
+        coverage,
+        np.empty(0, dtype=np.int32),
+        is_clean,
+        is_told,
+    )
+    told = CorpusTags(labels, {}, {})
+    if settings.handle_unknown == "form":
+        seen = dict(zip(types, uses.tolist(), strict=False))
+        knowledge, told = _with_forms(knowledge, labels, corpus, seen, given is not None)
+    rows = None
+    if dictionary or given is not None or told.formed:
+        rows = knowledge.legal.rows(types)
+        for i, (row, _) in told.formed.items():
+            rows[i] = row
+    cells = _laid_out(rows, knowledge, told, corpus, settings)
+    return TagsRead(knowledge, cells, told, tuple(filter(None, (mismatch, ignored))))
+
+
+def _tags(tags: set, n: int | None) -> tuple[list, str]:
+    """All tags, or the numbers of states where there is none; what is to be said of these."""
+    if not tags:
+        return list(range(n or 2)), ""
+    if n is None or n == len(tags):
+        return reading.sorted_types(tags), ""
+    ignored = f"n_components={n} is ignored: the dictionary and y have {len(tags)} tags"
+    return reading.sorted_types(tags), ignored
+
+
+def _labelled_pairs(vocabulary: Vocabulary, corpus: Corpus, labels: list) -> set:
+    """The pairs of a word and a label that occur."""
+    known = [*vocabulary.types.tolist(), *corpus.unknown]
+    told = zip(corpus.tokens.tolist(), labels, strict=True)
+    return {(known[token], tag) for token, tag in told if token >= 0}
+
+
+def _with_forms(
+    knowledge: TagKnowledge, labels: list, corpus: Corpus, uses: Mapping, keeps_to_open: bool
+) -> tuple[TagKnowledge, CorpusTags]:
+    """With the tag shares of forms, and the words of a corpus that have nothing else."""
+    words, labelled = knowledge.types.tolist(), {}
+    if labels:
+        labelled = _label_tallies(corpus, words, encode_labels(knowledge, labels))
+    dictionary, states, missing = knowledge.legal
+    told = told_by(dictionary, states, labelled, uses)
+    shares = tag_shares(told, len(states), missing if keeps_to_open else None)
+    if shares is None:
+        return knowledge, CorpusTags(labels, {}, {})
+    every = [*words, *corpus.unknown]
+    begins = only_beginning(corpus, every).tolist()
+    formed = by_form(shares, every, told.tallies, begins)
+    inside = {i: row for i, row in formed.items() if i < len(words)}
+    outside = {every[i]: row for i, row in formed.items() if i >= len(words)}
+    return knowledge._replace(shares=shares), CorpusTags(labels, inside, outside)
+
+
+def encode_labels(knowledge: TagKnowledge, labels: list) -> np.ndarray:
+    """States of labels: -1 where unknown, -2 for tags that are no class."""
+    states = knowledge.legal.states
+    return np.fromiter(
+        (-1 if tag is None else states.get(tag, -2) for tag in labels), np.int32, len(labels)
+    )
+
+
+def are_labelled(corpus: Corpus, states: np.ndarray, n_words: int) -> np.ndarray:
+    """Which tokens have a label (`states`: -1 where unknown) and a word of the vocabulary."""
+    return (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < n_words)
+
+
+def attributes_of(hmm: Any, knowledge: TagKnowledge) -> dict[str, Any]:
+    """The fitted attributes that tell what is known."""
+    return {
+        "vocabulary_": knowledge.types,
+        "classes_": knowledge.classes,
+        "coverage_": knowledge.coverage,
+        "dropped_tags_": knowledge.dropped,
+        "open_tags_": knowledge.open_tags,
+    }
+
+
+# Words known by their form alone
+
+
+def beginnings(corpus: Corpus, words: Sequence) -> np.ndarray:
+    """Places of the tokens that begin sentences: the first with a letter, behind a few marks."""
+    places, last = corpus.starts[:-1], corpus.starts[1:] - 1
+    for _ in range(_MOST_MARKS):
+        types, which = np.unique(corpus.tokens[places], return_inverse=True)
+        are_marks = np.array([i >= 0 and _is_mark(words[i]) for i in types.tolist()])
+        places = np.minimum(places + are_marks[which], last)
+    return places
+
+
+def _is_mark(word: Hashable) -> bool:
+    return isinstance(word, str) and not any(map(str.isalpha, word))
+
+
+def only_beginning(corpus: Corpus, words: Sequence) -> np.ndarray:
+    """Which of the types (see `beginnings`) are seen, but only where a sentence begins."""
+    begins = np.zeros(len(corpus.tokens), bool)
+    begins[beginnings(corpus, words)] = True
+    found = np.zeros(len(words) + 1, bool)
+    found[corpus.tokens[begins]] = True
+    # The last value is of missing observations.
+    found[corpus.tokens[~begins]] = False
+    return found[:-1]
+
+
+def by_form(
+    shares: TagShares, words: Sequence, told: Container, begins: Sequence[bool]
+) -> dict[int, Row]:
+    """States and shares of the words, by their place, of which nothing else is told."""
+    return {
+        i: shares.row(word, begins[i])
+        for i, word in enumerate(words)
+        if isinstance(word, str) and word not in told
+    }
+
+
+def _label_tallies(corpus: Corpus, words: Sequence, labels: np.ndarray) -> dict:
+    """How often each state is the label of each word (labels are -1 where unknown)."""
+    known = (labels >= 0) & (corpus.tokens >= 0)
+    pairs = np.stack([corpus.tokens[known], labels[known]], axis=1)
+    tallies: dict = {}
+    every = [*words, *corpus.unknown]
+    pairs, places = np.unique(pairs, axis=0, return_inverse=True)
+    times = None if corpus.times is None else corpus.times[known]
+    for (word, state), seen in zip(pairs, np.bincount(places.ravel(), times), strict=True):
+        tallies.setdefault(every[word], Counter())[int(state)] = int(seen)
+    return tallies
+
+
+# What follows for a layout and for the corpus of a fit
+
+
+def _laid_out(
+    rows: list[np.ndarray] | None,
+    knowledge: TagKnowledge,
+    told: CorpusTags,
+    corpus: Corpus,
+    settings: TagSettings,
+) -> Cells:
+    """The layout of emissions, and what weights, shapes, forms and labels expect of each."""
+    legal = knowledge.legal
+    # One concentration for all emissions can be learned only where all are equal.
+    formed = {} if settings.beta_is_learned else told.formed
+    any_weights = legal.any_weights
+    if any_weights and settings.beta_is_learned:
+        raise InvalidParameterError(
+            "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
+            "with weights makes unequal: give beta a number, or the dictionary no weights"
+        )
+    n_words, with_unknown = len(knowledge.types), settings.handle_unknown != "error"
+    cells = cells_for(rows, len(knowledge.classes), n_words, with_unknown)
+    if knowledge.is_clean or any_weights or formed:
+        words, tokens, times = knowledge.types.tolist(), corpus.tokens, corpus.times
+        if not knowledge.is_clean:
+            shares = legal.shares(words)
+        else:
+            shares = ShapeShares(legal.tag_dictionary).rows(words, legal)
+            if told.labels:
+                # Labels say themselves how often their tokens have a tag.
+                untold = np.array([tag is None for tag in told.labels], bool)
+                tokens, times = tokens[untold], None if times is None else times[untold]
+        for i, (_, some) in formed.items():
+            shares[i] = some
+        cells = expect(cells, shares, tokens, times)
+    if formed:
+        cells = _centred(cells, formed)
+    if not told.labels or cells.is_full:
+        return cells
+    states = encode_labels(knowledge, told.labels)
+    those = are_labelled(corpus, states, cells.n_words)
+    return cells.with_labels(corpus.tokens[those], states[those])
+
+
+def _centred(cells: Cells, formed: dict[int, Row]) -> Cells:
+    """Cells whose prior is drawn to the shares of words known by their form alone."""
+    # A form is worth half of the word's uses and a few more: rare words need it most.
+    assert cells.expected is not None, "forms add to what is expected"
+    centre, expected = np.ones(len(cells.state)), cells.expected.copy()
+    for word, (_, shares) in formed.items():
+        here = slice(cells.indptr[word], cells.indptr[word + 1])
+        centre[here] = len(shares) * shares
+        expected[here] = FORM_WEIGHT * (expected[here] + FORM_USES * shares)
+    return cells._replace(centre=centre, expected=expected)
+
+
+def training_lattice(
+    hmm: Any,
+    knowledge: TagKnowledge,
+    told: CorpusTags,
+    cells: Cells,
+    corpus: Corpus,
+    sequences: Sequences,
+    y: Any,
+) -> tuple[Lattice, TagKnowledge, tuple[str, ...]]:
+    """The states that the tokens of a fit may take, the words with labels, what is to be said."""
+    rows = knowledge.legal.rows(corpus.unknown)
+    for i, word in enumerate(corpus.unknown):
+        if word in told.outside:
+            rows[i] = told.outside[word][0]
+    lattice = lattice_for(corpus, cells, rows)
+    if not told.labels:
+        return lattice, knowledge, ()
+    states = encode_labels(knowledge, told.labels)
+    here = corpus.tokens[are_labelled(corpus, states, cells.n_words)]
+    knowledge = knowledge._replace(labelled=np.union1d(knowledge.labelled, here))
+    lattice, forbidden = restrict(lattice, states)
+    if not len(forbidden):
+        return lattice, knowledge, ()
+    overruled = Overruled(forbidden, corpus, sequences.tokens, told.labels)
+    unknown_tags = () if hmm.unknown_tags is None else hmm.unknown_tags
+    overruled.check(set(tags_in(hmm.tag_dictionary or {}, (), unknown_tags)))
+    lattice = overrule(lattice, forbidden, corpus, states, cells)
+    return lattice, knowledge, (str(overruled),)
+
+
+# Prediction
+
+
+def lattice_of(hmm: Any, learned: Learned, corpus: Corpus) -> Lattice:
+    """The states that the tokens of a new corpus may take."""
+    return _lattice_and_unknown(learned.words, learned.layout, corpus)[0]
+
+
+def _lattice_and_unknown(
+    knowledge: TagKnowledge, cells: Cells, corpus: Corpus
+) -> tuple[Lattice, list[_MaybeShares]]:
+    """Allowed states of a corpus; states and shares of its unknown words."""
+    rows: list = []
+    if knowledge.shares is None:
+        rows = [(states, None) for states in knowledge.legal.rows(corpus.unknown)]
+    elif corpus.unknown:
+        corpus, begins = _apart(corpus, list(knowledge.index))
+        rows = _unknown_rows(knowledge.shares, corpus.unknown, knowledge.legal, begins)
+    return lattice_for(corpus, cells, [states for states, _ in rows]), rows
+
+
+def with_unknown(
+    hmm: Any, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
+) -> tuple[Lattice, Weights, Weights]:
+    """Weights and their logs with emissions of unknown words, and the lattice that reads them."""
+    lattice, rows = _lattice_and_unknown(learned.words, learned.layout, corpus)
+    if all(shares is None for _, shares in rows):
+        return lattice, weights, logs
+    counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
+    totals = cells.row_totals(counts.emission) + prior.emission_total
+    here = counts.emission[cells.unknown] + prior.emission[cells.unknown]
+    # As many uses as an unknown word is taken to have; any number where that is none.
+    uses = here.sum() or 1.0
+    scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
+    return _with_unknown_words(lattice, (weights, logs), rows, scale)
+
+
+def _apart(corpus: Corpus, words: Sequence) -> tuple[Corpus, list[bool]]:
+    """Unknown words as types of their own where they begin a sentence, and which these are."""
+    # What is predicted of a sentence does not depend on the others, so here each token counts.
+    unknown = np.flatnonzero(corpus.tokens >= len(words))
+    begins = np.zeros(len(corpus.tokens), bool)
+    begins[beginnings(corpus, [*words, *corpus.unknown])] = True
+    codes = 2 * (corpus.tokens[unknown].astype(np.int64) - len(words)) + begins[unknown]
+    codes, places = np.unique(codes, return_inverse=True)
+    tokens = corpus.tokens.copy()
+    tokens[unknown] = len(words) + places
+    types = [corpus.unknown[i] for i in (codes // 2).tolist()]
+    return corpus._replace(tokens=tokens, unknown=types), (codes % 2 > 0).tolist()
+
+
+def _unknown_rows(
+    shares: TagShares, words: Sequence, legal: Legal, begins: Sequence[bool]
+) -> list[_MaybeShares]:
+    """States and shares of words outside the vocabulary, by their entry or their form."""
+    rows: list[_MaybeShares] = []
+    listed = legal.tag_dictionary
+    for word, states, is_first in zip(words, legal.rows(words), begins, strict=True):
+        if word not in listed:
+            is_formed = isinstance(word, str)
+            rows.append(shares.row(word, is_first) if is_formed else (states, None))
+        elif len(states) == 1:
+            rows.append((states, _ALL))
+        elif is_weighted(listed[word]):
+            rows.append((states, legal.shares([word])[0]))
+        elif isinstance(word, str):
+            # An entry without counts says half of the shares, the form of the word the rest.
+            rows.append((states, _half_equal(states, shares.row(word, is_first))))
+        else:
+            rows.append((states, None))
+    return rows
+
+
+def _half_equal(states: np.ndarray, row: Row) -> np.ndarray:
+    """Shares of some states that are half equal and half those of a row."""
+    dense = np.zeros(max(states[-1], row[0][-1]) + 1)
+    dense[row[0]] = row[1]
+    some = dense[states]
+    equal = np.full(len(states), 1 / len(states))
+    return 0.5 * (equal + some / some.sum()) if some.any() else equal
+
+
+def _with_unknown_words(
+    lattice: Lattice,
+    weights: tuple[Weights, Weights],
+    rows: list[_MaybeShares],
+    scale: np.ndarray,
+) -> tuple[Lattice, Weights, Weights]:
+    """Give unknown words, whose slots are the last, emissions of their own behind all others."""
+    # p(word | tag) is p(tag | word) / p(tag) times what is the same for all tags.
+    lengths = [len(states) for states, _ in rows]
+    slots = np.arange(len(lattice.cell) - sum(lengths), len(lattice.cell))
+    known = np.repeat([some is not None for _, some in rows], lengths)
+    slots = slots[known]
+    emission = np.concatenate([some for _, some in rows if some is not None])
+    emission = emission * scale[lattice.state[slots]]
+    cell = lattice.cell.copy()
+    cell[slots] = len(weights[0].emission) + np.arange(len(slots))
+    plain, logs = weights
+    with np.errstate(divide="ignore"):
+        in_logs = np.log(emission)
+    return (
+        lattice._replace(cell=cell),
+        plain._replace(emission=np.append(plain.emission, emission)),
+        logs._replace(emission=np.append(logs.emission, in_logs)),
+    )
+
+
+def tags_of_path(hmm: Any, knowledge: TagKnowledge, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    """The tags of all tokens, arranged as the corpus was given."""
+    tags = knowledge.classes[path]
+    return reading.arrange(corpus, tags, -1 if tags.dtype.kind in "iu" else None)
+
+
+# Questions
+
+
+def tag_sources(knowledge: TagKnowledge, corpus: Corpus) -> np.ndarray:
+    """What tells the tags of each token, arranged as the corpus was given."""
+    words = [*knowledge.types.tolist(), *corpus.unknown]
+    types, places = np.unique(corpus.tokens, return_inverse=True)
+    labelled = set(knowledge.labelled.tolist())
+    found = [
+        "open" if i < 0 else _source_of(knowledge, words[i], i in labelled) for i in types.tolist()
+    ]
+    return reading.arrange(corpus, np.array(found, dtype=object)[places], None)
+
+
+def _source_of(knowledge: TagKnowledge, word: Hashable, is_labelled: bool) -> str:
+    entry = knowledge.legal.tag_dictionary.get(word)
+    if entry is not None:
+        return "dictionary" if len(set(tags_of(entry))) == 1 else "ambiguous"
+    if is_labelled:
+        return "seen"
+    return "form" if knowledge.shares is not None and isinstance(word, str) else "open"
+
+
+def words_to_check(knowledge: TagKnowledge, emission: Any, X: Any, n: int) -> WordTable:
+    """The words with the most uses times tags, given the expected counts of all words."""
+    legal = knowledge.legal
+    checked = {word for word, entry in legal.tag_dictionary.items() if is_weighted(entry)}
+    return WordTable(
+        WordToCheck(word, "", *_fitted_shares(knowledge, emission, word), uses, example)
+        for word, uses, example in words_at_stake(X, legal.row, checked, n)
+    )
+
+
+def _fitted_shares(knowledge: TagKnowledge, emission: Any, word: Any) -> tuple[tuple, tuple]:
+    """The tags of a word, and the share of its uses that the fit gives each; equal if new."""
+    states = knowledge.legal.row(word)
+    shares = np.full(len(states), 1 / len(states))
+    if word in knowledge.index:
+        row = emission[[knowledge.index[word]]]
+        counts = np.asarray(row.todense() if hasattr(row, "todense") else row).ravel()[states]
+        shares = counts / counts.sum() if counts.sum() > 0 else shares
+    order = np.argsort(-shares, kind="stable")
+    return tuple(knowledge.classes[states[order]].tolist()), tuple(shares[order].tolist())

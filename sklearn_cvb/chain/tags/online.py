@@ -1,0 +1,197 @@
+"""What `partial_fit` adds to what a tagger knows: entries, labels and forms of later words."""
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_labels, with_words
+from sklearn_cvb.chain.tags.knowledge import (
+    FORM_USES,
+    FORM_WEIGHT,
+    CorpusTags,
+    TagKnowledge,
+    TagSettings,
+    WordShares,
+    are_labelled,
+    by_form,
+    encode_labels,
+    labels_to_learn,
+    only_beginning,
+)
+from sklearn_cvb.chain.tags.word_shapes import Row, ShapeShares
+from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.reading.corpus import Corpus, Vocabulary, place
+from sklearn_cvb.reading.dictionary import Coverage
+
+
+def grown(
+    learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any, settings: TagSettings
+) -> tuple[Growth, TagKnowledge, CorpusTags]:
+    """The layout and what is known with the new words of a batch, which end the vocabulary."""
+    knowledge: TagKnowledge = learned.words
+    cells, seen, known = learned.layout, learned.seen, knowledge.word_shares
+    assert seen is not None, "a fit or a batch came before"
+    if known is None:
+        known = _shares_of_fit(knowledge, cells, seen.uses)
+    labels = labels_to_learn(y, corpus, vocabulary, settings)
+    states = encode_labels(knowledge, labels)
+    _refuse_other_tags(labels, states, corpus)
+    words = vocabulary.types.tolist()
+    n_old = len(knowledge.types)
+    formed = _formed(knowledge, [*words, *corpus.unknown], n_old, corpus, states)
+    formed = {i: row for i, row in formed.items() if i < len(words) - n_old}
+    rows, some = _rows_of(knowledge, words[n_old:], formed)
+    growth = with_words(cells, rows)
+    if labels and not growth.cells.is_full:
+        told = are_labelled(corpus, states, growth.cells.n_words)
+        growth = with_labels(growth, corpus.tokens[told], states[told])
+    tokens = corpus.tokens
+    if knowledge.is_clean and labels:
+        # Labels say themselves how often their tokens have a tag.
+        tokens = tokens[[tag is None for tag in labels]]
+    known = _with_batch(known, growth, some, tokens)
+    knowledge = knowledge._replace(
+        vocabulary=vocabulary,
+        word_shares=known,
+        coverage=_coverage(known.is_listed, corpus, seen.uses),
+    )
+    scale = 1.0
+    if settings.total_samples is not None:
+        scale = settings.total_samples / (seen.n_sequences + corpus.n_sequences)
+    growth = growth._replace(cells=_expecting(growth.cells, known, scale))
+    return growth, knowledge, CorpusTags(labels, {}, {})
+
+
+def _expecting(cells: Cells, known: WordShares, scale: float) -> Cells:
+    """Cells that know how often words are expected, `scale` tokens for each that was seen."""
+    if np.isnan(known.shares).all():
+        return cells
+    lengths = np.diff(cells.indptr)[: cells.n_words]
+    rest = np.zeros(len(cells.state) - lengths.sum())
+    uses = np.append(np.repeat(scale * known.uses, lengths), rest)
+    formed = np.append(np.repeat(known.is_formed, lengths), rest > 0)
+    shares, expected = known.shares, known.shares * uses
+    expected[formed] = FORM_WEIGHT * (expected[formed] + FORM_USES * shares[formed])
+    if not formed.any():
+        return cells._replace(expected=expected)
+    # A cell that only a label needs has no share.
+    told = formed & ~np.isnan(shares)
+    row = np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))
+    sizes = np.bincount(row[told], minlength=cells.n_rows)
+    centre = np.where(told, sizes[row] * shares, 1.0)
+    return cells._replace(expected=expected, centre=centre)
+
+
+def _refuse_other_tags(labels: list, states: np.ndarray, corpus: Corpus) -> None:
+    other = np.flatnonzero(states == -2).tolist()
+    if other:
+        rows = [(labels[t], place(t, corpus.starts)) for t in other[:5]]
+        raise ValueError(
+            f"partial_fit keeps to the tags of the first call, but {len(other)} labels are "
+            f"others: {rows}; give all tags in tag_dictionary, unknown_tags or the first call"
+        )
+
+
+def _formed(
+    knowledge: TagKnowledge, words: list, n_old: int, corpus: Corpus, states: np.ndarray
+) -> dict[int, Row]:
+    """States and shares of the words behind the old ones that are known by their form, by place."""
+    if knowledge.shares is None:
+        return {}
+    new = words[n_old:]
+    told = {word for word in new if word in knowledge.legal.tag_dictionary}
+    if len(states):
+        told |= {words[i] for i in corpus.tokens[(states >= 0) & (corpus.tokens >= 0)].tolist()}
+    begins = only_beginning(corpus, words)[n_old:].tolist()
+    return by_form(knowledge.shares, new, told, begins)
+
+
+def _rows_of(
+    knowledge: TagKnowledge, new: list, formed: dict[int, Row]
+) -> tuple[list[np.ndarray], WordShares]:
+    """States of new words, and what is kept of them."""
+    legal, shapes = knowledge.legal, None
+    if knowledge.word_shares is not None:
+        shapes = knowledge.word_shares.shapes
+    elif knowledge.is_clean:
+        shapes = ShapeShares(legal.tag_dictionary)
+    rows = legal.rows(new)
+    shares = legal.shares(new) if shapes is None else shapes.rows(new, legal)
+    for i, row in formed.items():
+        rows[i], shares[i] = row
+    is_formed = np.zeros(len(new), bool)
+    is_formed[np.array([*formed], np.int64)] = True
+    listed = np.array([word in legal.tag_dictionary for word in new], bool)
+    flat = np.concatenate([np.empty(0), *shares])
+    return rows, WordShares(flat, is_formed, listed, np.zeros(len(new)), shapes)
+
+
+def _with_batch(
+    known: WordShares, growth: Growth, new: WordShares, tokens: np.ndarray
+) -> WordShares:
+    """What is kept of all words, with the new ones and the uses in a batch."""
+    cells = growth.cells
+    shares = growth.carried(known.shares, np.nan)
+    others = np.ones(len(shares), bool)
+    others[growth.places] = False
+    if cells.by_label is not None:
+        others[cells.by_label] = False
+    shares[others] = new.shares
+    here = np.bincount(tokens[(tokens >= 0) & (tokens < cells.n_words)], minlength=cells.n_words)
+    return WordShares(
+        shares,
+        np.append(known.is_formed, new.is_formed),
+        np.append(known.is_listed, new.is_listed),
+        np.append(known.uses, new.uses) + here,
+        new.shapes,
+    )
+
+
+def _coverage(listed: np.ndarray, corpus: Corpus, seen: np.ndarray) -> Coverage:
+    """The shares of tokens and words of all batches that have an entry."""
+    known = corpus.tokens[(corpus.tokens >= 0) & (corpus.tokens < len(listed))]
+    uses = np.bincount(known, minlength=len(listed))
+    uses[: len(seen)] += seen
+    types = listed[uses > 0]
+    return Coverage(
+        float(uses[listed].sum() / max(1, uses.sum())),
+        float(types.mean()) if len(types) else 0.0,
+    )
+
+
+def _shares_of_fit(knowledge: TagKnowledge, cells: Cells, seen: np.ndarray) -> WordShares:
+    """What a fit, or a first batch, has left of its words."""
+    legal, words = knowledge.legal, knowledge.types.tolist()
+    lengths = np.diff(cells.indptr)[: len(words)]
+    word = np.repeat(np.arange(len(words)), lengths)
+    own = np.ones(len(word), bool)
+    if cells.by_label is not None:
+        own[cells.by_label[cells.by_label < len(own)]] = False
+    listed = np.array([w in legal.tag_dictionary for w in words], bool)
+    formed = np.zeros(len(words), bool)
+    if cells.centre is not None:
+        formed = ~listed & np.array([isinstance(w, str) for w in words], bool)
+        formed[knowledge.labelled] = False
+    shapes = ShapeShares(legal.tag_dictionary) if knowledge.is_clean else None
+    some = [w for w, is_there in zip(words, listed.tolist(), strict=True) if is_there]
+    found = legal.shares(some) if shapes is None else shapes.rows(some, legal)
+    shares = np.full(len(cells.state), np.nan)
+    shares[: len(word)][own & listed[word]] = np.concatenate([np.empty(0), *found])
+    uses = seen.astype(np.float64)
+    if cells.expected is None or cells.centre is None:
+        centre = np.ones(len(cells.state))
+    else:
+        centre = cells.centre
+    drawn = own & formed[word]
+    size = np.bincount(word[own], minlength=len(words))
+    shares[: len(word)][drawn] = (centre[: len(word)] / size[word])[drawn]
+    if cells.expected is not None:
+        here = shares[: len(word)]
+        # Rows tell how often their words were used without a label.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            told = cells.expected[: len(word)] / here
+        told = np.where(formed[word], told / FORM_WEIGHT - FORM_USES, told)
+        is_told = own & (here > 0)
+        uses[word[is_told]] = np.rint(told[is_told])
+    return WordShares(shares, formed, listed, uses, shapes)

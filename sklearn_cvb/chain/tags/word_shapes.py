@@ -1,0 +1,498 @@
+"""Forms of words: their shapes and endings in any script, and what they tell of tags.
+
+The shares of tags by shape and ending (Brants 2000, section 2.3) are learned from the rarer words
+whose tags are known, one vote a word type: frequent words have tags and forms of their own, and say
+little about words that are seldom seen.
+
+A dictionary that lists tags without saying how often each was seen lists slips beside the tags that
+are right. Two things tell them apart without any tagged text. The forms of a word in other case
+mostly have its tags, but seldom its slips. And a tag of words that look otherwise, such as proper
+nouns and list markers for words in small letters, is less likely.
+
+Tokens that are no strings have no form.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sklearn_cvb.reading.dictionary import is_weighted, tags_of
+
+if TYPE_CHECKING:
+    from sklearn_cvb.chain.tags.knowledge import Legal
+
+_HYPHENS = frozenset("-\u2010\u2011\u2012\u2013")
+# No tag of a word gets less than this beside 1 for a tag all of whose words have its shape.
+_LEAST = 0.01
+# What a shape tells of a tag counts so much less than how often it was seen.
+SHAPE_WEIGHT = 0.15
+# Words with more uses than this have no vote.
+_MOST_USES = 10
+# A tag is open if at least this share of the voting words take it.
+_LEAST_OPEN = 1e-3
+# What the shares of a shorter ending count for at a longer one, in words.
+_STRENGTH = 4.0
+_LONGEST_ENDING = 4
+# What a word with a capital takes from its lower case: if that is known or the word only begins
+# sentences, and if both is so.
+_ONE_SIGN, _BOTH_SIGNS = 0.5, 0.95
+
+# The states that a word may take, ascending, and the share of each.
+Row = tuple[np.ndarray, np.ndarray]
+# Nodes of a trie by symbol, each with those below it.
+Branches = dict[str, tuple[int, "Branches"]]
+
+
+# Shapes and endings
+
+
+class Shape(NamedTuple):
+    """The shape of a word.
+
+    Attributes
+    ----------
+    letters : {"none", "lower", "Capitalised", "UPPER", "mixed", "caseless"}
+        How its letters are written; "Capitalised" also for a single capital letter, "caseless" in
+        scripts without capitals, "none" without letters.
+    digit : bool
+        Whether it has a digit.
+    hyphen : bool
+        Whether it has a hyphen between other characters.
+    """
+
+    letters: str
+    digit: bool
+    hyphen: bool
+
+
+def shape_of(token: Hashable) -> Shape | None:
+    """The shape of a token; None if it is no string.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.chain.tags.word_shapes import shape_of
+    >>> shape_of("Forty-niner")
+    Shape(letters='Capitalised', digit=False, hyphen=True)
+    """
+    if not isinstance(token, str):
+        return None
+    if token.isalpha():
+        # Most words have nothing but letters of these two kinds, and need no look at each.
+        if token.islower():
+            return _LOWER
+        if token[0].isupper() and token[1:].islower():
+            return _CAPITALISED
+    digit = any(map(str.isdigit, token))
+    return Shape(_case_of(token), digit, not _HYPHENS.isdisjoint(token[1:-1]))
+
+
+_LOWER = Shape("lower", False, False)
+_CAPITALISED = Shape("Capitalised", False, False)
+
+
+def _case_of(word: str) -> str:
+    letters = "".join(filter(str.isalpha, word))
+    if not letters:
+        return "none"
+    if letters.islower():
+        return "lower"
+    upper = [letter.isupper() or letter.istitle() for letter in letters]
+    if not any(upper):
+        return "caseless"
+    if upper[0] and not any(upper[1:]):
+        return "Capitalised"
+    return "UPPER" if all(upper) else "mixed"
+
+
+def without_capital(word: str) -> str | None:
+    """The word in lower case, if its first letter alone changes by that; else None.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.chain.tags.word_shapes import without_capital
+    >>> without_capital("Rose"), without_capital("IBM")
+    ('rose', None)
+    """
+    lower = word.lower()
+    return lower if lower != word and lower[1:] == word[1:] else None
+
+
+def suffixes_of(word: str, longest: int = 4) -> Iterator[str]:
+    """The endings of a word from the shortest on, lower-cased, the whole word at most.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.chain.tags.word_shapes import suffixes_of
+    >>> list(suffixes_of("Sees"))
+    ['s', 'es', 'ees', 'sees']
+    """
+    lower = word.lower()
+    for length in range(1, min(longest, len(lower)) + 1):
+        yield lower[-length:]
+
+
+# Slips in a plain tag dictionary
+
+
+def can_be_cleaned(tag_dictionary: Mapping, words: Collection[Hashable]) -> bool:
+    """Whether a dictionary is plain for the most part, of a text of strings in both cases."""
+    n_weighted = sum(map(is_weighted, tag_dictionary.values()))
+    if not tag_dictionary or 2 * n_weighted >= len(tag_dictionary):
+        return False
+    text = [word for word in words if isinstance(word, str)]
+    in_both = any(word != word.lower() for word in text) and any(w != w.upper() for w in text)
+    return in_both and len(text) == len(words)
+
+
+def disagreeing(tag_dictionary: Mapping, words: Iterable[str]) -> dict[str, tuple]:
+    """The tags of words that their forms in other case lack.
+
+    Of each word the lower, Capitalised and UPPER form count, one after the other, if they are in
+    the text and in the dictionary, and share a tag with what is left of it.
+
+    Parameters
+    ----------
+    tag_dictionary : dict
+    words : collection of str
+        The distinct words of a text.
+
+    Returns
+    -------
+    dict
+        Maps words to the tags to drop; without words of which all tags agree.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.chain.tags.word_shapes import disagreeing
+    >>> disagreeing({"of": ["IN", "RP"], "Of": ["IN", "NNP"]}, ["of", "Of"])
+    {'Of': ('NNP',), 'of': ('RP',)}
+    """
+    present = {word for word in words if word in tag_dictionary}
+    found = {}
+    for word in sorted(present):
+        listed = kept = tags_of(tag_dictionary[word])
+        if len(listed) == 1 or is_weighted(tag_dictionary[word]):
+            continue
+        for form in (word.lower(), word.capitalize(), word.upper()):
+            if form != word and form in present:
+                theirs = tags_of(tag_dictionary[form])
+                kept = tuple(tag for tag in kept if tag in theirs) or kept
+        if len(kept) < len(listed):
+            found[word] = tuple(tag for tag in listed if tag not in kept)
+    return found
+
+
+def keeping(dropped: Mapping, pairs: Container) -> dict[str, tuple]:
+    """What is to be dropped without these pairs of a word and a tag."""
+    rest = {
+        word: tuple(t for t in tags if (word, t) not in pairs) for word, tags in dropped.items()
+    }
+    return {word: tags for word, tags in rest.items() if tags}
+
+
+def without(tag_dictionary: Mapping, dropped: Mapping) -> dict:
+    """The dictionary without the tags to drop."""
+    kept = {
+        word: tuple(tag for tag in tags_of(tag_dictionary[word]) if tag not in tags)
+        for word, tags in dropped.items()
+    }
+    return {**tag_dictionary, **kept}
+
+
+class ShapeShares:
+    """How well a word's tags go with its shape.
+
+    Parameters
+    ----------
+    tag_dictionary : dict
+        Each of its words counts once, in equal parts for all of its tags.
+    """
+
+    def __init__(self, tag_dictionary: Mapping) -> None:
+        self._by_shape: dict[Any, dict] = defaultdict(partial(defaultdict, float))
+        self._totals: dict[Any, float] = defaultdict(float)
+        kinds = Counter((shape_of(word), tags_of(entry)) for word, entry in tag_dictionary.items())
+        for (shape, tags), number in kinds.items():
+            for tag in tags:
+                self._by_shape[shape][tag] += number / len(tags)
+                self._totals[tag] += number / len(tags)
+
+    def of(self, word: Hashable, tags: Sequence) -> np.ndarray:
+        """The shares of a word's tags, which sum to 1."""
+        here: dict = self._by_shape.get(shape_of(word), {})
+        weights = [_LEAST + here.get(tag, 0.0) / self._totals.get(tag, 1.0) for tag in tags]
+        return np.array(weights) / sum(weights)
+
+    def rows(self, words: Iterable[Hashable], legal: "Legal") -> list[np.ndarray]:
+        """The shares of each word's states, times `SHAPE_WEIGHT`; NaN for words without an entry.
+
+        Entries that have weights keep their own shares.
+        """
+        tags, words = list(legal.states), list(words)
+        found = legal.shares(words)
+        for i, word in enumerate(words):
+            entry = legal.tag_dictionary.get(word)
+            if entry is not None and not is_weighted(entry):
+                found[i] = SHAPE_WEIGHT * self.of(word, [tags[k] for k in legal.row(word).tolist()])
+        return found
+
+
+# The shares of open tags
+
+
+class Told(NamedTuple):
+    """What a dictionary and labels tell of words.
+
+    Attributes
+    ----------
+    tallies : dict
+        Maps a word to a dict of its states, which says how often each was seen; the states of an
+        entry without counts are seen once each. All numbers are positive.
+    voting : list
+        The words whose tags say something about those of other words: strings that are not used
+        often, and may not take every tag.
+    """
+
+    tallies: dict
+    voting: list
+
+
+class TagShares(NamedTuple):
+    """The shares of open tags by the forms of words.
+
+    Forms are the nodes of a trie: all words, then words of one shape, then those of them with one
+    last letter, and so on up to four. Two shapes differ, too, if one is of words that are also
+    known in lower case.
+
+    Attributes
+    ----------
+    forms : dict
+        Node of a shape, or of a letter below it, and the same for the letters before that one:
+        ``forms[shape] = node, {letter: (node, {...})}``.
+    table : ndarray of shape (n_nodes, n_open)
+        Shares at each node, drawn to those of the node above.
+    states : ndarray of shape (n_open,), int32
+        States of the open tags, ascending.
+    places : dict
+        Where each of these is in it.
+    lower : dict
+        What is told of the words that are written in lower case (see `Told`).
+    """
+
+    forms: Branches
+    table: np.ndarray
+    states: np.ndarray
+    places: dict
+    lower: dict
+
+    def row(self, word: str, begins: bool = False) -> Row:
+        """States and shares of a word that nothing else is known of.
+
+        A word known in lower case takes half of its shares from there. One that has its capital
+        perhaps for no other reason than that it begins a sentence takes half of what it would have
+        without, and nearly all if that is known.
+
+        Parameters
+        ----------
+        word : str
+        begins : bool, default=False
+            Whether the word is seen nowhere but at the beginning of sentences.
+        """
+        lower = word.lower()
+        if lower == word:
+            return self.states, self.table[self._node(word, word, False)]
+        tally = self.lower.get(lower)
+        own = self.table[self._node(word, lower, tally is not None)]
+        begins = begins and without_capital(word) is not None
+        if tally is not None:
+            return self._with_tally(own, tally, _BOTH_SIGNS if begins else _ONE_SIGN)
+        if begins:
+            other = self.table[self._node(lower, lower, False)]
+            own = (1 - _ONE_SIGN) * own + _ONE_SIGN * other
+        return self.states, own
+
+    def _node(self, word: str, lower: str, is_told: bool) -> int:
+        """The longest form of a word that is known (see `_symbols`)."""
+        node, below = 0, self.forms
+        for symbol in _symbols(word, lower, is_told):
+            found = below.get(symbol)
+            if found is None:
+                break
+            node, below = found
+        return node
+
+    def _with_tally(self, own: np.ndarray, tally: Mapping, weight: float) -> Row:
+        """Shares of the open tags, and of those that are told with a part of `weight`."""
+        part = weight / sum(tally.values())
+        states = self.states
+        if not tally.keys() <= self.places.keys():
+            states = np.union1d(states, np.array([*tally], dtype=np.int32))
+            own, narrow = np.zeros(len(states)), own
+            own[np.searchsorted(states, self.states)] = narrow
+        places = self.places
+        if len(states) > len(places):
+            places = {state: i for i, state in enumerate(states.tolist())}
+        shares = (1 - weight) * own
+        for state, seen in tally.items():
+            shares[places[state]] += part * seen
+        return states, shares
+
+
+def told_by(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping) -> Told:
+    """What is told of words.
+
+    Parameters
+    ----------
+    dictionary : dict
+        Maps a word to its tags, or to how often each was seen.
+    states : dict
+        The state of each tag.
+    labels : dict
+        Maps a word to how often each state was its label.
+    uses : dict
+        How often words occur in the text; rarer ones may be left out.
+    """
+    tallies, voting = {}, []
+    # Most words share their tally with others.
+    shared: dict = {}
+    for word in dict.fromkeys(chain(dictionary, labels)):
+        entry = dictionary.get(word, {})
+        total = 0
+        if is_weighted(entry):
+            tally = {states[tag]: seen for tag, seen in entry.items() if seen > 0}
+            total = sum(tally.values())
+        else:
+            tally = dict.fromkeys(map(states.__getitem__, tags_of(entry)), 1)
+        if word in labels:
+            tally = Counter(tally) + labels[word]
+        tallies[word] = shared.setdefault(tuple(tally.items()), tally)
+        says_nothing = len(tally) == len(states) > 1 and not total
+        rare = max(total, uses.get(word, 0)) <= _MOST_USES
+        if rare and not says_nothing and isinstance(word, str):
+            voting.append(word)
+    return Told(tallies, voting)
+
+
+def tag_shares(told: Told, n_states: int, only: np.ndarray | None = None) -> TagShares | None:
+    """Learn shares from what is told of words; None if no word has a vote.
+
+    Parameters
+    ----------
+    told : Told
+    n_states : int
+    only : ndarray or None
+        The states that words may take of which nothing is told; None for those of open tags: the
+        ones that at least one in a thousand of the voting words takes.
+
+    Returns
+    -------
+    TagShares or None
+    """
+    if not told.voting:
+        return None
+    votes = _votes([told.tallies[word] for word in told.voting], n_states)
+    states = only
+    if states is None:
+        types = np.bincount(votes.indices, minlength=n_states)
+        states = np.flatnonzero((types > 0) & (types >= _LEAST_OPEN * len(told.voting)))
+    states = np.asarray(states, dtype=np.int32)
+    votes = votes[:, states]
+    heard = votes.sum(axis=1) > 0
+    if not heard.any():
+        return None
+    lower = {word: tally for word, tally in told.tallies.items() if _is_lower(word)}
+    if only is not None:
+        lower = {word: _among(tally, only) for word, tally in lower.items()}
+        lower = {word: tally for word, tally in lower.items() if tally}
+    places = {state: i for i, state in enumerate(states.tolist())}
+    voting = [told.voting[i] for i in np.flatnonzero(heard).tolist()]
+    trie = _Trie.of(voting, lower)
+    return TagShares(trie.forms, _smoothed(trie, votes[heard]), states, places, lower)
+
+
+class _Trie(NamedTuple):
+    """Forms of words: nodes by their parent and symbol; a parent comes before its children.
+
+    Word i belongs to the nodes ``nodes[starts[i] : starts[i + 1]]``.
+    """
+
+    forms: Branches
+    parents: np.ndarray
+    depths: np.ndarray
+    nodes: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, words: list[str], lower: Mapping) -> "_Trie":
+        """The trie of some words."""
+        forms: Branches = {}
+        parents, depths, nodes, starts = [0], [0], [], [0]
+        for word in words:
+            node, below = 0, forms
+            nodes.append(node)
+            written = word.lower()
+            symbols = _symbols(word, written, written != word and written in lower)
+            for depth, symbol in enumerate(symbols):
+                if symbol not in below:
+                    below[symbol] = len(parents), {}
+                    parents.append(node)
+                    depths.append(depth + 1)
+                node, below = below[symbol]
+                nodes.append(node)
+            starts.append(len(nodes))
+        return cls(forms, *map(np.array, (parents, depths, nodes, starts)))
+
+
+def _smoothed(trie: _Trie, votes: csr_array) -> np.ndarray:
+    """Shares at every node: counts there, and so many words in the shares of the node above."""
+    shape = len(trie.starts) - 1, len(trie.depths)
+    belongs = csr_array((np.ones(len(trie.nodes)), trie.nodes, trie.starts), shape)
+    table = (belongs.T @ votes).toarray()
+    totals = table.sum(axis=1, keepdims=True) + _STRENGTH
+    table[0] = (table[0] + _STRENGTH / table.shape[1]) / totals[0]
+    for depth in range(1, int(trie.depths.max()) + 1):
+        here = trie.depths == depth
+        above = table[trie.parents[here]]
+        table[here] = (table[here] + _STRENGTH * above) / totals[here]
+    return table
+
+
+def _symbols(word: str, lower: str, is_told: bool) -> list[str]:
+    """The steps from the root of a trie to the form of a word.
+
+    Parameters
+    ----------
+    word, lower : str
+        The word, and in lower case.
+    is_told : bool
+        Whether something is told of it in lower case, and that is another word.
+    """
+    shape = shape_of(word)
+    # Strings all through, so that a fitted tagger can be written as text (skops).
+    first = f"{shape.letters} {shape.digit:d} {shape.hyphen:d} {is_told:d}" if shape else ""
+    return [first, *lower[: -_LONGEST_ENDING - 1 : -1]]
+
+
+def _is_lower(word: Hashable) -> bool:
+    return isinstance(word, str) and word == word.lower()
+
+
+def _among(tally: Mapping, states: np.ndarray) -> dict:
+    """The part of a tally that is of some states."""
+    allowed = set(states.tolist())
+    return {state: seen for state, seen in tally.items() if state in allowed}
+
+
+def _votes(tallies: list[Mapping], n_states: int) -> csr_array:
+    """Shares of each word's states, shape (n_words, n_states)."""
+    lengths = np.array([len(tally) for tally in tallies], dtype=np.int64)
+    states = np.array([state for tally in tallies for state in tally], dtype=np.int64)
+    seen = np.array([n for tally in tallies for n in tally.values()], dtype=np.float64)
+    words = np.repeat(np.arange(len(tallies)), lengths)
+    shares = seen / np.bincount(words, seen, len(tallies))[words]
+    return csr_array((shares, (words, states)), shape=(len(tallies), n_states))

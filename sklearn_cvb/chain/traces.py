@@ -1,0 +1,206 @@
+"""What the chains of a sampler tell: likelihoods over samples, traces, convergence, export."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.lattice import Cells, Problem
+from sklearn_cvb.chain.parameters import HMMCounts, Prior, rare_in, with_rare
+from sklearn_cvb.chain.priors import PriorSettings, prior_of
+from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.learning import dirichlet
+from sklearn_cvb.learning.gibbs import Traced
+
+
+class Chains(NamedTuple):
+    """Traces of all restarts after burn-in, one value a sweep, shape (n_init, n_draws) each.
+
+    Attributes
+    ----------
+    log_joint : ndarray
+        log p(x, z | alpha, beta) (nats).
+    alpha, beta : ndarray
+        Concentrations.
+    n_occupied : ndarray
+        Number of states that have a token.
+    """
+
+    log_joint: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    n_occupied: np.ndarray
+
+
+class Convergence(NamedTuple):
+    """How well a traced quantity is known.
+
+    Attributes
+    ----------
+    mean, standard_deviation : float
+        Over the draws of all chains.
+    r_hat : float
+        Rank-normalised split R-hat; above 1.01 the chains disagree.
+    effective_sample_size : float
+        How many independent draws would know the mean rank as well ("bulk").
+    """
+
+    mean: float
+    standard_deviation: float
+    r_hat: float
+    effective_sample_size: float
+
+
+def chains_of(traces: Sequence[Sequence[Traced]], n_burn_in: int) -> Chains | None:
+    """The chains of all restarts, without their burn-in and as long as the shortest (or None)."""
+    n_draws = min(len(trace) for trace in traces) - n_burn_in
+    if n_draws < 1:
+        return None
+    rows = [
+        [(one.value, *one.notes[:3]) for one in trace[n_burn_in : n_burn_in + n_draws]]
+        for trace in traces
+    ]
+    return Chains(*np.moveaxis(np.array(rows, dtype=float), 2, 0))
+
+
+def log_joint(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
+    """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
+    moved = counts.transition > 0
+    begun = np.s_[:] if prior.start.min() > 0.0 else counts.start > 0
+    return (
+        dirichlet.log_evidence(
+            counts.start[begun],
+            prior.start[begun],
+            counts.start.sum(),
+            np.asarray(prior.start_total),
+        )
+        + dirichlet.log_evidence(
+            counts.transition[moved],
+            prior.transition[moved],
+            counts.transition.sum(axis=1),
+            prior.transition_total,
+        )
+        + dirichlet.log_rising(counts.emission, prior.emission)
+        - dirichlet.log_rising(cells.row_totals(counts.emission), prior.emission_total)
+    )
+
+
+class Sampled(NamedTuple):
+    """What only a sampler's chain tells.
+
+    Attributes
+    ----------
+    paths : ndarray of shape (n_samples, n_tokens) or None
+        States of all training tokens in the kept samples; None where none was kept.
+    means : Weights
+        Averages over samples of the posterior means given the sample.
+    kept : tuple of (HMMCounts, Prior), or PathCounts
+        Counts and prior of each kept sample, or what they are made from.
+    chains : Chains or None
+        Of all restarts.
+    """
+
+    paths: np.ndarray | None
+    means: Weights
+    kept: Any
+    chains: Chains | None = None
+
+    def posteriors(self) -> Iterable[tuple[HMMCounts, Prior]]:
+        """Counts and prior of each kept sample."""
+        if not isinstance(self.kept, PathCounts):
+            return self.kept
+        assert self.paths is not None, "samples were kept"
+        return (
+            (self.kept.counts(path), self.kept.prior(row)) for row, path in enumerate(self.paths)
+        )
+
+
+class PathCounts(NamedTuple):
+    """What tells the counts of a sampled path, and the prior it was drawn under.
+
+    Attributes
+    ----------
+    problem : Problem
+    counts_rare : bool
+        Whether unknown words take the mean count of words seen once.
+    last : Prior
+        Of the last sweep.
+    settings : PriorSettings
+    concentrations : ndarray of shape (n_samples, 2)
+        alpha and beta of each sample.
+    shared : tuple
+        Weights of the states of each sample.
+    """
+
+    problem: Problem
+    counts_rare: bool
+    last: Prior
+    settings: PriorSettings
+    concentrations: np.ndarray
+    shared: tuple
+
+    def counts(self, path: np.ndarray) -> HMMCounts:
+        """Counts of one kept sample, the unknown item's as `handle_unknown` says."""
+        problem, cells = self.problem, self.problem.cells
+        if cells.has_end:
+            states = np.full(len(problem.corpus.tokens), cells.n_emitting)
+            states[problem.is_given] = path
+            path = states
+        counts = counts_of_path(problem, slots_of(problem.lattice, path))
+        return with_rare(counts, rare_in(problem, counts) if self.counts_rare else None, cells)
+
+    def prior(self, row: int) -> Prior:
+        """Prior of one kept sample: its own where concentrations are learned."""
+        first = self.settings.first
+        if not first.learned:
+            return self.last
+        alpha, beta = self.concentrations[row].tolist()
+        here = first._replace(alpha=alpha, beta=beta, shared=self.shared[row])
+        return prior_of(self.settings, self.problem.cells, here)
+
+
+def refuse_without_posterior(sampled: Sampled, temperatures: Any, name: str) -> None:
+    """Raise unless the samples are of the posterior."""
+    if temperatures is not None:
+        raise ValueError(f"{name} needs samples of the posterior: fit with temperatures=None")
+    if sampled.paths is None or sampled.chains is None:
+        raise ValueError(
+            f"{name} needs samples, and no sample was kept: the fit ended before n_burn_in sweeps"
+        )
+
+
+def traced(estimator: Any, sampled: Sampled, name: str) -> dict[str, np.ndarray]:
+    """The label-free traces by name; concentrations only where they are learned."""
+    refuse_without_posterior(sampled, estimator.temperatures, name)
+    assert sampled.chains is not None, "a posterior was sampled"
+    chains = sampled.chains._asdict()
+    for parameter in ("alpha", "beta"):
+        if getattr(estimator, parameter) != "auto":
+            del chains[parameter]
+    return chains
+
+
+def exported(chains: dict[str, np.ndarray]) -> Any:
+    """Traces as ArviZ has them, which must be installed."""
+    groups = {"sample_stats": {"lp": chains.pop("log_joint")}, "posterior": chains}
+    try:
+        import arviz
+    except ImportError as error:
+        raise ImportError(
+            "to_inference_data needs ArviZ: install it with `python -m pip install arviz`"
+        ) from error
+    # From 1.0 on groups come in one dictionary.
+    if hasattr(arviz, "InferenceData"):
+        return arviz.from_dict(**groups)
+    return arviz.from_dict(groups)
+
+
+def convergence_of(draws: np.ndarray) -> Convergence:
+    """How well a quantity of these draws, (n_chains, n_draws), is known."""
+    # Metrics are of fitted models, too, and import what they are made of.
+    from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
+
+    spread = float(draws.std(ddof=1)) if draws.size > 1 else math.nan
+    return Convergence(float(draws.mean()), spread, r_hat(draws), effective_sample_size(draws))

@@ -1,0 +1,244 @@
+"""Sweeps over all sentences: they drive the kernels.
+
+A kernel goes as far as float64 does. Python then has a sentence that is lost inferred with logs,
+and lets it go on.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.dependency.parameters import Layout, tables_of, totals_of
+from sklearn_cvb.dependency.rules import Rule
+from sklearn_cvb.dependency.trees import used_cells
+from sklearn_cvb.kernels.dependency.arrays import (
+    UNKNOWN_HEAD,
+    Sentences,
+    Shares,
+    Sums,
+    Tally,
+    Work,
+    shares_for,
+    work_for,
+)
+from sklearn_cvb.kernels.dependency.chart_log import (
+    ALMOST_NOTHING,
+    count_lost,
+    fill_lost,
+    heaviest_trees,
+)
+from sklearn_cvb.kernels.dependency.draws import draw_trees, draws_for
+from sklearn_cvb.kernels.dependency.expectation import EXPECT, SCORE, SWEEP, WEIGH, infer
+from sklearn_cvb.kernels.dependency.trees import descent_for
+from sklearn_cvb.reading.corpus import Corpus
+
+
+class Problem(NamedTuple):
+    """What an algorithm learns from.
+
+    Attributes
+    ----------
+    corpus : Corpus
+    types : list
+        The known tags.
+    sentences : Sentences
+        The corpus as kernels read it, with known heads. Where there is a cell for unknown tags, it
+        has one tag more.
+    layout : Layout
+        The parameters.
+    prior : ndarray of shape (n_cells,)
+        What the prior of each cell has beside the concentrations.
+    rules : list of Rule
+        What tilts the harmonic start.
+    """
+
+    corpus: Corpus
+    types: list
+    sentences: Sentences
+    layout: Layout
+    prior: np.ndarray
+    rules: list[Rule]
+
+    def prior_of(self, values: tuple[float, float]) -> np.ndarray:
+        """The prior of each cell under concentrations of attachments and of decisions."""
+        prior = self.prior.copy()
+        by_table = zip(tables_of(prior, self.layout), (*values, 0.0, values[0]), strict=False)
+        for table, value in by_table:
+            table += value
+        return prior
+
+
+def sentences_of(corpus: Corpus, layout: Layout, heads: np.ndarray | None = None) -> Sentences:
+    """A corpus as kernels read it; tags that are not known are the last one."""
+    if heads is None:
+        heads = np.full(len(corpus.tokens), UNKNOWN_HEAD, np.int64)
+    n_types, n_valences, _ = layout
+    tokens = np.minimum(corpus.tokens, n_types - 1).astype(np.int64)
+    starts = corpus.starts.astype(np.int64)
+    return Sentences(tokens, starts, heads, n_types, n_valences, layout.coarse)
+
+
+def with_mixtures_worked_out(sentences: Sentences) -> Sentences:
+    """Sentences for weights that do not back off."""
+    return sentences._replace(coarse=None)
+
+
+def cells_by_length(
+    sentences: Sentences,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Which cells arcs and decisions use, for all m sentences of a length n at once.
+
+    Their numbers; cells of attachments, (n_valences, m, n, n) by head and child, those of roots on
+    the diagonal; cells of decisions, (m, n, 8), counted from the first of these.
+    """
+    lengths, n_types = np.diff(sentences.starts), sentences.n_types
+    for n in np.unique(lengths).tolist():
+        which, position = np.flatnonzero(lengths == n), np.arange(n)
+        tags = sentences.token[sentences.starts[which][:, None] + position]
+        rows = sentences.n_valences * (2 * tags[:, :, None] + (position > position[:, None]))
+        rows = np.stack([rows + valence for valence in range(sentences.n_valences)])
+        rows[..., position, position] = 2 * n_types * sentences.n_valences
+        yield which, rows * n_types + tags[:, None, :], 8 * tags[:, :, None] + np.arange(8)
+
+
+def longest_of(sentences: Sentences) -> int:
+    """Tokens of the longest sentence."""
+    return int(np.diff(sentences.starts).max())
+
+
+def room_for(sentences: Sentences) -> Work:
+    """A chart with room for the longest sentence."""
+    return work_for(longest_of(sentences), *_form_of(sentences))
+
+
+def _form_of(sentences: Sentences) -> tuple[int, bool]:
+    """Valences of attachments, and whether these back off."""
+    return sentences.n_valences, sentences.coarse is not None
+
+
+def frozen_tally(weights: np.ndarray) -> Tally:
+    """A tally without counts whose quotients are the weights."""
+    # There are fewer rows than cells.
+    return Tally(
+        Sums(np.zeros(len(weights)), np.zeros(len(weights))), weights, np.ones(len(weights))
+    )
+
+
+def tally_of(cells: np.ndarray, prior: np.ndarray, layout: Layout) -> Tally:
+    """Counts and prior as a sweep changes them; the counts given stay whole."""
+    return Tally(Sums(cells.copy(), totals_of(cells, layout)), prior, totals_of(prior, layout))
+
+
+def _inferred(
+    sentences: Sentences, tally: Tally, sums: Sums, shares: Shares, update: int
+) -> np.ndarray:
+    """Log p(words) of all sentences; what else is done with them is said in the kernel."""
+    work, log_z = room_for(sentences), np.full(len(sentences.starts) - 1, np.nan)
+    i = np.int64(0)
+    while True:
+        i = infer(sentences, tally, sums, shares, work, update, i, log_z)
+        if i == len(log_z):
+            return log_z
+        n = sentences.starts[i + 1] - sentences.starts[i]
+        if update in (EXPECT, SWEEP):
+            log_z[i] = count_lost(work, n, shares.count, shares.first[i])
+        else:
+            log_z[i] = fill_lost(work, n)
+        assert not np.isnan(log_z[i]), "weights are finite numbers"
+
+
+def expectation(
+    weights: np.ndarray, sentences: Sentences, keeps_shares: bool = False
+) -> tuple[np.ndarray, np.ndarray, Shares]:
+    """Expected counts under given weights, log p(words) or -inf, and what each sentence adds."""
+    tally = frozen_tally(weights)
+    shares = shares_for(sentences.starts, keeps_shares, *_form_of(sentences))
+    sums = Sums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
+    log_z = _inferred(sentences, tally, sums, shares, EXPECT)
+    return sums.cells, log_z, shares
+
+
+def log_likelihoods(weights: np.ndarray, sentences: Sentences) -> np.ndarray:
+    """log p(words) of each sentence under given weights, -inf for one without a tree."""
+    tally, shares = frozen_tally(weights), shares_for(sentences.starts[:2], False)
+    return _inferred(sentences, tally, tally.sums, shares, WEIGH)
+
+
+def leave_out_sweep(
+    sentences: Sentences, tally: Tally, shares: Shares, frozen: bool
+) -> tuple[Shares, np.ndarray]:
+    """Shares of every sentence inferred from the counts of all others, and log normalisers.
+
+    The tally is changed in place, unless frozen; the old shares stay whole.
+    """
+    if frozen:
+        return shares, _inferred(sentences, tally, tally.sums, shares, SCORE)
+    shares = Shares(shares.first, shares.count.copy())
+    return shares, _inferred(sentences, tally, tally.sums, shares, SWEEP)
+
+
+def sum_of(shares: Shares, sentences: Sentences, layout: Layout) -> np.ndarray:
+    """Counts of all sentences from what each adds, summed anew: updates leave rounding errors."""
+    tally = frozen_tally(np.zeros(layout.n_cells))
+    # No sentence is to be inferred, so that shares are added, and that is all.
+    done, work = np.zeros(len(sentences.starts) - 1), work_for(1)
+    infer(sentences, tally, tally.sums, shares, work, SCORE, np.int64(0), done)
+    return tally.sums.cells
+
+
+def heaviest(
+    tally: Tally, sentences: Sentences, shares: Shares | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Heads of the heaviest trees, shares left out of the tally if given, and their log weights."""
+    longest = longest_of(sentences)
+    heads, logs = np.empty(len(sentences.token), np.int64), np.empty(len(sentences.starts) - 1)
+    kept = shares_for(sentences.starts[:2], False) if shares is None else shares
+    places = room_for(sentences), descent_for(longest)
+    heaviest_trees(sentences, tally, kept, shares is not None, places, heads, logs)
+    return heads, logs
+
+
+def hardened_expectation(
+    weights: np.ndarray, sentences: Sentences, temperature: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Expected counts where trees have their posterior to the power 1 / temperature, and values.
+
+    These are ``temperature * log(sum of weight ** (1 / temperature))`` over trees, -inf without a
+    tree: log p(words) at 1, the log weight of the heaviest tree at 0, which alone counts. Weights
+    are without mixtures.
+    """
+    if temperature > 0:
+        tempered = weights if temperature == 1 else weights ** (1 / temperature)
+        counts, log_z, _ = expectation(tempered, sentences)
+        return counts, temperature * log_z
+    heads, values = heaviest(frozen_tally(weights), sentences)
+    values[values < ALMOST_NOTHING / 2] = -np.inf
+    heads[np.repeat(np.isneginf(values), np.diff(sentences.starts))] = UNKNOWN_HEAD
+    return used_cells(sentences, heads), values
+
+
+def draw_sweep(
+    sentences: Sentences,
+    tally: Tally,
+    rng: np.random.Generator,
+    trees: tuple[np.ndarray, np.ndarray] | None = None,
+    power: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Heads drawn by a Hastings step, which arcs are coarse, log normalisers, and proposals.
+
+    Without old trees they are drawn from the tally, which stays whole. Heads are -1 in sentences
+    without a tree; probabilities are raised to `power`.
+    """
+    n = len(sentences.token)
+    if trees is None:
+        trees = np.full(n, UNKNOWN_HEAD, np.int64), np.zeros(n, np.int64)
+    heads, is_coarse = (part.copy() for part in trees)
+    levels = rng.random((2 if sentences.coarse is None else 3) * n)
+    draws, work = draws_for(heads, is_coarse, levels, longest_of(sentences)), room_for(sentences)
+    log_z, i = np.full(len(sentences.starts) - 1, np.nan), np.int64(0)
+    while True:
+        i = draw_trees(sentences, tally, work, draws, float(power), i, log_z)
+        if i == len(log_z):
+            return heads, is_coarse, log_z, draws.n_accepted.astype(np.float64)
+        log_z[i] = fill_lost(work, sentences.starts[i + 1] - sentences.starts[i])

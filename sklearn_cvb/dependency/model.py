@@ -1,0 +1,514 @@
+"""The dependency model with valence: concentrations, first weights, what algorithms ask of it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+
+from sklearn_cvb.dependency.inference import (
+    Problem,
+    cells_by_length,
+    draw_sweep,
+    expectation,
+    frozen_tally,
+    hardened_expectation,
+    heaviest,
+    leave_out_sweep,
+    sum_of,
+    tally_of,
+    with_mixtures_worked_out,
+)
+from sklearn_cvb.dependency.parameters import (
+    DMVCounts,
+    Layout,
+    by_cell,
+    cells_from,
+    exp_expected_log,
+    layout_of,
+    mixed_weights,
+    posterior_mean,
+    predicting_weights,
+    rare_counts,
+    tables_of,
+    totals_of,
+    uniform_weights,
+    unmixed_counts,
+)
+from sklearn_cvb.dependency.prediction import parts_of, probabilities_of
+from sklearn_cvb.dependency.rules import tilt_of
+from sklearn_cvb.dependency.trees import Trees, used_cells
+from sklearn_cvb.kernels.dependency.arrays import GO, Sentences, Shares, share_size
+from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, rests
+from sklearn_cvb.learning.dirichlet import kl_divergence, log_evidence
+from sklearn_cvb.learning.gibbs import sampled_labels
+from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
+
+# Own row, coarse row.
+_FIRST_MIXTURE = 1 / 3, 2 / 3
+# How far a near-uniform start is from uniform.
+_NOISE = 0.01
+# Beside counts of arcs it is next to nothing; rows without any keep their probabilities.
+_NO_ARC = 1e-9
+
+
+class Concentrations(NamedTuple):
+    """Concentrations of a sweep.
+
+    Attributes
+    ----------
+    values : tuple of float
+        Of attachments and roots, coarse rows among them, and of decisions.
+    learned : tuple of bool
+        Which of them are learned.
+    tied : bool
+        Whether they are one.
+    gamma : tuple (shape, rate)
+        Prior of what is learned.
+    """
+
+    values: tuple[float, float]
+    learned: tuple[bool, ...]
+    tied: bool
+    gamma: tuple[float, float]
+
+    def log_density(self) -> float:
+        """Log density of what is learned under its prior (nats)."""
+        pairs = list(zip(self.values, self.learned, strict=True))
+        once = pairs[:1] if self.tied else pairs
+        return sum(log_density(value, learned, self.gamma) for value, learned in once)
+
+    def going_on(self, before: "Concentrations") -> "Concentrations":
+        """The same with learned values of an earlier sweep, if that learned the same."""
+        if self.learned != before.learned or self.tied != before.tied:
+            return self
+        first, second = (
+            old if learned else new
+            for old, new, learned in zip(before.values, self.values, self.learned, strict=True)
+        )
+        return self._replace(values=(first, second))
+
+
+def first_concentrations(
+    alpha: float | str, alpha_stop: float | str | None, gamma: tuple[float, float]
+) -> Concentrations:
+    """Those of the first sweep; "auto" marks one to learn, None is as the other."""
+    settings = (alpha, alpha if alpha_stop is None else alpha_stop)
+    first, second = map(first_value, settings)
+    learned = settings[0] == "auto", settings[1] == "auto"
+    return Concentrations((first, second), learned, alpha_stop is None, gamma)
+
+
+def learn(
+    now: Concentrations,
+    counts: np.ndarray,
+    layout: Layout,
+    n_sweeps: int,
+    step: Callable,
+    absence: Callable | None = None,
+) -> Concentrations:
+    """One step for what is learned; none in the warm-up.
+
+    ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of Wang
+    and Blunsom (2013, HMM).
+    """
+    if rests(any(now.learned), n_sweeps):
+        return now
+    totals = totals_of(counts, layout)
+    cells, rows = np.ones_like(counts), np.ones_like(totals)
+    if absence is not None:
+        cells, rows = (-np.expm1(logs) for logs in absence())
+    ends = np.cumsum([n_rows for n_rows, _ in layout.shapes])
+    present = zip(
+        tables_of(counts, layout),
+        tables_of(cells, layout),
+        np.split(totals, ends[:-1]),
+        np.split(rows, ends[:-1]),
+        strict=True,
+    )
+    tables = [Rows(a.ravel(), b.ravel(), c, d, a.shape[1]) for a, b, c, d in present]
+    # Attachments, coarse ones among them, and decisions; the prior of mixtures is given.
+    parts = tables[:1] + tables[3:], tables[1:2]
+    if now.tied:
+        value = step(now.values[0], parts[0] + parts[1], *now.gamma)
+        return now._replace(values=(value, value))
+    first, second = (
+        step(value, part, *now.gamma) if learned else value
+        for value, learned, part in zip(now.values, now.learned, parts, strict=True)
+    )
+    return now._replace(values=(first, second))
+
+
+def log_absence(
+    shares: Shares, sentences: Sentences, layout: Layout
+) -> tuple[np.ndarray, np.ndarray]:
+    """log P(C = 0) of every cell and row, sentences taken as independent.
+
+    A sentence uses a cell with a probability of at most its expected count there. Mixtures are left
+    out.
+    """
+    row_of_cell = by_cell(np.arange(sum(n_rows for n_rows, _ in layout.shapes)), layout)
+    absent = np.zeros(layout.n_cells), np.zeros(int(row_of_cell[-1]) + 1)
+    for cells, counts in _used_by_length(shares, sentences, layout):
+        for total, index in zip(absent, (cells, row_of_cell[cells]), strict=True):
+            keys = index + np.arange(len(index))[:, None] * len(total)
+            keys, inverse = np.unique(keys, return_inverse=True)
+            used = np.bincount(inverse.ravel(), counts.ravel(), len(keys))
+            with np.errstate(divide="ignore"):
+                logs = np.log1p(-np.clip(used, 0.0, 1.0))
+            total += np.bincount(keys % len(total), logs, len(total))
+    return absent
+
+
+def _used_by_length(
+    shares: Shares, sentences: Sentences, layout: Layout
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Cells that sentences may use, and expected counts: a row for each sentence of a length."""
+    n_types, coarse = layout.n_types, layout.coarse
+    cut = (layout.n_own + 1) * n_types
+    for which, arcs, choices in cells_by_length(sentences):
+        m, n = arcs.shape[1:3]
+        places = shares.first[which][:, None] + np.arange(
+            share_size(n, layout.n_valences, coarse is not None)
+        )
+        later, decided, others = np.split(shares.count[places], [n * n, n * (n + 8)], axis=1)
+        tables = [later, *np.split(others, max(1, others.shape[1] // (n * n)), axis=1)]
+        # The last valence comes first, and so do whole arcs before their parts.
+        by_valence = arcs.reshape(len(arcs), m, -1)[::-1]
+        cells, counts = [cut + choices.reshape(m, -1)], [decided]
+        for v, own in enumerate(by_valence):
+            cells.append(own)
+            counts.append(tables[v])
+            if coarse is not None:
+                # Roots come from their own row.
+                row = np.append(coarse, 0)[own // n_types]
+                cells.append(layout.n_cells - (coarse.max() + 1 - row) * n_types + own % n_types)
+                counts.append(tables[len(arcs) + v])
+                counts[-2] = counts[-2] - counts[-1]
+        yield np.hstack(cells), np.hstack(counts)
+
+
+# Where a fit begins: harmonic, uniform or random weights, or those of a fitted model
+
+
+def first_weights(init: Any, problem: Problem, rng: np.random.Generator) -> np.ndarray:
+    """Weights of the first E-step."""
+    layout = problem.layout
+    if not isinstance(init, str):
+        return weights_of_model(init, problem)
+    if init == "harmonic":
+        tilt = tilt_of(problem.rules, layout.n_types)
+        return backed_off(harmonic_counts(problem.sentences, layout, tilt), layout)
+    if init == "random":
+        draws = rng.standard_exponential(layout.n_cells)
+    else:
+        draws = 1.0 + _NOISE * rng.random(layout.n_cells)
+    return posterior_mean(draws, 0.0, None, layout)
+
+
+def backed_off(counts: np.ndarray, layout: Layout) -> np.ndarray:
+    """Weights from counts whose mixtures are not known: coarse rows sum the others.
+
+    Attachments come from coarse rows twice as often as from their own, which is the mean of the
+    prior of Headden, Johnson and McClosky (2009).
+    """
+    cells = np.zeros(layout.n_cells)
+    cells[: len(counts)] = counts
+    if layout.coarse is not None:
+        attach, _, mixture, coarse = tables_of(cells, layout)
+        np.add.at(coarse, layout.coarse, attach[:-1])
+        mixture[:] = _FIRST_MIXTURE
+    return posterior_mean(cells, 0.0, uniform_weights(layout), layout)
+
+
+def weights_of_model(model: Any, problem: Problem) -> np.ndarray:
+    """Posterior means of a fitted model for other tags; those it lacks are its unknown one."""
+    layout = problem.layout
+    places = _places_in(model, problem.types, layout.n_types)
+    theirs = layout_of(model.counts_)
+    if (theirs.n_valences, theirs.backoff) == (layout.n_valences, layout.backoff):
+        parts = _of_tags(parts_of(model._learned), places)
+        return posterior_mean(cells_from(parts), 0.0, None, layout)
+    mixed = _of_tags(probabilities_of(model._learned), places)
+    n_arcs = model.counts_.stop[places][..., GO]
+    return backed_off(_as_counts(mixed, n_arcs, layout), layout)
+
+
+def _places_in(model: Any, types: list, n_types: int) -> list[int]:
+    """Where tags stand in a fitted model."""
+    known = {tag: i for i, tag in enumerate(model.vocabulary_.tolist())}
+    unknown = len(known) if len(model.rootprob_) > len(known) else None
+    found = [known.get(tag, unknown) for tag in types]
+    if n_types > len(types):
+        found.append(unknown)
+    places = [place for place in found if place is not None]
+    if len(places) < len(found):
+        missing = [tag for tag, place in zip(types, found, strict=False) if place is None]
+        raise ValueError(
+            f"init does not know the tags {missing[:5]} ({len(missing)} in all): fit it with the "
+            "same vocabulary, or with handle_unknown='smooth'"
+            if missing
+            else "init has no unknown tag: give both models the same handle_unknown"
+        )
+    return places
+
+
+def _of_tags(parts: DMVCounts, places: list[int]) -> DMVCounts:
+    """Tables of a model for other tags."""
+    coarse = parts.coarse
+    if coarse is not None:
+        coarse = (coarse[places] if coarse.ndim == 3 else coarse)[..., places]
+    return DMVCounts(
+        parts.root[places],
+        parts.attach[places][..., places],
+        parts.stop[places],
+        None if parts.mixture is None else parts.mixture[places],
+        coarse,
+    )
+
+
+def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: Layout) -> np.ndarray:
+    """Probabilities without mixtures as counts for other valences: sums are means over arcs.
+
+    There are so many expected arcs by head, side and valence.
+    """
+    attach = parts.attach if parts.attach.ndim == 4 else parts.attach[:, :, None]
+    attach = attach * (n_arcs + _NO_ARC)[..., None]
+    if layout.n_valences == 1:
+        attach = attach.sum(axis=2)
+    return cells_from(parts._replace(attach=attach))
+
+
+def harmonic_counts(
+    sentences: Sentences, layout: Layout, tilt: np.ndarray | None = None
+) -> np.ndarray:
+    """Expected counts if each token chose its head alone, the nearer the likelier.
+
+    Klein and Manning (2004): each token is the root with probability 1 / n, and the head of another
+    with the rest, in proportion to 1 / distance. `tilt`, by head (the last is the root) and child,
+    multiplies the chance of a head to be chosen.
+    """
+    layout = layout.mixed
+    cells = np.zeros(layout.n_cells)
+    attach, choice = tables_of(cells, layout)
+    for which, arc_cells, choice_cells in cells_by_length(sentences):
+        n = arc_cells.shape[2]
+        if tilt is None:
+            factors = np.ones((1, n, n))
+        else:
+            tags = sentences.token[sentences.starts[which][:, None] + np.arange(n)]
+            factors = tilt[tags[:, :, None], tags[:, None, :]]
+            factors[:, np.arange(n), np.arange(n)] = tilt[-1, tags]
+        arcs, choices = _harmonic_share(factors, layout.n_valences)
+        for table, used in zip(arcs, arc_cells, strict=True):
+            weights = np.broadcast_to(table, used.shape).ravel()
+            attach += np.bincount(used.ravel(), weights, attach.size).reshape(attach.shape)
+        weights = np.broadcast_to(choices, choice_cells.shape).ravel()
+        choice += np.bincount(choice_cells.ravel(), weights, choice.size).reshape(choice.shape)
+    return cells
+
+
+def _harmonic_share(factors: np.ndarray, n_valences: int) -> tuple[np.ndarray, np.ndarray]:
+    """Expected arcs and choices of sentences of n tokens, each chance of a head multiplied.
+
+    Factors are by sentence, head and child, the root's on the diagonal, and so are arcs by valence:
+    the root's are those of the last valence.
+    """
+    m, n = factors.shape[:2]
+    position = np.arange(n)
+    distance = np.abs(position[:, None] - position)
+    chances = np.where(distance > 0, 1.0 / np.maximum(distance, 1), 0.0)
+    chances *= (1.0 - 1.0 / n) / np.maximum(chances.sum(axis=0), 1e-300)
+    chances[position, position] = 1.0 / n
+    arcs = chances * factors
+    arcs /= arcs.sum(axis=1, keepdims=True)
+    roots = arcs[:, position, position]
+    arcs[:, position, position] = 0.0
+    choices = np.zeros((m, n, 2, 2, 2))
+    for side, ours in enumerate((position < position[:, None], position > position[:, None])):
+        expected = np.where(ours, arcs, 0.0).sum(axis=2)
+        none = np.where(ours, 1.0 - arcs, 1.0).prod(axis=2)
+        choices[:, :, side, 0, 0] = none
+        choices[:, :, side, 0, 1] = choices[:, :, side, 1, 0] = 1.0 - none
+        choices[:, :, side, 1, 1] = np.maximum(expected - (1.0 - none), 0.0)
+    by_valence = arcs[None]
+    if n_valences == 2:
+        first = _first_on_the_right(arcs)
+        first += _first_on_the_right(arcs[:, ::-1, ::-1])[:, ::-1, ::-1]
+        by_valence = np.stack([first, np.maximum(arcs - first, 0.0)])
+    by_valence[-1][:, position, position] = roots
+    return by_valence, choices.reshape(m, n, 8)
+
+
+def _first_on_the_right(arcs: np.ndarray) -> np.ndarray:
+    """Chances of arcs to the right without another child between, each token choosing alone."""
+    first = np.triu(arcs)
+    for h in range(arcs.shape[1]):
+        first[:, h, h + 2 :] *= np.cumprod(1.0 - arcs[:, h, h + 1 : -1], axis=1)
+    return first
+
+
+@dataclass(frozen=True)
+class DependencyModel(Model):
+    """Sentences of tags, concentrations, and where weights begin.
+
+    `rare` are the tags whose mean counts an unknown tag has, too; at a `temperature` below 1 the
+    E-step counts heavy trees more.
+    """
+
+    problem: Problem
+    first: Concentrations
+    init: Any
+    rare: np.ndarray
+    temperature: float = 1.0
+
+    @property
+    def n_observed(self) -> int:
+        """Tokens."""
+        return self.problem.corpus.n_observed
+
+    @property
+    def layout(self) -> Layout:
+        """The cells."""
+        return self.problem.layout
+
+    def hyper(self) -> Concentrations:
+        """Those that the settings ask for."""
+        return self.first
+
+    def learn(
+        self, hyper: Concentrations, state: State, step: Callable, absence: Callable | None
+    ) -> Concentrations:
+        """One step for attachments and for decisions, where these are learned."""
+        return learn(hyper, state.counts, self.layout, state.n_sweeps, step, absence)
+
+    def absence(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
+        """log P(C = 0) of every cell and row."""
+        return log_absence(shares, self.problem.sentences, self.layout)
+
+    def prior(self, hyper: Concentrations) -> np.ndarray:
+        """Concentrations, and what rules and mixtures have beside them."""
+        return self.problem.prior_of(hyper.values)
+
+    def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The same first weights for all parts."""
+        return first_weights(self.init, self.problem, rng)
+
+    def start(self, prior: np.ndarray, seed: np.ndarray, keep: bool) -> tuple[Inferred, np.ndarray]:
+        """One E-step under the first weights."""
+        if not keep:
+            return self.infer(seed), seed
+        counts, log_z, shares = expectation(seed, self.problem.sentences, keeps_shares=True)
+        return inferred(counts, log_z, shares), seed
+
+    def maximise(
+        self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
+    ) -> tuple[np.ndarray, float]:
+        """The mode in the softmax basis, and minus the sum of pseudo-counts times log theta."""
+        weights = posterior_mean(counts, prior, before, self.layout)
+        return weights, -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
+
+    def average(
+        self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
+    ) -> tuple[np.ndarray, float]:
+        """exp E[log] of all probabilities, and KL of their posterior from their prior."""
+        cells, layout = counts + prior, self.layout
+        divergence = kl_divergence(cells, prior, totals_of(cells, layout), totals_of(prior, layout))
+        return exp_expected_log(counts, prior, layout), divergence
+
+    def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
+        """Expected counts; arcs are split in proportion between tables at any temperature."""
+        mixed = mixed_weights(weights, self.layout)
+        sentences = with_mixtures_worked_out(self.problem.sentences)
+        counts, log_z = hardened_expectation(mixed, sentences, self.temperature)
+        return inferred(unmixed_counts(counts, weights, self.layout), log_z)
+
+    def leave_out(
+        self, counts: np.ndarray, prior: np.ndarray, shares: Shares, *, frozen: bool
+    ) -> Inferred:
+        """Each sentence from the counts of all others."""
+        sentences, tally = self.problem.sentences, tally_of(counts, prior, self.layout)
+        shares, log_z = leave_out_sweep(sentences, tally, shares, frozen)
+        return inferred(counts if frozen else sum_of(shares, sentences, self.layout), log_z, shares)
+
+    def first_sample(self, prior: np.ndarray, rng: np.random.Generator) -> Drawn:
+        """Trees drawn under the first weights."""
+        tally = frozen_tally(first_weights(self.init, self.problem, rng))
+        heads, is_coarse, log_z, _ = draw_sweep(self.problem.sentences, tally, rng)
+        trees = Trees(heads, is_coarse)
+        unexplained = np.flatnonzero(np.isneginf(log_z))
+        return Drawn(used_cells(self.problem.sentences, *trees), trees, unexplained)
+
+    def resample(
+        self,
+        counts: np.ndarray,
+        prior: np.ndarray,
+        sample: Trees,
+        rng: np.random.Generator,
+        temperature: float,
+    ) -> Drawn:
+        """A Hastings step of each tree given all others."""
+        sentences, tally = self.problem.sentences, tally_of(counts, prior, self.layout)
+        heads, is_coarse, _, proposals = draw_sweep(
+            sentences, tally, rng, sample, 1.0 / temperature
+        )
+        trees = Trees(heads, is_coarse)
+        return Drawn(used_cells(sentences, *trees), trees, proposals=proposals)
+
+    def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> float:
+        """log p(tags, trees | prior)."""
+        totals = totals_of(counts, self.layout), totals_of(prior, self.layout)
+        return log_evidence(counts, prior, *totals)
+
+    def means(
+        self, counts: np.ndarray, prior: np.ndarray, sample: Trees
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior means of all parameters, and with mixtures worked out."""
+        more = rare_counts(counts, self.rare, self.layout)
+        cells = counts if more is None else counts + more
+        means = posterior_mean(cells, prior, None, self.layout)
+        return means, mixed_weights(means, self.layout)
+
+    def remembered(self, memory: list[dict] | None, sample: Trees) -> list[dict]:
+        """How often each tree (its heads as bytes) of each sentence was sampled."""
+        starts = self.problem.sentences.starts
+        keys = [sample.heads[a:b].tobytes() for a, b in pairwise(starts.tolist())]
+        if memory is None:
+            return [{key: 1} for key in keys]
+        # States share what they remember: a dict that is there already is left as it is.
+        return [
+            times | {key: times.get(key, 0) + 1} for times, key in zip(memory, keys, strict=True)
+        ]
+
+    def rebase(self, state: State) -> State:
+        """Under the prior that is asked for now; what is learned goes on from its value."""
+        hyper = self.first.going_on(state.hyper)
+        return state._replace(hyper=hyper, prior=self.prior(hyper))
+
+    def heads(self, state: State, *, averages: bool) -> np.ndarray:
+        """Heads of the sentences: as sampled, Viterbi given shares, or under the last weights."""
+        sentences, layout = self.problem.sentences, self.layout
+        if isinstance(state.shares, Shares):
+            tally = tally_of(state.counts, state.prior, layout)
+            return heaviest(tally, sentences, state.shares)[0]
+        arguments = (state.counts, state.prior, state.weights, layout)
+        weights = predicting_weights(*arguments, averages)
+        if isinstance(state.shares, Trees):
+            return self._sampled_heads(state, weights)
+        mixed = frozen_tally(mixed_weights(weights, layout))
+        return heaviest(mixed, with_mixtures_worked_out(sentences))[0]
+
+    def _sampled_heads(self, state: State, weights: np.ndarray) -> np.ndarray:
+        """The most frequent tree of each sentence late in the chain."""
+        best = [
+            np.frombuffer(max(times, key=times.__getitem__), np.int64)
+            for times in sampled_labels(state, self)
+        ]
+        heads = np.concatenate(best)
+        if len(state.unexplained):
+            # A sentence without a tree gets one of those that have least of what is impossible.
+            others = heaviest(frozen_tally(weights), self.problem.sentences)[0]
+            heads = np.where(heads < 0, others, heads)
+        return heads

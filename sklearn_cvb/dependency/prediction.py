@@ -1,0 +1,172 @@
+"""Reading a fitted model: functions of what a fit has left, whichever algorithm it was by."""
+
+import numpy as np
+
+from sklearn_cvb.dependency.inference import expectation, frozen_tally, heaviest, sentences_of
+from sklearn_cvb.dependency.parameters import (
+    DMVCounts,
+    cells_from,
+    counts_from,
+    mixed_weights,
+    posterior_mean,
+    predicting_weights,
+)
+from sklearn_cvb.grammar.derivations import drawn_within
+from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP
+from sklearn_cvb.kernels.dependency.chart_log import ALMOST_NOTHING
+from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.reading.corpus import Corpus, object_array
+from sklearn_cvb.reading.validation import tell
+
+# Weights: of samplers `more` holds means over the kept samples, and those with mixtures worked out
+
+
+def complete_cells(learned: Learned) -> np.ndarray:
+    """Counts; the unknown tag gets the mean count of tags seen once ("rare")."""
+    cells = cells_from(learned.counts)
+    return cells if learned.rare is None else cells + learned.rare
+
+
+def mean_weights(learned: Learned) -> np.ndarray:
+    """Posterior-mean weights."""
+    if learned.more is not None:
+        means: np.ndarray = learned.more[0]
+        return means
+    return posterior_mean(complete_cells(learned), learned.prior, learned.kept, learned.layout)
+
+
+def mean_mixed(learned: Learned) -> np.ndarray:
+    """The same with mixtures worked out."""
+    if learned.more is not None:
+        means: np.ndarray = learned.more[1]
+        return means
+    return mixed_weights(mean_weights(learned), learned.layout)
+
+
+def weights_to_predict(learned: Learned) -> np.ndarray:
+    """Weights of `predict` and `predict_proba`, with mixtures worked out."""
+    if learned.more is not None:
+        return mean_mixed(learned)
+    arguments = (complete_cells(learned), learned.prior, learned.kept, learned.layout)
+    return mixed_weights(predicting_weights(*arguments, learned.averages), learned.layout)
+
+
+def probabilities_of(learned: Learned) -> DMVCounts:
+    """Posterior means with mixtures worked out."""
+    return counts_from(mean_mixed(learned), learned.layout.mixed)
+
+
+def parts_of(learned: Learned) -> DMVCounts:
+    """Posterior means in all tables."""
+    return counts_from(mean_weights(learned), learned.layout)
+
+
+# Heads of given sentences
+
+
+def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
+    """Heads of the heaviest trees, one after the other."""
+    weights, layout = weights_to_predict(learned), learned.layout.mixed
+    heads, logs = heaviest(frozen_tally(weights), sentences_of(corpus, layout))
+    _tell_unexplained(learned, corpus, np.flatnonzero(logs < ALMOST_NOTHING / 2))
+    return heads
+
+
+def posteriors_of_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
+    """The tables that `predict_proba` gives."""
+    sentences = sentences_of(corpus, learned.layout.mixed)
+    _, log_z, shares = expectation(weights_to_predict(learned), sentences, keeps_shares=True)
+    tables = []
+    for i, n in enumerate(np.diff(corpus.starts).tolist()):
+        share = shares.count[shares.first[i] :]
+        arcs = share[: n * n].reshape(n, n)
+        if sentences.n_valences == 2:
+            arcs = arcs + share[n * (n + 8) :][: n * n].reshape(n, n)
+        table = np.column_stack([np.diagonal(arcs), arcs.T])
+        np.fill_diagonal(table[:, 1:], 0.0)
+        tables.append(table if np.isfinite(log_z[i]) else np.full_like(table, np.nan))
+    _tell_unexplained(learned, corpus, np.flatnonzero(np.isneginf(log_z)))
+    if corpus.width is None:
+        return object_array(tables)
+    stacked = np.full((len(tables), corpus.width, corpus.width + 1), np.nan)
+    for whole, table in zip(stacked, tables, strict=True):
+        whole[: len(table)] = 0.0
+        whole[: len(table), : table.shape[1]] = table
+    return stacked
+
+
+def _tell_unexplained(learned: Learned, corpus: Corpus, suspects: np.ndarray) -> None:
+    """Warn of sentences that no tree explains; unknown tags explain themselves."""
+    starts, n_known = corpus.starts, len(learned.words.index)
+    found = [int(i) for i in suspects if (corpus.tokens[starts[i] : starts[i + 1]] < n_known).all()]
+    if found:
+        tell(
+            [
+                f"no tree of sentences {found[:5]} ({len(found)} in all) has any weight: they hold "
+                "what the model has never seen; alpha above 0 leaves nothing out"
+            ]
+        )
+
+
+# Sentences drawn head-outward
+
+
+def sample_sentences(
+    tables: DMVCounts, n_samples: int, longest: int, rng: np.random.RandomState
+) -> tuple[list, list]:
+    """Tags and heads of sentences of at most `longest` tokens; tags need not be normalised.
+
+    Raises ValueError if a number is not positive, or nearly all trees are larger.
+    """
+    attach = tables.attach if tables.attach.ndim == 4 else tables.attach[:, :, None]
+    levels = np.cumsum(tables.root), np.cumsum(attach, axis=3), tables.stop[..., STOP]
+    found = drawn_within(
+        lambda: _drawn(levels, longest, rng),
+        n_samples,
+        longest,
+        f"trees in a row are larger than {longest} tokens",
+        "learn from shorter sentences",
+    )
+    return [tags for tags, _ in found], [heads for _, heads in found]
+
+
+def _drawn(
+    levels: tuple[np.ndarray, np.ndarray, np.ndarray], longest: int, rng: np.random.RandomState
+) -> tuple[list, np.ndarray] | None:
+    """Tags and heads of one sentence, None if it gets too long."""
+    root, attach, stop = levels
+    tags, above = [_tag(root, rng)], [-1]
+    # Children of each token on either side, from the nearest to the farthest.
+    children: list = []
+    while len(children) < len(tags):
+        token = len(children)
+        sides: tuple[list, list] = ([], [])
+        for side in (LEFT_SIDE, RIGHT_SIDE):
+            while rng.random_sample() >= stop[tags[token], side, min(1, len(sides[side]))]:
+                valence = min(len(sides[side]), attach.shape[2] - 1)
+                sides[side].append(len(tags))
+                tags.append(_tag(attach[tags[token], side, valence], rng))
+                above.append(token)
+                if len(tags) > longest:
+                    return None
+        children.append(sides)
+    order: list[int] = []
+    agenda: list[tuple[int, bool]] = [(0, False)]
+    while agenda:
+        token, is_open = agenda.pop()
+        left, right = children[token]
+        if is_open:
+            order.append(token)
+            continue
+        agenda += [(child, False) for child in reversed(right)]
+        agenda.append((token, True))
+        agenda += [(child, False) for child in left]
+    places = np.argsort(order)
+    heads = np.array([0 if above[token] < 0 else places[above[token]] + 1 for token in order])
+    return [tags[token] for token in order], heads
+
+
+def _tag(levels: np.ndarray, rng: np.random.RandomState) -> int:
+    """A place drawn by cumulated weights."""
+    place = np.searchsorted(levels, rng.random_sample() * levels[-1], side="right")
+    return int(min(place, len(levels) - 1))

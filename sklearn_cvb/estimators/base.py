@@ -1,0 +1,299 @@
+"""What all models share: the template of a fit, reading X, and scores."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_cvb import version
+from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.compilation import announced_fit
+from sklearn_cvb.learning.learned import Learned, Left, Reading
+from sklearn_cvb.learning.loop import best_fit, run_all
+from sklearn_cvb.learning.model import Fit, Model
+from sklearn_cvb.reading.corpus import is_dask, place_of, refuse_lengths
+from sklearn_cvb.reading.validation import (
+    CallbackSupportMixin,
+    Folder,
+    Seed,
+    check_choice,
+    fit_context,
+    tell,
+    with_callbacks,
+    without_lengths,
+)
+
+
+class BaseModel(CallbackSupportMixin, BaseEstimator):
+    """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
+
+    Hooks: `_read` makes a value of X and y, `_model` binds it to the settings, `_algorithm` says
+    how it is learned, `_left` what a fit leaves, `_log_likelihoods` scores. `_identity` is what
+    must be the same if an earlier fit is to go on. All of them are functions of what they are
+    given and of the parameters; only `_leave` sets attributes, all of them at once.
+    """
+
+    # Set by the constructors.
+    n_init: int
+    warm_start: bool
+    checkpoint: Folder | None
+    checkpoint_every: int | str
+    random_state: Seed
+    n_jobs: int | None
+    verbose: int
+
+    # Whether X may be in partitions of Dask, and on the disk.
+    _takes_dask = _takes_bulk = False
+
+    _unexplained_words = "sequences cannot be explained by any path"
+
+    @with_callbacks
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the model from sequences.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+            Each sample is a sequence of hashable tokens. None or NaN marks a missing observation;
+            missing values at the end of a 2-D array's row are padding. Models of word alignment
+            take pairs (source tokens, target tokens), or arrays with the source in the first half
+            of each row. Hidden Markov models by EM, VB and CVB take corpora larger than memory,
+            too: a `CorpusStore`, paths of files, or a function that returns batches of sequences.
+            These and grammars by EM, VB and CVB learn on the workers of Dask, too: from a bag, a
+            column of lists, or a list of delayed partitions.
+        y : list of sequences, default=None
+            What is known of states, tags (taggers), trees (grammars), heads (dependency models) or
+            links (word alignment: pairs of positions); see `supervision`.
+
+        Returns
+        -------
+        self
+        """
+        where = place_of(X)
+        if where == "workers" and self._takes_dask:
+            from sklearn_cvb.reading.dask.fitting import fit_on_workers
+
+            fit_on_workers(self, X, y)
+            return self
+        in_bulk = where == "disk" and self._takes_bulk
+        with announced_fit(self, self.verbose):
+            read = self._read_in_bulk(X, y) if in_bulk else self._read(X, y)
+            return self._fit_reading(read, X, y)
+
+    def _read_in_bulk(self, X: Any, y: Any) -> Reading:
+        """`_read` of a corpus that is read a batch at a time."""
+        raise NotImplementedError
+
+    def _fit_reading(self, read: Reading, X: Any, y: Any) -> Self:
+        """`fit` once X and y are read; callbacks are given these, too."""
+        if read.messages:
+            tell(read.messages)
+        algorithm, model = self._algorithm(), self._model(read)
+        fits, interrupted, context = run_all(self, algorithm, model, read, (X, y))
+        left = self._left(fits, read)
+        if self.warm_start:
+            resume = read._replace(attributes={}, messages=()), best_fit(fits)
+            left = left._replace(learned=left.learned._replace(resume=resume))
+        self._leave(left, read)
+        if interrupted:
+            raise KeyboardInterrupt
+        if context is not None:
+            context.call_on_fit_task_end(
+                estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
+            )
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and return the states (taggers: tags) of the training sequences.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray
+            `labels_`.
+        """
+        return self.fit(X, y).labels_
+
+    # What a family and an algorithm say
+
+    def _read(self, X: Any, y: Any) -> Reading:
+        """X and y, to be fitted to."""
+        raise NotImplementedError
+
+    def _model(self, read: Reading) -> Model:
+        """What is learned from: what was read, bound to the settings."""
+        raise NotImplementedError
+
+    def _algorithm(self) -> Algorithm:
+        """How the model is learned."""
+        raise NotImplementedError
+
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        """What a fit leaves: the best restart."""
+        raise NotImplementedError
+
+    def _identity(self, read: Reading) -> tuple[Any, ...]:
+        """What of a reading a fit that goes on must find again."""
+        raise NotImplementedError
+
+    def _why_one_restart(self, read: Reading) -> str:
+        """Why all restarts would be the same; empty where they differ."""
+        return self._fixed_start(read)
+
+    def _fixed_start(self, read: Reading) -> str:
+        """What fixes where all restarts begin; empty where it is random."""
+        return ""
+
+    def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+        """What a message can add about sequences that were left out."""
+        return ""
+
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+        """Log-likelihood of every sequence under the mean parameters; number of observed tokens."""
+        raise NotImplementedError
+
+    # What a fit leaves
+
+    def _leave(self, left: Left, read: Reading) -> None:
+        """Set all fitted attributes at once, and no others that an earlier fit has left.
+
+        Raises ValueError, with nothing set, if no sequence was learned from.
+        """
+        unexplained, why = left.attributes["unexplained_"], ""
+        if len(unexplained):
+            why = self._why_unexplained(read, unexplained)
+            # Sequences that are ruled out beforehand are none of `problem.corpus`.
+            corpus = getattr(read.problem, "given", read.problem.corpus)
+            if len(unexplained) == corpus.n_sequences:
+                raise ValueError(
+                    f"nothing to learn from: all {len(unexplained)} {self._unexplained_words}{why}"
+                )
+            why = (
+                f"{len(unexplained)} {self._unexplained_words} and were left "
+                f"out of the counts: {unexplained[:5].tolist()}{why}"
+            )
+        attributes = {**read.attributes, **left.attributes}
+        learned = left.learned._replace(names=frozenset(attributes))
+        before: Learned | None = vars(self).get("_learned")
+        for name in () if before is None else before.names - learned.names:
+            self.__dict__.pop(name, None)
+        self.__dict__.update(attributes, _learned=learned)
+        if why or left.messages:
+            tell((why, *left.messages) if why else left.messages)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_learned" in vars(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return state | {"_saved_by": version.__version__} if "_learned" in state else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        # Before what a fit leaves was one value, nothing said who had saved it.
+        saved_by = state.pop("_saved_by", "before 0.1.0")
+        if "history_" in state and saved_by != version.__version__:
+            raise ValueError(
+                f"this {type(self).__name__} was saved by sklearn_cvb {saved_by}, and this is "
+                f"{version.__version__}: fit it anew"
+            )
+        # Arrays from a memory map may only be read: numba takes them for another type and would
+        # compile kernels anew, and a warm start changes them in place.
+        private = {name: _writable(value) for name, value in state.items() if name[0] == "_"}
+        super().__setstate__(state | private)
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram; of a fitted model also what it has learned."""
+        diagram = super()._html_repr()
+        if not self.__sklearn_is_fitted__():
+            return diagram
+        from sklearn_cvb.display.model_summary import ModelSummary
+
+        return diagram + ModelSummary(self)._repr_html_()
+
+    # Scores
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-likelihood of every sequence under posterior-mean parameters.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            log p(x) in nats per sequence; -inf where nothing explains a sequence. All unknown
+            words share one cell: values under different vocabularies cannot be compared.
+        """
+        if self._takes_dask and is_dask(X):
+            return over_partitions(self, "score_samples", X)
+        return self._log_likelihoods(learned_of(self), X)[0]
+
+    @without_lengths
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood per observed token (nats) under posterior-mean parameters.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        log_z, n_observed = self._log_likelihoods(learned_of(self), X)
+        refuse_lengths(y, len(log_z), n_observed)
+        return float(log_z.sum() / n_observed)
+
+    def perplexity(self, X: Any, per: str = "token") -> float:
+        """exp of minus the mean log-likelihood (Wang and Blunsom 2013, eqs. 26-27).
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        per : {"token", "sequence"}, default="token"
+            What the mean is taken over.
+
+        Returns
+        -------
+        float
+            Values under different vocabularies cannot be compared.
+        """
+        check_choice("per", per, ("token", "sequence"))
+        log_z, n_observed = self._log_likelihoods(learned_of(self), X)
+        return float(np.exp(-log_z.sum() / (n_observed if per == "token" else len(log_z))))
+
+
+def learned_of(estimator: Any) -> Learned:
+    """What the last fit has left; raises NotFittedError where there is none."""
+    learned: Learned | None = vars(estimator).get("_learned")
+    if learned is None:
+        check_is_fitted(estimator)
+    assert learned is not None, "else it raises"
+    return learned
+
+
+def over_partitions(estimator: Any, method: str, X: Any, **settings: Any) -> Any:
+    """What a method of a fitted estimator gives for each partition, when it is asked for."""
+    from sklearn_cvb.reading.dask import fitting
+
+    learned_of(estimator)
+    return fitting.over_partitions(estimator, method, X, settings)
+
+
+def _writable(value: Any) -> Any:
+    """A value whose arrays, also those in tuples, are copied where they may only be read."""
+    if isinstance(value, np.ndarray):
+        return value if value.flags.writeable else np.array(value)
+    if isinstance(value, tuple):
+        parts = map(_writable, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value

@@ -1,0 +1,297 @@
+"""Classifying sequences: one model for each class, and Bayes' rule."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import check_consistent_length, column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import is_table, samples_of
+from sklearn_cvb.reading.validation import (
+    HasMethods,
+    InvalidParameterError,
+    as_numbers,
+    fit_context,
+    tell,
+    without_lengths,
+)
+
+
+class _Classes(NamedTuple):
+    """What predictions read: classes, their models and priors, and the length of all sequences."""
+
+    classes: np.ndarray
+    models: list
+    log_prior: np.ndarray
+    width: int | None
+
+
+class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Classifier of sequences: a model for each class, and Bayes' rule.
+
+    A sequence gets the class under which it is most probable, the priors of the classes included.
+    The models are hidden Markov models of symbols or numbers, or any other model with
+    `score_samples`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What is fitted to the sequences of each class, such as ``VBHMM(emission="gaussian")``.
+        Models of symbols know the symbols of all classes, if their `vocabulary` does not say
+        otherwise: each gives some probability to those that its own class lacks.
+    priors : array-like of shape (n_classes,) or None, default=None
+        Probabilities of the classes, in the order of `classes_`; None for their shares of the
+        training sequences.
+    n_jobs : int or None, default=None
+        Threads that fit classes; the result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    estimators_ : list of estimators
+        The model of each class.
+    class_count_ : ndarray of shape (n_classes,)
+        Number of training sequences of each class.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Log probability of each class.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import HMMClassifier, VBHMM
+    >>> X = [[0.1, 0.0, 5.1, 5.0], [0.2, 5.2, 5.1], [5.0, 5.1, 0.1], [4.9, 0.0, 0.2, 0.1]]
+    >>> y = ["up", "up", "down", "down"]
+    >>> model = HMMClassifier(VBHMM(2, emission="gaussian", random_state=0)).fit(X, y)
+    >>> model.predict([[0.0, 0.1, 5.1], [5.2, 4.9, 0.1]]).tolist()
+    ['up', 'down']
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "estimator": [HasMethods(["fit", "score_samples"])],
+        "priors": ["array-like", None],
+        "n_jobs": [int, np.integer, None],
+    }
+
+    def __init__(
+        self, estimator: Any, *, priors: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> None:
+        self.estimator = estimator
+        self.priors = priors
+        self.n_jobs = n_jobs
+
+    @without_lengths
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit a model to the sequences of each class.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+            As the models want it.
+        y : array-like of shape (n_samples,)
+            The label of each sequence.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there is not one label for each sequence; if a model cannot learn from its class,
+            which the message names.
+        """
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: give "
+                "one label for each sequence"
+            )
+        X = _as_collection(X)
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(X, labels)
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        names = classes.tolist()
+        if not len(classes):
+            raise ValueError("Found array with 0 sample(s): X holds no sequence")
+        counts = np.bincount(codes)
+        model, log_prior = self._model_for(X), self._log_prior(counts)
+
+        def fitted(index: int) -> Any:
+            try:
+                return clone(model).fit(_taken(X, np.flatnonzero(codes == index)))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"{error} (among those of class {names[index]!r})") from error
+
+        run = Parallel(self.n_jobs, prefer="threads")
+        models = run(delayed(fitted)(index) for index in range(len(classes)))
+        widths = [getattr(model, "n_columns_", None) for model in models]
+        if len(set(widths)) > 1:
+            raise ValueError(
+                f"sequences have {widths[0]} columns in class {names[0]!r}, but others in another: "
+                f"{dict(zip(names, widths, strict=True))}"
+            )
+        columns = ("n_features_in_", "feature_names_in_")
+        attributes = {
+            name: getattr(models[0], name) for name in columns if hasattr(models[0], name)
+        }
+        for name in columns:
+            self.__dict__.pop(name, None)
+        # All at once: whoever predicts meanwhile has one fit.
+        self.__dict__.update(
+            attributes,
+            estimators_=models,
+            classes_=classes,
+            class_count_=counts,
+            class_log_prior_=log_prior,
+            _learned=_Classes(classes, models, log_prior, _common_length(X)),
+        )
+        return self
+
+    def _model_for(self, X: Any) -> Any:
+        """The estimator, with the symbols of all classes where it asks for a vocabulary."""
+        model = clone(self.estimator)
+        is_of_symbols = getattr(model, "emission", "categorical") == "categorical"
+        if is_of_symbols and getattr(model, "vocabulary", ()) is None:
+            sequences, _, messages = reading.sequences_to_fit(model, X, None)
+            tell(messages)
+            model.set_params(vocabulary=reading.types_of(sequences.tokens, sequences.starts))
+        return model
+
+    def _log_prior(self, counts: np.ndarray) -> np.ndarray:
+        if self.priors is None:
+            return np.log(counts / counts.sum())
+        priors = as_numbers("priors", self.priors)
+        if priors.shape != counts.shape:
+            raise InvalidParameterError(
+                f"priors has shape {priors.shape}, but y has {len(counts)} classes"
+            )
+        if (priors < 0).any() or abs(priors.sum() - 1.0) > 1e-6:
+            raise InvalidParameterError(
+                f"priors must be probabilities that sum to 1, got {self.priors!r}"
+            )
+        with np.errstate(divide="ignore"):
+            return np.log(priors)
+
+    def _log_joint(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """log p(x, class), (n_samples, n_classes), and the classes."""
+        check_is_fitted(self)
+        classes, models, log_prior, width = self._learned
+        X = _as_collection(X)
+        if width is not None and is_table(X) and X.shape[-1] != width:
+            raise ValueError(
+                f"X has {X.shape[-1]} features, but {type(self).__name__} is expecting "
+                f"{width} features as input; sequences of other lengths come in a list"
+            )
+        table = np.stack([model.score_samples(X) for model in models], axis=1) + log_prior
+        # What no model explains tells nothing.
+        table[np.isneginf(table).all(axis=1)] = log_prior
+        return table, classes
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each sequence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        table, classes = self._log_joint(X)
+        return classes[table.argmax(axis=1)]
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the sequences whose class is predicted.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        y : array-like of shape (n_samples,)
+            Their classes.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the sequences.
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, y, sample_weight))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log probability of each class given each sequence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Long sequences make most classes very improbable: models take their steps for
+            independent given the states.
+        """
+        table, _ = self._log_joint(X)
+        return table - logsumexp(table, axis=1, keepdims=True)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class given each sequence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram; of a fitted classifier also its classes and their models."""
+        diagram = super()._html_repr()
+        if not hasattr(self, "estimators_"):
+            return diagram
+        from sklearn_cvb.display.model_summary import ModelSummary
+
+        return diagram + ModelSummary(self)._repr_html_()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        # Rows of numbers are sequences: features that only differ in their scale say little.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _as_collection(X: Any) -> Any:
+    """X, or a list or an array of what is in it where that has no length of its own."""
+    if issparse(X):
+        raise TypeError("Sparse data was passed, but sequences are dense: use X.toarray()")
+    if hasattr(X, "shape") or isinstance(X, list | tuple):
+        return X
+    return np.asarray(X) if hasattr(X, "__array__") else samples_of(X)
+
+
+def _common_length(X: Any) -> int | None:
+    """The length of all sequences of a list, None where they differ: arrays must have it then."""
+    lengths = {len(sequence) for sequence in X} if isinstance(X, list | tuple) else set()
+    return lengths.pop() if len(lengths) == 1 else None
+
+
+def _taken(X: Any, rows: np.ndarray) -> Any:
+    """Some of the sequences."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if isinstance(X, list | tuple):
+        return [X[row] for row in rows]
+    return X[rows]

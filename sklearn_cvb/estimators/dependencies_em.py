@@ -1,0 +1,216 @@
+"""EM for the dependency model with valence (Klein and Manning 2004)."""
+
+from collections.abc import Collection
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.estimators.dependencies import BaseDMV
+from sklearn_cvb.learning.algorithms import EM
+from sklearn_cvb.reading.validation import (
+    Folder,
+    Interval,
+    InvalidParameterError,
+    Seed,
+    check_concentrations,
+)
+
+# Powers of weights at lower ones are below float64.
+_LOWEST_TEMPERATURE = 0.1
+
+
+class EMDMV(BaseDMV):
+    """Dependency model with valence learned by expectation-maximisation.
+
+    Learns from sentences of tags, or words, which token depends on which: each token chooses its
+    children on either side from the nearest to the farthest, and before each whether to stop.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Pseudo-count of every attachment of one tag to another or to the root; 0 is maximum
+        likelihood, above 0 maximum a posteriori in the softmax basis (adds alpha, not alpha - 1).
+    alpha_stop : float or None, default=None
+        The same for decisions to stop or to go on; None for the same as `alpha`.
+    extended_valence : bool, default=False
+        Whether attachments, too, depend on whether the head has a child on that side yet.
+    backoff : {"head", "direction"} or None, default=None
+        Coarser tables to share what is seen (Headden, Johnson and McClosky 2009): each attachment
+        is drawn from its own table or from a coarse one, p(child | head, side) ("head", which needs
+        `extended_valence`) or p(child | side) ("direction"). How often from which is learned for
+        each own table.
+    alpha_backoff : float, default=1.0
+        Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
+    rule_weights : dict or None, default=None
+        What is known of the language: ``{(head, child): weight}``, None as head for the root; a
+        tuple of tags stands for any of them. The weight is prior mass (a number of attachments)
+        that the rule's cells, on both sides, share as they do harmonic counts. The harmonic start
+        is tilted towards the rules as well. See the page on dependencies.
+    temperature : float, default=1.0
+        Hardens the E-step: trees have their posterior to the power 1 / temperature, 0.1 to 1. 0 is
+        Viterbi EM (Spitkovsky et al. 2010), which learns from the heaviest tree of each sentence;
+        there `alpha` above 0 keeps what these trees lack alive.
+    n_init : int, default=1
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int, default=100
+        Largest number of sweeps.
+    tol : float, default=1e-4
+        Stop when the objective changes by less than this per token.
+    init : {"harmonic", "uniform", "random"} or model, default="harmonic"
+        Where to start: an E-step under these weights, or for samplers trees drawn under them.
+        "harmonic": as if each token chose its head alone, the nearer the likelier, in proportion to
+        1 / distance (Klein and Manning 2004). "uniform": equal, with 1 % of noise. "random": each
+        row from Dirichlet(1). A fitted model: its posterior means; tags that it does not know are
+        its unknown one. From "harmonic" or a model only one restart is run, but for samplers.
+    handle_unknown : {"error", "smooth", "rare"}, default="smooth"
+        Tags outside the vocabulary: refuse them; let one more tag stand for them, with prior mass;
+        or give that tag the mean expected counts of the tags seen once as well.
+    vocabulary : collection or None, default=None
+        The known tags; None for those seen in `fit`.
+    supervision : {"y", "none"}, default="y"
+        Whether `fit` learns from the heads in `y` where they are known. With "none" `y` is ignored:
+        choosing `alpha` by accuracy must not train on the gold heads.
+    warm_start : bool, default=False
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
+    checkpoint : path or None, default=None
+        Folder in which the fit is saved while it runs. With ``warm_start=True`` the next `fit` on
+        the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
+        nothing had stopped it. One folder for each fit.
+    checkpoint_every : int or str, default="60s"
+        How often each restart is saved: after so many sweeps (10), or seconds ("60s"; seldomer
+        where saving would take a twentieth of the time).
+    random_state : int, RandomState or None, default=None
+        Seed of all that is random: the starts, and what is drawn later.
+    n_jobs : int or None, default=None
+        Threads that run restarts; the result does not depend on it.
+    verbose : int, default=0
+        1 prints a line per restart, 2 a line per sweep.
+
+    Attributes
+    ----------
+    counts_ : DMVCounts
+        Expected counts after the last E-step.
+    rootprob_ : ndarray of shape (n_types,)
+        p(tag of the root). Here and below the unknown tag, if there is one, is the last.
+    attachprob_ : ndarray of shape (n_types, 2, n_types)
+        p(child | head, side): by head, side of the child (0 left, 1 right), child. With
+        `extended_valence` p(child | head, side, valence), of shape (n_types, 2, 2, n_types). With
+        `backoff` own and coarse tables together.
+    stopprob_ : ndarray of shape (n_types, 2, 2)
+        p(stop | head, side, valence): valence 0 without and 1 with a child on that side.
+    mixtureprob_, ownprob_, coarseprob_ : ndarray
+        With `backoff` alone: how likely own and coarse tables are, by head, side, valence if any,
+        and which; and p(child | ...) in either.
+    labels_ : ndarray
+        Heads of the training sentences, in the form that `predict` gives: those of
+        the Viterbi trees under the final weights.
+    vocabulary_ : ndarray of shape (n_known,)
+        The known tags.
+    objective_ : float
+        Log-likelihood plus the sum of pseudo-counts times log probabilities (nats), before the last
+        update of the counts. With `temperature` 0 the log probability of the heaviest trees stands
+        for the likelihood, between 0 and 1 a sum between the two. It never falls.
+    history_ : ndarray of shape (n_iter_,)
+        The objective of every sweep.
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    converged_ : bool
+        Whether it stopped by `tol`.
+    alpha_, alpha_stop_ : float
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sentences without a tree; they are left out of the counts.
+
+    References
+    ----------
+    Klein and Manning (2004), "Corpus-based induction of syntactic structure: models of dependency
+    and constituency", ACL.
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL, 4.2.
+    Spitkovsky, Alshawi, Jurafsky and Manning (2010), "Viterbi training improves unsupervised
+    dependency parsing", CoNLL.
+    Eisner (1996) for the chart.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMDMV
+    >>> text = ["DET NOUN VERB", "NOUN VERB", "PRON VERB DET NOUN", "PRON VERB", "PRON VERB NOUN"]
+    >>> X = [tags.split() for tags in text]
+    >>> model = EMDMV().fit(X)
+    >>> print(model.predict([["DET", "NOUN", "VERB"]])[0])
+    [2 3 0]
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **{
+            name: constraint
+            for name, constraint in BaseDMV._parameter_constraints.items()
+            if name != "alpha_prior"
+        },
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha_stop": [Interval(Real, 0, None, closed="left"), None],
+        "temperature": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.0,
+        alpha_stop: float | None = None,
+        extended_valence: bool = False,
+        backoff: str | None = None,
+        alpha_backoff: float = 1.0,
+        rule_weights: dict | None = None,
+        temperature: float = 1.0,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        init: Any = "harmonic",
+        handle_unknown: str = "smooth",
+        vocabulary: Collection | None = None,
+        supervision: str = "y",
+        warm_start: bool = False,
+        checkpoint: Folder | None = None,
+        checkpoint_every: int | str = "60s",
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.alpha_stop = alpha_stop
+        self.extended_valence = extended_valence
+        self.backoff = backoff
+        self.alpha_backoff = alpha_backoff
+        self.rule_weights = rule_weights
+        self.temperature = temperature
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.handle_unknown = handle_unknown
+        self.vocabulary = vocabulary
+        self.supervision = supervision
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("alpha", "alpha_stop"):
+            check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
+        if 0 < self.temperature < _LOWEST_TEMPERATURE:
+            raise InvalidParameterError(
+                f"temperature must be 0 or from {_LOWEST_TEMPERATURE} to 1, got {self.temperature}"
+            )
+
+    def _algorithm(self) -> EM:
+        return EM()

@@ -1,0 +1,378 @@
+"""What all probabilistic grammars share: reading sentences, what a fit leaves, predictions."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sklearn_cvb.estimators.base import BaseModel, learned_of, over_partitions
+from sklearn_cvb.grammar.grammar import Grammar, written_out
+from sklearn_cvb.grammar.inference import Problem, expectation
+from sklearn_cvb.grammar.layout import Layout, laid_out_over, lay_out, problem_of, unseen
+from sklearn_cvb.grammar.model import (
+    RANDOM_STARTS,
+    GrammarModel,
+    PCFGCounts,
+    check_alpha,
+    first_alpha,
+    rare_counts,
+    where_to_start,
+)
+from sklearn_cvb.grammar.prediction import (
+    arranged_trees,
+    best_derivations,
+    best_trees,
+    labelled_spans,
+    mean_weights,
+    words_without_rule,
+)
+from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
+from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
+from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.learned import Learned, Left, Reading
+from sklearn_cvb.learning.loop import record_of
+from sklearn_cvb.learning.model import Fit, State
+from sklearn_cvb.learning.online import Batch, Running, Seen, seen_by_fit
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import (
+    Corpus,
+    Sequences,
+    Vocabulary,
+    is_dask,
+    object_array,
+    refuse_lengths,
+)
+from sklearn_cvb.reading.validation import (
+    CHECKPOINT_PARAMETERS,
+    HasMethods,
+    Interval,
+    Seed,
+    StrOptions,
+    check_counts,
+    columns_of,
+)
+
+
+class BasePCFG(BaseModel):
+    """What is read, what a fit leaves, and predictions from it; an estimator adds its algorithm."""
+
+    _takes_dask = True
+    _unexplained_words = "sentences cannot be derived by the grammar"
+
+    # Models that learn no concentration have no such parameter.
+    alpha_prior = (1.0, 1.0)
+    # Whether a concentration may be 0.
+    _zero_alpha = False
+    # What sentences, grammar and settings are bound to.
+    _model_type: type[GrammarModel] = GrammarModel
+    # Estimators that have `partial_fit` learn in batches whatever their parameters.
+    _why_no_batches = ""
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "grammar": [str, Grammar, HasMethods("productions"), "array-like", None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "rules": [StrOptions({"full", "independent"})],
+        "alpha": [
+            Interval(Real, SMALLEST, LARGEST, closed="both"),
+            StrOptions({"auto"}),
+            dict,
+            "array-like",
+        ],
+        "alpha_prior": [tuple],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "init": [
+            StrOptions({*RANDOM_STARTS, "grammar"}),
+            HasMethods("score_samples"),
+            "array-like",
+            None,
+        ],
+        "handle_unknown": [StrOptions({"error", "smooth", "rare"})],
+        "vocabulary": ["array-like", set, None],
+        "supervision": [StrOptions({"y", "none"})],
+        "warm_start": ["boolean"],
+        **CHECKPOINT_PARAMETERS,
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    # Reading X and y
+
+    def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
+        sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
+        read = self._reading(*lay_out(self, sequences), sequences, y)
+        messages = (*messages, *self._cautions(read.problem))
+        return read._replace(attributes=read.attributes | attributes, messages=messages)
+
+    def _cautions(self, problem: Problem) -> tuple[str, ...]:
+        """What is to be said of sentences that an algorithm can do little with."""
+        return ()
+
+    def _reading(self, words: Vocabulary, layout: Layout, sequences: Sequences, y: Any) -> Reading:
+        """Sentences under a grammar, and what is shown of it."""
+        attributes = attributes_of(words, layout)
+        self._check_layout(layout)
+        corpus = reading.encode(sequences, words.index)
+        reading.refuse_missing(corpus)
+        corpus = reading.checked(self, corpus, sequences, len(words.index))
+        known = y if self.supervision == "y" else None
+        problem = problem_of(words, layout, corpus, sequences, known)
+        return Reading(problem, words, attributes)
+
+    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
+        """A batch that is not the first: without a grammar new words get rules."""
+        sequences = reading.sequences_again(self, X)
+        refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
+        words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.kept
+        types = reading.types_of(sequences.tokens, sequences.starts)
+        new = [word for word in types if word not in words.index]
+        if new and not layout.is_given and self.vocabulary is None:
+            before, types = layout.grammar, [*words.types.tolist(), *new]
+            words, layout = laid_out_over(self, types)
+            places, n_rules = places_in(layout.grammar, before), len(layout.grammar.rules)
+            counts = carried(counts, places, n_rules, 0.0)
+            kept = None if kept is None else carried(kept, places, n_rules, 1.0 / len(types))
+        read = self._reading(words, layout, sequences, y)
+        read = read._replace(attributes=read.attributes | columns_of(self))
+        return read, Running(counts, kept)
+
+    def _check_layout(self, layout: Layout) -> None:
+        """Checks of parameters that the declared constraints cannot express."""
+        self._check_parameters()
+        check_alpha(self.alpha, layout, or_zero=self._zero_alpha)
+
+    def _check_parameters(self) -> None:
+        """Those that need no grammar: nothing here."""
+
+    # What is learned from
+
+    def _model(self, read: Reading) -> GrammarModel:
+        layout = read.problem.layout
+        alpha = first_alpha(self.alpha, self.alpha_prior, layout)
+        init = where_to_start(self.init, layout)
+        kind = getattr(read.problem, "model_type", self._model_type)
+        return kind(read.problem, alpha, init, self.handle_unknown)
+
+    def _fixed_start(self, read: Reading) -> str:
+        init = where_to_start(self.init, read.problem.layout)
+        if isinstance(init, str):
+            return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
+        return "init says where to start"
+
+    def _identity(self, read: Reading) -> tuple[Any, ...]:
+        """Sentences, brackets and rules."""
+        problem = read.problem
+        if getattr(problem, "is_in_parts", False):
+            return problem.identity
+        rules = problem.layout.grammar.rules
+        return problem.words, problem.corpus.starts, rules, tuple(problem.brackets)
+
+    def _algorithm_of_batches(self) -> Algorithm:
+        """How batches are inferred."""
+        return self._algorithm()
+
+    # What a fit leaves
+
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        best, record = record_of(fits)
+        state, algorithm, model = best.state, self._algorithm(), self._model(read)
+        problem, counts = read.problem, algorithm.final_counts(state)
+        attributes = {
+            "counts_": PCFGCounts(counts),
+            **record,
+            **algorithm.attributes(best, model),
+            "alpha_": state.hyper.public(),
+        }
+        learned = Learned(
+            read.words,
+            problem.layout,
+            state.prior,
+            counts,
+            state.weights,
+            model.rare(counts),
+            algorithm.averages,
+            mean_means(state, model) if isinstance(state.shares, Trees) else None,
+        )
+        # Of sentences elsewhere trees are for `predict`, where they are.
+        if not getattr(problem, "is_in_parts", False):
+            trees = model.trees(state, averages=algorithm.averages)
+            arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
+            attributes["labels_"] = arranged
+        if hasattr(type(self), "partial_fit"):
+            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
+            attributes["n_batches_seen_"] = 0
+        return Left(learned, attributes)
+
+    def _batch_of(self, read: Reading, state: State) -> Batch:
+        """The sentences that have a tree, and all words."""
+        if getattr(read.problem, "is_in_parts", False):
+            return read.problem.batch_of(state.unexplained)
+        corpus, n_words = read.problem.corpus, read.problem.layout.n_words
+        lengths = np.delete(np.diff(corpus.starts), state.unexplained)
+        known = corpus.tokens[corpus.tokens < n_words]
+        return Batch(int(lengths.sum()), len(lengths), np.bincount(known, minlength=n_words))
+
+    def _rare_of_all(self, counts: np.ndarray, seen: Seen, read: Reading) -> np.ndarray | None:
+        """Mean count of words seen once in all batches."""
+        layout = read.problem.layout
+        if self.handle_unknown != "rare" or counts[layout.unknown_cells].any():
+            return None
+        return rare_counts(counts, layout, seen.uses)
+
+    def _with_running_counts(self, state: State, counts: np.ndarray, model: GrammarModel) -> State:
+        """The state of a batch with the counts of all, under the prior without them."""
+        return state._replace(counts=counts, prior=model.prior(state.hyper))
+
+    def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+        """The words that no rule has."""
+        if getattr(read.problem, "is_in_parts", False):
+            return ""
+        return words_without_rule(read.problem.layout, read.problem.corpus, unexplained)
+
+    # Predictions
+
+    @property
+    def rule_probabilities_(self) -> np.ndarray:
+        """Posterior mean of each rule's probability, shape (n_rules,), ordered as ``rules_``."""
+        return mean_weights(learned_of(self))
+
+    @property
+    def grammar_(self) -> Any:
+        """The learned grammar as an nltk.PCFG: posterior means."""
+        learned = learned_of(self)
+        layout, probabilities = learned.layout, mean_weights(learned)
+        if layout.is_factored:
+            return written_out(layout.grammar, probabilities, layout.n_shown)
+        return layout.grammar.to_nltk(probabilities)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable tree of each sentence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            An object array of nltk.Tree; for a 2-D X charts of shape (n_samples, length,
+            length + 1), int: cell [i, begin, end] is one more than the index in `symbols_` of the
+            label of X[i, begin:end] (the highest, where several), 0 where there is none. A
+            sentence that cannot be derived gets the flat tree below the start symbol.
+        """
+        if is_dask(X):
+            return over_partitions(self, "predict", X)
+        learned = learned_of(self)
+        return best_trees(learned, *self._corpus_and_words(learned, X))
+
+    def parse(self, X: Any, n_best: int | None = None) -> np.ndarray:
+        """The most probable trees of each sentence as nltk.Tree, whatever the form of X.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        n_best : int or None, default=None
+            How many derivations to give for each sentence; None for the best one alone.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), object
+            Trees in the symbols of the grammar as it was given. A sentence that cannot be derived
+            gets the flat tree below the start symbol. With `n_best`: lists of pairs (tree, log
+            weight in nats), the heaviest first, empty for a sentence that cannot be derived.
+        """
+        learned = learned_of(self)
+        corpus, words = self._corpus_and_words(learned, X)
+        corpus = corpus._replace(width=None)
+        if n_best is None:
+            return best_trees(learned, corpus, words)
+        check_counts(n_best=n_best)
+        return object_array(best_derivations(learned, corpus, words, n_best))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Expected number of constituents of each label over each span.
+
+        Without cycles of unary rules this is the probability that the span has the label.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            For each sentence a table of shape (length, length + 1, n_symbols) whose cell
+            [begin, end, a] belongs to the words [begin:end] and ``symbols_[a]``; stacked for a 2-D
+            X, else in an object array. NaN where a sentence cannot be derived.
+        """
+        if is_dask(X):
+            return over_partitions(self, "predict_proba", X)
+        learned = learned_of(self)
+        return labelled_spans(learned, *self._corpus_and_words(learned, X))
+
+    def sample(
+        self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw sentences and their trees from the grammar with posterior-mean probabilities.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        longest : int, default=100
+            Derivations of more words are drawn again.
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples,), object
+            Lists of words. ``<unk>``, the terminal of unknown words, is drawn only from symbols
+            that derive nothing without it.
+        trees : ndarray of shape (n_samples,), object
+            Their nltk.Tree.
+        """
+        learned = learned_of(self)
+        layout, theta = learned.layout, mean_weights(learned)
+        theta = without_unknown(layout.grammar, theta, layout.unknown_cells)
+        rng = check_random_state(random_state)
+        return sample_trees(layout.grammar, theta, n_samples, longest, rng, layout.n_shown)
+
+    def _corpus_and_words(self, learned: Learned, X: Any) -> tuple[Corpus, list]:
+        """X in numbers of the words that a fit has seen, and as it is."""
+        sequences, index = reading.sequences_again(self, X), learned.words.index
+        corpus = reading.encode(sequences, index)
+        reading.refuse_missing(corpus)
+        return reading.checked(self, corpus, sequences, len(index)), sequences.tokens
+
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+        corpus, words = self._corpus_and_words(learned, X)
+        problem = unseen(learned.layout, corpus, words)
+        return expectation(mean_weights(learned), problem, with_counts=False)[1], corpus.n_observed
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
+
+
+def attributes_of(words: Vocabulary, layout: Layout) -> dict[str, Any]:
+    """The fitted attributes that tell the words and the grammar."""
+    symbols = reading.as_array(layout.grammar.symbols[: layout.n_shown])
+    return {"vocabulary_": words.types, "rules_": layout.grammar, "symbols_": symbols}
+
+
+def places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
+    """Where each rule of a grammar is in a larger one."""
+    numbers = {rule: i for i, rule in enumerate(grammar.rules)}
+    return np.array([numbers[rule] for rule in before.rules], np.int64)
+
+
+def carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
+    """Values of rules in a larger grammar, and `fill` for its new rules."""
+    larger = np.full(n_rules, fill)
+    larger[places] = values
+    return larger

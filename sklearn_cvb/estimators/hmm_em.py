@@ -1,0 +1,245 @@
+"""EM for hidden Markov models (Baum-Welch): Wang and Blunsom (2013), eqs. 4-10."""
+
+from collections.abc import Collection
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_cvb.estimators.hmm import BaseHMM
+from sklearn_cvb.learning.algorithms import EM, Algorithm
+from sklearn_cvb.learning.online import CONSTRAINTS, partial_fit
+from sklearn_cvb.reading.validation import Folder, Interval, Seed, check_concentrations
+
+_PSEUDO_COUNT = [Interval(Real, 0, None, closed="left")]
+
+
+class EMHMM(BaseHMM):
+    """Hidden Markov model learned by expectation-maximisation (Baum-Welch).
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of hidden states.
+    emission : str or object of `sklearn_cvb.emissions`, default="categorical"
+        What a state emits: symbols ("categorical"), or numbers: "gaussian", "bernoulli", "poisson",
+        or an object that says more, such as ``Gaussian(covariance_type="diag")``. With numbers a
+        sequence is an array of shape (length, n_columns), or (length,) for a single column, with
+        NaN where values are missing; `init` is "kmeans" (the default), "token", arrays or a fitted
+        model; `beta`, `handle_unknown` and `vocabulary` are for symbols alone. CVB leaves out
+        sequences, or windows of `block_length` steps (100 where one series holds most of them; 1
+        for single steps); Gibbs sampling draws by "parameter".
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which state (of a tagger: tag) may follow which. "independent": none depends on the one
+        before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
+        every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
+        table of shape (n_components, n_components) whose rows say what may follow.
+    supervision : {"none", "y"}, default="none"
+        Whether `fit` learns from the states in `y` where they are known: for each sequence its
+        states 0 to n_components - 1, -1 or None where unknown. With "none" `y` is ignored: choosing
+        among models by what `y` says must not train on it.
+    end_state : bool, default=False
+        Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
+        one more cell, p(end | last state), with the same prior, and likelihoods include the end.
+        Taggers gain or lose a point or two by it, depending on the corpus.
+    alpha : float, default=0.0
+        Pseudo-count of every transition; 0 is maximum likelihood, 1e-10 to 1e10 maximum a
+        posteriori in the softmax basis (adds alpha, not alpha - 1).
+    beta : float, default=0.0
+        Pseudo-count of every emission, 0 or 1e-10 to 1e10.
+    start_alpha : float or None, default=None
+        Pseudo-count of the start states, 0 or 1e-10 to 1e10; None for `alpha`.
+    n_init : int, default=1
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int, default=100
+        Largest number of sweeps.
+    tol : float, default=1e-4
+        Stop when the objective changes by less than this per token.
+    init : str, list of arrays or fitted model, default=None
+        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
+        times the weights of a dictionary that has some (None means this with a dictionary or
+        labels). "context": each token's posterior from what its neighbours may be (None means this
+        with a dictionary that `denoise` cleans, "unambiguous" if there are labels, too; not for
+        Gibbs). "parameter": random weights and one E-step (None means this otherwise; for CVB's
+        token update, "word"). "word": one posterior for all tokens of a word, from Dirichlet(0.1).
+        "unambiguous": transitions counted between neighbouring tokens that have one allowed state
+        each (Kupiec 1992). "merged": sweeps of VB in which pairs of states are joined while the
+        bound rises; of symbols under ``transition_prior="hdp"`` alone. Arrays: the posteriors of
+        each training sequence, shape (length, n_components). A fitted model of this family over the
+        same vocabulary and states: its counts (within a search wrap it in
+        `sklearn.frozen.FrozenEstimator`). From "context",
+        "unambiguous", arrays or a model all restarts would be the same, and only one is run.
+    handle_unknown : {"error", "smooth", "rare"}, default="smooth"
+        Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
+        cell the mean expected count of the words seen once as well. With the cell the number of
+        symbols is ``len(vocabulary_) + 1`` everywhere.
+    learning_decay : float in (0.5, 1], default=1.0
+        With `partial_fit`: how fast steps get smaller. Where t batches of this size were seen, the
+        last one makes up a share (learning_offset + t) ** -learning_decay of the counts, but no
+        less than 1 / t, as if all were counted alike: so with 1. The smaller, the sooner are old
+        counts forgotten.
+    learning_offset : float, default=10.0
+        With `partial_fit`: the larger, the longer are all batches counted alike.
+    total_samples : int or None, default=None
+        With `partial_fit`: of how many sequences there will be all counts are estimates; None for
+        as many as were seen so far. Give it where sequences come several times.
+    vocabulary : collection or None, default=None
+        The known symbols; None for those seen in `fit`.
+    warm_start : bool, default=False
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
+    checkpoint : path or None, default=None
+        Folder in which the fit is saved while it runs. With ``warm_start=True`` the next `fit` on
+        the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
+        nothing had stopped it. One folder for each fit.
+    checkpoint_every : int or str, default="60s"
+        How often each restart is saved: after so many sweeps (10), or seconds ("60s"; seldomer
+        where saving would take a twentieth of the time).
+    random_state : int, RandomState or None, default=None
+        Seed of all that is random: the starts, and what is drawn later.
+    n_jobs : int or None, default=None
+        Threads that run restarts and, if there are fewer of these, the sequences of each. The
+        result does not depend on it.
+    verbose : int, default=0
+        1 prints a line per restart, 2 a line per sweep.
+
+    Attributes
+    ----------
+    counts_ : HMMCounts
+        Expected counts after the last E-step.
+    startprob_, transmat_, emissionprob_ : ndarray
+        Parameter estimates, shapes (n_components,), (n_components, n_components) and
+        (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol.
+    endprob_ : ndarray of shape (n_components,)
+        Probability that a sequence ends after each state. Only with `end_state`: the rows of
+        `transmat_` then sum to 1 minus it.
+    end_counts_ : ndarray of shape (n_components,) or None
+        Count of the sequences that end in each state, as in `counts_`; None without `end_state`.
+    labels_ : ndarray
+        States of the training sequences: Viterbi paths under the final weights.
+    vocabulary_ : ndarray of shape (n_words,)
+        The known symbols.
+    n_columns_ : int
+        Number of columns, where observations are numbers.
+    means_, covariances_, precisions_, precisions_cholesky_ : ndarray
+        Of normal emissions, in the shapes of scikit-learn's mixtures: means (n_components,
+        n_columns), the others by `covariance_type`. In a posterior, expected means and precisions.
+    rates_, probabilities_ : ndarray of shape (n_components, n_columns)
+        Of Poisson and Bernoulli emissions.
+    category_probabilities_ : list of ndarray of shape (n_components, n_categories)
+        Of `Categorical` emissions, for each column.
+    parts_ : list of dict
+        What each part of `Columns` leaves, by the names above; of categories
+        `category_probabilities_`, an array of shape (n_components, n_categories) for each column.
+    objective_ : float
+        Log-likelihood plus the sum of pseudo-counts times log parameters (nats), before the last
+        update of the counts.
+    history_ : ndarray of shape (n_iter_,)
+        The objective of every sweep.
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    n_batches_seen_ : int
+        Calls of `partial_fit` since the last `fit`.
+    converged_ : bool
+        Whether it stopped by `tol`.
+    alpha_, beta_ : float
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sequences that no path explains; they are left out of the counts.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
+    AISTATS: eqs. 4-10.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMHMM
+    >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
+    >>> model = EMHMM(n_components=2, handle_unknown="error", n_init=3, random_state=0).fit(X)
+    >>> model.transmat_.round(2).max(axis=1)
+    array([1., 1.])
+    >>> round(model.perplexity(X), 2)
+    1.21
+    """
+
+    _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
+
+    partial_fit = partial_fit
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **{
+            name: constraint
+            for name, constraint in BaseHMM._parameter_constraints.items()
+            if name not in ("alpha_prior", "beta_prior", "gamma_prior")
+        },
+        **CONSTRAINTS,
+        "alpha": _PSEUDO_COUNT,
+        "beta": _PSEUDO_COUNT,
+        "start_alpha": [*_PSEUDO_COUNT, None],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        emission: Any = "categorical",
+        topology: str | ArrayLike = "full",
+        supervision: str = "none",
+        end_state: bool = False,
+        alpha: float = 0.0,
+        beta: float = 0.0,
+        start_alpha: float | None = None,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        init: Any = None,
+        handle_unknown: str = "smooth",
+        learning_decay: float = 1.0,
+        learning_offset: float = 10.0,
+        total_samples: int | None = None,
+        vocabulary: Collection | None = None,
+        warm_start: bool = False,
+        checkpoint: Folder | None = None,
+        checkpoint_every: int | str = "60s",
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.emission = emission
+        self.topology = topology
+        self.supervision = supervision
+        self.end_state = end_state
+        self.alpha = alpha
+        self.beta = beta
+        self.start_alpha = start_alpha
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.handle_unknown = handle_unknown
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
+        self.total_samples = total_samples
+        self.vocabulary = vocabulary
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("alpha", "beta", "start_alpha"):
+            check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
+
+    def _algorithm(self) -> Algorithm:
+        return EM()

@@ -1,0 +1,324 @@
+"""Grammar and sentences laid out for the kernels, and in which form sentences are inferred.
+
+A grammar has two symbols at most on the right, and its terminals by word. There are four forms with
+the same results:
+
+- A forest lists all derivations of each sentence once, so that a sentence costs what its own rules
+  cost, whatever the size of the grammar. Chosen wherever it can be.
+- Tables are for grammars with most of all possible rules, where the derivations are too many to
+  list: products of matrices, five to ten times as fast as lists with 30 symbols.
+- Factors are tables for grammars whose left and right children are independent.
+- Lists go from rule to rule. They are for what none of these can do: cycles of unary rules, and
+  sentences with more derivations than memory holds.
+
+`sklearn_cvb.kernels.tree.forms` infers one sentence by a form. What float64 loses in any of them is
+inferred with logs.
+"""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.grammar.grammar import UNKNOWN, Grammar, Words, grammar_from, words_of
+from sklearn_cvb.grammar.trees import brackets_from
+from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Rules, brackets_of, rules_of
+from sklearn_cvb.kernels.tree.forests import Forest, forest_of
+from sklearn_cvb.kernels.tree.tables import DenseRules, dense_rules_of, is_full
+from sklearn_cvb.reading.corpus import (
+    Corpus,
+    Sequences,
+    Vocabulary,
+    sorted_types,
+    types_to_learn,
+    vocabulary_of,
+)
+
+# Tables pay where there are so many binary rules, as between eight symbols.
+FEWEST_RULES = 8**3
+# A forest may take so many edges (100 MB).
+MOST_EDGES = 2**23
+# And so many where the sentences are inferred only once.
+MOST_EDGES_ONCE = 2**18
+
+
+class Layout(NamedTuple):
+    """A binarised grammar and its terminals.
+
+    Attributes
+    ----------
+    grammar : Grammar
+        As the user knows it; cell r of all parameter vectors belongs to its rule r.
+    rules : Rules
+        Symbols beyond those of the grammar are helpers, each with one rule of weight 1.
+    lhs : ndarray of shape (n_rules,), int32
+        Left-hand side of each rule.
+    n_lhs : int
+        Number of the grammar's symbols.
+    n_shown : int
+        How many of them trees show, the first: not the parts of independent rules.
+    is_given : bool
+        Whether the grammar was given: if not, it has all rules, and its labels mean nothing.
+    n_words : int
+        Words of the vocabulary; the code of all others is `n_words`.
+    first : ndarray of shape (n_texts + 1,), int64
+        Where the terminals of each text begin: first the words, then texts of several words.
+    symbol, cell : ndarray
+        Symbol and cell (-1 at helpers) of the terminals, in the order of `first`.
+    several : dict
+        Number of each text of several words, by its tuple of codes.
+    longest : int
+        Length of the longest terminal.
+    """
+
+    grammar: Grammar
+    rules: Rules
+    lhs: np.ndarray
+    n_lhs: int
+    n_shown: int
+    is_given: bool
+    n_words: int
+    first: np.ndarray
+    symbol: np.ndarray
+    cell: np.ndarray
+    several: dict
+    longest: int
+
+    @property
+    def is_factored(self) -> bool:
+        """Whether left and right children are independent."""
+        return self.n_shown < self.n_lhs
+
+    @property
+    def unknown_cells(self) -> np.ndarray:
+        """Cells of the rules that derive an unknown word."""
+        cells = self.cell[self.first[self.n_words] : self.first[self.n_words + 1]]
+        return cells[cells >= 0]
+
+
+def lay_out(settings: Any, sequences: Sequences) -> tuple[Vocabulary, Layout]:
+    """The words and the grammar of a model with these settings that is fitted to sequences."""
+    given = settings.grammar
+    if given is None:
+        return laid_out_over(settings, types_to_learn(settings, sequences))
+    if settings.rules == "independent":
+        raise ValueError(
+            "rules='independent' is for a model without grammar: a grammar has its rules"
+        )
+    if settings.vocabulary is not None:
+        raise ValueError("vocabulary is for a model without grammar: a grammar has its words")
+    grammar = grammar_from(given).check()
+    types = words_of(grammar)
+    if settings.handle_unknown != "error":
+        types -= {UNKNOWN}
+    words = vocabulary_of(sorted_types(types))
+    return words, layout_of(grammar, words.index)
+
+
+def laid_out_over(settings: Any, types: list) -> tuple[Vocabulary, Layout]:
+    """These words, and all rules of so many symbols over them."""
+    terminals = types if settings.handle_unknown == "error" else [*types, UNKNOWN]
+    is_independent = settings.rules == "independent"
+    build = Grammar.independent if is_independent else Grammar.full
+    grammar = build(settings.n_components, dict.fromkeys(terminals))
+    words = vocabulary_of(types)
+    n_shown = settings.n_components if is_independent else None
+    return words, layout_of(grammar, words.index, n_shown, is_given=False)
+
+
+class _Binarised:
+    """Rules in two-symbol steps to the right; helpers with the same right-hand side are shared."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.binary: list[tuple[int, int, int, int]] = []
+        self.unary: list[tuple[int, int, int]] = []
+        self.lexical: list[tuple[int, Words, int]] = []
+        self.helpers: dict[tuple, int] = {}
+        self.n_symbols = len(grammar.symbols)
+        for cell, (parent, right) in enumerate(grammar.rules):
+            self.add(parent, right, cell)
+
+    def add(self, parent: int, right: tuple, cell: int) -> None:
+        if len(right) == 1:
+            (item,) = right
+            if isinstance(item, Words):
+                self.lexical.append((parent, item, cell))
+            else:
+                self.unary.append((parent, item, cell))
+        else:
+            self.binary.append((parent, self.symbol(right[:1]), self.symbol(right[1:]), cell))
+
+    def symbol(self, right: tuple) -> int:
+        """The symbol that derives this part of a right-hand side and nothing else."""
+        if len(right) == 1 and not isinstance(right[0], Words):
+            return right[0]
+        if right not in self.helpers:
+            self.helpers[right] = self.n_symbols
+            self.n_symbols += 1
+            self.add(self.helpers[right], right, -1)
+        return self.helpers[right]
+
+
+def layout_of(
+    grammar: Grammar, index: dict, n_shown: int | None = None, *, is_given: bool = True
+) -> Layout:
+    """A grammar laid out over words with these codes, of which trees show so many symbols."""
+    parts, n_words = _Binarised(grammar), len(index)
+    codes = index if UNKNOWN in index else {**index, UNKNOWN: n_words}
+    several: dict[tuple, int] = {}
+    terminals = []
+    for symbol, words, cell in parts.lexical:
+        key = tuple(map(codes.__getitem__, words))
+        text = key[0] if len(key) == 1 else several.setdefault(key, n_words + 1 + len(several))
+        terminals.append((text, symbol, cell))
+    table = np.array(terminals, np.int64).reshape(-1, 3)
+    text, symbol, cell = table[np.lexsort(table.T[::-1])].T
+    lhs = np.array([rule.parent for rule in grammar.rules], np.int32)
+    return Layout(
+        grammar,
+        rules_of(parts.n_symbols, grammar.start, parts.binary, parts.unary),
+        lhs,
+        len(grammar.symbols),
+        len(grammar.symbols) if n_shown is None else n_shown,
+        is_given,
+        n_words,
+        np.searchsorted(text, np.arange(n_words + 2 + len(several))),
+        symbol,
+        cell,
+        several,
+        max(map(len, several), default=1),
+    )
+
+
+# Cells of rules
+
+
+def log_weights(weights: np.ndarray) -> np.ndarray:
+    """Elementwise logs; log 0 is -inf."""
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
+
+
+# Sentences under a grammar
+
+
+class Problem(NamedTuple):
+    """Sentences under a grammar, as the kernels see them.
+
+    Attributes
+    ----------
+    corpus : Corpus
+    words : list
+        All tokens.
+    layout : Layout
+    lexicon : Lexicon
+    brackets : Brackets
+    dense : DenseRules or None
+        The rules in tables, where there are enough of them.
+    forest : Forest or None
+        All derivations, where that is possible.
+    factored : bool
+        Whether factors are used. With none of the three lists of rules are.
+    """
+
+    corpus: Corpus
+    words: list
+    layout: Layout
+    lexicon: Lexicon
+    brackets: Brackets
+    dense: DenseRules | None
+    forest: Forest | None
+    factored: bool
+
+    @property
+    def sentences(self) -> np.ndarray:
+        """Numbers of all sentences."""
+        return np.arange(self.corpus.n_sequences)
+
+
+def problem_of(
+    words: Vocabulary, layout: Layout, corpus: Corpus, sequences: Sequences, y: Any
+) -> Problem:
+    """Sentences under a grammar, with what `y` tells of their trees."""
+    is_numeric = words.types.dtype.kind in "iuf"
+    if y is None:
+        brackets = brackets_of(len(corpus.starts) - 1)
+    else:
+        labels = layout.grammar if layout.is_given else None
+        brackets = brackets_from(y, corpus, sequences.tokens, labels, is_numeric)
+    lexicon = lexicon_for(layout, corpus)
+    forms = forms_of(layout, lexicon, brackets)
+    return Problem(corpus, sequences.tokens, layout, lexicon, brackets, *forms)
+
+
+def as_lists(layout: Layout, corpus: Corpus, words: list) -> Problem:
+    """Sentences to be inferred by lists of rules."""
+    lexicon, brackets = lexicon_for(layout, corpus), brackets_of(len(corpus.starts) - 1)
+    return Problem(corpus, words, layout, lexicon, brackets, None, None, False)
+
+
+def unseen(layout: Layout, corpus: Corpus, words: list) -> Problem:
+    """Sentences to be inferred once, by the form that suits them."""
+    problem = as_lists(layout, corpus, words)
+    dense, forest, factored = forms_of(layout, problem.lexicon, problem.brackets, once=True)
+    return problem._replace(dense=dense, forest=forest, factored=factored)
+
+
+def forms_of(
+    layout: Layout, lexicon: Lexicon, brackets: Brackets, once: bool = False
+) -> tuple[DenseRules | None, Forest | None, bool]:
+    """What the sentences are inferred with: `dense`, `forest` and `factored` of `Problem`.
+
+    Sentences that are inferred `once`, as in `predict`, are listed in a forest while they are few:
+    the kernels of lists, ten times as fast for that, take a few seconds to be compiled.
+    """
+    rules = layout.rules
+    if layout.is_factored:
+        return None, None, True
+    if len(rules.binary) >= FEWEST_RULES:
+        dense = dense_rules_of(rules, lexicon)
+        if is_full(dense):
+            return dense, None, False
+    if len(rules.member):
+        return None, None, False
+    most = min(MOST_EDGES, MOST_EDGES_ONCE) if once else MOST_EDGES
+    return None, forest_of(rules, lexicon, brackets, len(layout.lhs), most), False
+
+
+def lexicon_for(layout: Layout, corpus: Corpus) -> Lexicon:
+    """Occurrences of the grammar's terminals in a corpus without missing tokens."""
+    starts = corpus.starts
+    text = np.minimum(corpus.tokens, layout.n_words)
+    first = np.arange(len(text))
+    stop = first + 1
+    if layout.several:
+        found = np.array(_several(layout, text.tolist(), starts.tolist()), np.int64)
+        first, stop, text = np.concatenate([[first, stop, text], found.reshape(-1, 3).T], axis=1)
+        order = np.lexsort((-first, stop))
+        first, stop, text = first[order], stop[order], text[order]
+    sentence = np.searchsorted(starts, first, side="right") - 1
+    n_terminals = np.diff(layout.first)[text]
+    ends = np.cumsum(n_terminals)
+    entry = np.arange(ends[-1]) + np.repeat(layout.first[text] - (ends - n_terminals), n_terminals)
+    begin, end = first - starts[sentence], stop - starts[sentence]
+    each = np.bincount(sentence, n_terminals, len(starts) - 1)
+    return Lexicon(
+        np.diff(starts).astype(np.int32),
+        np.append(0, np.cumsum(each)).astype(np.int64),
+        np.repeat(begin.astype(np.int32), n_terminals),
+        np.repeat(end.astype(np.int32), n_terminals),
+        layout.symbol[entry].astype(np.int32),
+        layout.cell[entry],
+    )
+
+
+def _several(layout: Layout, codes: list[int], starts: list[int]) -> list[tuple[int, int, int]]:
+    """Texts of several words: first token, last token plus 1, number."""
+    longest, number = layout.longest, layout.several.get
+    return [
+        (begin, end, text)
+        for first, stop in pairwise(starts)
+        for begin in range(first, stop)
+        for end in range(begin + 2, min(stop, begin + longest) + 1)
+        if (text := number(tuple(codes[begin:end]))) is not None
+    ]

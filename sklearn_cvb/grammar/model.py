@@ -1,0 +1,485 @@
+"""A grammar as a model: its parameters, and what all algorithms ask of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import digamma, xlogy
+
+from sklearn_cvb.grammar.inference import (
+    SeenTrees,
+    counts_of,
+    draw_sweep,
+    expectation,
+    first_shares,
+    frozen_tally,
+    heaviest_trees,
+    leave_out_sweep,
+    left_out_trees,
+    most_frequent,
+    presence,
+    stepwise_sweep,
+    tally_of,
+    totals_of,
+    used_rules,
+    with_trees,
+)
+from sklearn_cvb.grammar.layout import Layout, Problem, log_weights
+from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.kernels.tree.tallies import Shares
+from sklearn_cvb.learning import dirichlet
+from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
+from sklearn_cvb.learning.dirichlet import Numbers, exp_digamma, kl_divergence, log_evidence
+from sklearn_cvb.learning.gibbs import sampled_labels
+from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
+from sklearn_cvb.reading.validation import (
+    InvalidParameterError,
+    as_numbers,
+    check_concentrations,
+)
+
+# Divisors below this have lost digits to underflow.
+_SMALLEST_RATIO = 1e-280
+# Starts that the seed decides.
+RANDOM_STARTS = ("parameter", "uniform", "trees")
+# How far a near-uniform start is from uniform.
+_NOISE = 0.01
+
+
+class PCFGCounts(NamedTuple):
+    """Posterior (expected or sampled) counts of a probabilistic context-free grammar.
+
+    Attributes
+    ----------
+    rule : ndarray of shape (n_rules,)
+        Expected number of uses of each rule in all training sentences, in the order of
+        ``rules_.rules``.
+    """
+
+    rule: np.ndarray
+
+
+class Alpha(NamedTuple):
+    """Concentrations of a sweep.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n_rules,)
+    learned : bool
+        Whether all are one value that is learned.
+    gamma : tuple (shape, rate)
+        Its prior.
+    """
+
+    cells: np.ndarray
+    learned: bool
+    gamma: tuple
+
+    def public(self) -> float | np.ndarray:
+        """The one value, or one per rule."""
+        same = self.cells.min() == self.cells.max()
+        return float(self.cells[0]) if same else self.cells
+
+    def log_density(self) -> float:
+        """Log density of the learned concentration under its prior (nats)."""
+        return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.learned else 0.0
+
+
+def check_alpha(alpha: Any, layout: Layout, *, or_zero: bool) -> None:
+    """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
+    if isinstance(alpha, dict):
+        symbols = layout.grammar.symbols
+        missing = [label for label in symbols if label not in alpha]
+        foreign = [label for label in alpha if label not in symbols]
+        if missing or foreign:
+            raise InvalidParameterError(
+                f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
+                f"{foreign[:5]} are no symbols"
+            )
+        values = as_numbers("alpha", list(alpha.values()))
+    elif isinstance(alpha, str):
+        return
+    else:
+        values = as_numbers("alpha", alpha)
+        if values.ndim > 0 and values.shape != layout.lhs.shape:
+            raise InvalidParameterError(
+                f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
+                f"shape {values.shape}"
+            )
+    if isinstance(alpha, dict) and values.ndim != 1:
+        raise InvalidParameterError(
+            f"alpha as a dict has one number for each symbol, got {alpha!r}"
+        )
+    check_concentrations("alpha", values, or_zero)
+
+
+def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha:
+    """The concentrations of the first sweep; "auto" marks one to learn."""
+    learned = isinstance(alpha, str)
+    if isinstance(alpha, dict):
+        by_symbol = np.array([alpha[label] for label in layout.grammar.symbols], dtype=np.float64)
+        cells = by_symbol[layout.lhs]
+    else:
+        cells = np.empty(len(layout.lhs))
+        cells[:] = FIRST_VALUE if learned else alpha
+    return Alpha(cells, learned, tuple(gamma))
+
+
+def learn(
+    alpha: Alpha,
+    layout: Layout,
+    counts: np.ndarray,
+    n_sweeps: int,
+    step: Callable,
+    presence: Callable | None = None,
+) -> Alpha:
+    """One step for a learned concentration; none in the warm-up.
+
+    ``presence()`` is P(C > 0) of every rule and left-hand side, or None where it is not known and
+    nothing is learned; without it the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
+    """
+    if not alpha.learned or n_sweeps < WARM_UP_SWEEPS:
+        return alpha
+    totals = np.bincount(layout.lhs, counts, layout.n_lhs)
+    surely = (np.ones_like(counts), np.ones_like(totals)) if presence is None else presence()
+    if surely is None:
+        return alpha
+    present, totals_present = surely
+    order = np.argsort(layout.lhs, kind="stable")
+    widths = np.bincount(layout.lhs, minlength=layout.n_lhs)
+    rows = [
+        (counts[cells], present[cells], totals[[a]], totals_present[[a]], int(widths[a]))
+        for a, cells in enumerate(np.split(order, np.cumsum(widths)[:-1]))
+    ]
+    value = step(alpha.cells[0], rows, *alpha.gamma)
+    return alpha._replace(cells=np.full(len(counts), value))
+
+
+# Where a fit begins: weights under which sentences are first inferred
+
+
+def where_to_start(init: Any, layout: Layout) -> Any:
+    """`init`, or what stands for None."""
+    if init is not None:
+        return init
+    if not layout.is_given:
+        return "parameter"
+    if layout.grammar.probabilities is not None:
+        return "grammar"
+    # Weights that sum to 1 give a terminal of ten words the chance of one of a single word, and
+    # so pieces as long as can be: nothing to learn from.
+    has_cycles = len(layout.rules.member) > 0
+    return "trees" if layout.longest > 1 and not has_cycles else "uniform"
+
+
+def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.ndarray:
+    """Weights of the first E-step, as `init` says."""
+    if not isinstance(init, str):
+        if hasattr(init, "rule_probabilities_"):
+            return _of_model(init, layout)
+        draws = _of_array(init, layout)
+    elif init == "grammar":
+        if layout.grammar.probabilities is None:
+            raise ValueError("init='grammar' needs a grammar with probabilities")
+        return layout.grammar.probabilities
+    elif init == "parameter":
+        draws = rng.standard_exponential(len(layout.lhs))
+    else:
+        draws = 1.0 + _NOISE * rng.random(len(layout.lhs))
+    if is_of_trees(init):
+        if len(layout.rules.member):
+            raise ValueError(
+                "init='trees' weighs all trees alike, but a cycle of unary rules has no "
+                "end of them: start elsewhere"
+            )
+        return draws
+    return posterior_mean(layout, draws, 0.0, uniform_weights(layout))
+
+
+def is_of_trees(init: Any) -> bool:
+    """Whether all trees weigh the same at first, so that weights do not sum to 1."""
+    return isinstance(init, str) and init == "trees"
+
+
+def _of_model(init: Any, layout: Layout) -> np.ndarray:
+    """The probabilities of a fitted model."""
+    if init.rules_.rules != layout.grammar.rules:
+        raise ValueError("init has other rules: start from a model of the same grammar")
+    weights: np.ndarray = init.rule_probabilities_
+    return weights
+
+
+def _of_array(init: Any, layout: Layout) -> np.ndarray:
+    """Weights that were given, one for each rule."""
+    weights = as_numbers("init", init)
+    if weights.shape != (len(layout.lhs),) or not (
+        (weights >= 0).all() and np.isfinite(weights).all()
+    ):
+        raise ValueError(
+            f"init must hold {len(layout.lhs)} weights, one for each rule, finite and none "
+            f"negative; got shape {weights.shape}"
+        )
+    return weights
+
+
+# From counts to weights
+
+
+def posterior_mean(
+    layout: Layout, counts: np.ndarray, prior: Numbers, kept: np.ndarray | None
+) -> np.ndarray:
+    """(C + alpha) / (sum of the left-hand side).
+
+    A symbol without count and prior keeps its values (None: there is no such symbol).
+    """
+    cells = counts + prior
+    totals = np.bincount(layout.lhs, cells, layout.n_lhs)[layout.lhs]
+    if totals.all():
+        return cells / totals
+    assert kept is not None, "without kept values every symbol has count or prior"
+    return np.where(totals > 0, cells / np.where(totals > 0, totals, 1.0), kept)
+
+
+def exp_expected_log(layout: Layout, counts: np.ndarray, prior: Numbers) -> np.ndarray:
+    """exp(E[log theta]) under the Dirichlet posterior (Wang and Blunsom 2013, section 2.2)."""
+    cells = counts + prior
+    below = exp_digamma(totals_of(layout, cells))
+    if below.min() > _SMALLEST_RATIO:
+        return exp_digamma(cells) / below[layout.lhs]
+    return np.exp(expected_log(layout, counts, prior))
+
+
+def expected_log(layout: Layout, counts: np.ndarray, prior: Numbers) -> np.ndarray:
+    """E[log theta] under the Dirichlet posterior, without underflow."""
+    cells = counts + prior
+    return digamma(cells) - digamma(totals_of(layout, cells))[layout.lhs]
+
+
+def uniform_weights(layout: Layout) -> np.ndarray:
+    """Equal weights for all rules of a left-hand side."""
+    return 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
+
+
+def predicting_weights(
+    layout: Layout,
+    counts: np.ndarray,
+    prior: np.ndarray,
+    kept: np.ndarray | None,
+    averages: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of rules for prediction, and their logs: posterior means, or exp E[log theta]."""
+    if averages:
+        return exp_expected_log(layout, counts, prior), expected_log(layout, counts, prior)
+    weights = posterior_mean(layout, counts, prior, kept)
+    return weights, log_weights(weights)
+
+
+def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndarray | None:
+    """Mean count of the words that were `seen` once, by unknown cell; None without any."""
+    cells, once = layout.unknown_cells, np.flatnonzero(seen == 1)
+    if not (len(cells) and len(once)):
+        return None
+    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
+    here = np.isin(text, once) & (layout.cell >= 0)
+    total = np.bincount(layout.symbol[here], counts[layout.cell[here]], layout.n_lhs)
+    return total[layout.lhs[cells]] / len(once)
+
+
+def with_unseen(layout: Layout, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Counts with a little for rules without any, where the prior is 0.
+
+    Without it a batch could use no rule that those before had not used. Such rules share one count
+    among those of their symbol, and a word that no rule has derived yet is as likely from each of
+    its symbols, in proportion to their other uses.
+    """
+    none = (counts == 0) & (prior == 0)
+    if not none.any():
+        return counts
+    little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
+    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
+    here = layout.cell >= 0
+    cell, text = layout.cell[here], text[here]
+    is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
+    cell = cell[is_new[text]]
+    little[cell] *= np.maximum(totals_of(layout, counts), 1.0)[layout.lhs[cell]]
+    return np.where(none, little, counts)
+
+
+@dataclass(frozen=True)
+class GrammarModel(Model):
+    """Sentences under a grammar, the concentrations asked for, and where a restart begins."""
+
+    problem: Problem
+    alpha: Alpha
+    init: Any
+    handle_unknown: str
+
+    @property
+    def n_observed(self) -> int:
+        """Words."""
+        return self.problem.corpus.n_observed
+
+    # Concentrations and prior
+
+    def hyper(self) -> Alpha:
+        """The concentrations asked for."""
+        return self.alpha
+
+    def learn(self, hyper: Alpha, state: State, step: Callable, absence: Callable | None) -> Alpha:
+        """One step for a concentration that is learned."""
+        return learn(hyper, self.problem.layout, state.counts, state.n_sweeps, step, absence)
+
+    def absence(self, shares: Any) -> tuple[np.ndarray, ...] | None:
+        """P(C > 0) of every rule and left-hand side, which `learn` asks for."""
+        return presence(shares, self.problem)
+
+    def prior(self, hyper: Alpha) -> np.ndarray:
+        """One concentration for each rule."""
+        return hyper.cells
+
+    # Where a restart begins
+
+    def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """First weights, the same for all parts."""
+        return first_weights(self.init, self.problem.layout, rng)
+
+    def start(self, prior: np.ndarray, seed: np.ndarray, keep: bool) -> tuple[Inferred, np.ndarray]:
+        """Counts expected under the first weights."""
+        if keep:
+            shares, log_z = first_shares(seed, self.problem)
+            return inferred(counts_of(shares, self.problem), log_z, shares), seed
+        found = self.infer(seed)
+        if is_of_trees(self.init):
+            # Symbols without count and prior keep these: they must sum to 1.
+            seed = posterior_mean(self.problem.layout, seed, 0.0, seed)
+        return found, seed
+
+    # EM and VB
+
+    def maximise(
+        self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """The mode in the softmax basis, and minus the sum of alpha times log theta."""
+        weights = posterior_mean(self.problem.layout, counts, prior, before)
+        return weights, -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
+
+    def average(
+        self, counts: np.ndarray, prior: np.ndarray, before: Any
+    ) -> tuple[np.ndarray, float]:
+        """exp E[log theta], and KL of the posterior of theta from its prior."""
+        layout, cells = self.problem.layout, counts + prior
+        divergence = kl_divergence(cells, prior, totals_of(layout, cells), totals_of(layout, prior))
+        return exp_expected_log(layout, counts, prior), divergence
+
+    def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
+        """Expected counts of all sentences."""
+        return inferred(*expectation(weights, self.problem))
+
+    # CVB
+
+    def leave_out(
+        self, counts: np.ndarray, prior: np.ndarray, shares: Any, *, frozen: bool
+    ) -> Inferred:
+        """Each sentence from the counts of all others."""
+        tally = tally_of(self.problem.layout, counts, prior)
+        new, log_z = leave_out_sweep(self.problem, tally, shares, frozen)
+        if frozen:
+            return inferred(counts, log_z, shares)
+        return inferred(counts_of(new, self.problem), log_z, new)
+
+    # Sampling
+
+    def first_sample(self, prior: np.ndarray, rng: np.random.Generator) -> Drawn:
+        """Trees drawn under the first weights."""
+        layout = self.problem.layout
+        tally = frozen_tally(layout, first_weights(self.init, layout, rng))
+        trees, log_z, _ = draw_sweep(self.problem, tally, rng)
+        return Drawn(used_rules(trees, layout), trees, np.flatnonzero(np.isneginf(log_z)))
+
+    def resample(
+        self,
+        counts: np.ndarray,
+        prior: np.ndarray,
+        sample: Trees,
+        rng: np.random.Generator,
+        temperature: float,
+    ) -> Drawn:
+        """A Hastings step of each sentence given the trees of all others."""
+        layout = self.problem.layout
+        tally = tally_of(layout, counts, prior)
+        trees, _, proposals = draw_sweep(self.problem, tally, rng, sample, temperature)
+        return Drawn(used_rules(trees, layout), trees, proposals=proposals)
+
+    def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> float:
+        """log p(words, trees | prior)."""
+        layout = self.problem.layout
+        return log_evidence(counts, prior, totals_of(layout, counts), totals_of(layout, prior))
+
+    def means(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> np.ndarray:
+        """Posterior means, those of unknown words included."""
+        layout, rare = self.problem.layout, self.rare(counts)
+        if rare is not None:
+            counts = counts.copy()
+            np.add.at(counts, layout.unknown_cells, rare)
+        return posterior_mean(layout, counts, prior, None)
+
+    def remembered(self, memory: SeenTrees | None, sample: Trees) -> SeenTrees:
+        """How often each tree of each sentence was sampled."""
+        return with_trees(memory, sample)
+
+    # Stepwise EM
+
+    def units(self) -> np.ndarray:
+        """Numbers of all sentences."""
+        return self.problem.sentences
+
+    def step_through(
+        self, state: State, order: np.ndarray, pace: tuple[int, float], n_steps: int
+    ) -> Inferred:
+        """Counts that move after every few sentences."""
+        tally = tally_of(self.problem.layout, state.counts, state.prior, state.weights)
+        log_z, n_steps = stepwise_sweep(self.problem, tally, order, (*pace, n_steps))
+        return inferred(tally.cells * tally.unit[0], log_z, work=n_steps)
+
+    # Going on
+
+    def rebase(self, state: State) -> State | None:
+        """Concentrations as asked for now, but what is learned goes on from its value."""
+        alpha = self.alpha
+        if alpha.learned:
+            alpha = alpha._replace(cells=state.hyper.cells)
+        counts = state.counts
+        if isinstance(state.shares, Shares):
+            # Counts are summed again: a sweep broken off half-way has changed shares in tables.
+            counts = counts_of(state.shares, self.problem)
+        return state._replace(counts=counts, hyper=alpha, prior=self.prior(alpha))
+
+    def with_unseen(self, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        """A little for rules that no batch has used."""
+        return with_unseen(self.problem.layout, counts, prior)
+
+    def given(self, prior: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sum, and its means as first weights."""
+        prior = prior + counts
+        return prior, posterior_mean(self.problem.layout, np.zeros(len(prior)), prior, None)
+
+    # What a fit leaves
+
+    def rare(self, counts: np.ndarray) -> np.ndarray | None:
+        """Mean count of words seen once, by rule of unknown words; None where none is to add."""
+        corpus, layout = self.problem.corpus, self.problem.layout
+        if self.handle_unknown != "rare" or corpus.unknown:
+            return None
+        return rare_counts(counts, layout, corpus.uses(layout.n_words))
+
+    def trees(self, state: State, *, averages: bool) -> Trees:
+        """Trees of the sentences: under the last Q(t_i), most often sampled, or the heaviest."""
+        layout = self.problem.layout
+        if isinstance(state.shares, Shares):
+            tally = tally_of(layout, state.counts, state.prior)
+            return left_out_trees(state.shares, tally, self.problem)
+        if isinstance(state.shares, Trees):
+            return most_frequent(sampled_labels(state, self))
+        arguments = (layout, state.counts, state.prior, state.weights)
+        return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)

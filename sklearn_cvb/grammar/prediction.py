@@ -1,0 +1,224 @@
+"""Reading a fitted grammar: functions of what a fit has left, whichever algorithm it was by."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from sklearn_cvb.grammar.inference import (
+    form_for,
+    heaviest_trees,
+    listed_for,
+    set_log_weights,
+    set_weights,
+)
+from sklearn_cvb.grammar.layout import Layout, Problem, as_lists, log_weights, unseen
+from sklearn_cvb.grammar.model import posterior_mean, predicting_weights
+from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.kernels.tree.forms import Form
+from sklearn_cvb.kernels.tree.k_best import k_best_trees
+from sklearn_cvb.kernels.tree.lists import Spans, expected_listed_counts, spans_of
+from sklearn_cvb.kernels.tree.lost_sentences import count_lost
+from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.reading.corpus import Corpus, object_array
+from sklearn_cvb.reading.validation import tell
+
+
+def complete_counts(learned: Learned) -> np.ndarray:
+    """Counts; unknown words get the mean count of words seen once ("rare")."""
+    counts: np.ndarray = learned.counts
+    if learned.rare is not None:
+        counts = counts.copy()
+        np.add.at(counts, learned.layout.unknown_cells, learned.rare)
+    return counts
+
+
+def mean_weights(learned: Learned) -> np.ndarray:
+    """Posterior means of rules; of samplers their averages over the kept samples."""
+    if learned.more is not None:
+        means: np.ndarray = learned.more
+        return means
+    return posterior_mean(learned.layout, complete_counts(learned), learned.prior, learned.kept)
+
+
+def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of `predict` and `predict_proba` and their logs.
+
+    Unknown words that no rule gives weight are derived by all rules for unknown words alike.
+    """
+    layout = learned.layout
+    if learned.more is not None:
+        weights, logs = learned.more, log_weights(learned.more)
+    else:
+        arguments = (layout, complete_counts(learned), learned.prior, learned.kept)
+        weights, logs = predicting_weights(*arguments, learned.averages)
+    cells = layout.unknown_cells
+    if not layout.is_given and np.isneginf(logs[cells]).all():
+        weights, logs = weights.copy(), logs.copy()
+        weights[cells], logs[cells] = 1.0, 0.0
+    return weights, logs
+
+
+def best_trees(learned: Learned, corpus: Corpus, words: list) -> np.ndarray:
+    """The heaviest derivations, in the form that `predict` gives."""
+    layout = learned.layout
+    trees = heaviest_trees(weights_to_predict(learned)[1], unseen(layout, corpus, words))
+    unexplained = np.flatnonzero(np.diff(trees.starts) == 0)
+    tell_unexplained(layout, corpus, unexplained, "each gets the flat tree below the start symbol")
+    return arranged_trees(layout, corpus, words, trees)
+
+
+def arranged_trees(layout: Layout, corpus: Corpus, words: list, trees: Trees) -> np.ndarray:
+    """Derivations as nltk.Tree, or as charts of a 2-D X."""
+    if corpus.width is not None:
+        return to_charts(layout, trees, corpus)
+    return object_array(to_nltk(layout, trees, sentences_of(corpus, words)))
+
+
+def sentences_of(corpus: Corpus, words: list) -> list[list]:
+    """The words of each sentence."""
+    return [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
+
+
+def to_nltk(layout: Layout, trees: Trees, sentences: Iterable) -> list:
+    """Derivations as trees in the user's symbols; binarisation is undone.
+
+    A sentence without derivation becomes a flat tree below the start symbol.
+    """
+    from nltk import Tree
+
+    labels = layout.grammar.symbols
+    fields = [field.tolist() for field in (*trees[1:4], trees.n_children)]
+    starts = trees.starts.tolist()
+    result = []
+    for i, words in enumerate(sentences):
+        steps = zip(*(field[starts[i] : starts[i + 1]] for field in fields), strict=True)
+        open_nodes: list[list] = []
+        root = None
+        for begin, end, symbol, n_children in steps:
+            while open_nodes and open_nodes[-1][1] == 0:
+                open_nodes.pop()
+            above = open_nodes[-1] if open_nodes else None
+            if above is not None:
+                above[1] -= 1
+            if symbol < layout.n_shown:
+                node = Tree(labels[symbol], [])
+                if above is not None:
+                    above[0].append(node)
+                root = node if root is None else root
+            else:
+                assert above is not None, "the root is a symbol that is shown"
+                node = above[0]  # the children of a helper or a part are its parent's
+            if n_children:
+                open_nodes.append([node, n_children])
+            else:
+                node.extend(words[begin:end])
+        result.append(Tree(labels[layout.grammar.start], list(words)) if root is None else root)
+    return result
+
+
+def to_charts(layout: Layout, trees: Trees, corpus: Corpus) -> np.ndarray:
+    """Derivations of a 2-D input as integer charts, (n_sentences, width, width + 1).
+
+    Cell [i, begin, end] is one more than the number of the label of words[begin:end] (the highest,
+    where several), 0 where there is none.
+    """
+    assert corpus.width is not None, "charts are for a 2-D X"
+    charts = np.zeros((corpus.n_sequences, corpus.width, corpus.width + 1), np.int64)
+    sentence = np.repeat(np.arange(corpus.n_sequences), np.diff(trees.starts))
+    # Backwards, so that of a span's labels the first in pre-order is written last.
+    ours = np.flatnonzero(trees.symbol < layout.n_shown)[::-1]
+    place = sentence[ours], trees.begin[ours], trees.end[ours]
+    charts[place] = trees.symbol[ours] + 1
+    flat = np.flatnonzero(np.diff(trees.starts) == 0)
+    charts[flat, 0, np.diff(corpus.starts)[flat]] = layout.grammar.start + 1
+    return charts
+
+
+def best_derivations(learned: Learned, corpus: Corpus, words: list, k: int) -> list[list[tuple]]:
+    """The k heaviest trees of each sentence with log weights, heaviest first; fewer if no more."""
+    problem, best = as_lists(learned.layout, corpus, words), []
+    listed = listed_for(problem)
+    set_log_weights(listed, weights_to_predict(learned)[1])
+    for i, sentence in enumerate(sentences_of(corpus, words)):
+        trees, log_p = k_best_trees(listed, i, k)
+        parsed = to_nltk(problem.layout, trees, [sentence] * len(log_p))
+        best.append(list(zip(parsed, log_p.tolist(), strict=True)))
+    return best
+
+
+def labelled_spans(learned: Learned, corpus: Corpus, words: list) -> np.ndarray:
+    """Expected number of constituents of each label over each span, as `predict_proba` gives it."""
+    layout = learned.layout
+    problem = as_lists(layout, corpus, words)
+    tables = span_tables(problem, weights_to_predict(learned)[0])
+    unexplained = [i for i, table in enumerate(tables) if np.isnan(table).any()]
+    tell_unexplained(layout, corpus, unexplained, "their posteriors are NaN")
+    if corpus.width is None:
+        return object_array(tables)
+    width = corpus.width
+    stacked = np.full((len(tables), width, width + 1, layout.n_shown), 0.0)
+    for whole, table in zip(stacked, tables, strict=True):
+        whole[: len(table), : len(table) + 1] = table
+    return stacked
+
+
+def span_tables(problem: Problem, theta: np.ndarray) -> list[np.ndarray]:
+    """The same by sentence, (length, length + 1, n_symbols); NaN where one has no tree."""
+    form, n_symbols, tables = form_for(problem), problem.layout.n_shown, []
+    assert form.listed is not None, "asked for by lists only"
+    set_weights(form.listed, theta)
+    for i, n in enumerate(problem.lexicon.length.tolist()):
+        spans, _ = span_posteriors(form, i)
+        table = np.zeros((n, n + 1, n_symbols))
+        if spans is None:
+            table[:] = np.nan
+        else:
+            ours = spans.symbol < n_symbols
+            place = spans.begin[ours], spans.end[ours], spans.symbol[ours]
+            table[place] = spans.expected[ours]
+        tables.append(table)
+    return tables
+
+
+def span_posteriors(form: Form, i: int) -> tuple[Spans | None, float]:
+    """Posterior of all nodes of sentence `i`, by lists that have weights, and log p(words).
+
+    None where it has no tree.
+    """
+    assert form.listed is not None, "asked for by lists only"
+    assert form.chart is not None, "lists have a chart"
+    log_z = np.empty(1)
+    expected_listed_counts(form.listed, form.chart, np.array([i]), log_z, True)
+    value = float(log_z[0])
+    if np.isnan(value):
+        value = count_lost(form, i)
+    if value == -np.inf:
+        return None, value
+    return spans_of(form.chart, int(form.listed.terminals.length[i])), value
+
+
+def words_without_rule(layout: Layout, corpus: Corpus, sentences: Iterable) -> str:
+    """What a message says of words in these sentences that no rule derives; empty without any."""
+    if len(layout.unknown_cells) or not corpus.unknown:
+        return ""
+    codes = [corpus.tokens[corpus.starts[i] : corpus.starts[i + 1]] for i in sentences]
+    used = np.unique(np.concatenate([*codes, np.empty(0, np.intp)])).tolist()
+    n = layout.n_words
+    words = [corpus.unknown[code - n] for code in used if code >= n]
+    if not words:
+        return ""
+    return f"; no rule has the words {words[:5]} ({len(words)} in all)"
+
+
+def tell_unexplained(
+    layout: Layout, corpus: Corpus, unexplained: Sequence | np.ndarray, instead: str
+) -> None:
+    """Warn of sentences that no tree derives, and of what stands for it."""
+    if len(unexplained):
+        tell(
+            [
+                f"no tree derives sentences {list(map(int, unexplained[:5]))} ({len(unexplained)} "
+                f"in all){words_without_rule(layout, corpus, unexplained)}: {instead}"
+            ]
+        )

@@ -1,0 +1,153 @@
+"""Grammars learned from sentences in shards: the same as `chain.symbols.whole`, for trees."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.symbols.vocabulary_pass import (
+    Part,
+    Survey,
+    Words,
+    digest_of,
+    merged,
+    parameters_of,
+    read_part,
+    survey_of,
+)
+from sklearn_cvb.chain.symbols.whole import InParts
+from sklearn_cvb.estimators.grammars import BasePCFG, attributes_of
+from sklearn_cvb.grammar import layout as layouts
+from sklearn_cvb.grammar.layout import Layout, problem_of
+from sklearn_cvb.grammar.model import Alpha, GrammarModel
+from sklearn_cvb.kernels.tree.tallies import Shares
+from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.parts import (
+    Facts,
+    Memory,
+    Place,
+    Round,
+    Shard,
+    Sharded,
+    Source,
+    places_of,
+    summed,
+)
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
+from sklearn_cvb.reading.validation import InvalidParameterError
+
+
+class Absent(NamedTuple):
+    """P(C = 0) of rules and of left-hand sides, as far as some sentences go."""
+
+    rule: np.ndarray
+    total: np.ndarray
+
+
+class TreeShard(Shard):
+    """A grammar of some sentences."""
+
+    def _absence(self, shares: Shares) -> Absent:
+        return Absent(*(1.0 - present for present in self.model.absence(shares)))
+
+
+class ShardedGrammar(Sharded, GrammarModel):
+    """A grammar whose sentences are in shards."""
+
+    def absence(self, shares: Round) -> tuple[np.ndarray, ...] | None:
+        """P(C > 0) of every rule and left-hand side."""
+        return None if shares.absence is None else tuple(1.0 - table for table in shares.absence)
+
+    def hyper_in(self, prior: np.ndarray) -> Alpha:
+        """The concentrations that a prior was made from."""
+        return self.alpha._replace(cells=prior)
+
+
+class WholeTreebank(InParts):
+    """Sentences in shards, as a fit knows them.
+
+    Parameters
+    ----------
+    layout : Layout
+    digest : Corpus
+    facts : list of Facts
+    source : Source
+    """
+
+    model_type = ShardedGrammar
+
+    def __init__(self, layout: Layout, digest: Corpus, facts: list[Facts], source: Source) -> None:
+        super().__init__(digest, facts, source)
+        self.layout, self.n_words = layout, layout.n_words
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What a digest tells of the sentences, and the rules; the cut is free."""
+        uses = self.corpus.uses(self.n_words)
+        return uses, self.corpus.n_sequences, self.layout.grammar.rules
+
+
+class ForParts(NamedTuple):
+    """How parts are laid out: what is sent to where they are."""
+
+    estimator: BasePCFG
+    words: Vocabulary
+    layout: Layout
+
+
+class LaidOut(NamedTuple):
+    """What a digest tells, before any sentence is read."""
+
+    as_sent: ForParts
+    corpus: Corpus
+
+
+def refuse_in_shards(model: BasePCFG) -> None:
+    """Raise on settings that sentences in shards do not have."""
+    name = type(model).__name__
+    if not hasattr(type(model), "partial_fit"):
+        raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
+    if getattr(model, "update", "batch") != "batch":
+        raise InvalidParameterError(
+            f"in shards {name} learns from all sentences at once: use update='batch', got "
+            f"{model.update!r}"
+        )
+
+
+def lay_out(model: BasePCFG, survey: Survey) -> LaidOut:
+    """Lay out the grammar of a model."""
+    sequences, _ = digest_of(survey)
+    words, layout = layouts.lay_out(model, sequences)
+    model._check_layout(layout)
+    corpus = reading.encode(sequences, words.index)
+    return LaidOut(ForParts(parameters_of(model), words, layout), corpus)
+
+
+def shard_of(sent: ForParts, part: Part, place: Place) -> TreeShard:
+    """The shard of a part, under a layout."""
+    model, words, layout = sent
+    sequences = Sequences(Words(part.types, part.corpus.tokens), part.corpus.starts, None)
+    corpus = part.by(words.index)
+    reading.refuse_missing(corpus)
+    corpus = reading.checked(model, corpus, sequences, len(words.index))
+    known = part.y if model.supervision == "y" else None
+    problem = problem_of(words, layout, corpus, sequences, known)
+    return TreeShard(model._model(Reading(problem, words, {})), place)
+
+
+def read_in_shards(laid_out: LaidOut, facts: list[Facts], source: Source) -> Reading:
+    """What a model learns from, once all shards are laid out."""
+    _, words, layout = laid_out.as_sent
+    whole = WholeTreebank(layout, laid_out.corpus, facts, source)
+    return Reading(whole, words, attributes_of(words, layout))
+
+
+def read_here(model: BasePCFG, parts: Sequence[tuple[Any, Any]]) -> Reading:
+    """Parts ``(X, y)`` of the sentences, each a shard of this process."""
+    refuse_in_shards(model)
+    read = [read_part(X, y) for X, y in parts]
+    laid_out = lay_out(model, summed([survey_of(model, part) for part in read], merged))
+    places = places_of([part.corpus.n_sequences for part in read])
+    shards = [shard_of(laid_out.as_sent, *given) for given in zip(read, places, strict=True)]
+    return read_in_shards(laid_out, [shard.facts() for shard in shards], Memory(shards))

@@ -1,1 +1,0 @@
-"""Treebank grammars with latent annotations, learned by EM, VB and CVB."""

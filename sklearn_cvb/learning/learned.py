@@ -1,0 +1,88 @@
+"""The values that a fit hands on: what it has read, and what it leaves."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from sklearn_cvb.learning.online import Seen
+
+
+class Reading(NamedTuple):
+    """What X and y say under the settings: a value, of which nothing is on the estimator yet.
+
+    Attributes
+    ----------
+    problem : object
+        What a model is bound to: sequences and the layout of parameters.
+    words : object
+        By what later sequences are read: words and their numbers, legal tags.
+    attributes : dict
+        Fitted attributes that reading alone tells, such as ``vocabulary_``.
+    messages : tuple of str
+        What the user is warned of; whoever asked for the reading says it, once.
+    """
+
+    problem: Any
+    words: Any
+    attributes: dict[str, Any]
+    messages: tuple[str, ...] = ()
+
+
+class Learned(NamedTuple):
+    """What a fit leaves: the only private attribute, which all predictions read.
+
+    Whoever reads it once has one fit, also while another thread fits the estimator anew.
+
+    Attributes
+    ----------
+    words : object
+        As in `Reading`.
+    layout : object
+        Where the cells of counts are.
+    prior : object
+        Dirichlet parameters of the last sweep, without counts.
+    counts : object
+        Expected counts as weights are made from them, laid out like the prior.
+    kept : object or None
+        Weights that rows without count and prior keep (EM).
+    rare : ndarray or None
+        What unknown words get beside: mean counts of words seen once.
+    averages : bool
+        Whether predictions are made under exp E[log parameters] (VB), not under their means.
+    more : object or None
+        What only one family or algorithm leaves: densities of numbers, samples, names of trees.
+    names : frozenset of str
+        The fitted attributes that are set with it, and go with it.
+    seen : Seen or None
+        What `partial_fit` goes on from.
+    resume : tuple of (Reading, Fit) or None
+        What a fit with ``warm_start=True`` goes on from.
+    """
+
+    words: Any
+    layout: Any
+    prior: Any
+    counts: Any
+    kept: Any = None
+    rare: Any = None
+    averages: bool = False
+    more: Any = None
+    names: frozenset[str] = frozenset()
+    seen: "Seen | None" = None
+    resume: tuple[Reading, Any] | None = None
+
+
+class Left(NamedTuple):
+    """What a fit leaves, before it is set: all at once, so that nobody sees a half of it.
+
+    Attributes
+    ----------
+    learned : Learned
+    attributes : dict
+        All fitted attributes but those of the reading.
+    messages : tuple of str
+        What the user is warned of after the fit.
+    """
+
+    learned: Learned
+    attributes: dict[str, Any]
+    messages: tuple[str, ...] = ()

@@ -1,0 +1,314 @@
+"""Learning from one batch of sequences after another: `partial_fit`, whatever the model.
+
+Stepwise EM (Cappé and Moulines 2009; Liang and Klein 2009), stochastic variational Bayes (Hoffman
+et al. 2013) and stochastic collapsed variational Bayes (Foulds et al. 2013) are one scheme: the
+running counts are mixed with those of a batch, scaled up to all tokens, and the next batch is
+inferred from the mixture. Running counts sum to the tokens seen so far, or to those that
+`total_samples` sequences would have.
+"""
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+
+from sklearn_cvb.learning.compilation import announced_fit
+from sklearn_cvb.learning.learned import Learned, Left, Reading
+from sklearn_cvb.learning.loop import spawn_generators
+from sklearn_cvb.learning.model import Fit, mixed, scaled
+from sklearn_cvb.reading.validation import (
+    Interval,
+    InvalidParameterError,
+    check_sizes,
+    fit_context,
+    tell,
+    without_lengths,
+)
+
+# What may not change between batches: the layout of all counts depends on it.
+_LAYOUT = (
+    *("n_components", "grammar", "rules", "topology", "end_state", "emission"),
+    *("tag_dictionary", "unknown_tags", "denoise", "handle_unknown", "vocabulary"),
+)
+
+
+CONSTRAINTS: dict = {
+    "learning_decay": [Interval(Real, 0.5, 1.0, closed="right")],
+    "learning_offset": [Interval(Real, 0.0, None, closed="left")],
+    "total_samples": [Interval(Integral, 1, None, closed="left"), None],
+}
+
+
+class Seen(NamedTuple):
+    """How much a model has learned from.
+
+    Attributes
+    ----------
+    n_tokens, n_sequences : int
+        Of all sequences that had a path or a tree.
+    mass : float
+        The tokens that the running counts stand for.
+    n_batches : int
+        Calls of `partial_fit` since the last `fit`.
+    uses : ndarray of shape (n_words,)
+        How often each word of the vocabulary was seen.
+    parameters : dict
+        Those that fix the layout of the counts.
+    """
+
+    n_tokens: int
+    n_sequences: int
+    mass: float
+    n_batches: int
+    uses: np.ndarray
+    parameters: dict[str, Any]
+
+
+class Batch(NamedTuple):
+    """How much there is in a batch: tokens and sequences with a path or a tree, uses of words."""
+
+    n_tokens: int
+    n_sequences: int
+    uses: np.ndarray
+
+
+class Step(NamedTuple):
+    """How counts are mixed: factors of the running counts and of those of the batch.
+
+    `scale` is how many tokens stand for each of the batch where it is taken for all.
+    """
+
+    running: float
+    batch: float
+    scale: float
+
+
+def step_size(n_seen: int, n_batch: int, decay: float, offset: float) -> float:
+    """The share rho of the last batch in the counts.
+
+    Parameters
+    ----------
+    n_seen : int
+        Tokens seen so far, those of the batch among them.
+    n_batch : int
+        Tokens of the batch.
+    decay, offset : float
+
+    Returns
+    -------
+    float
+        (offset + t) ** -decay, where t batches of this size were seen, but no less than 1 / t: what
+        is new never counts for less than what is old. 1 for the first batch.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.learning.online import step_size
+    >>> [round(step_size(100 * t, 100, 0.7, 10.0), 3) for t in (1, 2, 4, 100)]
+    [1.0, 0.5, 0.25, 0.037]
+    """
+    t = n_seen / n_batch
+    return max(1.0 / t, (offset + t) ** -decay)
+
+
+def step_for(before: Seen | None, after: Seen, decay: float, offset: float) -> Step:
+    """The factors that mix running counts with those of a batch.
+
+    Parameters
+    ----------
+    before : Seen or None
+        None: there are no running counts.
+    after : Seen
+        With the batch.
+    decay, offset : float
+
+    Returns
+    -------
+    Step
+    """
+    n_batch = after.n_tokens - (0 if before is None else before.n_tokens)
+    if not n_batch:
+        return Step(1.0, 0.0, 1.0)
+    rho = step_size(after.n_tokens, n_batch, decay, offset)
+    kept = 0.0 if before is None else (1.0 - rho) * after.mass / before.mass
+    scale = after.mass / n_batch
+    return Step(kept, rho * scale, scale)
+
+
+def seen_after(before: Seen | None, batch: Batch, estimator: Any, n_batches: int = 1) -> Seen:
+    """What was seen with one more batch (None before it: that one alone)."""
+    n_tokens, n_sequences, uses = batch
+    if before is not None:
+        n_tokens, n_sequences = n_tokens + before.n_tokens, n_sequences + before.n_sequences
+        uses = uses.copy()
+        uses[: len(before.uses)] += before.uses
+        n_batches += before.n_batches
+    total = estimator.total_samples
+    scale = 1.0 if total is None else total / max(1, n_sequences)
+    return Seen(
+        n_tokens, n_sequences, scale * n_tokens, n_batches, uses, _layout_parameters(estimator)
+    )
+
+
+def seen_by_fit(estimator: Any, batch: Batch) -> Seen:
+    """What a fit has seen, from which `partial_fit` may go on."""
+    return Seen(
+        batch.n_tokens,
+        batch.n_sequences,
+        float(batch.n_tokens),
+        0,
+        batch.uses,
+        _layout_parameters(estimator),
+    )
+
+
+def _layout_parameters(estimator: Any) -> dict[str, Any]:
+    return {name: getattr(estimator, name) for name in _LAYOUT if hasattr(estimator, name)}
+
+
+class Running(NamedTuple):
+    """What a batch is inferred from: counts of all before, laid out for the words of now.
+
+    Attributes
+    ----------
+    counts : ndarray or tuple of ndarray
+    kept : object
+        Weights that rows without count and prior keep.
+    """
+
+    counts: Any
+    kept: Any
+
+
+def _learns_in_batches(estimator: Any) -> bool:
+    """Whether there is `partial_fit`; if not, the error says why."""
+    if estimator._why_no_batches:
+        raise AttributeError(estimator._why_no_batches)
+    return True
+
+
+# A method of the families that have it, which take it over as it is.
+@available_if(_learns_in_batches)
+@without_lengths
+@fit_context(prefer_skip_nested_validation=True)
+def partial_fit(self: Any, X: Any, y: Any = None) -> Any:
+    """Learn from one more batch of sequences.
+
+    The first call starts a model as `fit` does, from this batch alone and once (`n_init` is not
+    used); after `fit` it goes on from there. A batch is inferred from the counts so far, which
+    then move towards its own (see `learning_decay`). They always sum to the tokens of all
+    calls, or to those of `total_samples` sequences. New words enter the vocabulary unless it is
+    given; tags and symbols are those of the first call, and so is what the forms of words say.
+
+    `labels_`, `unexplained_` and `loo_score_` are of this batch. `history_` gets one value
+    more: with EM and VB the new `objective_`, as if all tokens were like those of the batch.
+
+    Parameters
+    ----------
+    X : list, object array or Series of sequences, or array of shape (n_samples, length)
+    y : list of sequences, default=None
+        As in `fit`.
+
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    ValueError
+        If what fixes the layout of the counts (such as `n_components` or `tag_dictionary`) has
+        changed, a label is none of the tags, or a concentration is to be learned ("auto",
+        "hdp").
+    AttributeError
+        If observations are numbers.
+    """
+    learn_batch(self, X, y)
+    return self
+
+
+def learn_batch(estimator: Any, X: Any, y: Any) -> None:
+    """`partial_fit` of an estimator.
+
+    Its hooks: `_read` (with ``streams=True``) and `_read_batch` read a first batch and a later one,
+    `_batch_of` says how much there is in one, `_rare_of_all` what is known of words seen once;
+    `_why_no_batches` is empty where it learns in batches at all.
+    """
+    check_sizes(estimator.get_params(deep=False))
+    learned: Learned | None = vars(estimator).get("_learned")
+    _check_streaming(estimator, learned)
+    running: Running | None = None
+    with announced_fit(estimator, estimator.verbose):
+        if learned is None:
+            read = estimator._read(X, y, streams=True)
+        else:
+            read, running = estimator._read_batch(X, y, learned)
+        tell(read.messages)
+        left = _after_batch(estimator, read, running)
+    estimator._leave(left, read)
+
+
+def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left:
+    """What is left after one more batch: one sweep over it, from the counts so far or a start."""
+    algorithm, model = estimator._algorithm_of_batches(), estimator._model(read)
+    rng = spawn_generators(check_random_state(estimator.random_state), 1)[0]
+    if running is None:
+        before, seen, history = algorithm.start(model, rng), None, []
+    else:
+        before, history = algorithm.before_batch(model, running), estimator.history_.tolist()
+        seen = estimator._learned.seen
+    state, value = algorithm.sweep(before, model, rng)
+    finished = algorithm.finished(state, model, goes_on=False)
+    batch = estimator._batch_of(read, finished)
+    seen_now = seen_after(seen, batch, estimator)
+    step = step_for(seen, seen_now, estimator.learning_decay, estimator.learning_offset)
+    counts = scaled(state.counts, step.batch)
+    if running is not None:
+        counts = mixed(running.counts, step.running, state.counts, step.batch)
+    value, objective = algorithm.batch_values(before, state, value, model, step.scale)
+    finished = estimator._with_running_counts(finished, counts, model)
+    left = estimator._left([Fit(finished, [*history, value], False, objective)], read)
+    rare = estimator._rare_of_all(counts, seen_now, read)
+    return left._replace(
+        learned=left.learned._replace(seen=seen_now, rare=rare),
+        attributes={**left.attributes, "n_batches_seen_": seen_now.n_batches},
+    )
+
+
+def _check_streaming(estimator: Any, learned: Learned | None) -> None:
+    """Raise where `partial_fit` cannot go on, or cannot begin."""
+    names = [f"{key}='auto'" for key in ("alpha", "beta") if _is_auto(estimator, key)]
+    if getattr(estimator, "transition_prior", "dirichlet") == "hdp":
+        names.append("transition_prior='hdp'")
+    if names:
+        raise InvalidParameterError(
+            f"partial_fit keeps to its prior, but {' and '.join(names)} learns it: give "
+            "numbers, or use fit"
+        )
+    if learned is None:
+        return
+    if learned.seen is None:
+        raise ValueError("partial_fit cannot go on from a fit to numbers: use a new model")
+    for key, value in learned.seen.parameters.items():
+        if not _same(value, getattr(estimator, key)):
+            raise InvalidParameterError(
+                f"{key} has changed since the first call or fit, and with it what the counts "
+                "mean: set it back, or begin anew with fit"
+            )
+
+
+def _is_auto(estimator: Any, name: str) -> bool:
+    value = getattr(estimator, name, None)
+    return isinstance(value, str) and value == "auto"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values of a parameter are the same."""
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    try:
+        return bool(one == other)
+    except ValueError:
+        return False

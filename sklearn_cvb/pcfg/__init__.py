@@ -1,1 +1,0 @@
-"""Probabilistic context-free grammars: EM, VB, collapsed VB, Hastings and Gibbs sampling."""

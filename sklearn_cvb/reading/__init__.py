@@ -1,0 +1,1 @@
+"""What X and y hold, as values."""

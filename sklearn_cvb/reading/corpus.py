@@ -1,0 +1,734 @@
+"""Tokens to integers: sequences of hashable tokens become one flat array and its offsets.
+
+A sample is a sequence. Sequences come as a list, an object array or a pandas Series of sequences,
+or as a 2-D array whose rows are sequences of equal length.
+"""
+
+import math
+import numbers
+import os
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from decimal import Decimal
+from itertools import chain, pairwise, repeat
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_cvb.reading.validation import LENGTHS, check_table, check_table_to_fit
+
+_TOKENISE = (
+    "a sample must be a sequence of tokens, not a string: split it into words with str.split "
+    "or into characters with list"
+)
+_COLUMN = 'or a column of a frame, such as frame["event"]'
+
+# Text, and what has no order or can be read but once.
+_NO_SEQUENCE = (str, bytes, bytearray, Mapping, Set, Iterator)
+
+# Arrow data of more bytes are never made Python's own objects.
+_LONG_COLUMN = 10_000_000
+
+# Methods that give values as Python's own, of Arrow and others.
+_TO_LIST = ("to_pylist", "to_list", "tolist")
+
+
+class Corpus(NamedTuple):
+    """Encoded sequences.
+
+    Attributes
+    ----------
+    tokens : ndarray of shape (n_tokens,), int32
+        Index of each token's type in the vocabulary; ``len(vocabulary) + u`` for the u-th type in
+        `unknown`; -1 for a missing observation.
+    starts : ndarray of shape (n_sequences + 1,), int64
+        Sequence i is ``tokens[starts[i] : starts[i + 1]]``.
+    width : int or None
+        Number of columns of a 2-D input, None for ragged input.
+    unknown : list
+        The types of this corpus that are not in the vocabulary.
+    times : ndarray of shape (n_tokens,), int64, or None
+        How many tokens each stands for, in a digest (`vocabulary_pass`); None for one.
+    """
+
+    tokens: np.ndarray
+    starts: np.ndarray
+    width: int | None
+    unknown: list
+    times: np.ndarray | None = None
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences."""
+        return len(self.starts) - 1
+
+    @property
+    def n_observed(self) -> int:
+        """Number of tokens that are not missing, at least 1 (a divisor for averages)."""
+        if self.times is not None:
+            return max(1, int(self.times[self.tokens >= 0].sum()))
+        return max(1, int(np.count_nonzero(self.tokens >= 0)))
+
+    def uses(self, n_types: int = 0) -> np.ndarray:
+        """How often each type is observed, ndarray of shape (n_types,) or longer."""
+        is_observed = self.tokens >= 0
+        if self.times is None:
+            return np.bincount(self.tokens[is_observed], minlength=n_types)
+        times = self.times[is_observed]
+        return np.bincount(self.tokens[is_observed], times, n_types).astype(np.int64)
+
+
+class Sequences(NamedTuple):
+    """Sequences as read: all tokens in one list, the offsets, and the width of a 2-D input.
+
+    `times` says how many tokens each stands for; None for one.
+    """
+
+    tokens: list
+    starts: np.ndarray
+    width: int | None
+    times: np.ndarray | None = None
+
+
+def is_missing(token: object) -> bool:
+    """Whether a token stands for a missing observation: None, any NaN, pandas' NA or NaT."""
+    if token is None or (isinstance(token, float | np.floating) and math.isnan(token)):
+        return True
+    if isinstance(token, Decimal):
+        return token.is_nan()
+    return type(token).__name__ in ("NAType", "NaTType")
+
+
+def _is_infinite(token: object) -> bool:
+    # Unlike math.isinf this takes integers beyond float64.
+    return isinstance(token, numbers.Number) and token in (math.inf, -math.inf)
+
+
+def read_table(table: np.ndarray) -> Sequences:
+    """Read a validated 2-D array: rows are sequences, missing values at a row's end are padding.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_sequences, width)
+        Symbols; None or NaN where missing.
+
+    Returns
+    -------
+    Sequences
+
+    Raises
+    ------
+    ValueError
+        If a row holds nothing but missing values.
+    """
+    width = table.shape[1]
+    if table.dtype.kind == "f":
+        observed = ~np.isnan(table)
+    elif table.dtype == object:
+        observed = ~np.frompyfunc(is_missing, 1, 1)(table).astype(bool)
+    else:
+        observed = np.ones(table.shape, bool)
+    lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)
+    _refuse_empty(lengths)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    inside = np.arange(width) < lengths[:, None]
+    return Sequences(table[inside].tolist(), starts, width)
+
+
+# So many numbers tell measurements from symbols, and so large a share of them differs.
+_MEASUREMENTS, _DIFFERENT = 20, 0.9
+
+
+def are_measurements(table: np.ndarray) -> bool:
+    """Whether a 2-D array holds floats that nearly all differ, and so no symbols."""
+    if table.dtype.kind != "f":
+        return False
+    values = table[~np.isnan(table)]
+    if len(values) < _MEASUREMENTS or (values == np.floor(values)).all():
+        return False
+    return len(np.unique(values)) > _DIFFERENT * len(values)
+
+
+def read_ragged(X: Any) -> Sequences:
+    """Read a collection of sequences.
+
+    Raises
+    ------
+    TypeError
+        If a sample is a string, a scalar or has no order.
+    ValueError
+        If there is no sample, or a sample is empty.
+    """
+    X = samples_of(X)
+    if not X:
+        raise ValueError("Found array with 0 sample(s): X holds no sequence")
+    # Arrays of several dtypes would be cast to a common one: 1 would become "1".
+    if all(type(row) is np.ndarray and row.ndim == 1 and row.dtype == X[0].dtype for row in X):
+        return _joined(np.concatenate(X).tolist(), X)
+    X = [
+        sequence if type(sequence) in (list, tuple) else tokens_of(sequence, f"X[{i}]")
+        for i, sequence in enumerate(X)
+    ]
+    return _joined(list(chain.from_iterable(X)), X)
+
+
+def _joined(tokens: list, sequences: list) -> Sequences:
+    """All tokens, with the offsets of the sequences that they were read from."""
+    lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+    _refuse_empty(lengths)
+    return Sequences(tokens, np.concatenate([[0], np.cumsum(lengths)]), None)
+
+
+def _refuse_empty(lengths: np.ndarray) -> None:
+    empty = np.flatnonzero(np.asarray(lengths) == 0)
+    if len(empty):
+        raise ValueError(
+            f"sequence {empty[0]} is empty ({len(empty)} empty of {len(lengths)} sequences): "
+            "leave empty sequences out"
+        )
+
+
+def types_of(tokens: list, starts: np.ndarray) -> list:
+    """The distinct observed tokens, sorted (mixed types by type name, then text).
+
+    Raises
+    ------
+    TypeError
+        If a token is not hashable.
+    ValueError
+        If a token is infinite.
+    """
+    try:
+        types = {token for token in set(tokens) if not is_missing(token)}
+    except TypeError:
+        raise unhashable(tokens, starts) from None
+    for token in types:
+        if _is_infinite(token):
+            raise ValueError(f"infinity is not a symbol: got the token {token!r}")
+    return sorted_types(types)
+
+
+def sorted_types(types: Iterable) -> list:
+    """Sort values of any kind: naturally where they compare, else by type name and text."""
+    try:
+        return sorted(types)
+    except TypeError:
+        return sorted(types, key=lambda value: (type(value).__name__, repr(value)))
+
+
+def unhashable(values: list, starts: np.ndarray, kind: str = "token") -> TypeError:
+    """The error that names the first of the flat values that has no hash."""
+    for position, value in enumerate(values):
+        if not is_hashable(value):
+            is_deeper = kind == "token" and isinstance(value, list)
+            deeper = " (X is a list of sequences, not of batches)" if is_deeper else ""
+            return TypeError(
+                f"{kind} {shown(value)} ({place(position, starts)}) is not hashable: the argument "
+                "must be a hashable value such as a string or a number" + deeper
+            )
+    return TypeError(f"every {kind} must be hashable")
+
+
+def is_hashable(value: object) -> bool:
+    """Whether a value has a hash; a tuple that holds a list has none."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def place(position: int, starts: np.ndarray) -> str:
+    """Words for where the flat `position` lies: its sequence and position there."""
+    sequence = int(np.searchsorted(starts, position, side="right")) - 1
+    return f"sequence {sequence}, position {position - int(starts[sequence])}"
+
+
+def refuse_missing(corpus: Corpus) -> None:
+    """Raise ValueError if an observation is missing: trees are over tokens that are known."""
+    missing = np.flatnonzero(corpus.tokens == -1)
+    if len(missing):
+        raise ValueError(
+            f"X contains NaN or None ({place(int(missing[0]), corpus.starts)}): a grammar needs "
+            "every token"
+        )
+
+
+def caution_of_giant(corpus: Corpus, remedy: str) -> tuple[str, ...]:
+    """What is to be said where leaving out one sentence leaves little to learn from."""
+    lengths = np.diff(corpus.starts)
+    longest = int(lengths.argmax())
+    if 2 * lengths[longest] <= lengths.sum():
+        return ()
+    return (
+        f"sentence {longest} holds more than half of all tokens: its own counts are left out "
+        f"and it is inferred from little more than the prior; {remedy}, or cut it",
+    )
+
+
+def object_array(values: Sequence) -> np.ndarray:
+    """A 1-D object array of any values, lists and trees included."""
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
+
+
+def as_array(types: Sequence) -> np.ndarray:
+    """A 1-D array of the given values; numbers keep their dtype, all else is object."""
+    types = list(types)
+    if types and all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in types):
+        numeric = _as_numbers(types)
+        if numeric is not None:
+            return numeric
+    array = np.empty(len(types), dtype=object)
+    array[:] = types
+    return array
+
+
+def _as_numbers(values: list) -> np.ndarray | None:
+    """Numbers as an array of numbers, None where that would change one of them."""
+    try:
+        array = np.asarray(values)
+    except OverflowError:
+        return None
+    return array if array.dtype.kind in "iuf" and array.tolist() == values else None
+
+
+class Vocabulary(NamedTuple):
+    """Words and their numbers.
+
+    Attributes
+    ----------
+    types : ndarray of shape (n_words,)
+    index : dict
+        The number of each word.
+    """
+
+    types: np.ndarray
+    index: dict[Hashable, int]  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple:
+        # Half as large, and the numbers are soon made again.
+        is_plain = self.types.dtype != object
+        return _numbered, (self.types if is_plain else self.types.tolist(),)
+
+
+def _numbered(words: np.ndarray | list) -> Vocabulary:
+    """Words that were loaded, numbered in their order."""
+    types = words if isinstance(words, np.ndarray) else object_array(words)
+    return Vocabulary(types, {word: i for i, word in enumerate(types.tolist())})
+
+
+def vocabulary_of(types: list) -> Vocabulary:
+    """These words, numbered in their order."""
+    return Vocabulary(as_array(types), {word: i for i, word in enumerate(types)})
+
+
+def encode(sequences: Sequences, index: Mapping) -> Corpus:
+    """Encode tokens by a vocabulary.
+
+    Parameters
+    ----------
+    sequences : Sequences
+    index : dict
+        Maps each type of the vocabulary to its position.
+
+    Returns
+    -------
+    Corpus
+    """
+    tokens, starts, width, times = sequences
+    try:
+        codes = np.fromiter(map(index.get, tokens, repeat(-2)), np.int32, len(tokens))
+    except TypeError:
+        raise unhashable(tokens, starts) from None
+    unknown: dict[Hashable, int] = {}
+    positions = np.flatnonzero(codes == -2)
+    found = []
+    for position in positions.tolist():
+        token = tokens[position]
+        # Most tokens are strings, which are neither missing nor infinite.
+        if not isinstance(token, str):
+            if is_missing(token):
+                found.append(-1)
+                continue
+            if _is_infinite(token):
+                raise ValueError(
+                    f"infinity is not a symbol: got the token {token!r} ({place(position, starts)})"
+                )
+        found.append(len(index) + unknown.setdefault(token, len(unknown)))
+    codes[positions] = found
+    return Corpus(codes, starts, width, list(unknown), times)
+
+
+# What estimators read
+
+
+class Taken(NamedTuple):
+    """Sequences of X as they were taken to be fitted to.
+
+    Attributes
+    ----------
+    sequences : Sequences
+    attributes : dict
+        ``n_features_in_`` and ``feature_names_in_`` of a table; empty for ragged sequences.
+    messages : tuple of str
+    """
+
+    sequences: Sequences
+    attributes: dict[str, Any]
+    messages: tuple[str, ...] = ()
+
+
+def types_to_learn(estimator: Any, sequences: Sequences) -> list:
+    """The words of a model: those of its parameter `vocabulary`, or of the sequences."""
+    if estimator.vocabulary is None:
+        types = types_of(sequences.tokens, sequences.starts)
+        if not types and estimator.handle_unknown == "error":
+            raise ValueError("X holds no observed token: give a vocabulary")
+        return types
+    unordered = isinstance(estimator.vocabulary, Set | Mapping)
+    given = list(estimator.vocabulary) if unordered else as_list(estimator.vocabulary)
+    if given is None:
+        raise TypeError(f"vocabulary is {shown(estimator.vocabulary)}: pass a list of symbols")
+    types = types_of(given, np.array([0, len(given)]))
+    if any(map(is_missing, given)):
+        raise ValueError("vocabulary holds None or NaN, which stand for missing observations")
+    if isinstance(estimator.vocabulary, set | frozenset):
+        return types
+    return list(dict.fromkeys(given))
+
+
+def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
+    """X as taken to be fitted to; lengths in `y` are refused, also where `y` is ignored."""
+    attributes: dict[str, Any] = {}
+    messages: list[str] = []
+    if is_table(X):
+        table, attributes = check_table_to_fit(estimator, X)
+        if estimator.vocabulary is None and are_measurements(table):
+            messages.append(
+                "nearly all numbers in X differ: each value is a symbol of its own here, so "
+                "that nothing will be recognised again; sort numbers into bins first, as "
+                "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
+            )
+        sequences = read_table(table)
+    else:
+        sequences = read_ragged(X)
+    refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
+    return Taken(sequences, attributes, tuple(messages))
+
+
+def sequences_again(estimator: Any, X: Any) -> Sequences:
+    """X as a fitted model reads it: a table must have as many columns."""
+    if is_table(X):
+        return read_table(check_table(estimator, X, reset=False))
+    return read_ragged(X)
+
+
+def encoded_by(estimator: Any, types: list, sequences: Sequences) -> tuple[Vocabulary, Corpus]:
+    """A vocabulary of these words, and sequences in its numbers."""
+    vocabulary = vocabulary_of(types)
+    corpus = encode(sequences, vocabulary.index)
+    return vocabulary, checked(estimator, corpus, sequences, len(types))
+
+
+def encoded_again(estimator: Any, learned: Any, X: Any) -> Corpus:
+    """X in numbers of the words that a fit has seen."""
+    if isinstance(X, Corpus):
+        # A piece of a store, in codes of this vocabulary.
+        return X
+    sequences = sequences_again(estimator, X)
+    index = learned.words.index
+    return checked(estimator, encode(sequences, index), sequences, len(index))
+
+
+def checked(estimator: Any, corpus: Corpus, sequences: Sequences, n_known: int) -> Corpus:
+    """Encoded sequences; raises on words outside the vocabulary where they are not handled."""
+    if estimator.handle_unknown == "error" and corpus.unknown:
+        # Unknown words are numbered behind all others.
+        position = int(np.flatnonzero(corpus.tokens >= n_known)[0])
+        raise ValueError(
+            f"unknown word {sequences.tokens[position]!r} "
+            f"({place(position, corpus.starts)}; {len(corpus.unknown)} unknown types): "
+            "give vocabulary, or handle_unknown='smooth' or 'rare'"
+        )
+    return corpus
+
+
+def arrange(corpus: Corpus, values: np.ndarray, fill: Any) -> np.ndarray:
+    """Give flat values the shape of the input.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    values : ndarray of shape (n_tokens, ...)
+    fill : object
+        Stands where a row of a 2-D input was padded.
+
+    Returns
+    -------
+    ndarray of shape (n_sequences, width, ...) for 2-D input, else object array of shape
+    (n_sequences,) holding one array of shape (length, ...) per sequence.
+    """
+    starts = corpus.starts
+    if corpus.width is not None:
+        if len(values) == corpus.n_sequences * corpus.width:
+            return values.reshape(corpus.n_sequences, corpus.width, *values.shape[1:])
+        inside = np.arange(corpus.width) < np.diff(starts)[:, None]
+        shape = (corpus.n_sequences, corpus.width, *values.shape[1:])
+        table = np.full(shape, fill, dtype=np.result_type(values, np.asarray(fill)))
+        table[inside] = values
+        return table
+    ragged = np.empty(corpus.n_sequences, dtype=object)
+    ragged[:] = [values[a:b] for a, b in pairwise(starts)]
+    return ragged
+
+
+def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
+    """Cut one long array into sequences: hmmlearn's ``(X, lengths)`` becomes a list of sequences.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_tokens,), (n_tokens, 1) or (n_tokens, n_columns)
+        All tokens, or steps of several numbers, one sequence after the other.
+    lengths : array-like of shape (n_sequences,), int
+        Length of each sequence; they sum to n_tokens.
+
+    Returns
+    -------
+    list of ndarray
+        One 1-D array per sequence; of several columns one array of shape (length, n_columns).
+
+    Raises
+    ------
+    ValueError
+        If the lengths are not positive or do not sum to the number of tokens; if several columns
+        hold something else than numbers.
+    TypeError
+        If the lengths are no integers.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import split_by_lengths
+    >>> split_by_lengths([[0], [1], [1], [0], [2]], [2, 3])
+    [array([0, 1]), array([1, 0, 2])]
+    >>> [part.shape for part in split_by_lengths([[0.1, 7], [0.3, 8], [0.2, 9]], [2, 1])]
+    [(2, 2), (1, 2)]
+    """
+    try:
+        tokens = np.asarray(X)
+    except ValueError:
+        raise ValueError("X must have one column of symbols, got rows of several lengths") from None
+    if tokens.ndim == 2 and tokens.shape[1] == 1:
+        tokens = tokens[:, 0]
+    if tokens.ndim == 2 and tokens.dtype.kind not in "biuf":
+        raise ValueError(
+            f"X must have one column of symbols, or several of numbers, got shape {tokens.shape}"
+        )
+    if tokens.ndim not in (1, 2):
+        raise ValueError(f"X must have one axis of steps and columns, got shape {tokens.shape}")
+    cuts = as_list(lengths)
+    if cuts is None or not all(isinstance(length, numbers.Integral) for length in cuts):
+        raise TypeError(f"lengths must be a list of integers, got {shown(lengths)}")
+    if any(length <= 0 for length in cuts) or sum(cuts) != len(tokens):
+        raise ValueError(
+            f"lengths must be positive and sum to the number of tokens ({len(tokens)}), "
+            f"got {shown(cuts[:10])} with sum {shown(sum(cuts))}"
+        )
+    return np.split(tokens, np.cumsum(cuts)[:-1])
+
+
+# What sequences come in: lists, arrays, columns of frames, also of other libraries, read as lists.
+# Lengths are those of what was read: ``len`` of a frame counts rows, but reading it yields names of
+# columns. Other libraries are known by their methods, and none is imported.
+
+
+def as_list(values: Any) -> list | None:
+    """The items of an ordered collection, None for anything else: frames, sets, text, numbers."""
+    if isinstance(values, list | tuple):
+        return list(values)
+    if isinstance(values, _NO_SEQUENCE) or _is_frame(values):
+        return None
+    for name in _TO_LIST:
+        if hasattr(values, name):
+            found = getattr(values, name)()
+            return found if isinstance(found, list) else None
+    if hasattr(values, "__len__") and hasattr(values, "__iter__"):
+        return list(values)
+    return None
+
+
+def is_table(X: Any) -> bool:
+    """Whether X is a 2-D array or table rather than a collection of sequences."""
+    if isinstance(X, list | tuple):
+        return False
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        return hasattr(X, "__array__") and not any(hasattr(X, name) for name in _TO_LIST)
+    if len(shape) == 1:
+        return getattr(getattr(X, "dtype", None), "kind", "O") in "biufc"
+    return _sequences_in_column(X) is None
+
+
+def samples_of(X: Any, such_as: str = "lists of words") -> list:
+    """The samples of X, as they were given; a message says what sequences are, `such_as`.
+
+    Raises
+    ------
+    TypeError
+        If X is no collection, or one without order.
+    """
+    column = _sequences_in_column(X)
+    if column is not None:
+        return column
+    if isinstance(X, str | bytes | bytearray):
+        raise TypeError(f"X is the string {X!r}: {_TOKENISE}, and pass a list of samples")
+    if isinstance(X, Mapping | Set) or not hasattr(X, "__iter__"):
+        raise TypeError(
+            f"X is {shown(X)}: pass a list of sequences, such as {such_as}{_values_of(X)}"
+        )
+    items = as_list(X)
+    return list(X) if items is None else items
+
+
+def is_store(X: Any) -> bool:
+    """Whether X is a corpus on disk (`sklearn_cvb.store.CorpusStore`)."""
+    return getattr(type(X), "is_on_disk", False)
+
+
+def place_of(X: Any) -> str:
+    """Where X is: in "memory", on the "disk", or on the "workers" of Dask.
+
+    `fit` takes a batch at a time of what is on the disk: a store, paths, what a function gives, a
+    long Arrow column. A bag of Dask can be read like a list, and would then be computed here.
+    """
+    if is_dask(X):
+        return "workers"
+    if is_store(X) or isinstance(X, os.PathLike):
+        return "disk"
+    if isinstance(X, list | tuple):
+        return "disk" if len(X) > 0 and all(isinstance(i, os.PathLike) for i in X) else "memory"
+    if type(X).__module__.split(".")[0] == "pyarrow":
+        return "disk" if getattr(X, "nbytes", 0) > _LONG_COLUMN else "memory"
+    return "disk" if callable(X) and not hasattr(X, "__len__") else "memory"
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X lies in partitions of Dask: a bag, a column, a frame, or a list of delayed ones."""
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(_is_of_dask(item) for item in X)
+    return _is_of_dask(X)
+
+
+def _is_of_dask(value: Any) -> bool:
+    module, _, rest = type(value).__module__.partition(".")
+    return module in ("dask", "dask_expr", "distributed") and not rest.startswith("array")
+
+
+def tokens_of(sample: Any, name: str) -> list:
+    """The items of one sample, called `name` where it has none.
+
+    Raises
+    ------
+    TypeError
+        If it is text, a frame, or has no order.
+    ValueError
+        If it has several dimensions.
+    """
+    if isinstance(sample, str | bytes | bytearray):
+        raise TypeError(f"{name} is the string {sample!r}: {_TOKENISE}")
+    if not _is_frame(sample) and len(getattr(sample, "shape", (0,))) > 1:
+        raise ValueError(f"{name} has {len(sample.shape)} dimensions: a sequence has one")
+    items = as_list(sample)
+    if items is None:
+        raise TypeError(
+            f"{name} is {shown(sample)} of type {type(sample).__name__}: each sample must be a "
+            f"sequence of tokens, such as a list, {_COLUMN}"
+        )
+    return items
+
+
+def known_of(y: Any, lengths: np.ndarray, width: int | None, form: str) -> list:
+    """What `y` knows of each sequence, one item for each; `form` says what y holds.
+
+    Parameters
+    ----------
+    y : object
+    lengths : ndarray of shape (n_sequences,)
+        Lengths of the sequences.
+    width : int or None
+        Number of columns of a 2-D X.
+    form : str
+
+    Raises
+    ------
+    TypeError
+        If `y` is no ordered collection.
+    ValueError
+        If it has another number of sequences, be it because it holds lengths.
+    """
+    known = _sequences_in_column(y)
+    if known is None:
+        if _is_frame(y):
+            y = y.to_numpy()
+        elif not hasattr(y, "__len__") and hasattr(y, "__array__"):
+            y = np.asarray(y)
+        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 and width != 1:
+            y = y[:, 0]
+        known = as_list(y)
+    if known is None:
+        raise TypeError(f"y is {shown(y)} of type {type(y).__name__}: {form}")
+    refuse_lengths(known, len(lengths), int(lengths.sum()))
+    if len(known) != len(lengths):
+        raise ValueError(
+            f"X holds {len(lengths)} sequences but y {len(known)}: inconsistent numbers of samples"
+        )
+    return known
+
+
+def refuse_lengths(y: Any, n_sequences: int, n_tokens: int) -> None:
+    """Raise ValueError where `y` holds lengths of sequences that X has end to end.
+
+    X is then one sequence, or a column whose every row is one.
+    """
+    if n_sequences not in (1, n_tokens):
+        return
+    known = as_list(y)
+    if (
+        known
+        and len(known) != n_sequences
+        and all(isinstance(item, Integral) and not isinstance(item, bool) for item in known)
+        and sum(known) == n_tokens
+    ):
+        raise ValueError(f"y holds {shown(known)}, the lengths of sequences: {LENGTHS}")
+
+
+def shown(value: Any) -> str:
+    """How a message shows a value: its text, not all of it where that is long."""
+    if _is_frame(value):
+        return f"a frame with columns {_columns(value)[:5]!r}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def _is_frame(values: Any) -> bool:
+    return hasattr(values, "columns") and len(getattr(values, "shape", ())) == 2
+
+
+def _columns(frame: Any) -> list:
+    """Names of the columns of a frame."""
+    return list(getattr(frame, "column_names", frame.columns))
+
+
+def _sequences_in_column(frame: Any) -> list | None:
+    """The only column of a frame if it holds lists or arrays."""
+    if not _is_frame(frame) or frame.shape[1] != 1:
+        return None
+    values = as_list(frame[_columns(frame)[0]])
+    return values if values and isinstance(values[0], list | np.ndarray) else None
+
+
+def _values_of(X: Any) -> str:
+    return ", here list(X.values())" if isinstance(X, Mapping) else ""

@@ -1,0 +1,382 @@
+"""Tag dictionaries: the legal tags of words, how often each was seen, and where to get them."""
+
+import math
+import reprlib
+from collections import Counter
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.tags.word_review import WordTable
+from sklearn_cvb.reading.corpus import (
+    Corpus,
+    as_list,
+    is_hashable,
+    is_missing,
+    place,
+    samples_of,
+    shown,
+    sorted_types,
+    tokens_of,
+)
+
+# A dictionary covers nothing to speak of below this share of the tokens.
+_HARDLY = 0.01
+
+
+def tags_of(entry: Any) -> tuple:
+    """The tags of one dictionary entry; a single tag may stand without a list."""
+    if isinstance(entry, list | tuple):
+        return tuple(entry)
+    if isinstance(entry, str | bytes) or not hasattr(entry, "__iter__"):
+        return (entry,)
+    return tuple(entry if isinstance(entry, Mapping | Set) else as_list(entry) or ())
+
+
+def is_weighted(entry: Any) -> bool:
+    """Whether a dictionary entry says how often each tag was seen."""
+    return isinstance(entry, Mapping)
+
+
+def check_dictionary(tag_dictionary: Mapping) -> None:
+    """Raise where an entry of the dictionary holds no tags, or has impossible weights.
+
+    Raises
+    ------
+    TypeError
+        If an entry, or a tag in it, is of a kind that cannot be one.
+    ValueError
+        If an entry is empty or None, a tag is missing, or weights are impossible.
+    """
+    tags = {word: _tags_checked(word, entry) for word, entry in tag_dictionary.items()}
+    empty = [word for word, entry in tag_dictionary.items() if entry is None or not tags[word]]
+    if empty:
+        raise ValueError(
+            f"tag_dictionary lists no tag for {empty[:5]!r} ({len(empty)} words): leave a word "
+            "out to allow any tag, or build the dictionary with tag_dictionary_from"
+        )
+    # Many words have the same tags, which are looked at once.
+    lacking = {some for some in set(tags.values()) if any(map(is_missing, some))}
+    if lacking:
+        missing = [word for word, some in tags.items() if some in lacking]
+        raise ValueError(
+            f"tag_dictionary lists None or NaN as a tag of {missing[:5]!r} ({len(missing)} words), "
+            "which stand for unknown tags: leave a word out to allow any tag"
+        )
+    wrong = [
+        word
+        for word, entry in tag_dictionary.items()
+        if is_weighted(entry) and not _can_be_shared(entry.values())
+    ]
+    if wrong:
+        raise ValueError(
+            f"tag_dictionary gives weights that are negative, not finite, not numbers or all zero "
+            f"to {wrong[:5]!r} ({len(wrong)} words): a weight says how often a tag was seen"
+        )
+
+
+def _tags_checked(word: Hashable, entry: Any) -> tuple:
+    """The tags of an entry; TypeError unless it is a tag, or an ordered collection, set or dict."""
+    is_known = isinstance(entry, list | tuple | str | bytes | Mapping | Set)
+    can_be = is_known or not hasattr(entry, "__iter__") or as_list(entry) is not None
+    tags = tags_of(entry)
+    # A tuple has a hash if all of its items have one.
+    if not can_be or not is_hashable(tags):
+        raise TypeError(
+            f"tag_dictionary[{word!r}] is {shown(entry)}: an entry is a tag, a list of tags, or a "
+            'dict that says how often each tag was seen, such as {"NOUN": 3, "VERB": 1}'
+        )
+    return tags
+
+
+def check_unknown_tags(unknown_tags: Any) -> list:
+    """The tags that words outside a dictionary may take, as a list.
+
+    Raises
+    ------
+    TypeError
+        If it is no collection of hashable tags.
+    ValueError
+        If it is empty, or a tag is missing.
+    """
+    tags = list(unknown_tags) if isinstance(unknown_tags, Set) else as_list(unknown_tags)
+    if tags is None or not all(map(is_hashable, tags)):
+        raise TypeError(f"unknown_tags is {shown(unknown_tags)}: pass a list of tags")
+    if not tags:
+        raise ValueError("unknown_tags lists no tag: use None to allow any tag")
+    if any(map(is_missing, tags)):
+        raise ValueError("unknown_tags holds None or NaN, which stand for unknown tags")
+    return tags
+
+
+def _can_be_shared(weights: Collection) -> bool:
+    """Whether weights are finite numbers, none negative and not all zero."""
+    try:
+        numbers = [float(weight) for weight in weights if isinstance(weight, Real)]
+    except OverflowError:
+        return False
+    return (
+        len(numbers) == len(weights)
+        and all(number >= 0 for number in numbers)
+        and 0 < sum(numbers) < math.inf
+    )
+
+
+class Coverage(NamedTuple):
+    """The shares of a corpus's tokens and of its distinct words that have a dictionary entry."""
+
+    tokens: float
+    types: float
+
+
+class Lookup(NamedTuple):
+    """The distinct words of a corpus, looked up in a dictionary.
+
+    Attributes
+    ----------
+    tag_dictionary : dict
+    words : list
+        The distinct words that occur.
+    uses : ndarray of shape (n_words,)
+        How often each occurs.
+    found : ndarray of shape (n_words,), bool
+        Which of them have an entry.
+    """
+
+    tag_dictionary: Mapping
+    words: list
+    uses: np.ndarray
+    found: np.ndarray
+
+    @property
+    def coverage(self) -> Coverage:
+        """What has an entry."""
+        return Coverage(self._share(self.found), float(np.mean(self.found)) if self.words else 0.0)
+
+    def _share(self, chosen: np.ndarray) -> float:
+        """The share of the tokens whose words are chosen."""
+        return float(self.uses[chosen].sum() / max(1, self.uses.sum()))
+
+    def mismatch(self) -> str:
+        """What is wrong with a dictionary that is not of these words; empty if nothing is.
+
+        A dictionary of few words covers little, too: nothing is wrong while half of them occur.
+        Nor is anything where 1 in 100 tokens has an entry, unless most of the tokens, and twice as
+        many, would have one if the dictionary or the tokens were read in another way.
+        """
+        covered, most, advice = self.coverage.tokens, 0.0, ""
+        of_use = 2 * self.found.sum() >= len(self.tag_dictionary) or covered >= 0.5
+        if of_use or not self.tag_dictionary or not self.words:
+            return ""
+        for is_there, what_to_do in _other_readings(self.tag_dictionary):
+            share = self._share(np.array([is_there(word) for word in self.words], bool))
+            if share > max(most, 2 * covered):
+                most, advice = share, what_to_do
+        if covered >= _HARDLY and most < 0.5:
+            return ""
+        missing = np.flatnonzero(~self.found)
+        frequent = missing[np.argsort(-self.uses[missing], kind="stable")[:3]].tolist()
+        words = ", ".join(reprlib.repr(self.words[i]) for i in frequent)
+        keys = ", ".join(reprlib.repr(key) for key in list(self.tag_dictionary)[:3])
+        return (
+            f"tag_dictionary covers {100 * covered:.1f} % of the tokens of X (missing are {words}; "
+            f"it has {keys}): {advice or 'compare how the words of both are cut and written'}"
+        )
+
+
+def look_up(tag_dictionary: Mapping, words: Sequence, uses: np.ndarray) -> Lookup:
+    """Look up the words that are used."""
+    some = [words[i] for i in np.flatnonzero(uses).tolist()]
+    found = np.fromiter((word in tag_dictionary for word in some), bool, len(some))
+    return Lookup(tag_dictionary, some, uses[uses > 0], found)
+
+
+def _other_readings(tag_dictionary: Mapping) -> list[tuple[Callable[[Any], bool], str]]:
+    """Ways to misread a dictionary or a text: whether a word is there then, and what to do."""
+    tags = {tag for entry in tag_dictionary.values() for tag in tags_of(entry)}
+    folded = {_folded(word) for word in tag_dictionary}
+    written = {str(word) for word in tag_dictionary}
+    return [
+        (tags.__contains__, "it lists words for each tag; turn it round, to list each word's tags"),
+        (lambda word: _folded(word) in folded, "write both in the same case, as with str.lower"),
+        (
+            lambda word: isinstance(word, str) and any(w in tag_dictionary for w in word.split()),
+            "these tokens hold several words; cut them, as with str.split",
+        ),
+        (lambda word: str(word) in written, "give both the same type, as with str"),
+    ]
+
+
+def _folded(word: Any) -> Any:
+    return word.casefold() if isinstance(word, str) else word
+
+
+def tags_in(tag_dictionary: Mapping, labels: Iterable = (), unknown_tags: Iterable = ()) -> list:
+    """All tags of a dictionary, of labels and of `unknown_tags`, sorted."""
+    entries = {tags_of(entry) for entry in tag_dictionary.values()}
+    tags = {tag for entry in entries for tag in entry}
+    tags.update(tag for tag in labels if not is_missing(tag))
+    tags.update(unknown_tags)
+    return sorted_types(tags)
+
+
+class Overruled(NamedTuple):
+    """Labels that a dictionary forbids: their tokens, and what stands there."""
+
+    tokens: np.ndarray
+    corpus: Corpus
+    words: Sequence
+    labels: Sequence
+
+    def check(self, tags: Container) -> None:
+        """Raise ValueError if a label is none of the `tags` that a dictionary knows."""
+        strange = [t for t in self.tokens.tolist() if self.labels[t] not in tags]
+        if strange:
+            raise ValueError(
+                f"{len(strange)} labels are tags that no entry of tag_dictionary has: "
+                f"{self._some(strange[:5])}; put None in their place, add them to the entries of "
+                "their words, or build the dictionary with tag_dictionary_from"
+            )
+
+    def __str__(self) -> str:
+        """What a warning says."""
+        return (
+            f"{len(self.tokens)} labels are not in tag_dictionary: "
+            f"{self._some(self.tokens[:2].tolist())}; a label holds at its own token, and where "
+            "its word has none the dictionary holds: add the tags if they are right there, too"
+        )
+
+    def _some(self, tokens: Iterable[int]) -> str:
+        places = (place(t, self.corpus.starts) for t in tokens)
+        rows = zip(tokens, places, strict=True)
+        return ", ".join(f"({self.words[t]!r}, {self.labels[t]!r}, {where})" for t, where in rows)
+
+
+def tag_dictionary_from(
+    sentences: Iterable[Sequence] | WordTable,
+    tags: Sequence[Sequence] | None = None,
+    *,
+    min_count: int = 1,
+    min_share: float = 0.0,
+    count_in: Iterable[Sequence] | None = None,
+    weights: bool = False,
+) -> dict:
+    """Collect the tags seen with each word, as in section 5.2 of Wang and Blunsom (2013).
+
+    Parameters
+    ----------
+    sentences : list of list or WordTable
+        Tagged sentences: lists of ``(word, tag)`` pairs, or lists of words with `tags` given. Or a
+        corrected table of `words_to_check`, whose entries replace those of a dictionary,
+        ``{**dictionary, **tag_dictionary_from(table)}``; a usual tag that it names gets a weight.
+    tags : list of list, default=None
+        Tags of the words in `sentences`. None (or NaN) marks an unknown tag.
+    min_count : int, default=1
+        Words seen fewer than this many times in `count_in` may take any tag.
+    min_share : float, default=0.0
+        Drop the tags that make up less than this share of a word's tagged occurrences. Annotation
+        slips are legal tags otherwise, and learners move whole words to them; 0.005 to 0.02 helps
+        on noisy text. The most frequent tag always stays.
+    count_in : list of list, default=None
+        Raw sentences in which occurrences are counted; None for `sentences` themselves.
+    weights : bool, default=False
+        Say how often each tag was seen: a tagger then starts from these shares and holds on to
+        them (see its `dictionary_weight`), so that a slip does not win a whole word.
+
+    Returns
+    -------
+    dict
+        Maps each word to the sorted tuple of its tags or, with `weights`, to a dict from its tags
+        to how often each was seen (words that may take any tag keep the tuple).
+
+    Raises
+    ------
+    ValueError
+        If a sentence and its tags differ in length, or nothing says the tags.
+    TypeError
+        If a sentence is text or has no order, or a word or tag is not hashable.
+
+    References
+    ----------
+    Wang and Blunsom (2013), section 5.2; Smith and Eisner (2005).
+
+    Examples
+    --------
+    >>> from sklearn_cvb import tag_dictionary_from
+    >>> tag_dictionary_from([["the", "duck"], ["we", "duck"]], [["DT", "NN"], ["PRP", "VB"]])
+    {'the': ('DT',), 'duck': ('NN', 'VB'), 'we': ('PRP',)}
+    >>> tag_dictionary_from([["a", "b", "b"]], [["X", "Y", "Y"]], min_count=2)
+    {'a': ('X', 'Y'), 'b': ('Y',)}
+    >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], min_share=0.2)
+    {'a': ('X',)}
+    >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], weights=True)
+    {'a': {'X': 9, 'Y': 1}}
+    """
+    if isinstance(sentences, WordTable):
+        return sentences.entries()
+    # Pairs first, in one go: there are far more tokens than pairs.
+    pairs: Counter = Counter()
+    for i, items in enumerate(_tagged(sentences, tags)):
+        try:
+            pairs.update(map(tuple, items))
+        except TypeError:
+            raise TypeError(
+                f"sentence {i} has a word or tag that is not hashable: {shown(items)}"
+            ) from None
+    seen: dict[Hashable, Counter] = {}
+    counts: Counter = Counter()
+    for (word, tag), number in pairs.items():
+        counts[word] += number
+        if not is_missing(tag):
+            seen.setdefault(word, Counter())[tag] += number
+    if count_in is not None:
+        counts = Counter(word for sentence in count_in for word in sentence)
+    every = tuple(sorted_types({tag for tallies in seen.values() for tag in tallies}))
+    dictionary: dict[Hashable, Any] = {}
+    for word, tallies in seen.items():
+        frequent = _frequent(tallies, min_share)
+        if counts[word] < min_count:
+            dictionary[word] = every
+        else:
+            dictionary[word] = {tag: tallies[tag] for tag in frequent} if weights else frequent
+    return dictionary
+
+
+def _tagged(sentences: Iterable[Sequence], tags: Sequence[Sequence] | None) -> Iterator[list]:
+    """The (word, tag) pairs of each sentence."""
+    known = None if tags is None else samples_of(tags)
+    given = samples_of(sentences)
+    if known is not None and len(known) != len(given):
+        raise ValueError(f"there are {len(given)} sentences but {len(known)} tag sequences")
+    for i, sentence in enumerate(given):
+        items = tokens_of(sentence, f"sentences[{i}]")
+        if known is None:
+            if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in items):
+                raise ValueError(
+                    f"sentence {i} holds something else than pairs (word, tag): give `tags`, or "
+                    f"pairs; it is {shown(items)}"
+                )
+        else:
+            labels = tokens_of(known[i], f"tags[{i}]")
+            if len(items) != len(labels):
+                raise ValueError(f"sentence {i} has {len(items)} words but {len(labels)} tags")
+            items = list(zip(items, labels, strict=True))
+        yield items
+
+
+def _frequent(tallies: Counter, min_share: float) -> tuple:
+    """The tags with at least this share of a word's occurrences, or the most frequent one."""
+    least = min(min_share * tallies.total(), max(tallies.values()))
+    return tuple(sorted_types(tag for tag, count in tallies.items() if count >= least))

@@ -1,0 +1,246 @@
+"""Checks of parameters and types of what users give; the only file that imports scikit-learn's
+private modules (parameter checks and callbacks)."""
+
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import sklearn
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    Options,
+    StrOptions,
+)
+from sklearn.utils.validation import validate_data
+
+from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback._callback_support import callback_management_context
+except ImportError:  # an older or later scikit-learn without callbacks: fit without them
+    from contextlib import nullcontext as callback_management_context
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks."""
+
+
+# Where a seed is asked for, and a path.
+Seed = int | np.random.RandomState | np.random.Generator | None
+Folder = str | os.PathLike[str]
+
+# What is said to those who come from hmmlearn.
+LENGTHS = "cut X into a list of sequences with sklearn_cvb.split_by_lengths(X, lengths)"
+
+# What the parameters of checkpoints may be, in every estimator.
+CHECKPOINT_PARAMETERS: dict[str, list] = {
+    "checkpoint": [str, os.PathLike, None],
+    "checkpoint_every": [Interval(Integral, 1, None, closed="left"), str],
+}
+
+
+def with_callbacks(method: Callable) -> Callable:
+    """Tear down callbacks after `fit`, as scikit-learn's decorator of this name; no lengths."""
+
+    @functools.wraps(method)
+    def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        _refuse_lengths(method, kwargs)
+        check_sizes(estimator.get_params(deep=False))
+        with callback_management_context(estimator):
+            return method(estimator, *args, **kwargs)
+
+    return managed
+
+
+def without_lengths(method: Callable) -> Callable:
+    """Say what to do instead where a method is called with ``lengths=...``."""
+
+    @functools.wraps(method)
+    def checked(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        _refuse_lengths(method, kwargs)
+        return method(estimator, *args, **kwargs)
+
+    return checked
+
+
+def _refuse_lengths(method: Callable, keywords: dict[str, Any]) -> None:
+    if "lengths" in keywords:
+        raise TypeError(f"{method.__name__}() takes no argument 'lengths': {LENGTHS}")
+
+
+def check_table(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
+    """Validate a 2-D X as scikit-learn demands; NaN stands for a missing observation."""
+    if getattr(X, "ndim", 2) == 1:
+        raise ValueError(
+            "Expected 2D array, got 1D array instead. Reshape your data: pass [X] if it is one "
+            f"sequence, else {LENGTHS}"
+        )
+    return validate_data(
+        estimator, X, dtype=None, ensure_all_finite="allow-nan", ensure_2d=True, reset=reset
+    )
+
+
+def check_table_to_fit(estimator: Any, X: Any) -> tuple[np.ndarray, dict[str, Any]]:
+    """A validated 2-D X, and the attributes that scikit-learn sets of it."""
+    # It sets them on whatever it is given: a stand-in with the same class and parameters.
+    stand_in = object.__new__(type(estimator))
+    vars(stand_in).update(estimator.get_params(deep=False))
+    table = check_table(stand_in, X, reset=True)
+    return table, columns_of(stand_in)
+
+
+def columns_of(estimator: Any) -> dict[str, Any]:
+    """What an estimator knows of the columns of a table that it was fitted to."""
+    found = vars(estimator)
+    return {name: found[name] for name in _OF_COLUMNS if name in found}
+
+
+# What scikit-learn knows of the columns of a table.
+_OF_COLUMNS = ("n_features_in_", "feature_names_in_")
+# Whose lines no warning is about: this package's, and those between it and its caller.
+_PASSED_OVER = tuple(
+    f"{Path(str(module.__file__)).parent}{os.sep}"
+    for module in (sys.modules[str(__package__)], sklearn, joblib)
+)
+
+
+def tell(messages: Iterable[str]) -> None:
+    """Warn of what the user is to know; the line that is named is the caller's."""
+    for message in messages:
+        frame, level = sys._getframe(1), 2
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(message, UserWarning, stacklevel=level)
+
+
+# Beyond these float64 loses squares of concentrations, and numpy integers.
+_LARGEST_NUMBER, _LARGEST_INTEGER = 1e100, 2**63 - 1
+
+
+# These have a range of their own.
+_CONCENTRATIONS = ("alpha", "beta", "start_alpha")
+
+
+def check_sizes(parameters: Mapping[str, Any]) -> None:
+    """Raise InvalidParameterError where a number, also one in a tuple, is too large.
+
+    A tuple that is the prior of a concentration must be (shape, rate), too.
+    """
+    for name, value in parameters.items():
+        if name.endswith("_prior") and isinstance(value, tuple):
+            check_gamma_prior(name, value)
+        for number in value if isinstance(value, tuple) else (value,):
+            has_range = name in _CONCENTRATIONS and not isinstance(number, Integral)
+            if not isinstance(number, Real) or has_range:
+                continue
+            size: Any = abs(number)
+            largest = _LARGEST_INTEGER if isinstance(number, Integral) else _LARGEST_NUMBER
+            # Infinity has a message of its own.
+            if largest < size < np.inf:
+                raise InvalidParameterError(
+                    f"{name} holds {shown_number(number)}: numbers may be as large as {largest:.2g}"
+                )
+
+
+def shown_number(number: Real) -> str:
+    """A number as a message shows it; Python writes no integers of very many digits."""
+    try:
+        return f"{float(number):.3g}"
+    except OverflowError:
+        return "a number of more than 300 digits"
+
+
+def as_numbers(name: str, values: Any) -> np.ndarray:
+    """An argument as an array of float64.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it holds something else than numbers.
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameterError(f"{name} must hold numbers, got {values!r}"[:200]) from None
+
+
+def check_gamma_prior(name: str, value: Sequence) -> None:
+    """Raise unless `value` is a pair (shape >= 1, rate > 0) of finite numbers."""
+    if (
+        len(value) != 2
+        or not all(isinstance(number, Real) for number in value)
+        or not (1 <= value[0] < np.inf and 0 < value[1] < np.inf)
+    ):
+        raise InvalidParameterError(
+            f"{name} must be (shape, rate) with shape >= 1 and rate > 0, got {value!r}"
+        )
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Raise ValueError unless an argument is one of some words."""
+    if isinstance(value, str) and value in choices:
+        return
+    # hmmlearn has lengths in this place.
+    is_lengths = isinstance(value, list | tuple | np.ndarray)
+    hint = f" (for sequences of several lengths {LENGTHS})" if is_lengths else ""
+    raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}{hint}")
+
+
+# Larger numbers of anything are slips, and would take all memory.
+_LARGEST_COUNT = 2**31 - 1
+
+
+def check_counts(**counts: Any) -> None:
+    """Raise unless all arguments are integers, and at least 1."""
+    for name, value in counts.items():
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise TypeError(f"{name} must be an integer, got {value!r}")
+    names, given = " and ".join(counts), ", ".join(map(repr, counts.values()))
+    if any(value < 1 for value in counts.values()):
+        raise ValueError(f"{names} must be at least 1, got {given}")
+    if any(value > _LARGEST_COUNT for value in counts.values()):
+        raise ValueError(f"{names} must be at most {_LARGEST_COUNT}")
+
+
+def check_concentrations(name: str, values: np.ndarray, or_zero: bool) -> None:
+    """Raise unless all values are in the range of concentrations, or 0."""
+    wrong = ~((values >= SMALLEST) & (values <= LARGEST) | (or_zero & (values == 0.0)))
+    if wrong.any():
+        raise InvalidParameterError(
+            f"{name} must be {'0 or ' * or_zero}from {SMALLEST:g} to {LARGEST:g}, got "
+            f"{float(values[wrong][0])!r}"
+        )
+
+
+__all__ = [
+    "LENGTHS",
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "InvalidParameterError",
+    "Options",
+    "StrOptions",
+    "as_numbers",
+    "check_choice",
+    "check_concentrations",
+    "check_counts",
+    "check_gamma_prior",
+    "check_sizes",
+    "check_table",
+    "check_table_to_fit",
+    "columns_of",
+    "fit_context",
+    "tell",
+    "with_callbacks",
+    "without_lengths",
+]

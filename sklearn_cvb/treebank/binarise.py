@@ -1,0 +1,264 @@
+"""Trees to binary rules and numbered nodes, and back to labels and branching of the treebank.
+
+X-bar binarisation to the right, short unary chains. A -> B C D becomes A -> B @A and @A -> C D. A
+chain of unary nodes A - B - C becomes A -> C; the path between each such pair is remembered.
+"""
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.kernels.latent.arrays import NONE, Parses, Rules, Trees, rules_of
+from sklearn_cvb.reading.corpus import Corpus, sorted_types
+
+_NO_LABELS = np.empty(0, object)
+
+
+class Symbol(NamedTuple):
+    """A symbol of the binarised treebank.
+
+    Attributes
+    ----------
+    label : hashable
+        A label of the treebank.
+    sisters : tuple or None
+        None for the label itself. Else the symbol stands for the rest of a node's children, after
+        these.
+    bare : bool
+        Whether it is the tag of words that stand below a node with this label without one.
+    """
+
+    label: Any
+    sisters: tuple | None = None
+    bare: bool = False
+
+    def __str__(self) -> str:
+        if self.bare:
+            return f"{self.label}'"
+        if self.sisters is None:
+            return str(self.label)
+        return "@" + "_".join(map(str, (self.label, *self.sisters)))
+
+    @property
+    def is_label(self) -> bool:
+        """Whether it is a node of the treebank, and nothing that binarisation made."""
+        return self.sisters is None and not self.bare
+
+
+class Treebank(NamedTuple):
+    """A binarised treebank, before annotation.
+
+    Attributes
+    ----------
+    symbols : list of Symbol
+    roots, binary, unary, words : list
+        Rules, as `sklearn_cvb.kernels.latent.arrays.rules_of` takes them.
+    counts : ndarray of shape (n_rules,)
+        How often each rule is used, in this order.
+    trees : Trees
+        Their symbols are in `rules`.
+    paths : dict
+        For each pair (A, C) of symbols of a unary rule the labels between them, most often.
+    top : label or None
+        What stands above each tree's root.
+    """
+
+    symbols: list
+    roots: list
+    binary: list
+    unary: list
+    words: list
+    counts: np.ndarray
+    trees: Trees
+    paths: dict
+    top: Any
+
+    def labels(self) -> list:
+        """All labels, sorted."""
+        found = {symbol.label for symbol in self.symbols}
+        found.update(*self.paths.values())
+        if self.top is not None:
+            found.add(self.top)
+        return sorted_types(found)
+
+    def rules(self, n_subtypes: np.ndarray) -> Rules:
+        """The rules, laid out for so many subtypes of each symbol."""
+        return rules_of(n_subtypes, self.roots, self.binary, self.unary, self.words)
+
+
+# Kinds of rules, in the order of `Rules`.
+_ROOT, _BINARY, _UNARY, _WORD = range(4)
+
+
+class _Reader:
+    """Numbers symbols and rules in the order in which trees use them."""
+
+    def __init__(self, words: list[int], horizontal: int | None) -> None:
+        self.words = iter(words)
+        self.horizontal = horizontal
+        self.symbols: dict[Symbol, int] = {}
+        self.names: list[Symbol] = []
+        self.rules: tuple[dict, ...] = ({}, {}, {}, {})
+        self.paths: dict[tuple[int, int], Counter] = {}
+        # Kind, rule and children of all nodes.
+        self.nodes: list[tuple[int, int, int, int]] = []
+
+    def symbol(self, *fields: Any) -> int:
+        """The number of a symbol."""
+        name = Symbol(*fields)
+        number = self.symbols.setdefault(name, len(self.names))
+        if number == len(self.names):
+            self.names.append(name)
+        return number
+
+    def rule(self, kind: int, key: Any) -> int:
+        """The number of a rule among those of its kind."""
+        return self.rules[kind].setdefault(key, len(self.rules[kind]))
+
+    def node(self, kind: int, key: tuple, left: int = NONE, right: int = NONE) -> tuple[int, int]:
+        """Add a node; its symbol and number."""
+        self.nodes.append((kind, self.rule(kind, key), left, right))
+        return key[0], len(self.nodes) - 1
+
+    def word(self, symbol: int) -> tuple[int, int]:
+        """Add the tag of the next word."""
+        return self.node(_WORD, (symbol, next(self.words)))
+
+    def visit(self, tree: Any) -> tuple[int, int]:
+        """Add all nodes of a tree, children first."""
+        labels = [tree.label()]
+        while len(tree) == 1 and hasattr(tree[0], "label"):
+            tree = tree[0]
+            labels.append(tree.label())
+        below = labels[-1]
+        if len(tree) == 1:
+            found = self.word(self.symbol(below))
+        else:
+            children = [
+                self.visit(child)
+                if hasattr(child, "label")
+                else self.word(self.symbol(below, None, True))
+                for child in tree
+            ]
+            found = self.joined(below, children)
+        if labels[0] == below:
+            return found
+        top = self.symbol(labels[0])
+        between = tuple(b for a, b in pairwise(labels) if a != b)[:-1]
+        self.paths.setdefault((top, found[0]), Counter())[between] += 1
+        return self.node(_UNARY, (top, found[0]), found[1])
+
+    def joined(self, label: Any, children: list[tuple[int, int]]) -> tuple[int, int]:
+        """Add a node with two children or more, and what binarisation puts between."""
+        parents = [self.symbol(label)]
+        for n in range(1, len(children) - 1):
+            begin = 0 if self.horizontal is None else max(0, n - self.horizontal)
+            sisters = tuple(str(self.names[symbol]) for symbol, _ in children[begin:n])
+            parents.append(self.symbol(label, sisters))
+        found = children[-1]
+        for parent, child in zip(reversed(parents), reversed(children[:-1]), strict=True):
+            found = self.node(_BINARY, (parent, child[0], found[0]), child[1], found[1])
+        return found
+
+
+def binarised(trees: list, words: list[int], top: Any, horizontal: int | None) -> Treebank:
+    """Number the symbols, rules and nodes of trees, whose leaves have these numbers."""
+    reader, starts, root_rules = _Reader(words, horizontal), [0], []
+    for tree in trees:
+        root_rules.append(reader.rule(_ROOT, reader.visit(tree)[0]))
+        starts.append(len(reader.nodes))
+    begin = np.cumsum([0, *map(len, reader.rules)])
+    kind, rule, left, right = np.array(reader.nodes, np.int64).T
+    rule = rule + begin[kind]
+    root = np.array(root_rules, np.int64)
+    counts = np.bincount(np.concatenate([root, rule]), minlength=begin[-1])
+    trees_read = Trees(np.array(starts, np.int64), rule, left.copy(), right.copy(), root)
+    paths = {pair: seen.most_common(1)[0][0] for pair, seen in reader.paths.items()}
+    roots, binary, unary, words_of_tags = map(list, reader.rules)
+    rules = roots, binary, unary, words_of_tags
+    return Treebank(reader.names, *rules, counts.astype(np.float64), trees_read, paths, top)
+
+
+# Back: labels, words and branching as in the treebank
+
+
+class Output(NamedTuple):
+    """What undoes the binarisation.
+
+    Attributes
+    ----------
+    symbols : list of Symbol
+    paths : dict
+        Labels between the two symbols of a unary rule.
+    top : label or None
+        What stands above each root.
+    root : label
+        The root of a sentence without a tree.
+    labels : ndarray
+        All labels, as charts number them.
+    """
+
+    symbols: list[Symbol]
+    paths: dict
+    top: Any
+    root: Any
+    labels: np.ndarray = _NO_LABELS
+
+
+def to_nltk(output: Output, parses: Parses, sentences: list[list]) -> list:
+    """Trees in the user's labels; a sentence without nodes becomes a flat tree."""
+    from nltk import Tree
+
+    columns = [field.tolist() for field in (parses.symbol, parses.begin, parses.end)]
+    trees = []
+    for words, (first, last) in zip(sentences, pairwise(parses.starts.tolist()), strict=True):
+        nodes = list(zip(*(column[first:last] for column in columns), strict=True))
+        tree = _nltk_tree(output, nodes, words) if nodes else Tree(output.root, list(words))
+        trees.append(tree if output.top is None else Tree(output.top, [tree]))
+    return trees
+
+
+def _nltk_tree(output: Output, nodes: list[tuple[int, int, int]], words: list) -> Any:
+    """One tree from its nodes in pre-order."""
+    from nltk import Tree
+
+    # The children of the root, then of each node that is open, with its span and symbol.
+    top: list = []
+    open_nodes: list[tuple[list, int, int, int]] = [(top, 0, len(words), -1)]
+    spans = [*(node[1:] for node in nodes), (len(words), len(words))]
+    for number, (symbol, begin, end) in enumerate(nodes):
+        while open_nodes[-1][2] <= begin:
+            open_nodes.pop()
+        children, *span, above = open_nodes[-1]
+        name = output.symbols[symbol]
+        if name.is_label or above < 0:
+            is_only = span == [begin, end]
+            for label in output.paths.get((above, symbol), ()) if is_only else ():
+                between = Tree(label, [])
+                children.append(between)
+                children = between
+            node = Tree(name.label, [])
+            children.append(node)
+            children = node
+        if spans[number + 1][0] >= end:
+            children.extend(words[begin:end])
+        open_nodes.append((children, begin, end, symbol))
+    return top[0]
+
+
+def to_charts(trees: list, output: Output, corpus: Corpus) -> np.ndarray:
+    """Trees of a 2-D input as charts of integers, by sentence, begin and end.
+
+    One more than the number of the label (the highest, where several), 0 where there is none.
+    """
+    from sklearn_cvb.grammar.trees import spans_of
+
+    assert corpus.width is not None, "charts are for a 2-D X"
+    number = {label: n for n, label in enumerate(output.labels.tolist(), 1)}
+    charts = np.zeros((len(trees), corpus.width, corpus.width + 1), np.int64)
+    for i, tree in enumerate(trees):
+        for begin, end, label in reversed(spans_of(tree)):
+            charts[i, begin, end] = number[label]
+    return charts

@@ -1,0 +1,186 @@
+"""Sweeps over all observed trees: they drive the kernels."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sklearn_cvb.kernels.latent.arrays import Trees
+from sklearn_cvb.kernels.latent.training import (
+    EXPECT,
+    KEEP,
+    SCORE,
+    SWEEP,
+    WEIGH,
+    Blocks,
+    Shares,
+    Tally,
+    infer,
+    shares_for,
+    work_for,
+)
+from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.treebank.binarise import Treebank
+from sklearn_cvb.treebank.parameters import Layout, Weights
+
+# From so many numbers on shares are kept with half the digits.
+_MANY = 40_000_000
+
+
+class Problem(NamedTuple):
+    """What an algorithm learns from.
+
+    Attributes
+    ----------
+    corpus : Corpus
+    treebank : Treebank
+    """
+
+    corpus: Corpus
+    treebank: Treebank
+
+    @property
+    def trees(self) -> Trees:
+        """The observed trees."""
+        return self.treebank.trees
+
+
+def frozen_tally(weights: Weights, layout: Layout) -> Tally:
+    """A tally without prior whose quotients are the weights."""
+    n_rows = len(layout.sizes)
+    return Tally(weights.cells, np.ones(n_rows), 0.0, np.zeros(n_rows), weights.log_scale)
+
+
+def tally_of(counts: np.ndarray, alpha: float, layout: Layout) -> Tally:
+    """Counts and prior as a sweep changes them; the counts given stay whole."""
+    prior_totals = alpha * layout.sizes
+    log_scale = np.zeros(len(layout.blocks.first))
+    return Tally(counts.copy(), layout.totals(counts), float(alpha), prior_totals, log_scale)
+
+
+def _inferred(
+    trees: Trees, layout: Layout, tally: Tally, shares: Shares, update: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Logs of the weights of all trees, and sums; what is done is said in the kernel."""
+    work = work_for(trees, layout.rules, adds=update == EXPECT)
+    log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
+    while True:
+        i = infer(trees, layout.blocks, tally, shares, work, update, i, log_z)
+        if i == len(log_z):
+            return log_z, work.sums
+        log_z[i] = _count_lost(trees, layout.blocks, tally, shares, work.sums, update, i)
+
+
+def marginals(
+    weights: Weights, layout: Layout, trees: Trees
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Inside and outside weights of all nodes, whose products are posteriors; logs of trees.
+
+    Those of lost trees are of no use, and their log is -inf.
+    """
+    tally = frozen_tally(weights, layout)
+    work = work_for(trees, layout.rules, kept=True, adds=True)
+    log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
+    shares = shares_for(trees, layout.blocks, False)
+    while i < len(log_z):
+        i = infer(trees, layout.blocks, tally, shares, work, EXPECT, i, log_z)
+        if i < len(log_z):
+            log_z[i] = -np.inf
+    return work.inner[:-1, :-1], work.outer[:-1, :-1], log_z
+
+
+def keeps_half(trees: Trees, layout: Layout) -> bool:
+    """Whether the shares of all trees are so many that float32 must do."""
+    size = layout.blocks.nx * layout.blocks.ny * layout.blocks.nz
+    return bool(size[trees.rule].sum() > _MANY)
+
+
+def expectation(
+    weights: Weights, layout: Layout, trees: Trees, keeps_shares: bool = False
+) -> tuple[np.ndarray, np.ndarray, Shares]:
+    """Expected counts of all trees, their log weights (-inf for none), and what each tree adds."""
+    dtype = np.float32 if keeps_shares and keeps_half(trees, layout) else np.float64
+    shares = shares_for(trees, layout.blocks, keeps_shares, dtype)
+    update, tally = KEEP if keeps_shares else EXPECT, frozen_tally(weights, layout)
+    log_z, sums = _inferred(trees, layout, tally, shares, update)
+    if keeps_shares:
+        sums = sum_of(shares, layout, trees)
+    return sums, log_z, shares
+
+
+def log_likelihoods(weights: Weights, layout: Layout, trees: Trees) -> np.ndarray:
+    """Log of the weight of each tree, summed over annotations."""
+    tally, shares = frozen_tally(weights, layout), shares_for(trees, layout.blocks, False)
+    return _inferred(trees, layout, tally, shares, WEIGH)[0]
+
+
+def leave_out_sweep(
+    trees: Trees, layout: Layout, tally: Tally, shares: Shares, frozen: bool
+) -> tuple[Shares, np.ndarray]:
+    """Infer every tree from the counts of all others, which change at once unless frozen."""
+    if not frozen:
+        shares = shares._replace(count=shares.count.copy())
+    update = SCORE if frozen else SWEEP
+    return shares, _inferred(trees, layout, tally, shares, update)[0]
+
+
+def sum_of(shares: Shares, layout: Layout, trees: Trees) -> np.ndarray:
+    """Counts of all trees from what each adds, summed anew: updates leave rounding errors."""
+    n_cells, n_rows = int(layout.rules.first[-1]), len(layout.sizes)
+    log_scale = np.zeros(len(layout.blocks.first))
+    tally = Tally(np.zeros(n_cells), np.zeros(n_rows), 0.0, np.zeros(n_rows), log_scale)
+    # No tree is to be inferred, so that shares are added, and that is all.
+    done, work = np.zeros(len(trees.root)), work_for(trees, layout.rules)
+    infer(trees, layout.blocks, tally, shares, work, SCORE, np.int64(0), done)
+    return tally.cells
+
+
+# A tree whose weight float64 cannot hold, inferred with logs: seldom, and in plain Python
+
+
+def _count_lost(
+    trees: Trees,
+    blocks: Blocks,
+    tally: Tally,
+    shares: Shares,
+    sums: np.ndarray,
+    update: int,
+    i: int,
+) -> float:
+    """Log of a tree's weight, -inf for none; its expected counts go where `infer` puts them."""
+
+    def logs_of(rule: int) -> np.ndarray:
+        """The block of a rule."""
+        nx, ny, nz = int(blocks.nx[rule]), int(blocks.ny[rule]), int(blocks.nz[rule])
+        begin, row = blocks.first[rule], blocks.row[rule]
+        cells = tally.cells[begin : begin + nx * ny * nz].reshape(nx, ny, nz) + tally.prior
+        below = tally.totals[row : row + nx] + tally.prior_totals[row : row + nx]
+        with np.errstate(divide="ignore"):
+            return np.log(cells) - np.log(below)[:, None, None] + tally.log_scale[rule]
+
+    first, none = int(trees.starts[i]), np.zeros(1)
+    nodes = range(first, int(trees.starts[i + 1]))
+    inner: dict[int, np.ndarray] = {-1: none}
+    for node in nodes:
+        joint = logs_of(trees.rule[node]) + inner[int(trees.left[node])][:, None]
+        inner[node] = logsumexp(joint + inner[int(trees.right[node])], axis=(1, 2))
+    root = logs_of(trees.root[i])[0, :, 0]
+    log_z = float(logsumexp(root + inner[nodes[-1]]))
+    if update > SWEEP:
+        return log_z
+    outer = {nodes[-1]: root - (log_z if np.isfinite(log_z) else 0.0)}
+    counted = [(trees.root[i], shares.root, i, outer[nodes[-1]] + inner[nodes[-1]])]
+    for node in reversed(nodes):
+        left, right = int(trees.left[node]), int(trees.right[node])
+        joint = logs_of(trees.rule[node]) + outer[node][:, None, None]
+        outer[left] = logsumexp(joint + inner[right], axis=(0, 2))
+        outer[right] = logsumexp(joint + inner[left][:, None], axis=(0, 1))
+        joint = joint + inner[left][:, None] + inner[right]
+        counted.append((trees.rule[node], shares.first, node, joint))
+    for rule, firsts, at, joint in counted:
+        count = np.exp(joint).ravel() if np.isfinite(log_z) else np.zeros(joint.size)
+        if update == EXPECT:
+            sums[blocks.first[rule] :][: len(count)] += count
+        else:
+            shares.count[firsts[at] :][: len(count)] = count
+    return log_z

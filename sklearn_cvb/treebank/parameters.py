@@ -1,0 +1,147 @@
+"""From counts of annotated rules to weights: posterior means, exp E[log]."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma
+
+from sklearn_cvb.kernels.latent.arrays import Rules, rows_of, rules_of
+from sklearn_cvb.kernels.latent.training import Blocks, blocks_of
+from sklearn_cvb.learning.learned import Learned
+
+
+class LatentPCFGCounts(NamedTuple):
+    """Expected counts of the annotated rules of a treebank grammar.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n_cells,)
+        Of all annotated rules, in blocks: one for each of ``rules_``, in that order.
+    first : ndarray of shape (n_rules + 1,)
+        Where each block begins. Cell (x n(B) + y) n(C) + z of the block of A -> B C belongs to
+        A[x] -> B[y] C[z], where n(B) is the number of subtypes of B.
+    """
+
+    cells: np.ndarray
+    first: np.ndarray
+
+
+class Layout(NamedTuple):
+    """Annotated rules, and what is computed from them once.
+
+    Attributes
+    ----------
+    rules : Rules
+    blocks : Blocks
+    row : ndarray of shape (n_cells,)
+        The annotated left-hand side of each cell.
+    sizes : ndarray of shape (n_rows,)
+        How many cells each has.
+    """
+
+    rules: Rules
+    blocks: Blocks
+    row: np.ndarray
+    sizes: np.ndarray
+
+    def totals(self, cells: np.ndarray) -> np.ndarray:
+        """Sums of rows."""
+        return np.bincount(self.row, cells, len(self.sizes))
+
+
+class Weights(NamedTuple):
+    """Weights of annotated rules, those of each rule divided by a number so that none is lost.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n_cells,)
+    log_scale : ndarray of shape (n_rules,)
+        Logs of these numbers.
+    """
+
+    cells: np.ndarray
+    log_scale: np.ndarray
+
+    def whole(self, layout: Layout) -> np.ndarray:
+        """The weights themselves; the smallest may be 0."""
+        if not self.log_scale.any():
+            return self.cells
+        return self.cells * np.exp(np.repeat(self.log_scale, np.diff(layout.rules.first)))
+
+
+def lists_of(rules: Rules) -> list[list]:
+    """Roots, binary and unary rules and those of words, as `rules_of` takes them."""
+    rows = np.column_stack([rules.parent, rules.left, rules.right])
+    roots, binary, unary, words = np.split(rows, rules.begin[1:4])
+    pairs = [list(map(tuple, part[:, :2].tolist())) for part in (unary, words)]
+    return [roots[:, 1].tolist(), list(map(tuple, binary.tolist())), *pairs]
+
+
+def layout_of(rules: Rules) -> Layout:
+    """What is computed from rules once."""
+    row = rows_of(rules)
+    sizes = np.bincount(row, minlength=int(rules.n_subtypes.sum()) + 1).astype(np.float64)
+    return Layout(rules, blocks_of(rules), row, sizes)
+
+
+def unscaled(cells: np.ndarray, layout: Layout) -> Weights:
+    """Weights that are not divided by anything."""
+    return Weights(cells, np.zeros(len(layout.blocks.first)))
+
+
+def posterior_mean(
+    layout: Layout, counts: np.ndarray, alpha: float, kept: np.ndarray | None = None
+) -> np.ndarray:
+    """(C + alpha) / (sum of the row); an empty row keeps its values, or has equal shares."""
+    totals = layout.totals(counts) + alpha * layout.sizes
+    empty = totals <= 0.0
+    inverse = 1.0 / np.where(empty, 1.0, totals)
+    cells = (counts + alpha) * inverse[layout.row]
+    if empty.any():
+        here = empty[layout.row]
+        equal = 1.0 / layout.sizes[layout.row[here]]
+        cells[here] = equal if kept is None else kept[here]
+    return cells
+
+
+def exp_expected_log(layout: Layout, counts: np.ndarray, alpha: float) -> Weights:
+    """exp(E[log theta]) under the Dirichlet posterior, scaled by the largest of each rule."""
+    logs = digamma(counts + alpha)
+    logs -= digamma(layout.totals(counts) + alpha * layout.sizes)[layout.row]
+    first = layout.rules.first
+    largest = np.maximum.reduceat(logs, first[:-1])
+    return Weights(np.exp(logs - np.repeat(largest, np.diff(first))), largest)
+
+
+# Weights that predictions are made under, whichever algorithm left them
+
+
+def mean_weights(learned: Learned, smoothing: float) -> np.ndarray:
+    """Posterior-mean weights, with a pseudo-count more."""
+    alpha = learned.prior + float(smoothing)
+    return posterior_mean(learned.layout, learned.counts.cells, alpha, learned.kept)
+
+
+def predicting_weights(learned: Learned, smoothing: float) -> np.ndarray:
+    """Weights of `predict`."""
+    if not learned.averages:
+        return mean_weights(learned, smoothing)
+    layout, alpha = learned.layout, learned.prior + float(smoothing)
+    return exp_expected_log(layout, learned.counts.cells, alpha).whole(layout)
+
+
+def with_any_word(learned: Learned, weights: np.ndarray) -> tuple[Rules, np.ndarray]:
+    """Rules and weights with those of one more word: that of no known class.
+
+    A tag has it as often as it has rare words of all classes; without any, all tags have it alike.
+    """
+    rules, (codes, n_known) = learned.layout.rules, learned.words
+    lists, n = lists_of(rules), rules.n_subtypes
+    begins = rules.first[rules.begin[3] : -1].tolist()
+    sums: dict[int, np.ndarray] = {}
+    for (tag, word), begin in zip(lists[3], begins, strict=True):
+        if word >= n_known:
+            sums[tag] = sums.get(tag, 0.0) + weights[begin : begin + n[tag]]
+    sums = sums or {tag: np.ones(n[tag]) for tag, _ in lists[3]}
+    lists[3] = lists[3] + [(tag, len(codes)) for tag in sums]
+    return rules_of(n, *lists), np.concatenate([weights, *sums.values()])

@@ -1,0 +1,159 @@
+"""Gold trees as a user has them: read, checked, and cleaned of what no parser gives."""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Sequences, as_list, is_table, known_of, samples_of, shown
+
+_FORM = "y holds a tree for each sentence, an nltk.Tree or a tree in brackets: '(S (X a) (X b))'"
+
+# The label of what only holds a trace.
+TRACE = "-NONE-"
+
+
+class Gold(NamedTuple):
+    """Sentences and their trees, cleaned.
+
+    Attributes
+    ----------
+    trees : list of nltk.Tree
+        Leaves are words as the sentences have them.
+    top : label or None
+        A label that stood above each of them, and nowhere else.
+    """
+
+    trees: list
+    top: Any
+
+
+def bare_label(label: str) -> str:
+    """A label without function tags and indices: NP-SBJ-1 becomes NP, -LRB- stays."""
+    # -LRB- and -RRB- are labels of their own.
+    if not label.startswith("-"):
+        for mark in "-=|":
+            label = label.split(mark)[0]
+    return label
+
+
+def is_tree(value: Any) -> bool:
+    """Whether a value is an nltk.Tree, or a text in brackets."""
+    return hasattr(value, "label") or (isinstance(value, str) and value.lstrip().startswith("("))
+
+
+def are_trees(X: Any) -> bool:
+    """Whether X is a collection of trees; the first sample tells."""
+    if is_tree(X) or is_table(X):
+        return False
+    items = as_list(X)
+    return items is not None and len(items) > 0 and is_tree(items[0])
+
+
+def trees_in(samples: Any, name: str) -> list:
+    """A collection of trees, cleaned; `name` is what messages call it."""
+    return [cleaned(tree, f"{name}[{i}]") for i, tree in enumerate(samples_of(samples))]
+
+
+def sentences_in(trees: list) -> Sequences:
+    """The leaves of trees."""
+    return reading.read_ragged([tree.leaves() for tree in trees])
+
+
+def cleaned(given: Any, name: str) -> Any:
+    """A tree without traces, function tags and indices, and without nltk's unlabelled top node.
+
+    Raises TypeError if it is no tree, and ValueError if it has no words, a node without children,
+    or brackets that do not match.
+    """
+    from nltk import Tree
+
+    if isinstance(given, str):
+        try:
+            given = Tree.fromstring(given)
+        except ValueError as error:
+            raise ValueError(f"{name} is no tree in brackets: {error}") from None
+    if not isinstance(given, Tree):
+        raise TypeError(f"{name} is {shown(given)}: {_FORM}")
+    tree = _without_traces(given, name)
+    if tree is None:
+        raise ValueError(f"{name} has no words but traces: leave it out")
+    while tree.label() == "" and len(tree) == 1 and isinstance(tree[0], Tree):
+        tree = tree[0]
+    return tree
+
+
+def _without_traces(tree: Any, name: str) -> Any:
+    """A cleaned copy, None if nothing is left."""
+    label = tree.label()
+    if not len(tree):
+        raise ValueError(f"{name} has a node {label!r} without children: give it a word, or none")
+    if label == TRACE:
+        return None
+    children = []
+    for child in tree:
+        if hasattr(child, "label"):
+            child = _without_traces(child, name)
+            if child is None:
+                continue
+        elif reading.is_missing(child):
+            raise ValueError(f"{name} has no word but NaN or None below {label!r}: put a word")
+        children.append(child)
+    kept = bare_label(label) if isinstance(label, str) else label
+    return type(tree)(kept, children) if children else None
+
+
+def gold_from(y: Any, sequences: Sequences) -> Gold:
+    """The tree of each sentence, or for a 2-D X of each row its label, which is a flat tree."""
+    lengths = np.diff(sequences.starts)
+    given = known_of(y, lengths, sequences.width, _FORM)
+    of_rows = sequences.width is not None and not any(map(is_tree, given))
+    trees = []
+    for i, (begin, end) in enumerate(pairwise(sequences.starts.tolist())):
+        words = sequences.tokens[begin:end]
+        tree = _flat(given[i], i, words) if of_rows else cleaned(given[i], f"y[{i}]")
+        trees.append(_with_words(tree, i, words))
+    return without_top(trees)
+
+
+def _flat(label: Any, i: int, words: list) -> Any:
+    """A class label as a tree: the root of a row's flat tree."""
+    from nltk import Tree
+
+    if reading.is_missing(label) or not np.isscalar(label):
+        raise ValueError(f"Input y contains NaN or no label: y[{i}] is {shown(label)}; {_FORM}")
+    if isinstance(label, float | np.floating) and not np.isfinite(label):
+        raise ValueError(f"Input y contains infinity: y[{i}] is {label}; {_FORM}")
+    return Tree(label.item() if isinstance(label, np.generic) else label, words)
+
+
+def _with_words(tree: Any, i: int, words: list) -> Any:
+    """The tree with the words of its sentence for leaves, which must be the same."""
+    leaves = tree.leaves()
+    if len(leaves) != len(words):
+        raise ValueError(
+            f"sentence {i} has {len(words)} tokens but y[{i}] has {len(leaves)} leaves; traces "
+            "(-NONE-) are no tokens"
+        )
+    for leaf, word in zip(leaves, words, strict=True):
+        if leaf != word and str(leaf) != str(word):
+            raise ValueError(f"y[{i}] has the leaf {leaf!r} where sentence {i} has {word!r}")
+    replaced = iter(words)
+
+    def visit(node: Any) -> Any:
+        children = [visit(c) if hasattr(c, "label") else next(replaced) for c in node]
+        return type(node)(node.label(), children)
+
+    return tree if leaves == words else visit(tree)
+
+
+def without_top(trees: list) -> Gold:
+    """Take off a label that stands above every tree's only child, and nowhere else: TOP, ROOT."""
+    top = trees[0].label()
+    for tree in trees:
+        if tree.label() != top or len(tree) > 1 or not hasattr(tree[0], "label"):
+            return Gold(trees, None)
+        if any(node.label() == top for node in tree[0].subtrees()):
+            return Gold(trees, None)
+    return Gold([tree[0] for tree in trees], top)

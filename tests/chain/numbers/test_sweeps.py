@@ -1,0 +1,104 @@
+"""Sweeps of EM, VB and CVB against plain re-statements that write out every path."""
+
+import numpy as np
+import pytest
+from chain.numbers import restatement
+from chain.numbers.problems import EMISSIONS, TOPOLOGIES, numbers, start
+
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM
+
+# Few and long, and many and short.
+LENGTHS = {"few": (5, 3, 4), "many": (1, 2, 1, 1, 2, 3, 1) * 6}
+CASES = [
+    *((name, "full", False, missing, "few") for name in EMISSIONS for missing in ("", "steps")),
+    *((name, "full", True, "values", "few") for name in EMISSIONS),
+    *(("diag", topology, False, "", size) for topology in TOPOLOGIES for size in LENGTHS),
+    *(("full", topology, True, "steps", "many") for topology in ("left-right", "table", "full")),
+]
+every_case = pytest.mark.parametrize(
+    ("name", "topology", "has_end", "missing", "size"), CASES, ids=lambda value: str(value)
+)
+SWEEPS = 3
+
+
+def problem(kind, name, topology, has_end, missing, size, **settings):
+    """An unfitted model, its series and where it starts."""
+    lengths = LENGTHS[size]
+    model = kind(
+        2,
+        emission=EMISSIONS[name],
+        topology=TOPOLOGIES[topology],
+        end_state=has_end,
+        init=start(lengths, 2),
+        max_iter=SWEEPS,
+        tol=0,
+        **settings,
+    )
+    return model, numbers(name, lengths, missing), lengths
+
+
+def assert_counts(model, counts):
+    """Fitted counts are the plain ones."""
+    atol = 1e-8
+    np.testing.assert_allclose(model.counts_.start, counts.start, atol=atol)
+    np.testing.assert_allclose(model.counts_.transition, counts.transition[:, :-1], atol=atol)
+    np.testing.assert_allclose(model.counts_.emission.T, counts.statistics, rtol=1e-8, atol=1e-7)
+    if model.end_state:
+        np.testing.assert_allclose(model.end_counts_, counts.transition[:, -1], atol=atol)
+
+
+@every_case
+def test_em(name, topology, has_end, missing, size):
+    model, series, _ = problem(EMHMM, name, topology, has_end, missing, size)
+    setting = restatement.setting_of(model, series)
+    history, counts = restatement.em_sweeps(setting, model.init, SWEEPS)
+    model.fit(series)
+    np.testing.assert_allclose(model.history_, history, rtol=1e-9)
+    assert_counts(model, counts)
+
+
+@every_case
+def test_vb(name, topology, has_end, missing, size):
+    model, series, _ = problem(VBHMM, name, topology, has_end, missing, size, alpha=0.7)
+    setting = restatement.setting_of(model, series)
+    history, counts = restatement.vb_sweeps(setting, model.init, SWEEPS)
+    model.fit(series)
+    np.testing.assert_allclose(model.history_, history, rtol=1e-9)
+    assert_counts(model, counts)
+
+
+def cvb_deviation(model, series, block_length=None):
+    """The largest difference between a fit by CVB and its restatement."""
+    setting = restatement.setting_of(model, series)
+    plain = restatement.cvb_sweeps(setting, model.init, SWEEPS, block_length)
+    history, posteriors, counts = plain
+    fitted = model.set_params(block_length=block_length, warm_start=True).fit(series)
+    found = np.concatenate(list(fitted.training_posteriors()))
+    differences = [
+        np.abs(np.array(history) - fitted.history_),
+        np.abs(np.concatenate(posteriors) - found),
+        np.abs(counts.start - fitted.counts_.start),
+        np.abs(counts.transition[:, :-1] - fitted.counts_.transition),
+    ]
+    return max(table.max() for table in differences)
+
+
+@every_case
+def test_cvb(name, topology, has_end, missing, size):
+    model, series, _ = problem(
+        CVBHMM, name, topology, has_end, missing, size, alpha=0.4, start_alpha=0.9
+    )
+    assert cvb_deviation(model, series) < 1e-8
+
+
+@pytest.mark.parametrize("name", EMISSIONS)
+@pytest.mark.parametrize(("has_end", "missing"), [(False, "values"), (True, "steps")])
+def test_cvb_by_windows(name, has_end, missing):
+    model, series, _ = problem(CVBHMM, name, "full", has_end, missing, "few", alpha=0.4)
+    assert cvb_deviation(model, series, block_length=2) < 1e-8
+
+
+@pytest.mark.parametrize("topology", ["left-right", "constant", "table"])
+def test_cvb_by_windows_keeps_to_a_topology(topology):
+    model, series, _ = problem(CVBHMM, "diag", topology, True, "", "few", alpha=0.4)
+    assert cvb_deviation(model, series, block_length=2) < 1e-8

@@ -1,0 +1,467 @@
+"""transition_prior="hdp" and sticky: weights of the states that all rows of transitions share."""
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
+from scipy.special import betaln, digamma, gammaln
+from scipy.stats import beta as beta_distribution
+from scipy.stats import gamma as gamma_distribution
+
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb.chain.concentrations import first_concentrations
+from sklearn_cvb.chain.parameters import HMMCounts, Presence
+from sklearn_cvb.chain.shared_weights import drawn_weights, learned_weights
+from sklearn_cvb.chain.state_merging import joined_counts, likely_pairs
+from sklearn_cvb.learning import dirichlet
+from sklearn_cvb.reading.validation import InvalidParameterError
+
+KINDS = (VBHMM, CVBHMM, GibbsHMM)
+
+
+def chain(seed, n_states=5, n_symbols=20, n_sequences=40, length=50):
+    """Sequences of a chain whose transitions and emissions are sparse."""
+    rng = np.random.default_rng(seed)
+    moves = rng.dirichlet(np.full(n_states, 0.4), n_states).cumsum(axis=1)
+    shows = rng.dirichlet(np.full(n_symbols, 0.15), n_states).cumsum(axis=1)
+    X = np.empty((n_sequences, length), int)
+    state = rng.integers(n_states, size=n_sequences)
+    for t in range(length):
+        X[:, t] = (shows[state] < rng.random((n_sequences, 1))).sum(axis=1).clip(0, n_symbols - 1)
+        state = (moves[state] < rng.random((n_sequences, 1))).sum(axis=1).clip(0, n_states - 1)
+    return X
+
+
+def concentrations(n_states, alpha, gamma, sticky=0.0, start_alpha=None):
+    first = first_concentrations(alpha, 0.1, (1.0, 1.0), (1.0, 1.0), start_alpha)
+    weights = np.arange(1.0, n_states + 1)
+    return first._replace(
+        shared=tuple((weights / weights.sum()).tolist()), gamma=gamma, sticky=sticky
+    )
+
+
+def table_distribution(n_customers, u):
+    """P(m tables | n customers of a cell with prior u), by the process itself."""
+    shares = np.array([1.0])
+    for i in range(n_customers):
+        new = u / (u + i)
+        shares = np.append(shares * (1.0 - new), 0.0) + np.append(0.0, shares * new)
+    return shares
+
+
+def expected_tables(counts, alpha, shared, sticky):
+    """Expected tables of the weights by cell, without those that `sticky` has."""
+    found = np.zeros(counts.shape)
+    for (j, k), n in np.ndenumerate(counts):
+        u = alpha * shared[k] + (sticky if j == k else 0.0)
+        found[j, k] = table_distribution(int(n), u) @ np.arange(int(n) + 1)
+        found[j, k] *= alpha * shared[k] / u
+    return found
+
+
+def whole_counts(n_states, most, n_ends=0, seed=0):
+    """Counts of start and transitions; the end, where there is one, has a row, too."""
+    rng, size = np.random.default_rng(seed), n_states + n_ends
+    start, moves = np.zeros(size), np.zeros((size, size))
+    start[:n_states] = rng.integers(most, size=n_states)
+    moves[:n_states] = rng.integers(most, size=(n_states, size))
+    return HMMCounts(start, moves, np.empty(0))
+
+
+def step(before, counts):
+    """One step from whole counts."""
+    ones = HMMCounts(*(np.ones_like(table) for table in counts))
+    totals = HMMCounts(np.ones(1), np.ones(len(counts.start)), np.empty(0))
+    return learned_weights(before, counts, Presence(ones, totals), dirichlet.fixed_point)
+
+
+@pytest.mark.parametrize("n_ends", [0, 1])
+@pytest.mark.parametrize("start_alpha", [None, 0.4])
+@pytest.mark.parametrize("sticky", [0.0, 2.5])
+def test_a_step_takes_the_expected_number_of_tables(sticky, start_alpha, n_ends):
+    counts, before = whole_counts(3, 12, n_ends), concentrations(3, 1.7, 0.9, sticky, start_alpha)
+    shared = np.array(before.shared)
+    tables = expected_tables(counts.transition[:3, :3], 1.7, shared, sticky).sum(axis=0)
+    of_start = 1.7 if start_alpha is None else start_alpha
+    tables += expected_tables(np.vstack([counts.start[:3]]), of_start, shared, 0.0)[0]
+    expected = (tables + 0.3) / (tables + 0.3).sum()
+    np.testing.assert_allclose(step(before, counts).shared, expected, rtol=1e-10)
+
+
+def log_evidence_of(counts, alpha, start_alpha, shared, sticky):
+    """Log evidence of whole counts given alpha and the weights, row by row."""
+    n, value = len(shared), 0.0
+    for j, row in enumerate([*counts.transition[:n], counts.start]):
+        is_start = j == n
+        u = (alpha if not is_start or start_alpha is None else start_alpha) * shared
+        if not is_start:
+            u = np.append(u + sticky * (np.arange(n) == j), np.full(len(row) - n, alpha / n))
+        row = row[: len(u)]
+        value += (gammaln(row + u) - gammaln(u)).sum()
+        value -= gammaln((row + u).sum()) - gammaln(u.sum())
+    return value
+
+
+@pytest.mark.parametrize(
+    ("sticky", "start_alpha", "n_ends"), [(0.0, None, 0), (1.5, None, 1), (0.7, 0.4, 1)]
+)
+def test_learned_alpha_has_the_highest_posterior_density(sticky, start_alpha, n_ends):
+    counts = whole_counts(3, 15, n_ends)
+    first = concentrations(3, 1.0, 0.9, sticky, start_alpha)
+    found = first._replace(learn_alpha=True, alpha_prior=(2.0, 0.5))
+    for _ in range(300):
+        found = step(found, counts)._replace(shared=first.shared)
+
+    def lost(alpha):
+        own = np.array(first.shared)
+        value = log_evidence_of(counts, alpha, start_alpha, own, sticky)
+        return -value - gamma_distribution(2.0, scale=2.0).logpdf(alpha)
+
+    best = minimize_scalar(lost, bounds=(1e-3, 50.0), method="bounded", options={"xatol": 1e-9})
+    assert found.alpha == pytest.approx(best.x, rel=1e-5)
+
+
+def test_learned_gamma_has_the_highest_posterior_density():
+    """With at most one transition in a cell tables are certain: counts of one row over states."""
+    counts = HMMCounts(
+        np.array([1.0, 0.0, 0.0, 0.0]),
+        np.array([[1.0, 1, 0, 0], [1, 0, 0, 0], [1, 1, 1, 0], [1, 1, 0, 0]]),
+        np.empty(0),
+    )
+    found = concentrations(4, 1.3, 1.0)._replace(learn_gamma=True, gamma_prior=(2.0, 0.5))
+    tables = np.array([5, 3, 1, 0])
+    expected = sum(table_distribution(m, 0.25) @ np.arange(m + 1) for m in tables)
+    once = (1.0 + expected) / (0.5 + (1.0 / (1.0 + np.arange(9))).sum())
+    assert step(found, counts).gamma == pytest.approx(once, rel=1e-10)
+    for _ in range(300):
+        found = step(found, counts)
+
+    def lost(gamma):
+        value = gammaln(gamma) - gammaln(gamma + 9)
+        value += (gammaln(tables + gamma / 4) - gammaln(gamma / 4)).sum()
+        return -value - gamma_distribution(2.0, scale=2.0).logpdf(gamma)
+
+    best = minimize_scalar(lost, bounds=(1e-3, 50.0), method="bounded", options={"xatol": 1e-9})
+    assert found.gamma == pytest.approx(best.x, rel=1e-5)
+
+
+def test_what_is_hardly_there_hardly_tells_of_gamma():
+    """Single tokens of uncertain state: a table each where they are; all cases are summed."""
+    shares = np.array([[0.9, 0.1, 0.02], [0.8, 0.2, 0.01], [0.7, 0.05, 0.03]])
+    counts = HMMCounts(np.zeros(3), shares, np.empty(0))
+    totals = HMMCounts(np.zeros(1), np.ones(3), np.empty(0))
+    before = concentrations(3, 1.3, 0.9)._replace(learn_gamma=True)
+    after = learned_weights(before, counts, Presence(counts, totals), dirichlet.ascend)
+    anew = 0.0
+    for of_state in shares.T:
+        for case in itertools.product([0, 1], repeat=3):
+            chance = np.prod(np.where(case, of_state, 1.0 - of_state))
+            n_tables = sum(case)
+            anew += chance * (table_distribution(n_tables, 0.3) @ np.arange(n_tables + 1))
+    total = shares.sum()
+    expected = anew / (1.0 + digamma(0.9 + total) - digamma(0.9))
+    assert after.gamma == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("sticky", "start_alpha", "n_ends"), [(0.0, None, 0), (1.5, None, 1), (0.7, 0.4, 1)]
+)
+def test_drawn_concentrations_follow_their_posterior(sticky, start_alpha, n_ends):
+    """Means of log alpha, log gamma and the weight of state 0, beside sums over a fine grid."""
+    counts, rng = whole_counts(2, 9, n_ends, seed=3), np.random.default_rng(0)
+    now = concentrations(2, 1.0, 1.0, sticky, start_alpha)
+    now = now._replace(
+        learn_alpha=True, learn_gamma=True, alpha_prior=(2.0, 1.0), gamma_prior=(1.5, 0.5)
+    )
+    draws = np.empty((15_000, 3))
+    for row in draws:
+        now = drawn_weights(now, counts, rng)
+        row[:] = np.log(now.alpha), np.log(now.gamma), now.shared[0]
+    logs, weight = np.linspace(-7.0, 5.0, 100), (np.arange(200) + 0.5) / 200
+    evidence = np.array(
+        [
+            [
+                log_evidence_of(counts, alpha, start_alpha, np.array([b, 1.0 - b]), sticky)
+                for b in weight
+            ]
+            for alpha in np.exp(logs)
+        ]
+    )
+    evidence += (gamma_distribution(2.0).logpdf(np.exp(logs)) + logs)[:, None]
+    # Cells of the grid hold the mass of the weight near its ends.
+    edges = beta_distribution.cdf(np.linspace(0.0, 1.0, 201), *np.exp([logs[:, None]] * 2) / 2)
+    of_gamma = gamma_distribution(1.5, scale=2.0).logpdf(np.exp(logs)) + logs
+    joint = np.exp(evidence - evidence.max()).sum(axis=0) * np.diff(edges)
+    joint *= np.exp(of_gamma)[:, None]
+    by_alpha = np.exp(evidence - evidence.max()) @ (np.diff(edges).T @ np.exp(of_gamma))
+    assert draws[:, 0].mean() == pytest.approx(by_alpha @ logs / by_alpha.sum(), abs=0.05)
+    assert draws[:, 1].mean() == pytest.approx(joint.sum(1) @ logs / joint.sum(), abs=0.05)
+    assert draws[:, 2].mean() == pytest.approx(joint.sum(0) @ weight / joint.sum(), abs=0.01)
+
+
+def test_drawn_weights_follow_drawn_tables():
+    """Means of the weights are those of Dirichlet(gamma / K + tables), tables by the process."""
+    counts = HMMCounts(np.array([2.0, 1.0]), np.array([[6.0, 1.0], [0.0, 9.0]]), np.empty(0))
+    before, rng = concentrations(2, 1.2, 0.8, 1.5), np.random.default_rng(0)
+    found = np.array([drawn_weights(before, counts, rng).shared for _ in range(20_000)])
+    shared = np.array(before.shared)
+    draws = np.zeros((20_000, 2))
+    for table, is_start in ((counts.transition, False), (counts.start[None], True)):
+        for (j, k), n in np.ndenumerate(table):
+            u = 1.2 * shared[k] + (1.5 if j == k and not is_start else 0.0)
+            shares = table_distribution(int(n), u)
+            tables = rng.choice(len(shares), p=shares, size=20_000)
+            draws[:, k] += rng.binomial(tables, 1.2 * shared[k] / u)
+    expected = rng.beta(draws[:, 0] + 0.4, draws[:, 1] + 0.4)
+    assert found[:, 0].mean() == pytest.approx(expected.mean(), abs=0.01)
+    assert found[:, 0].std() == pytest.approx(expected.std(), abs=0.01)
+
+
+@pytest.mark.parametrize("end_state", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_weights_are_the_plain_prior(kind, end_state):
+    """With a large gamma all weights are equal, and rows those of a Dirichlet of alpha / K."""
+    X, settings = chain(0, n_sequences=6), {"random_state": 0, "max_iter": 40, "beta": 0.2}
+    settings["end_state"] = end_state
+    plain = kind(4, alpha=0.3, **settings).fit(X)
+    shared = kind(4, transition_prior="hdp", gamma=1e10, alpha=1.2, **settings).fit(X)
+    np.testing.assert_allclose(shared.state_weights_, 0.25, atol=2e-5)
+    if kind is not GibbsHMM:
+        np.testing.assert_allclose(shared.transmat_, plain.transmat_, atol=1e-4)
+
+
+@pytest.mark.parametrize("end_state", [False, True])
+@pytest.mark.parametrize("sticky", [0.0, 1.0])
+@pytest.mark.parametrize("alpha", [1.0, "auto"])
+def test_the_bound_never_falls(alpha, sticky, end_state):
+    X = chain(1, n_sequences=15)
+    settings = {"transition_prior": "hdp", "alpha": alpha, "sticky": sticky, "beta": 0.1}
+    settings["end_state"] = end_state
+    model = VBHMM(8, random_state=0, max_iter=80, tol=0.0, **settings).fit(X)
+    assert np.diff(model.history_).min() > -1e-8 * abs(model.history_[-1])
+
+
+def log_path(path, weight, alpha, sticky, end_state):
+    """Log probability of a path of two states given the weight of state 0."""
+    u = np.tile([alpha * weight, alpha * (1.0 - weight)], (2, 1)) + sticky * np.eye(2)
+    if end_state:
+        u, path = np.column_stack([u, np.full(2, alpha / 2)]), (*path, 2)
+    moves = np.zeros(u.shape)
+    for before, after in itertools.pairwise(path):
+        moves[before, after] += 1
+    value = np.log(weight if path[0] == 0 else 1.0 - weight)
+    value += (gammaln(moves + u) - gammaln(u)).sum()
+    return value - (gammaln(moves.sum(1) + u.sum(1)) - gammaln(u.sum(1))).sum()
+
+
+SMALL = {"alpha": 1.5, "gamma": 1.2, "beta": 0.6}
+SYMBOLS = [0, 0, 1, 0, 1, 1]
+
+
+@functools.cache
+def exact_shares(sticky, end_state):
+    """Posterior of all 64 paths of six symbols, the weights integrated by quadrature."""
+    alpha, gamma, beta = SMALL.values()
+    paths, values = list(itertools.product([0, 1], repeat=6)), []
+    prior = beta_distribution(gamma / 2, gamma / 2)
+    for path in paths:
+        value = 0.0
+        for k in (0, 1):
+            seen = np.array([sum(s == k and w == v for s, w in zip(path, SYMBOLS, strict=True))
+                             for v in (0, 1)])  # fmt: skip
+            value += betaln(*(seen + beta)) - betaln(beta, beta)
+
+        def density(weight, path=path):
+            return np.exp(log_path(path, weight, alpha, sticky, end_state)) * prior.pdf(weight)
+
+        values.append(np.exp(value) * quad(density, 0.0, 1.0, limit=200)[0])
+    return np.array(values) / np.sum(values)
+
+
+# Sweeps that bring the distance of a sound chain to about .03.
+@pytest.mark.parametrize(
+    ("update", "sticky", "end_state", "n_sweeps"),
+    [
+        ("token", 0.0, False, 9_000),
+        ("token", 0.7, False, 9_000),
+        ("token", 0.7, True, 9_000),
+        ("parameter", 0.7, False, 12_000),
+        ("parameter", 0.7, True, 12_000),
+    ],
+)
+def test_gibbs_draws_from_the_posterior(update, sticky, end_state, n_sweeps):
+    settings = {"transition_prior": "hdp", "sticky": sticky, "handle_unknown": "error"}
+    settings |= {"max_iter": n_sweeps, "n_burn_in": 100, "thin": 1, "random_state": 0}
+    model = GibbsHMM(2, update=update, end_state=end_state, **SMALL, **settings).fit([SYMBOLS])
+    drawn = np.asarray(model.samples_, int) @ 2 ** np.arange(6)[::-1]
+    found = np.bincount(drawn, minlength=64) / len(drawn)
+    assert 0.5 * np.abs(found - exact_shares(sticky, end_state)).sum() < 0.05
+
+
+@pytest.mark.parametrize("seed", [2, 5, 6])
+def test_the_sampler_finds_the_number_of_states(seed):
+    """Chains of five states; of ten such seeds three have a state that is hardly there."""
+    model = GibbsHMM(
+        12, transition_prior="hdp", alpha=1.0, beta=0.1, max_iter=1500, n_init=2, random_state=seed
+    ).fit(chain(seed))
+    assert model.n_effective_components_ == 5
+
+
+def leaving(seed):
+    """Ten sequences of four states that never stay, each with three symbols of eight."""
+    rng = np.random.default_rng(seed)
+    X, state = np.empty((10, 100), int), rng.integers(4, size=10)
+    for t in range(100):
+        X[:, t] = (2 * state + rng.integers(3, size=10)) % 8
+        state = (state + rng.integers(1, 3, size=10)) % 4
+    return X
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_that_share_a_role_are_joined(kind, seed):
+    settings = {"transition_prior": "hdp", "alpha": 1.0, "max_iter": 200, "random_state": seed}
+    for end_state in (False, True):
+        settings["end_state"] = end_state
+        model = kind(10, init="merged", n_init=2, **settings).fit(leaving(seed))
+        assert model.n_effective_components_ == 4
+    if kind is CVBHMM:
+        assert kind(10, n_init=2, **settings).fit(leaving(seed)).n_effective_components_ > 4
+
+
+def test_joining_raises_the_bound():
+    """Ten starts of VB alone end lower than one that joins states."""
+    X = chain(5, n_sequences=100)
+    settings = {"transition_prior": "hdp", "alpha": 1.0, "random_state": 0}
+    alone = VBHMM(12, n_init=10, **settings).fit(X)
+    joined = VBHMM(12, init="merged", **settings).fit(X)
+    assert joined.objective_ > alone.objective_ + 50.0
+    assert joined.n_effective_components_ == 5 < alone.n_effective_components_
+
+
+def test_joined_counts():
+    rng = np.random.default_rng(0)
+    cells = VBHMM(3)._read([[0, 1, 2, 3]], None).problem.cells
+    table = rng.random((cells.n_rows, 3))
+    counts = HMMCounts(rng.random(3), rng.random((3, 3)), table.ravel())
+    start, transition, emission = joined_counts(counts, (0, 2), cells)
+    turn = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(start, turn @ counts.start)
+    np.testing.assert_allclose(transition, turn @ counts.transition @ turn.T)
+    np.testing.assert_allclose(emission.reshape(-1, 3), table @ turn.T)
+
+
+def test_the_states_most_alike_come_first():
+    """By the evidence of their symbols; a state without tokens is in no pair."""
+    cells = VBHMM(4, handle_unknown="error")._read([[0, 1, 2]], None).problem.cells
+    table = np.array([[9.0, 0.0, 8.0, 0.0], [1.0, 5.0, 2.0, 0.0], [0.0, 5.0, 0.0, 0.0]])
+    counts = HMMCounts(np.zeros(4), np.zeros((4, 4)), table.ravel())
+    pairs = likely_pairs(counts, np.full(12, 0.1), cells)
+    assert pairs == [(0, 2), (1, 2), (0, 1)]
+
+
+@pytest.mark.parametrize("kind", [EMHMM, *KINDS])
+def test_joining_needs_shared_weights(kind):
+    with pytest.raises(InvalidParameterError, match="it needs transition_prior='hdp'"):
+        kind(3, init="merged").fit([[0, 1, 0]])
+    with pytest.raises(InvalidParameterError, match="init='merged' is for symbols"):
+        kind(3, init="merged", emission="gaussian").fit([[0.0, 1.0, 0.0]])
+
+
+def test_joining_knows_no_states():
+    model = VBHMM(3, init="merged", transition_prior="hdp", supervision="y")
+    with pytest.raises(InvalidParameterError, match="no known states"):
+        model.fit([[0, 1, 0]], [[0, -1, -1]])
+
+
+def test_numbers_have_the_same_prior():
+    rng = np.random.default_rng(0)
+    states = np.repeat(rng.integers(3, size=60), 10)
+    X = np.split(6.0 * states + rng.normal(size=600), 6)
+    settings = {"transition_prior": "hdp", "sticky": 1.0, "alpha": 1.0, "emission": "gaussian"}
+    model = GibbsHMM(8, random_state=0, max_iter=1500, n_init=2, **settings).fit(X)
+    assert model.state_weights_.sum() == pytest.approx(1.0)
+    assert model.n_effective_components_ == 3
+    held = np.bincount(np.concatenate(list(model.labels_)), minlength=8)
+    assert (held >= 6).sum() == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_does_not_go_together(kind):
+    wrong = {"topology": "left-right"} | ({"update": "sequence"} if kind is GibbsHMM else {})
+    with pytest.raises(InvalidParameterError, match="it needs topology='full'"):
+        kind(3, transition_prior="hdp", **wrong).fit([[0, 1, 0]])
+
+
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_warm_starts_go_on_with_the_weights(kind, learned):
+    X = chain(2, n_sequences=6)
+    settings = {"transition_prior": "hdp", "alpha": 1.0, "tol": 0.0, "random_state": 0}
+    if learned:
+        settings |= {"alpha": "auto", "gamma": "auto", "end_state": True}
+    settings |= {"max_iter": 50}
+    if kind is GibbsHMM:
+        settings |= {"thin": 1, "n_burn_in": 20}
+    whole = kind(5, **settings).fit(X)
+    part = kind(5, warm_start=True, **settings | {"max_iter": 30}).fit(X)
+    part.set_params(max_iter=20).fit(X)
+    np.testing.assert_allclose(part.state_weights_, whole.state_weights_, rtol=1e-10)
+    assert part.gamma_ == pytest.approx(whole.gamma_, rel=1e-10)
+    assert (whole.gamma_ != 1.0) == learned
+
+
+@pytest.mark.parametrize("emission", ["categorical", "gaussian"])
+def test_a_chain_begins_under_equal_weights(emission):
+    """They are drawn from three quarters of the burn-in on."""
+    X = chain(2, n_sequences=6).astype(float)
+    settings = {"alpha": "auto", "gamma": "auto", "emission": emission, "random_state": 0}
+    settings |= {"transition_prior": "hdp", "n_burn_in": 40, "warm_start": True}
+    before = GibbsHMM(5, max_iter=30, **settings).fit(X)
+    np.testing.assert_array_equal(before.state_weights_, 0.2)
+    assert (before.alpha_, before.gamma_) == (0.5, 1.0)
+    after = GibbsHMM(5, max_iter=31, **settings).fit(X)
+    assert np.ptp(after.state_weights_) > 0.0
+    assert after.alpha_ != 0.5
+    assert after.gamma_ != 1.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_states_have_a_larger_gamma(kind):
+    """Of texts of three states and of twelve, both with twenty at hand."""
+    few, many = (chain(3, n_states, n_sequences=60) for n_states in (3, 12))
+    settings = {"alpha": "auto", "gamma": "auto", "random_state": 0, "max_iter": 150}
+    if kind is not GibbsHMM:
+        settings["init"] = "merged"
+    found = [kind(20, transition_prior="hdp", **settings).fit(X).gamma_ for X in (few, many)]
+    assert 0.1 < found[0] < found[1] < 20.0
+
+
+def test_numbers_with_ends_learn_all_concentrations():
+    rng = np.random.default_rng(0)
+    states = np.cumsum(rng.random((20, 30)) < 0.2, axis=1) % 3
+    X = list(5.0 * states + rng.normal(size=states.shape))
+    settings = {"alpha": "auto", "gamma": "auto", "end_state": True, "emission": "gaussian"}
+    for kind in KINDS:
+        model = kind(5, transition_prior="hdp", random_state=0, **settings).fit(X)
+        assert model.gamma_ != 1.0
+        assert model.alpha_ != 0.5
+        ends = model.transmat_.sum(axis=1) + model.endprob_
+        np.testing.assert_allclose(ends, 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("emission", ["categorical", "gaussian"])
+@pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
+def test_a_fit_may_go_on_with_shared_weights(kind, emission):
+    """After sweeps under the plain prior the weights are learned, too."""
+    X = chain(2, n_sequences=6).astype(float)
+    settings = {"emission": emission, "warm_start": True, "tol": 0.0, "random_state": 0}
+    model = kind(5, max_iter=25, **settings).fit(X)
+    assert not hasattr(model, "state_weights_")
+    model.set_params(transition_prior="hdp", alpha=1.0).fit(X)
+    assert np.ptp(model.state_weights_) > 0.01
+    model.set_params(transition_prior="dirichlet", alpha=0.1).fit(X)
+    assert not hasattr(model, "state_weights_")

@@ -1,0 +1,245 @@
+"""Sweeps against plain restatements and enumeration: EM, VB, CVB, and the posterior over trees."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from dependency_enumeration import cells_of_tree, expected_cells, projective_trees, weigh_trees
+from scipy.special import digamma, gammaln
+
+from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
+from sklearn_cvb.dependency.parameters import cells_from
+
+TAGS = [[0, 1, 2, 1], [1, 2], [2, 0, 1], [0, 1], [1, 2, 0, 1, 0], [1]]
+W = 3
+N_ROWS, CUT = 2 * W + 1, (2 * W + 1) * W
+X = [[f"t{tag}" for tag in sentence] for sentence in TAGS]
+ALPHA, ALPHA_STOP = 0.3, 0.7
+PRIOR = np.repeat([ALPHA, ALPHA_STOP], [CUT, 8 * W])
+# By cell, in the layout that the kernels' docstring tells of.
+ROW = np.concatenate([np.repeat(np.arange(N_ROWS), W), N_ROWS + np.repeat(np.arange(4 * W), 2)])
+EXACT = {"handle_unknown": "error", "tol": 0, "alpha": ALPHA, "alpha_stop": ALPHA_STOP}
+
+
+def totals(cells):
+    return np.bincount(ROW, cells)[ROW]
+
+
+def mean(counts):
+    return np.maximum(counts, 0) / totals(np.maximum(counts, 0))
+
+
+def exp_digamma(cells):
+    return np.exp(digamma(cells) - digamma(totals(cells)))
+
+
+def harmonic_weights():
+    """The first weights, from all ways in which each token chooses its head alone."""
+    counts = np.zeros(CUT + 8 * W)
+    for tags in TAGS:
+        n = len(tags)
+        options = []
+        for c in range(1, n + 1):
+            near = {h: 1 / abs(h - c) for h in range(1, n + 1) if h != c}
+            rest = (n - 1) / n / sum(near.values()) if near else 0
+            options.append({0: 1 / n} | {h: rest * weight for h, weight in near.items()})
+        for heads in product(*options):
+            weight = np.prod([option[h] for option, h in zip(options, heads, strict=True)])
+            for cell in cells_of_tree(tags, list(heads), W):
+                counts[cell] += weight
+    seen = totals(counts)
+    return np.where(seen > 0, counts / np.where(seen > 0, seen, 1), 1 / np.bincount(ROW)[ROW])
+
+
+def em_sweeps(weights, n_sweeps, update):
+    """Sums of expected counts, and log-likelihoods, of sweeps that make weights from counts."""
+    counts, values = sum(expected_cells(tags, weights, W)[1] for tags in TAGS), []
+    for _ in range(n_sweeps):
+        weights = update(counts)
+        results = [expected_cells(tags, weights, W) for tags in TAGS]
+        counts = sum(expected for _, expected in results)
+        values.append(sum(np.log(total) for total, _ in results))
+    return counts, values, weights
+
+
+def cvb_sweeps(weights, n_sweeps):
+    """Each sentence from the counts of all others, which change at once."""
+    shares, monitors = [expected_cells(tags, weights, W)[1] for tags in TAGS], []
+    for _ in range(n_sweeps):
+        total, log_z = sum(shares), 0.0
+        for i, tags in enumerate(TAGS):
+            total = total - shares[i]
+            z, shares[i] = expected_cells(tags, mean(np.maximum(total, 0) + PRIOR), W)
+            total, log_z = total + shares[i], log_z + np.log(z)
+        monitors.append(log_z / sum(map(len, TAGS)))
+    return shares, monitors
+
+
+@pytest.mark.parametrize("n_sweeps", [1, 2, 5])
+def test_em_is_its_restatement(n_sweeps):
+    settings = EXACT | {"alpha": 0.0, "alpha_stop": 0.0}
+    model = EMDMV(max_iter=n_sweeps, **settings).fit(X)
+
+    def update(counts):
+        seen = totals(counts)
+        return np.where(seen > 0, counts / np.where(seen > 0, seen, 1), harmonic_weights())
+
+    counts, values, _ = em_sweeps(harmonic_weights(), n_sweeps, update)
+    np.testing.assert_allclose(cells_from(model.counts_), counts, atol=1e-10)
+    np.testing.assert_allclose(model.history_, values, rtol=1e-12)
+
+
+def test_map_adds_the_pseudo_counts():
+    model = EMDMV(max_iter=3, **EXACT).fit(X)
+    counts, values, weights = em_sweeps(harmonic_weights(), 3, lambda counts: mean(counts + PRIOR))
+    np.testing.assert_allclose(cells_from(model.counts_), counts, atol=1e-10)
+    assert model.history_[-1] == pytest.approx(values[-1] + (PRIOR * np.log(weights)).sum())
+
+
+def kl_divergence(cells):
+    """Sum over rows of KL(Dir(cells) || Dir(PRIOR))."""
+    row = np.bincount(ROW, cells)
+    prior_row = np.bincount(ROW, PRIOR)
+    value = np.sum(gammaln(row) - gammaln(prior_row)) - np.sum(gammaln(cells) - gammaln(PRIOR))
+    return value + np.sum((cells - PRIOR) * (digamma(cells) - digamma(row)[ROW]))
+
+
+@pytest.mark.parametrize("n_sweeps", [1, 4])
+def test_vb_is_its_restatement(n_sweeps):
+    model = VBDMV(max_iter=n_sweeps, **EXACT).fit(X)
+    before = em_sweeps(harmonic_weights(), n_sweeps - 1, lambda c: exp_digamma(c + PRIOR))[0]
+    counts, values, _ = em_sweeps(harmonic_weights(), n_sweeps, lambda c: exp_digamma(c + PRIOR))
+    np.testing.assert_allclose(cells_from(model.counts_), counts, atol=1e-10)
+    assert model.lower_bound_ == pytest.approx(values[-1] - kl_divergence(before + PRIOR))
+    assert (np.diff(VBDMV(max_iter=30, **EXACT).fit(X).history_) > -1e-9).all()
+
+
+@pytest.mark.parametrize("n_sweeps", [1, 2, 5])
+def test_cvb_is_its_restatement(n_sweeps):
+    model = CVBDMV(max_iter=n_sweeps, **EXACT).fit(X)
+    shares, monitors = cvb_sweeps(harmonic_weights(), n_sweeps)
+    np.testing.assert_allclose(cells_from(model.counts_), sum(shares), atol=1e-10)
+    np.testing.assert_allclose(model.history_, monitors, rtol=1e-12)
+    total, log_z = sum(shares), 0.0
+    for tags, share, heads in zip(TAGS, shares, model.labels_, strict=True):
+        weights = mean(np.maximum(total - share, 0) + PRIOR)
+        log_z += np.log(expected_cells(tags, weights, W)[0])
+        best = max(weigh_trees(tags, weights, W), key=lambda pair: pair[1])[1]
+        own = np.prod(weights[cells_of_tree(tags, heads.tolist(), W)])
+        assert own == pytest.approx(best, rel=1e-12)
+    assert model.loo_score_ == pytest.approx(log_z / sum(map(len, TAGS)), rel=1e-12)
+
+
+def test_scores_and_posteriors_are_those_of_all_trees():
+    model = VBDMV(max_iter=3, **EXACT).fit(X)
+    means = mean(cells_from(model.counts_) + PRIOR)
+    expected = [np.log(expected_cells(tags, means, W)[0]) for tags in TAGS]
+    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-12)
+    n_tokens = sum(map(len, TAGS))
+    assert model.score(X) == pytest.approx(sum(expected) / n_tokens)
+    assert model.perplexity(X) == pytest.approx(np.exp(-sum(expected) / n_tokens))
+    weights = exp_digamma(cells_from(model.counts_) + PRIOR)
+    for tags, table, heads in zip(TAGS, model.predict_proba(X), model.predict(X), strict=True):
+        trees = weigh_trees(tags, weights, W)
+        total, found = sum(w for _, w in trees), np.zeros((len(tags), len(tags) + 1))
+        for tree, weight in trees:
+            found[np.arange(len(tags)), tree] += weight / total
+        np.testing.assert_allclose(table, found, atol=1e-12)
+        best = max(weight for _, weight in trees)
+        own = np.prod(weights[cells_of_tree(tags, heads.tolist(), W)])
+        assert own == pytest.approx(best, rel=1e-12)
+
+
+def test_probabilities_are_posterior_means():
+    model = CVBDMV(max_iter=3, **EXACT).fit(X)
+    means = mean(cells_from(model.counts_) + PRIOR)
+    np.testing.assert_allclose(model.rootprob_, means[CUT - W : CUT])
+    np.testing.assert_allclose(model.attachprob_.ravel(), means[: CUT - W])
+    np.testing.assert_allclose(model.stopprob_.ravel(), means[CUT::2])
+
+
+# Sampling.
+
+_SMALL = [[0, 1, 0], [1, 0], [0, 1, 1]]
+
+
+def log_evidence(counts):
+    value = np.sum(gammaln(counts + PRIOR[_KEPT]) - gammaln(PRIOR[_KEPT]))
+    rows = np.bincount(_ROW2, counts + PRIOR[_KEPT])
+    prior_rows = np.bincount(_ROW2, PRIOR[_KEPT])
+    return value - np.sum(gammaln(rows) - gammaln(prior_rows))
+
+
+_W2 = 2
+_CUT2 = (2 * _W2 + 1) * _W2
+_ROW2 = np.concatenate(
+    [np.repeat(np.arange(2 * _W2 + 1), _W2), 2 * _W2 + 1 + np.repeat(np.arange(4 * _W2), 2)]
+)
+# Prior cells for two tags: so many of attachments, so many of decisions.
+_KEPT = np.concatenate([np.arange(_CUT2), CUT + np.arange(8 * _W2)])
+
+
+def exact_posterior():
+    """p(trees of all sentences | tags), with probabilities integrated out."""
+    weights = {}
+    for trees in product(*(projective_trees(len(tags)) for tags in _SMALL)):
+        cells = [
+            c for t, tree in zip(_SMALL, trees, strict=True) for c in cells_of_tree(t, tree, 2)
+        ]
+        counts = np.bincount(cells, minlength=len(_ROW2))
+        weights[trees] = np.exp(log_evidence(counts))
+    total = sum(weights.values())
+    return {trees: weight / total for trees, weight in weights.items()}
+
+
+def sampled(monkeypatch, n_sweeps, **settings):
+    """How often the sampler visits each combination of trees."""
+    from sklearn_cvb.dependency import model as binding
+
+    seen, draw = Counter(), binding.draw_sweep
+
+    def noting(sentences, *given):
+        result = draw(sentences, *given)
+        parts = np.split(result[0], sentences.starts[1:-1])
+        seen[tuple(tuple(part.tolist()) for part in parts)] += 1
+        return result
+
+    monkeypatch.setattr(binding, "draw_sweep", noting)
+    settings = {"alpha": ALPHA, "alpha_stop": ALPHA_STOP, "handle_unknown": "error"} | settings
+    model = GibbsDMV(max_iter=n_sweeps, random_state=0, **settings)
+    return seen, model.fit([[f"t{tag}" for tag in tags] for tags in _SMALL])
+
+
+def test_samples_follow_the_exact_posterior(monkeypatch):
+    """Without the acceptance the distance is .19: posterior means ignore repeated cells."""
+    expected = exact_posterior()
+    seen, model = sampled(monkeypatch, 20_000)
+    n = sum(seen.values())
+    distance = sum(abs(seen[trees] / n - p) for trees, p in expected.items()) / 2
+    assert set(seen) <= set(expected)
+    assert distance < 0.03
+    assert 0.5 < model.acceptance_rate_ < 0.99
+
+
+def test_a_hot_sampler_follows_the_tempered_posterior(monkeypatch):
+    """At temperature 2 the samples follow the root of the posterior."""
+    expected = {trees: p**0.5 for trees, p in exact_posterior().items()}
+    total = sum(expected.values())
+    seen, _ = sampled(monkeypatch, 20_000, temperatures=(2.0, 2.0))
+    n = sum(seen.values())
+    distance = sum(abs(seen[trees] / n - p / total) for trees, p in expected.items()) / 2
+    assert distance < 0.04
+
+
+def test_sampled_counts_are_averages(monkeypatch):
+    seen, model = sampled(monkeypatch, 200, thin=1, n_burn_in=0)
+    n = sum(seen.values()) - 1
+    counts = np.zeros(len(_ROW2))
+    for trees, times in seen.items():
+        for tags, tree in zip(_SMALL, trees, strict=True):
+            counts += times * np.bincount(cells_of_tree(tags, tree, 2), minlength=len(_ROW2))
+    # The trees of the start are no sample.
+    found = cells_from(model.counts_)
+    assert np.abs(found * n - counts).sum() <= 2 * 30
+    assert found.sum() == pytest.approx(counts.sum() / (n + 1))
