@@ -3,11 +3,11 @@
 from typing import Any
 
 from sklearn_cvb.estimators.alignment import BaseAlignmentHMM
+from sklearn_cvb.estimators.sampling import CONSTRAINTS, chain_of
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
 from sklearn_cvb.learning.learned import Left, Reading
 from sklearn_cvb.learning.loop import best_fit
 from sklearn_cvb.learning.model import Fit
-from sklearn_cvb.learning.sampling import CONSTRAINTS, chain_of
 from sklearn_cvb.reading.validation import Folder, Seed
 
 

@@ -4,10 +4,10 @@ from collections.abc import Collection
 from typing import Any
 
 from sklearn_cvb.estimators.dependencies import BaseDMV
+from sklearn_cvb.estimators.sampling import SamplerMixin
 from sklearn_cvb.learning.learned import Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
-from sklearn_cvb.learning.sampling import SamplerMixin
 from sklearn_cvb.reading.validation import Folder, Seed
 
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.estimators.grammars import BasePCFG
+from sklearn_cvb.estimators.sampling import SamplerMixin
 from sklearn_cvb.grammar.inference import draw_sweep, frozen_tally, used_rules
 from sklearn_cvb.grammar.layout import Layout
 from sklearn_cvb.grammar.model import GrammarModel
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.learning.model import Drawn
-from sklearn_cvb.learning.sampling import SamplerMixin
 from sklearn_cvb.reading.validation import Folder, Seed
 
 

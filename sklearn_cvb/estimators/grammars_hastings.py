@@ -6,11 +6,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.estimators.grammars import BasePCFG
+from sklearn_cvb.estimators.sampling import SamplerMixin
 from sklearn_cvb.grammar.layout import Layout
 from sklearn_cvb.learning.learned import Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
-from sklearn_cvb.learning.sampling import SamplerMixin
 from sklearn_cvb.reading.validation import Folder, InvalidParameterError, Seed
 
 

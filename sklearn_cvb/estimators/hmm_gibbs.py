@@ -20,11 +20,11 @@ from sklearn_cvb.chain.traces import (
 )
 from sklearn_cvb.estimators.base import learned_of
 from sklearn_cvb.estimators.hmm import BaseHMM
+from sklearn_cvb.estimators.sampling import CONSTRAINTS, chain_of, check_temperatures
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
-from sklearn_cvb.learning.sampling import CONSTRAINTS, chain_of, check_temperatures
 from sklearn_cvb.reading.validation import Folder, Seed, StrOptions
 
 # Below this acceptance rate a chain can be said to stand still.

@@ -21,6 +21,9 @@ Numbers = float | np.ndarray
 # digits, and of a count plus a prior the smaller one is soon lost.
 SMALLEST, LARGEST = 1e-10, 1e10
 
+# A row whose Gamma draws sum to less has lost digits, and is drawn anew in log space.
+_SMALLEST_TOTAL = 1e-250
+
 # From so many cells on, those with equal counts share the work.
 _MANY = 1000
 
@@ -236,3 +239,53 @@ def ascend(concentration: float, rows: Sequence[tuple], shape: float, rate: floa
             return target
         target = math.sqrt(target * concentration)
     return concentration
+
+
+def draw_rows(
+    parameters: np.ndarray,
+    rows: np.ndarray,
+    rest: np.ndarray,
+    temperature: float,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Draw from one Dirichlet for each row, also where the parameters are tiny.
+
+    At temperature tau the draws are those of the density over log probabilities to the power
+    1 / tau, raised to 1 / tau.
+
+    Parameters
+    ----------
+    parameters : ndarray of shape (n_cells,)
+        Dirichlet parameters of the cells of all rows.
+    rows : ndarray of shape (n_cells,)
+        Row of each cell.
+    rest : ndarray of shape (n_rows,)
+        Summed parameters of the cells of each row that are not listed.
+    temperature : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n_cells,)
+    """
+    if temperature == 1.0:
+        draws = rng.standard_gamma(parameters)
+        totals = np.bincount(rows, draws, len(rest)) + rng.standard_gamma(rest)
+        # A draw's direction does not depend on its sum: none is preferred by drawing anew.
+        if totals.min() > _SMALLEST_TOTAL:
+            return draws / totals[rows]
+    logs = _log_gamma_draws(parameters / temperature, rng)
+    rest_logs = _log_gamma_draws(rest / temperature, rng)
+    largest = rest_logs.copy()
+    np.maximum.at(largest, rows, logs)
+    listed = np.bincount(rows, np.exp(logs - largest[rows]), len(rest))
+    log_totals = largest + np.log(listed + np.exp(rest_logs - largest))
+    return np.exp((logs - log_totals[rows]) / temperature)
+
+
+def _log_gamma_draws(shapes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Logs of Gamma draws, also of those below float64; -inf where the shape is 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(rng.standard_gamma(shapes + 1.0)) - rng.standard_exponential(
+            shapes.shape
+        ) / np.maximum(shapes, 0.0)

@@ -110,7 +110,7 @@ _OF_COLUMNS = ("n_features_in_", "feature_names_in_")
 # Whose lines no warning is about: this package's, and those between it and its caller.
 _PASSED_OVER = tuple(
     f"{Path(str(module.__file__)).parent}{os.sep}"
-    for module in (sys.modules[str(__package__)], sklearn, joblib)
+    for module in (sys.modules["sklearn_cvb"], sklearn, joblib)
 )
 
 

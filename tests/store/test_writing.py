@@ -15,8 +15,8 @@ import pytest
 
 import sklearn_cvb
 from sklearn_cvb import open_store, write_store
+from sklearn_cvb import store as stored
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading import store as stored
 from sklearn_cvb.store import StoreError, files, writing
 
 X = [["the", "duck", "swims"], ["a", "duck"], ["they", None, "the", "duck"], ["swims"]]

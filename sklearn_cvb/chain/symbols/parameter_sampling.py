@@ -18,7 +18,7 @@ from sklearn_cvb.chain.symbols.sampling import (
     n_levels,
 )
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.sampling import draw_rows
+from sklearn_cvb.learning.dirichlet import draw_rows
 
 # A rest of prior mass below this share of its row is rounding.
 _ROUNDING = 1e-12
