@@ -1,7 +1,7 @@
 """Trees of named tuples as arrays and JSON, and back: what a fit carries, on its way to the disk.
 
-Nothing is pickled, and only named tuples of this package are made again. Arrays that overlap in
-memory do so again afterwards.
+Nothing is pickled, and only named tuples of this package are made again. An array that stands in
+several places does so again afterwards.
 """
 
 import base64
@@ -112,7 +112,7 @@ def _named_tuple(module: str, name: str) -> type:
     return kind
 
 
-# Arrays: large ones apart, small ones together, those that share memory as views of it
+# Arrays: large ones apart, small ones together
 
 
 class _Arrays:
@@ -120,33 +120,25 @@ class _Arrays:
 
     def __init__(self) -> None:
         self._arrays: list[np.ndarray] = []
-        self._indices: dict[tuple, int] = {}
+        self._indices: dict[int, int] = {}
 
     def index_of(self, array: np.ndarray) -> int:
         """Number of an array; the same array has the same."""
         if array.dtype.hasobject:
             raise TypeError("an array of objects cannot be saved")
-        key = (_address(array), array.shape, array.strides, array.dtype.str)
-        if key not in self._indices:
-            self._indices[key] = len(self._arrays)
+        if id(array) not in self._indices:
+            self._indices[id(array)] = len(self._arrays)
             self._arrays.append(array)
-        return self._indices[key]
+        return self._indices[id(array)]
 
     def stored(self) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
         """Members of a file by name, and where each array is in them."""
         members: dict[str, np.ndarray] = {}
         small: dict[str, list[np.ndarray]] = defaultdict(list)
-        roots = _shared_memory(self._arrays)
         specs = []
         for number, array in enumerate(self._arrays):
             spec: dict[str, Any] = {"shape": array.shape, "writeable": array.flags.writeable}
-            root = roots.get(number)
-            if root is not None:
-                name = f"shared-{_address(root):x}"
-                members[name] = root.ravel(order="K").view(np.uint8)
-                offset = _address(array) - _address(root)
-                spec |= {"dtype": array.dtype.str, "at": offset, "strides": array.strides}
-            elif array.nbytes < _SMALL:
+            if array.nbytes < _SMALL:
                 dtype = array.dtype.str
                 name, begin = f"small-{dtype}", sum(map(len, small[dtype]))
                 is_by_column = array.flags.fnc
@@ -165,10 +157,7 @@ def _restored(members: Mapping[str, np.ndarray], specs: list[dict[str, Any]]) ->
     arrays = []
     for spec in specs:
         array, shape = members[spec["in"]], tuple(spec["shape"])
-        if "strides" in spec:
-            strides = tuple(spec["strides"])
-            array = np.ndarray(shape, spec["dtype"], array.data, spec["at"], strides)
-        elif "from" in spec:
+        if "from" in spec:
             size = int(np.prod(shape, dtype=np.int64))
             array = array[spec["from"] : spec["from"] + size].copy()
             array = array.reshape(shape, order=spec["order"])
@@ -177,45 +166,3 @@ def _restored(members: Mapping[str, np.ndarray], specs: list[dict[str, Any]]) ->
         array.flags.writeable = spec["writeable"]
         arrays.append(array)
     return arrays
-
-
-def _shared_memory(arrays: list[np.ndarray]) -> dict[int, np.ndarray]:
-    """By number, the memory of the arrays that overlap others, or have gaps."""
-    roots, groups = {}, defaultdict(list)
-    for number, array in enumerate(arrays):
-        if array.size:
-            root = _root_of(array)
-            roots[number] = root
-            groups[id(root)].append(number)
-    shared = {}
-    for group in groups.values():
-        group.sort(key=lambda number: _address(arrays[number]))
-        ends = [_bounds(arrays[number])[1] for number in group]
-        begins = [_bounds(arrays[number])[0] for number in group]
-        overlap = any(end > begin for end, begin in zip(ends, begins[1:], strict=False))
-        for number in group:
-            if overlap or not arrays[number].flags.forc:
-                shared[number] = roots[number]
-    return shared
-
-
-def _root_of(array: np.ndarray) -> np.ndarray:
-    """The array whose memory this one looks at."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
-def _address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
-
-
-def _bounds(array: np.ndarray) -> tuple[int, int]:
-    """First and last address of an array's memory, the last not included."""
-    begin = end = _address(array)
-    for size, stride in zip(array.shape, array.strides, strict=True):
-        if stride < 0:
-            begin += (size - 1) * stride
-        else:
-            end += (size - 1) * stride
-    return begin, end + array.itemsize
