@@ -8,11 +8,10 @@ inferred from the mixture. Running counts sum to the tokens seen so far, or to t
 """
 
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
 from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.learned import Learned, Left, Reading
@@ -21,6 +20,7 @@ from sklearn_cvb.learning.model import Fit, mixed, scaled
 from sklearn_cvb.reading.validation import (
     Interval,
     InvalidParameterError,
+    available_if,
     check_sizes,
     fit_context,
     tell,
@@ -188,11 +188,14 @@ def _learns_in_batches(estimator: Any) -> bool:
     return True
 
 
+_Estimator = TypeVar("_Estimator")
+
+
 # A method of the families that have it, which take it over as it is.
 @available_if(_learns_in_batches)
 @without_lengths
 @fit_context(prefer_skip_nested_validation=True)
-def partial_fit(self: Any, X: Any, y: Any = None) -> Any:
+def partial_fit(self: _Estimator, X: Any, y: Any = None) -> _Estimator:
     """Learn from one more batch of sequences.
 
     The first call starts a model as `fit` does, from this batch alone and once (`n_init` is not

@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import joblib
 import numpy as np
 import sklearn
-from sklearn.base import _fit_context as fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import (
     Options,
     StrOptions,
 )
+from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import validate_data
 
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
@@ -49,31 +50,61 @@ CHECKPOINT_PARAMETERS: dict[str, list] = {
 }
 
 
-def with_callbacks(method: Callable) -> Callable:
+# A method keeps its signature under a decorator, so that editors know it.
+_Estimator = TypeVar("_Estimator")
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def fit_context(
+    *, prefer_skip_nested_validation: bool
+) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
+    """scikit-learn's decorator that checks parameters before a fit, with its types."""
+    decorator: Any = _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+    return decorator
+
+
+def available_if(
+    check: Callable[[Any], bool],
+) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
+    """scikit-learn's decorator of methods that some settings do not have, with its types."""
+    decorator: Any = _available_if(check)
+    return decorator
+
+
+def with_callbacks(
+    method: Callable[Concatenate[_Estimator, _Parameters], _Result],
+) -> Callable[Concatenate[_Estimator, _Parameters], _Result]:
     """Tear down callbacks after `fit`, as scikit-learn's decorator of this name; no lengths."""
 
     @functools.wraps(method)
-    def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+    def managed(
+        estimator: _Estimator, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
+    ) -> _Result:
         _refuse_lengths(method, kwargs)
-        check_sizes(estimator.get_params(deep=False))
+        check_sizes(estimator.get_params(deep=False))  # type: ignore[attr-defined]
         with callback_management_context(estimator):
             return method(estimator, *args, **kwargs)
 
     return managed
 
 
-def without_lengths(method: Callable) -> Callable:
+def without_lengths(
+    method: Callable[Concatenate[_Estimator, _Parameters], _Result],
+) -> Callable[Concatenate[_Estimator, _Parameters], _Result]:
     """Say what to do instead where a method is called with ``lengths=...``."""
 
     @functools.wraps(method)
-    def checked(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+    def checked(
+        estimator: _Estimator, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
+    ) -> _Result:
         _refuse_lengths(method, kwargs)
         return method(estimator, *args, **kwargs)
 
     return checked
 
 
-def _refuse_lengths(method: Callable, keywords: dict[str, Any]) -> None:
+def _refuse_lengths(method: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
     if "lengths" in keywords:
         raise TypeError(f"{method.__name__}() takes no argument 'lengths': {LENGTHS}")
 
