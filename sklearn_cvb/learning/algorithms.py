@@ -30,6 +30,10 @@ class Algorithm:
     stops = True
     # Whether predictions are made under exp E[log parameters], not under posterior means.
     averages = False
+    # Whether `State.work` is more than buffers, which are soon made again.
+    keeps_work = True
+    # The public name of the objective, beside `objective_`.
+    name_of_objective = ""
 
     def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
         """The state before the first sweep; from a `seed`, or one that is drawn."""
@@ -47,25 +51,17 @@ class Algorithm:
         """The counts that a fit leaves."""
         return state.counts
 
-    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
-        """Fitted attributes that this algorithm alone leaves."""
-        return {}
-
     def rebase(self, state: State, model: Model) -> State | None:
         """A state to go on from under the settings of now; None where it is of no use."""
         return model.rebase(state)
 
-    def lighter(self, state: State, model: Model) -> State:
-        """A state without what `completed` makes anew from the data; a checkpoint has this."""
-        return model.lighter(state)
+    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
+        """Fitted attributes that this algorithm alone leaves."""
+        return {self.name_of_objective: fit.objective} if self.name_of_objective else {}
 
-    def completed(self, state: State, model: Model) -> State:
-        """What `lighter` left, made whole."""
-        return model.completed(state)
-
-    def finished(self, state: State, model: Model, *, goes_on: bool) -> State:
-        """The last state of a restart; without what sweeps need where none `goes_on` from it."""
-        return model.finished(state, goes_on=goes_on)
+    def bound(self, model: Model, state: State) -> Model:
+        """The model that a state is of; another one where layouts change between sweeps."""
+        return model
 
     def n_resting(self, model: Model) -> int:
         """Sweeps in which something still waits to be learned: none of their changes is small."""
@@ -103,6 +99,8 @@ def learned(model: Model, state: State, step: Callable, absence: Callable | None
 class Batch(Algorithm):
     """M-step, then E-step: EM and VB differ in the weights, and in what the objective subtracts."""
 
+    keeps_work = False
+
     def parameters(self, model: Model, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """Weights given counts, and what they cost (nats)."""
         raise NotImplementedError
@@ -121,10 +119,6 @@ class Batch(Algorithm):
         n_sweeps, unexplained = state.n_sweeps + 1, found.unexplained
         after = State(found.counts, prior, hyper, weights, None, unexplained, n_sweeps, found.work)
         return after, float(value)
-
-    def finished(self, state: State, model: Model, *, goes_on: bool) -> State:
-        """Buffers are soon made again."""
-        return super().finished(state, model, goes_on=goes_on)._replace(work=None)
 
     def before_batch(self, model: Model, running: Any) -> State:
         """Running counts, and the weights that cells without count and prior keep."""
@@ -158,14 +152,11 @@ class VB(Batch):
 
     requires = ("average", "infer")
     averages = True
+    name_of_objective = "lower_bound_"
 
     def parameters(self, model: Model, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """exp E[log parameters], and the divergence of their posterior from the prior."""
         return model.average(counts, prior, before)
-
-    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
-        """The bound."""
-        return {"lower_bound_": fit.objective}
 
 
 class CVB(Algorithm):
@@ -174,6 +165,7 @@ class CVB(Algorithm):
     requires = ("leave_out",)
     patience = 2
     is_total = False
+    name_of_objective = "loo_score_"
 
     def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
         """First counts, and what each unit adds to them."""
@@ -193,10 +185,6 @@ class CVB(Algorithm):
         """The leave-one-out score per token, in a pass of its own with all counts frozen."""
         found = model.leave_out(state.counts, state.prior, state.shares, frozen=True)
         return float(found.total / model.n_observed)
-
-    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
-        """The score."""
-        return {"loo_score_": fit.objective}
 
     def before_batch(self, model: Model, running: Any) -> State:
         """The counts so far are part of the prior; posteriors begin as inferred from it alone."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sklearn_cvb.learning import checkpoint_files as checkpoint
 from sklearn_cvb.learning.fingerprints import digest_of, shown
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.learning.model import Fit, Record, Sweep
+from sklearn_cvb.learning.model import Fit, Record, State, Sweep
 from sklearn_cvb.learning.state_files import Packed, pack, unpack
 from sklearn_cvb.reading.validation import InvalidParameterError, tell
 
@@ -84,14 +84,14 @@ class FitCheckpoint:
     """
 
     def __init__(self, job: "Job") -> None:
-        estimator, algorithm, model = job.estimator, job.algorithm, job.model
+        estimator = job.estimator
         self.folder = Path(estimator.checkpoint)
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(
                 f"checkpoint {self.folder} is a file: name a folder, which is made if it is missing"
             )
         self._every = every_of(estimator.checkpoint_every)
-        self._strip: Callable[[Any], Any] = lambda state: algorithm.lighter(state, model)
+        self._job = job
         self._fit_name = secrets.token_hex(4)
         self._about = about(estimator, job.read)
         self._generators: list[Mapping[str, Any]] = []
@@ -195,12 +195,15 @@ class FitCheckpoint:
         fit, n_sweeps = self._latest[index]
         if self._saved[index] != n_sweeps:
             begin = time.monotonic()
-            fit = fit._replace(history=fit.history[:n_sweeps], state=self._strip(fit.state))
+            fit = fit._replace(history=fit.history[:n_sweeps], state=self._lighter(fit.state))
             self._tried(lambda: self._write(index, fit))
             end = time.monotonic()
             # After an error, too, so that a full disk is not tried at every sweep.
             self._saved[index] = n_sweeps
             self._next[index] = end + max(self._every.seconds or 0.0, _REST * (end - begin))
+
+    def _lighter(self, state: State) -> State:
+        return self._job.algorithm.bound(self._job.model, state).lighter(state)
 
     def _write(self, index: int, fit: Fit) -> None:
         arrays, tree = pack(fit)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.model import Model, State, divided, plus
+from sklearn_cvb.learning.model import Model, State, mapped, plus
 
 
 class Traced(NamedTuple):
@@ -109,10 +109,7 @@ class Gibbs(Algorithm):
 
     def _remembered(self, memory: Memory, state: State, model: Model, value: float) -> Memory:
         """The memory with the sample of a state."""
-        done, (counts, prior, sample) = (
-            state.n_sweeps - 1,
-            (state.counts, state.prior, state.shares),
-        )
+        done, counts, prior, sample = state.n_sweeps - 1, state.counts, state.prior, state.shares
         if done >= late(memory.n_planned):
             memory = memory._replace(labels=model.remembered(memory.labels, sample))
         since = done - self.first_kept(memory.n_planned)
@@ -147,8 +144,7 @@ class Gibbs(Algorithm):
 
     def final_counts(self, state: State) -> Any:
         """Mean counts of the kept samples; those of the last one where none is kept."""
-        memory = state.work
-        return divided(memory.sums[0], memory.n_kept) if memory.n_kept else state.counts
+        return _mean(state.work, 0) if state.work.n_kept else state.counts
 
     def rebase(self, state: State, model: Model) -> State | None:
         """The state; None under another prior: samples of two posteriors are not averaged."""
@@ -159,6 +155,13 @@ class Gibbs(Algorithm):
         return now if same else None
 
 
+def _mean(memory: Memory, place: int) -> Any:
+    """The mean over the kept samples of what stands at this place of the sums."""
+    return mapped(
+        lambda total: None if total is None else total / memory.n_kept, memory.sums[place]
+    )
+
+
 def late(n_planned: int) -> int:
     """Sweeps before the last tenth."""
     return n_planned * 9 // 10
@@ -166,9 +169,8 @@ def late(n_planned: int) -> int:
 
 def mean_means(state: State, model: Model) -> Any:
     """Averages of what predictions use over the kept samples; given the last where none is kept."""
-    memory = state.work
-    if memory.n_kept:
-        return divided(memory.sums[1], memory.n_kept)
+    if state.work.n_kept:
+        return _mean(state.work, 1)
     return model.means(state.counts, state.prior, state.shares)
 
 

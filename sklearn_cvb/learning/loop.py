@@ -148,12 +148,18 @@ def _schedule(job: Job, n_before: int) -> Schedule:
 
 def _ranked(job: Job, fit: Fit) -> Fit:
     """The fit with what restarts are ranked by."""
-    estimator, algorithm, model = job.estimator, job.algorithm, job.model
+    estimator, algorithm = job.estimator, job.algorithm
+    model = algorithm.bound(job.model, fit.state)
     objective = algorithm.objective(fit.state, model, fit.history)
     if estimator.verbose:
         print(f"{len(fit.history)} sweeps, objective {objective:.6f}")
-    state = algorithm.finished(fit.state, model, goes_on=estimator.warm_start)
-    return fit._replace(objective=objective, state=state)
+    return fit._replace(objective=objective, state=_finished(job, fit, estimator.warm_start))
+
+
+def _finished(job: Job, fit: Fit, goes_on: bool) -> Any:
+    """The last state of a restart, without what only further sweeps need."""
+    state = job.algorithm.bound(job.model, fit.state).finished(fit.state, goes_on=goes_on)
+    return state if job.algorithm.keeps_work else state._replace(work=None)
 
 
 def _reporter(job: Job, index: int, record: Record, context: Any) -> Record:
@@ -165,8 +171,7 @@ def _reporter(job: Job, index: int, record: Record, context: Any) -> Record:
         task.call_on_fit_task_begin(**given)
 
     def fitted(fit: Fit) -> dict[str, Any]:
-        state = job.algorithm.finished(fit.state, job.model, goes_on=True)
-        left = estimator._left([fit._replace(state=state)], job.read)
+        left = estimator._left([fit._replace(state=_finished(job, fit, True))], job.read)
         return {**job.read.attributes, **left.attributes, "_learned": left.learned}
 
     def report(fit: Fit) -> bool:
@@ -251,8 +256,8 @@ def _beginnings(
 
 def _restored(job: Job, fit: Fit) -> Fit:
     """A restart as it was when it was saved."""
-    algorithm, model = job.algorithm, job.model
-    state = algorithm.rebase(algorithm.completed(fit.state, model), model)
+    model = job.algorithm.bound(job.model, fit.state)
+    state = job.algorithm.rebase(model.completed(fit.state), model)
     if state is None:
         raise ValueError(
             f"the checkpoint in {job.estimator.checkpoint} is of other parameters: delete the "
@@ -285,7 +290,7 @@ def _resumable(job: Job) -> Fit | None:
     is_same_kind = type(before.problem) is type(job.read.problem)
     if not (is_same_kind and are_same(estimator._identity(before), estimator._identity(job.read))):
         return None
-    state = job.algorithm.rebase(best.state, job.model)
+    state = job.algorithm.rebase(best.state, job.algorithm.bound(job.model, best.state))
     # Sweeps are counted anew.
     return None if state is None else best._replace(state=state, history=[])
 

@@ -295,36 +295,22 @@ def inferred(counts: Any, log_z: np.ndarray, shares: Any = None, work: Any = Non
     return Inferred(counts, total, np.flatnonzero(np.isneginf(log_z)), shares, work)
 
 
+def mapped(function: Callable, *trees: Any) -> Any:
+    """The tree of what a function makes of the values at each place of trees of tuples."""
+    if isinstance(trees[-1], tuple):
+        parts = [mapped(function, *values) for values in zip(*trees, strict=True)]
+        kind = type(trees[-1])
+        return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+    return function(*trees)
+
+
 def plus(sums: Any, more: Any) -> Any:
-    """Sums of arrays, or of tuples of such, and one more of their kind; None for no sums before."""
-    if isinstance(more, tuple):
-        before = sums if sums is not None else (None,) * len(more)
-        parts = [plus(a, b) for a, b in zip(before, more, strict=True)]
-        return type(more)(*parts) if hasattr(more, "_fields") else tuple(parts)
-    if more is None:
-        return None
-    return np.array(more) if sums is None else sums + more
+    """Sums of trees of arrays, and one more of their kind; None for no sums before."""
+    if sums is None:
+        return mapped(lambda one: None if one is None else np.array(one), more)
+    return mapped(lambda one, other: None if other is None else one + other, sums, more)
 
 
 def mixed(one: Any, share: float, other: Any, other_share: float) -> Any:
-    """Two arrays, or tuples of such, added with these factors."""
-    if isinstance(other, tuple):
-        parts = [mixed(a, share, b, other_share) for a, b in zip(one, other, strict=True)]
-        return type(other)(*parts) if hasattr(other, "_fields") else tuple(parts)
-    return share * one + other_share * other
-
-
-def scaled(values: Any, factor: float) -> Any:
-    """An array, or a tuple of such, times a number."""
-    if isinstance(values, tuple):
-        parts = [scaled(part, factor) for part in values]
-        return type(values)(*parts) if hasattr(values, "_fields") else tuple(parts)
-    return factor * values
-
-
-def divided(sums: Any, n: int) -> Any:
-    """Sums of arrays, or of tuples of such, divided by a number."""
-    if isinstance(sums, tuple):
-        parts = [divided(part, n) for part in sums]
-        return type(sums)(*parts) if hasattr(sums, "_fields") else tuple(parts)
-    return None if sums is None else sums / n
+    """Two trees of arrays, added with these factors."""
+    return mapped(lambda a, b: share * a + other_share * b, one, other)

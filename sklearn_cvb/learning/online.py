@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import spawn_generators
-from sklearn_cvb.learning.model import Fit, mixed, scaled
+from sklearn_cvb.learning.model import Fit, mapped, mixed
 from sklearn_cvb.reading.validation import (
     Interval,
     InvalidParameterError,
@@ -261,11 +261,13 @@ def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left
         before, history = algorithm.before_batch(model, running), estimator.history_.tolist()
         seen = estimator._learned.seen
     state, value = algorithm.sweep(before, model, rng)
-    finished = algorithm.finished(state, model, goes_on=False)
+    finished = model.finished(state, goes_on=False)
+    if not algorithm.keeps_work:
+        finished = finished._replace(work=None)
     batch = estimator._batch_of(read, finished)
     seen_now = seen_after(seen, batch, estimator)
     step = step_for(seen, seen_now, estimator.learning_decay, estimator.learning_offset)
-    counts = scaled(state.counts, step.batch)
+    counts = mapped(lambda one: step.batch * one, state.counts)
     if running is not None:
         counts = mixed(running.counts, step.running, state.counts, step.batch)
     value, objective = algorithm.batch_values(before, state, value, model, step.scale)

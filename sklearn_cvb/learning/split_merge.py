@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.model import Fit, Model, State
+from sklearn_cvb.learning.model import Model, State
 
 
 class Plan(NamedTuple):
@@ -34,7 +34,8 @@ class SplitMerge(Algorithm):
         self.inner, self.plan = inner, plan
         self.requires = (*inner.requires, "laid_out", "split", "merged")
         self.patience, self.is_total, self.stops = inner.patience, inner.is_total, inner.stops
-        self.averages = inner.averages
+        self.averages, self.keeps_work = inner.averages, inner.keeps_work
+        self.name_of_objective = inner.name_of_objective
 
     def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
         """The start of the inner algorithm."""
@@ -53,31 +54,19 @@ class SplitMerge(Algorithm):
 
     def objective(self, state: State, model: Model, history: list[float]) -> float:
         """That of the inner algorithm."""
-        return self.inner.objective(state, model.laid_out(state.layout), history)
+        return self.inner.objective(state, model, history)
 
     def final_counts(self, state: State) -> Any:
         """Those of the inner algorithm."""
         return self.inner.final_counts(state)
 
-    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
-        """Those of the inner algorithm."""
-        return self.inner.attributes(fit, model.laid_out(fit.state.layout))
+    def bound(self, model: Model, state: State) -> Model:
+        """The model under the layout of this state."""
+        return model.laid_out(state.layout)
 
     def rebase(self, state: State, model: Model) -> State | None:
         """The state under the settings of now; None where they do not go with its layout."""
-        return self.inner.rebase(state, model.laid_out(state.layout))
-
-    def lighter(self, state: State, model: Model) -> State:
-        """As the inner algorithm has it."""
-        return self.inner.lighter(state, model.laid_out(state.layout))
-
-    def completed(self, state: State, model: Model) -> State:
-        """As the inner algorithm has it."""
-        return self.inner.completed(state, model.laid_out(state.layout))
-
-    def finished(self, state: State, model: Model, *, goes_on: bool) -> State:
-        """As the inner algorithm has it."""
-        return self.inner.finished(state, model.laid_out(state.layout), goes_on=goes_on)
+        return self.inner.rebase(state, model)
 
     def n_resting(self, model: Model) -> int:
         """Sweeps in which the plan or the inner algorithm waits."""

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.algorithms import EM, Algorithm
+from sklearn_cvb.learning.algorithms import EM
 from sklearn_cvb.learning.model import Model, State
 
 
@@ -27,6 +27,7 @@ class Stepwise(EM):
 
     requires = ("maximise", "infer", "units", "step_through")
     patience = 2
+    keeps_work = True
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
@@ -54,7 +55,3 @@ class Stepwise(EM):
         """Weights have moved on since the last sweep, so that another E-step is due."""
         weights, cost = self.parameters(model, state.counts, state.prior, state.weights)
         return float(model.infer(weights).total - cost)
-
-    def finished(self, state: State, model: Model, *, goes_on: bool) -> State:
-        """With the steps so far where a fit goes on."""
-        return Algorithm.finished(self, state, model, goes_on=goes_on)

@@ -316,7 +316,7 @@ def test_stepwise_em_of_a_new_family_goes_on_in_the_orders_that_it_began_with(mo
     algorithm = Stepwise(Pace(1, 0.7))
     half, first = learned(algorithm, model, 4)
     _, whole = learned(algorithm, model, 8)
-    half = algorithm.finished(half, model, goes_on=True)._replace(unexplained=np.array([2]))
+    half = model.finished(half, goes_on=True)._replace(unexplained=np.array([2]))
     other, orders = np.random.default_rng(9), []
 
     @dataclass(frozen=True)
