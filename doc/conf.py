@@ -181,27 +181,30 @@ def use_public_names(app, what, name, obj, options, signature, returns):
 
 
 class Files(SphinxDirective):
-    """``.. files:: kernels/chain``: the modules of a folder of the package, with what they are for.
+    """``.. files:: kernels kernels/chain``: the modules of these folders, with what they are for.
 
     That is the first paragraph of each module's docstring.
     """
 
     required_arguments = 1
+    final_argument_whitespace = True
 
     def run(self):
         """The list."""
         package = Path(sklearn_cvb.__file__).parent
         found = nodes.bullet_list()
-        for path in sorted((package / self.arguments[0]).glob("*.py")):
-            self.env.note_dependency(str(path))
-            if path.name == "__init__.py":
-                continue
-            docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")))
-            purpose = " ".join(docstring.split("\n\n")[0].split())
-            line = nodes.paragraph("", "", nodes.literal(text=path.name), nodes.Text(": "))
-            for i, part in enumerate(re.split("`+", purpose)):
-                line += nodes.literal(text=part) if i % 2 else nodes.Text(part)
-            found += nodes.list_item("", line)
+        for folder in self.arguments[0].split():
+            for path in sorted((package / folder).glob("*.py")):
+                self.env.note_dependency(str(path))
+                if path.name == "__init__.py" and folder == ".":
+                    continue
+                docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+                name = path.relative_to(package).as_posix().removesuffix("__init__.py")
+                line = nodes.paragraph("", "", nodes.literal(text=name), nodes.Text(": "))
+                purpose = " ".join(docstring.split("\n\n")[0].split())
+                for i, part in enumerate(re.split("`+", purpose)):
+                    line += nodes.literal(text=part) if i % 2 else nodes.Text(part)
+                found += nodes.list_item("", line)
         return [found]
 
 

@@ -1,11 +1,16 @@
 """The shape of the code: small functions and files, numba in kernels alone, algorithms once."""
 
 import ast
+import sys
+from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import sklearn_cvb
 from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.compile_cases import SITUATIONS
 
 _PACKAGE = Path(sklearn_cvb.__file__).parent
 _TEXTS = {
@@ -180,3 +185,94 @@ def test_one_state_is_that_of_all_algorithms():
         if one.endswith(("BatchState", "CVBState", "SamplerState", "GibbsState"))
     ]
     assert (states, others) == ([("learning/model.py", "State")], [])
+
+
+# How code is walked through
+
+# Returns of a second fit and of a prediction: how often the walk comes back to a file that it had
+# left, in the order in which functions are first called.
+_RETURNS = {
+    ("CVBHMMTagger", "full"): (66, 15),
+    ("CVBHMM", "none"): (60, 15),
+    ("EMHMM", "none"): (70, 15),
+    ("GibbsHMM", "gaussian"): (91, 15),
+    ("CVBPCFG", "given"): (45, 12),
+    ("CVBDMV", "raw"): (45, 12),
+    ("CVBAlignmentHMM", "raw"): (30, 12),
+}
+
+
+def _returns_of(call):
+    """How often a call comes back to a file of the package."""
+    route, seen = [], set()
+
+    def spy(frame, event, argument):
+        code = frame.f_code
+        name = code.co_filename
+        is_ours = name.startswith(str(_PACKAGE)) and "<" not in name
+        if event == "call" and is_ours and code not in seen:
+            seen.add(code)
+            if not route or route[-1] != name:
+                route.append(name)
+
+    before = sys.getprofile()
+    sys.setprofile(spy)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return len(route) - len(set(route))
+
+
+@pytest.mark.parametrize(("name", "title"), _RETURNS)
+def test_fits_and_predictions_do_not_wander_between_files(name, title):
+    situation = SITUATIONS[name][title]
+    situation.fit()
+    model = situation.unfitted()
+    of_fit = _returns_of(lambda: model.fit(situation.X, situation.y))
+    of_prediction = _returns_of(lambda: model.predict(situation.new))
+    assert 0 < of_prediction <= _RETURNS[name, title][1]
+    assert 0 < of_fit <= _RETURNS[name, title][0]
+
+
+def _imported_modules():
+    """Module by module, the modules of the package that it imports, also those in functions."""
+    names = {
+        name.removesuffix(".py").removesuffix("/__init__").replace("/", "."): name
+        for name in _TEXTS
+    }
+    found = {}
+    for module, name in names.items():
+        asked = {full.removeprefix("sklearn_cvb.") for full in _imports_at_run_time(_TREES[name])}
+        known = {full if full in names else full.rpartition(".")[0] for full in asked}
+        found[module] = (known & names.keys()) - {module}
+    return found
+
+
+def _imports_at_run_time(tree):
+    """As `_imports`, but for what types alone need."""
+    for_types = {
+        id(node)
+        for branch in ast.walk(tree)
+        if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.unparse(branch.test)
+        for part in branch.body
+        for node in ast.walk(part)
+    }
+    kept = [node for node in ast.walk(tree) if id(node) not in for_types]
+    return _imports(
+        ast.Module(
+            [
+                node
+                for node in kept
+                if isinstance(node, ast.stmt) and not getattr(node, "body", None)
+            ],
+            [],
+        )
+    )
+
+
+def test_no_imports_go_in_a_ring():
+    try:
+        TopologicalSorter(_imported_modules()).prepare()
+    except CycleError as error:
+        pytest.fail(f"a ring of imports: {' -> '.join(error.args[1])}")
