@@ -19,8 +19,7 @@ from sklearn_cvb.hmm.survey import finished, lay_out
 from sklearn_cvb.hmm.whole import Whole
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.learned import Reading
-from sklearn_cvb.store import CorpusStore, StoredTags, write_store
-from sklearn_cvb.store.stored_states import StoredStates
+from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
 from sklearn_cvb.validation import InvalidParameterError
 
 

@@ -11,8 +11,7 @@ from sklearn_cvb.hmm.stored.reading import Encoder, part_of_store, types_of_stor
 from sklearn_cvb.hmm.tags import encode_labels, read_labels
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.learned import Learned
-from sklearn_cvb.store import CorpusStore, StoredTags
-from sklearn_cvb.store.stored_states import StoredStates
+from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
 
 def classes_of(words: Any, cells: Cells) -> np.ndarray:
