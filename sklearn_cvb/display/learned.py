@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csc_array
 
-from sklearn_cvb.display.arguments import text_of_one
+from sklearn_cvb.display.texts import text_of_one
 
 # So many rows are shown, and so many things in each.
 MOST_ROWS, MOST_THINGS = 30, 6
@@ -21,45 +21,25 @@ _UNKNOWN = "(unknown)"
 
 
 class Row(NamedTuple):
-    """A name, the share of all that it accounts for (None: not told), and what goes with it.
-
-    `best` holds texts and their probabilities (None where a text says it all).
-    """
+    """A name, and what goes with it."""
 
     name: str
-    share: float | None
-    best: list[tuple[str, float | None]]
+    share: float | None  # of all that it accounts for
+    best: list[tuple[str, float | None]]  # None where a text says it all without a probability
 
 
 class Learned(NamedTuple):
-    """The rows of a model, under two headings, and how many more there are.
-
-    `steps` are probabilities from row to row (None where nothing follows anything).
-    """
+    """The rows of a model, under two headings, and how many more there are."""
 
     kind: str
     does: str
     rows: list[Row]
     n_more: int
-    steps: np.ndarray | None = None
+    steps: np.ndarray | None = None  # probabilities from row to row
 
 
 def learned_by(model: Any) -> Learned:
-    """The rows of any fitted model.
-
-    Parameters
-    ----------
-    model : fitted estimator
-
-    Returns
-    -------
-    Learned
-
-    Raises
-    ------
-    TypeError
-        If it is no fitted model of this package.
-    """
+    """The rows of a fitted model; TypeError if it is none of this package."""
     for attribute, read in _READERS.items():
         if hasattr(model, attribute):
             return read(model)
@@ -162,8 +142,8 @@ def _right_side(parts: tuple, names: list[str]) -> str:
     """The right-hand side of a rule, words in quotes."""
     texts = []
     for part in parts:
-        words = part if isinstance(part, tuple) else None
-        texts += [names[part]] if words is None else [repr(text_of_one(word)) for word in words]
+        is_words = isinstance(part, tuple)
+        texts += [repr(text_of_one(word)) for word in part] if is_words else [names[part]]
     return " ".join(texts)
 
 
