@@ -50,15 +50,14 @@ def _of_chain(model: Any) -> Learned:
     """States or tags, what they emit, and what follows them."""
     transition = np.asarray(model.transmat_)
     counts = np.asarray(model.counts_.start) + np.asarray(model.counts_.transition).sum(axis=0)
-    shares = counts[: len(transition)] / max(counts.sum(), np.finfo(float).tiny)
+    shares = _shares(counts)[: len(transition)]
     is_tagger = hasattr(model, "classes_")
     names = model.classes_ if is_tagger else range(len(transition))
     numbers = _numbers_of(vars(model))
     does = "values" if numbers else "most frequent symbols"
     emitted = _frequent(model) if not numbers else None
-    shown = np.argsort(-shares, kind="stable")[:MOST_ROWS]
     # Tags keep their order, and so do few states.
-    shown = shown if len(shares) > MOST_ROWS else np.arange(len(shares))
+    shown = _most(shares) if len(shares) > MOST_ROWS else np.arange(len(shares))
     rows = []
     for k in shown.tolist():
         best = emitted(k) if emitted else [(texts[k], None) for texts in numbers]
@@ -75,10 +74,18 @@ def _frequent(model: Any) -> Any:
     def of_state(k: int) -> list[tuple[str, float | None]]:
         begin, end = table.indptr[k : k + 2].tolist()
         values, rows = table.data[begin:end], table.indices[begin:end]
-        shares = values / max(values.sum(), np.finfo(float).tiny)
-        return _best((words[row] for row in rows.tolist()), shares)
+        return _best((words[row] for row in rows.tolist()), _shares(values))
 
     return of_state
+
+
+def _most(uses: np.ndarray) -> np.ndarray:
+    """Places of what is used most, in this order, as many as are shown."""
+    return np.argsort(-uses, kind="stable")[:MOST_ROWS]
+
+
+def _shares(uses: np.ndarray) -> np.ndarray:
+    return uses / max(uses.sum(), np.finfo(float).tiny)
 
 
 def _best(names: Iterable[str], shares: np.ndarray) -> list[tuple[str, float | None]]:
@@ -127,14 +134,14 @@ def _of_grammar(model: Any) -> Learned:
     names = [text_of_one(symbol) for symbol in grammar.symbols]
     parents = np.array([rule.parent for rule in grammar.rules])
     uses = np.bincount(parents, model.counts_.rule, len(names))
-    order = np.argsort(-uses, kind="stable")[:MOST_ROWS]
-    shown = np.sort(order).tolist()
+    shares = _shares(uses)
+    shown = np.sort(_most(uses)).tolist()
     rows = []
     for symbol in shown:
         own = np.flatnonzero(parents == symbol)
         texts = (_right_side(grammar.rules[i].right, names) for i in own.tolist())
-        share = float(uses[symbol] / max(uses.sum(), np.finfo(float).tiny))
-        rows.append(Row(names[symbol], share, _best(texts, probabilities[own])))
+        best = _best(texts, probabilities[own])
+        rows.append(Row(names[symbol], float(shares[symbol]), best))
     return Learned("symbol", "most probable rules", rows, len(names) - len(rows))
 
 
@@ -154,15 +161,15 @@ def _of_dependencies(model: Any) -> Learned:
     tables = attach if attach.ndim == 3 else attach.mean(axis=2)
     arcs = model.counts_.attach.reshape(len(tables), -1).sum(axis=1)
     names = [*map(text_of_one, model.vocabulary_), _UNKNOWN][: len(tables)]
-    shown = np.sort(np.argsort(-arcs, kind="stable")[:MOST_ROWS]).tolist()
+    shares = _shares(arcs)
+    shown = np.sort(_most(arcs)).tolist()
     rows = [Row("(root)", None, _best(names, np.asarray(model.rootprob_)))]
     for head in shown:
         best = []
         for side, arrow in enumerate("←→"):
             found = _best(names, tables[head, side])[: MOST_THINGS // 2]
             best += [(f"{arrow} {name}", share) for name, share in found]
-        share = float(arcs[head] / max(arcs.sum(), np.finfo(float).tiny))
-        rows.append(Row(names[head], share, best))
+        rows.append(Row(names[head], float(shares[head]), best))
     does = "most probable dependents, left (←) and right (→)"
     return Learned("head", does, rows, len(names) - len(shown))
 
@@ -171,15 +178,14 @@ def _of_alignment(model: Any) -> Learned:
     """Source words and their most probable translations."""
     lexicon = model.lexicon_
     uses = np.asarray(model.counts_.lexicon.sum(axis=1)).ravel()[: len(lexicon.source)]
-    shown = np.argsort(-uses, kind="stable")[:MOST_ROWS].tolist()
+    shares = _shares(uses)
     rows = []
-    for i in shown:
+    for i in _most(uses).tolist():
         found = lexicon.translations(lexicon.source[i], MOST_THINGS)
         best: list[tuple[str, float | None]] = [
             (text_of_one(word), p) for word, p in found if p >= _LEAST
         ]
-        share = float(uses[i] / max(uses.sum(), np.finfo(float).tiny))
-        rows.append(Row(text_of_one(lexicon.source[i]), share, best))
+        rows.append(Row(text_of_one(lexicon.source[i]), float(shares[i]), best))
     does = "most probable translations"
     return Learned("source word", does, rows, len(lexicon.source) - len(rows))
 
@@ -197,9 +203,8 @@ def _of_treebank(model: Any) -> Learned:
 def _of_classes(model: Any) -> Learned:
     """Classes, and the model of each: its size, its objective, and how its fit went."""
     shares = np.exp(model.class_log_prior_)
-    shown = np.argsort(-shares, kind="stable")[:MOST_ROWS]
     # Few classes keep their order.
-    shown = shown if len(shares) > MOST_ROWS else np.arange(len(shares))
+    shown = _most(shares) if len(shares) > MOST_ROWS else np.arange(len(shares))
     rows = []
     for k in shown.tolist():
         texts = [_number_of(int(model.class_count_[k]), "sequence"), *_fit_of(model.estimators_[k])]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.corpus import as_list, is_hashable, shown
+from sklearn_cvb.corpus import as_list, is_hashable, is_missing, shown
 
 
 def token_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
@@ -228,7 +228,7 @@ def _aligned(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[list, l
         raise ValueError(f"y_true holds {len(y_true)} sequences, y_pred {len(y_pred)}")
     pairs = []
     for i, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True)):
-        if isinstance(true, Iterable) or not _is_missing(true):
+        if isinstance(true, Iterable) or not is_missing(true):
             known, found = _label_list("y_true", i, true), _label_list("y_pred", i, predicted)
             if len(known) != len(found):
                 raise ValueError(
@@ -260,18 +260,10 @@ def _codes(labels: Iterable) -> tuple[np.ndarray, list]:
     seen: dict[Any, int] = {}
     codes = np.fromiter((seen.setdefault(label, len(seen)) for label in labels), dtype=np.int64)
     names: dict[Any, int] = {}
-    merged = [names.setdefault(None if _is_missing(name) else name, len(names)) for name in seen]
+    merged = [names.setdefault(None if is_missing(name) else name, len(names)) for name in seen]
     return np.array(merged, dtype=np.int64)[codes], list(names)
 
 
 def _used(codes: np.ndarray, labels: list) -> tuple[np.ndarray, list]:
     used, codes = np.unique(codes, return_inverse=True)
     return codes, [labels[code] for code in used]
-
-
-def _is_missing(label: Any) -> bool:
-    try:
-        return label is None or bool(label != label)
-    except TypeError:
-        # pandas.NA refuses to be compared.
-        return True
