@@ -237,8 +237,9 @@ def attach(stem: str, suffix: str) -> str:
     ['planned', 'carries', 'decision', 'ability']
     """
     for ending, spelled in _SPELLED.get(suffix, {}).items():
-        if re.search(ending, stem):
-            return re.sub(ending, spelled, stem, count=1)
+        word, n_endings = re.subn(ending, spelled, stem, count=1)
+        if n_endings:
+            return word
     if suffix[0] not in "aeiouy":
         return re.sub("(?<=[^aeiou])y$", "i", stem) + suffix
     return _before_vowel(stem, suffix) + suffix

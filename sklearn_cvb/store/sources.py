@@ -194,6 +194,7 @@ def _of_parquet(path: Path, reading: Reading) -> Iterator[Batch]:
 def _pyarrow() -> Any:
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.parquet
     except ImportError as error:
         raise ImportError(_ARROW_NEEDED) from error
@@ -255,9 +256,5 @@ def _flat(column: Any, name: str) -> tuple[Any, np.ndarray]:
     if column.null_count:
         empty = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
         raise ValueError(f"{name}: sequence {empty[0]} is null: leave empty sequences out")
-    lengths = column.value_lengths() if hasattr(column, "value_lengths") else None
-    if lengths is None:
-        sizes = np.full(len(column), column.type.list_size, np.int64)
-    else:
-        sizes = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
-    return column.flatten(), sizes
+    lengths = _pyarrow().compute.list_value_length(column)
+    return column.flatten(), lengths.to_numpy(zero_copy_only=False).astype(np.int64)
