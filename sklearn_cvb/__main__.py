@@ -17,25 +17,16 @@ from pathlib import Path
 import numpy as np
 
 from sklearn_cvb.demo.display import (
-    PlainDisplay,
-    RichDisplay,
+    Display,
     Row,
     display_for,
     missing_packages,
+    save_picture,
 )
-from sklearn_cvb.demo.experiment import (
-    ALGORITHMS,
-    HeldOut,
-    Settings,
-    hold_out,
-    run_restarts,
-    tag_unseen,
-    warm_up,
-)
+from sklearn_cvb.demo.experiment import ALGORITHMS, Settings, run_restarts, tag_unseen, warm_up
 from sklearn_cvb.demo.options import command_line, read_settings, read_text
-from sklearn_cvb.demo.picture import save_picture
 from sklearn_cvb.demo.published import published_accuracies
-from sklearn_cvb.demo.text import Text, ambiguity, split_text
+from sklearn_cvb.demo.text import HeldOut, Text, ambiguity, hold_out
 from sklearn_cvb.display import TaggedSentence
 from sklearn_cvb.learning.compilation import announced, when_compiling
 
@@ -45,18 +36,10 @@ _COMPILED_SECONDS = 13
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the main job.
+    """Run the main job with a command line, None for that of the process.
 
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Command line; None for that of the process.
-
-    Returns
-    -------
-    int
-        Exit code: 0, 130 after Ctrl-C, 141 if the reader of the output has gone, 1 if output or
-        picture cannot be written. Bad arguments exit with 2.
+    Returns 0, 130 after Ctrl-C, 141 if the reader of the output has gone, 1 if output or picture
+    cannot be written. Bad arguments exit with 2.
     """
     parser = command_line()
     options = parser.parse_args(arguments)
@@ -111,7 +94,7 @@ def _discard_output() -> None:
 
 def _run(parser: argparse.ArgumentParser, options: argparse.Namespace, settings: Settings) -> int:
     text = read_text(parser, options)
-    held_out = hold_out(split_text(text, options.min_count, options.seed))
+    held_out = hold_out(text, options.min_count, options.seed)
     published = published_accuracies(text.name, len(text.X), text.is_whole, options.min_count)
     display = display_for(bool(published))
     _introduce(display, text, held_out, settings, published)
@@ -143,7 +126,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace, settings:
 
 
 def _compare(
-    display: PlainDisplay | RichDisplay,
+    display: Display,
     name: str,
     text: Text,
     held_out: HeldOut,
@@ -163,7 +146,7 @@ def _compare(
 
 
 def _introduce(
-    display: PlainDisplay | RichDisplay,
+    display: Display,
     text: Text,
     held_out: HeldOut,
     settings: Settings,
@@ -204,19 +187,22 @@ def _introduce(
         )
 
 
-def _conclude(
-    display: PlainDisplay | RichDisplay, rows: dict[str, Row], held_out: HeldOut, output: Path
-) -> None:
+def _conclude(display: Display, rows: dict[str, Row], held_out: HeldOut, output: Path) -> None:
     """Tag an example with the best tagger, and save the picture."""
     complete = [(row, row.unseen) for row in rows.values() if row.unseen is not None]
     if complete:
-        best, unseen = max(complete, key=lambda pair: _mean_accuracy(pair[0]))
-        words, gold = _example(held_out)
+        accuracies = [np.mean([r.accuracy for r in row.restarts]) for row, _ in complete]
+        best, unseen = complete[int(np.argmax(accuracies))]
+        # The first held-out sentence of middling length, else the first of all.
+        lengths = [len(sentence) for sentence in held_out.X]
+        place = next((i for i, length in enumerate(lengths) if length in _EXAMPLE_LENGTHS), 0)
         display.say(f"an unseen sentence, tagged by {ALGORITHMS[best.name].title}:")
         with warnings.catch_warnings():
             # What there is to say of this sentence has been said of all those held out.
             warnings.simplefilter("ignore", UserWarning)
-            sentence = TaggedSentence.from_estimator(unseen.tagger, words, gold=gold)
+            sentence = TaggedSentence.from_estimator(
+                unseen.tagger, held_out.X[place], gold=held_out.y[place]
+            )
         display.tagged(sentence)
     curves = {
         ALGORITHMS[row.name].title: row.restarts[0].curve for row in rows.values() if row.restarts
@@ -224,16 +210,6 @@ def _conclude(
     if curves and "matplotlib" not in missing_packages():
         save_picture(curves, output)
         display.say(f"accuracy by sweep: {output}")
-
-
-def _mean_accuracy(row: Row) -> float:
-    return float(np.mean([restart.accuracy for restart in row.restarts]))
-
-
-def _example(held_out: HeldOut) -> tuple[list, list]:
-    """The first held-out sentence of middling length (else the first of all) and its tags."""
-    pairs = list(zip(held_out.X, held_out.y, strict=True))
-    return next((pair for pair in pairs if len(pair[0]) in _EXAMPLE_LENGTHS), pairs[0])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from sklearn_cvb.__main__ import main
-from sklearn_cvb.demo import picture
+from sklearn_cvb.demo import display as shown_by
 from sklearn_cvb.demo.display import RichDisplay, Row
 
 TINY = ["--sentences", "30", "--restarts", "2", "--max-iter", "3", "--gibbs-sweeps", "5"]
@@ -311,7 +311,7 @@ def test_outputs_that_cannot_be_written_are_refused_at_once(tmp_path, capsys, mo
     assert "cannot be written" in _refused(capsys, monkeypatch, tmp_path / f"{'a' * 300}.png")
     for name in ("curve.doc", "curve"):
         line = _refused(capsys, monkeypatch, tmp_path / name)
-        assert line.endswith(f"must end in one of .{', .'.join(picture.picture_formats())}")
+        assert line.endswith(f"must end in one of .{', .'.join(shown_by.picture_formats())}")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -324,16 +324,16 @@ def test_a_folder_without_permission_is_refused(tmp_path, capsys, monkeypatch):
 def test_the_trial_leaves_an_earlier_picture_as_it_was(tmp_path):
     earlier = tmp_path / "curve.png"
     earlier.write_bytes(b"picture")
-    assert picture.refusal(earlier) is None
-    assert picture.refusal(tmp_path / "new.png") is None
+    assert shown_by.refusal(earlier) is None
+    assert shown_by.refusal(tmp_path / "new.png") is None
     assert earlier.read_bytes() == b"picture"
     assert [path.name for path in tmp_path.iterdir()] == ["curve.png"]
 
 
-@pytest.mark.parametrize("extension", picture.picture_formats())
+@pytest.mark.parametrize("extension", shown_by.picture_formats())
 def test_every_format_that_is_offered_can_be_saved(tmp_path, extension):
     path = tmp_path / f"curve.{extension}"
-    picture.save_picture({"EM": ([1, 2], [0.5, 0.6])}, path)
+    shown_by.save_picture({"EM": ([1, 2], [0.5, 0.6])}, path)
     assert path.stat().st_size > 1000
 
 

@@ -13,8 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from sklearn_cvb import CVBHMM, CVBHMMTagger, EMHMMTagger
 from sklearn_cvb.display import DependencyTree, TaggedSentence
-from sklearn_cvb.display.tagged_html import COLOURS
-from sklearn_cvb.display.tagged_words import SOURCES, TaggedWord, compare
+from sklearn_cvb.display.tagged_words import COLOURS, SOURCES, TaggedWord, compare
 
 DOC = Path(__file__).resolve().parents[1] / "doc"
 WORDS = ["they", "can", "frob", "the", "blip", "it", "saw"]

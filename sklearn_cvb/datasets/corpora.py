@@ -2,14 +2,12 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 from zipfile import ZipFile
-
-from sklearn.utils import Bunch
 
 from sklearn_cvb.reading.validation import Folder
 
@@ -18,6 +16,7 @@ WHERE = (
     f"name the folder that has it by data_home, by the environment variable "
     f"{ENVIRONMENT_VARIABLE}, or by --data-home of python -m sklearn_cvb"
 )
+OR_DOWNLOAD = f"{WHERE}; or allow the download with download_if_missing=True"
 PUBLISHER = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/corpora"
 SHA256 = {
     "brown": "9b275f9b3b95d7bd66ccfb7cd259f445a13bbe5d1f4107aba09fd3e8364bafa6",
@@ -30,24 +29,9 @@ SHA256 = {
 
 
 def corpus_folder(data_home: Folder | None = None) -> Path:
-    """Folder in which corpora are looked for, and into which they are downloaded.
+    """Folder in which corpora are looked for and into which they are downloaded; it may not exist.
 
-    Parameters
-    ----------
-    data_home : str or path-like, default=None
-        The folder. If None, the environment variable ``SKLEARN_CVB_DATA`` names it; where that is
-        not set, it is ``sklearn_cvb`` inside scikit-learn's data home.
-
-    Returns
-    -------
-    folder : pathlib.Path
-        The folder, which need not exist.
-
-    Examples
-    --------
-    >>> from sklearn_cvb.datasets.corpora import corpus_folder
-    >>> corpus_folder("my_corpora").name
-    'my_corpora'
+    It is the one given, or what the environment variable names, or in scikit-learn's data home.
     """
     named = data_home or os.environ.get(ENVIRONMENT_VARIABLE)
     if named:
@@ -60,29 +44,8 @@ def corpus_folder(data_home: Folder | None = None) -> Path:
 def find_corpus(
     name: str, *, data_home: Folder | None = None, download_if_missing: bool = True
 ) -> Path:
-    """Path of a corpus archive whose checksum is the published one.
+    """Path of an archive with the published checksum, downloaded into ``nltk/`` where missing.
 
-    Parameters
-    ----------
-    name : {"brown", "conll2000", "conll2007", "dependency_treebank", "mac_morpho", "treebank"}
-        Name of the archive, without ``.zip``.
-    data_home : str or path-like, default=None
-        See :func:`corpus_folder`. ``nltk/<name>.zip`` is looked for first, then ``<name>.zip``.
-    download_if_missing : bool, default=True
-        Download the archive from its publisher into ``nltk/`` where it is not found.
-
-    Returns
-    -------
-    path : pathlib.Path
-        The archive.
-
-    Raises
-    ------
-    OSError
-        If the archive is missing and may not be downloaded, or its checksum is wrong.
-
-    Examples
-    --------
     >>> from sklearn_cvb.datasets.corpora import find_corpus
     >>> find_corpus("brown", data_home="nowhere", download_if_missing=False)
     Traceback (most recent call last):
@@ -90,36 +53,61 @@ def find_corpus(
     OSError: brown.zip not found in nowhere...
     """
     folder = corpus_folder(data_home)
-    for path in (folder / "nltk" / f"{name}.zip", folder / f"{name}.zip"):
+    places = folder / "nltk" / f"{name}.zip", folder / f"{name}.zip"
+    for path in places:
         if path.is_file():
-            return _checked(path, SHA256[name])
+            check_content(path, path.read_bytes(), SHA256[name], "archive", "corpus")
+            return path
     if not download_if_missing:
+        raise not_found(places, OR_DOWNLOAD)
+    return download(places[0].name, places[0].parent, places[0], SHA256[name])
+
+
+def find_file(places: Sequence[Path], sha256: str) -> Path:
+    """The first of these files that exists, if it is the published one; nothing is downloaded."""
+    for path in places:
+        if path.is_file():
+            if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+                raise OSError(f"{path} is not the published file: its SHA-256 differs")
+            return path
+    raise not_found(places, WHERE, ", and it cannot be downloaded")
+
+
+def not_found(places: Sequence[Path], what_to_do: str, note: str = "") -> OSError:
+    """What is raised where a file is in none of these places."""
+    folders = " or ".join(str(path.parent) for path in places)
+    return OSError(f"{places[0].name} not found in {folders}{note}: {what_to_do}")
+
+
+def check_content(path: Path, content: bytes, sha256: str, kind: str, whole: str) -> None:
+    """Refuse content that is not the published one; `kind` and `whole` are the message's words."""
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
         raise OSError(
-            f"{name}.zip not found in {folder / 'nltk'} or {folder}: {WHERE}; or allow the "
-            "download with download_if_missing=True"
+            f"{path} is not the published {kind}: its SHA-256 is {found}, expected {sha256}; "
+            f"delete it and fetch the {whole} again"
         )
-    wanted = folder / "nltk" / f"{name}.zip"
-    return download(wanted.name, wanted.parent, wanted, SHA256[name])
+
+
+def download(archive: str, into: Path, wanted: Path, sha256: str | None = None) -> Path:
+    """Path of an archive, fetched from the publisher; `wanted` is what the message asks for."""
+    from sklearn.datasets import fetch_file
+
+    url = f"{PUBLISHER}/{archive}"
+    try:
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        return Path(fetch_file(url, folder=into, local_filename=archive, sha256=sha256))
+    except (URLError, TimeoutError, ConnectionError, PermissionError) as error:
+        raise OSError(
+            f"cannot download {url} ({error}): put {wanted.name} into {wanted.parent} by hand, or "
+            f"{WHERE}"
+        ) from error
 
 
 @contextmanager
 def nltk_root(path: Path, entry: str) -> Iterator[Any]:
-    """Open an archive for NLTK's corpus readers.
+    """A folder of an archive (``entry`` ends in ``/``) as the root of NLTK's corpus readers.
 
-    Parameters
-    ----------
-    path : path-like
-        A zip archive.
-    entry : str
-        Folder inside the archive, ending in ``/``.
-
-    Yields
-    ------
-    root : nltk.data.ZipFilePathPointer
-        What a reader takes as its root, valid until the context ends.
-
-    Examples
-    --------
     >>> import pathlib, tempfile, zipfile
     >>> from sklearn_cvb.datasets.corpora import nltk_root
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -140,81 +128,3 @@ def nltk_root(path: Path, entry: str) -> Iterator[Any]:
             yield nltk.data.ZipFilePathPointer(archive, entry)
     finally:
         nltk.data.path.remove(folder)
-
-
-def tagged_bunch(sentences: list[list[tuple[str, str]]], description: str, return_X_y: bool) -> Any:
-    """Pack tagged sentences the way the ``fetch_*`` functions return them.
-
-    Parameters
-    ----------
-    sentences : iterable of sequences of (word, tag)
-        The corpus.
-    description : str
-        The text for ``DESCR``.
-    return_X_y : bool
-        Whether to return ``(data, target)`` in place of the Bunch.
-
-    Returns
-    -------
-    bunch : sklearn.utils.Bunch or tuple
-        ``data`` and ``target`` hold one list of words and one list of tags per sentence.
-
-    Examples
-    --------
-    >>> from sklearn_cvb.datasets.corpora import tagged_bunch
-    >>> tagged_bunch([[("we", "PRP"), ("ran", "VBD")]], "two words", return_X_y=True)
-    ([['we', 'ran']], [['PRP', 'VBD']])
-    """
-    data, target = [], []
-    for sentence in sentences:
-        data.append([word for word, _ in sentence])
-        target.append([tag for _, tag in sentence])
-    if return_X_y:
-        return data, target
-    return Bunch(data=data, target=target, DESCR=description)
-
-
-def _checked(path: Path, expected: str) -> Path:
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != expected:
-        raise OSError(
-            f"{path} is not the published archive: its SHA-256 is {found}, expected {expected}; "
-            "delete it and fetch the corpus again"
-        )
-    return path
-
-
-def download(archive: str, into: Path, wanted: Path, sha256: str | None = None) -> Path:
-    """Download an archive from the publisher.
-
-    Parameters
-    ----------
-    archive : str
-        Its name, with ``.zip``.
-    into : pathlib.Path
-        A folder, made where it is missing.
-    wanted : pathlib.Path
-        The file that need not be downloaded next time: who has no network is told to put it there.
-    sha256 : str, default=None
-        The checksum; None for any.
-
-    Returns
-    -------
-    path : pathlib.Path
-
-    Raises
-    ------
-    OSError
-        If it cannot be downloaded, or is another one.
-    """
-    from sklearn.datasets import fetch_file
-
-    url = f"{PUBLISHER}/{archive}"
-    try:
-        wanted.parent.mkdir(parents=True, exist_ok=True)
-        return Path(fetch_file(url, folder=into, local_filename=archive, sha256=sha256))
-    except (URLError, TimeoutError, ConnectionError, PermissionError) as error:
-        raise OSError(
-            f"cannot download {url} ({error}): put {wanted.name} into {wanted.parent} by hand, or "
-            f"{WHERE}"
-        ) from error

@@ -6,20 +6,55 @@ there are.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
 from itertools import product
 from typing import NamedTuple
 from zlib import crc32
 
-from sklearn_cvb.datasets.pocket_morphology import attach, conjugated
-
 # Of the words that could be made, one in so many is there.
 _VERBS_WITH_PREFIX, _NOUNS_WITH_PREFIX, _ADJECTIVES_WITH_PREFIX = 6, 7, 12
 _COMPOUND_NOUNS, _COMPOUND_ADJECTIVES = 4, 8
 _GERUND_NOUNS, _PARTICIPLE_ADJECTIVES = 5, 7
 _NAMES = 2
+_STEMS = "pocket_stems.txt"
+
+# Of one syllable, or stressed on the last, unlike "visit" and "offer".
+_DOUBLED = re.compile(
+    "commit|admit|permit|submit|occur|refer|prefer|transfer|control|begin|forget|regret|equip|"
+    "offset|program|quit|[^aeiou]*[aeiou][^aeiouwxy]"
+)
+_WITH_ION = {
+    "ify$": "ification",
+    "ize$": "ization",
+    "uce$": "uction",
+    "mit$": "mission",
+    "te$": "tion",
+    "de$": "sion",
+    "nd$": "nsion",
+    "t$": "tion",
+    "e$": "ion",
+    "$": "ion",
+}
+# What the end of a stem becomes together with a suffix; the first that matches counts.
+_SPELLED = {
+    "s": {"(s|x|z|ch|sh)$": r"\1es", "(?<=[^aeiou])y$": "ies", "$": "s"},
+    "ly": {
+        "ic$": "ically",
+        "ue$": "uly",
+        "ll$": "lly",
+        "ly$": "lily",
+        "(?<=[^aeiou])le$": "ly",
+        "(?<=[^aeiou])y$": "ily",
+        "$": "ly",
+    },
+    "ment": {"ue$": "ument", "$": "ment"},
+    "ity": {"(?<=[bp])le$": "ility", "e$": "ity", "$": "ity"},
+    "al": {"ce$": "cial", "er$": "ral", "y$": "ial", "e$": "al", "$": "al"},
+    "ion": _WITH_ION,
+    "ive": {ending: f"{word.removesuffix('ion')}ive" for ending, word in _WITH_ION.items()},
+}
 
 
 class Verb(NamedTuple):
@@ -30,24 +65,10 @@ class Verb(NamedTuple):
     suffixes: tuple[str, ...]
 
 
-class Nouns(NamedTuple):
-    """Nouns in the singular, those of them that have no plural, and plurals."""
-
-    singular: list[str]
-    mass: list[str]
-    plural: list[str]
-
-
 @cache
 def verbs() -> tuple[Verb, ...]:
-    """Verbs beyond those that ``pocket_english.py`` lists: stems, then verbs with a prefix.
+    """Verbs beyond those that ``pocket_grammar.txt`` lists: stems, then verbs with a prefix.
 
-    Returns
-    -------
-    tuple of Verb
-
-    Examples
-    --------
     >>> from sklearn_cvb.datasets.pocket_lexicon import verbs
     >>> [verb.valences for verb in verbs() if verb.forms[2] == "sold"]
     [('t', 'i')]
@@ -56,26 +77,39 @@ def verbs() -> tuple[Verb, ...]:
     for properties, stem in _entries("verbs"):
         bar = properties.index("|")
         verb = Verb(conjugated(stem), properties[:bar], properties[bar + 1 :])
-        known = listed.setdefault(_base(verb), verb)
+        base = verb.forms[0]
+        known = listed.setdefault(base, verb)
         both = zip(known[1:], verb[1:], strict=True)
-        listed[_base(verb)] = Verb(known.forms, *(tuple(_unique([*a, *b])) for a, b in both))
-    with_prefix = [
-        Verb(tuple(prefix + form for form in verb.forms), ("t",), ())
-        for prefix, verb in product(_words("verb prefixes"), listed.values())
+        listed[base] = Verb(known.forms, *(tuple(dict.fromkeys(a + b)) for a, b in both))
+    with_prefix = {
+        prefix + base: Verb(tuple(prefix + form for form in verb.forms), ("t",), ())
+        for prefix, (base, verb) in product(_words("verb prefixes"), listed.items())
         if "t" in verb.valences
-        and prefix + _base(verb) not in listed
-        and _exists(prefix + _base(verb), _VERBS_WITH_PREFIX)
-    ]
-    return (*_shuffled(listed.values(), _base), *_shuffled(with_prefix, _base))
+        and prefix + base not in listed
+        and _exists(prefix + base, _VERBS_WITH_PREFIX)
+    }
+    return tuple(group[base] for group in (listed, with_prefix) for base in _shuffled(group))
 
 
-def nouns() -> Nouns:
-    """Nouns beyond those that ``pocket_english.py`` lists.
+def open_classes() -> dict[str, list[str]]:
+    """Words of the open classes by symbol of the grammar, but for verbs."""
+    singular, mass = _nouns()
+    compared = [stem for properties, stem in _entries("adjectives") if "er" in properties]
+    return {
+        "NN": singular,
+        "NN/mass": [noun for noun in singular if noun in mass],
+        "NNS": [_plural(noun) for noun in singular if noun not in mass],
+        "JJ": _adjectives(),
+        "JJR": _shuffled(attach(stem, "er") for stem in compared),
+        "JJS": _shuffled(attach(stem, "est") for stem in compared),
+        "RB": _adverbs(),
+        **_names(),
+        **_numbers(),
+    }
 
-    Returns
-    -------
-    Nouns
-    """
+
+def _nouns() -> tuple[list[str], set[str]]:
+    """Nouns in the singular, and those that have no plural."""
     plain = [stem for properties, stem in _entries("nouns") if "b" not in properties]
     plain += [verb.forms[0] for verb in verbs() if "0" in verb.suffixes]
     plain += [stem for properties, stem in _entries("adjectives") if "0" in properties]
@@ -94,31 +128,19 @@ def nouns() -> Nouns:
         for first, last in product(_words("compound first"), _words("compound last"))
         if _exists(first + last, _COMPOUND_NOUNS) and first != last
     ]
-    singular = _unique([*_shuffled(plain), *_shuffled(made)])
     mass = {*abstract, *(stem for properties, stem in _entries("nouns") if "m" in properties)}
-    plural = [_plural(noun) for noun in singular if noun not in mass]
-    return Nouns(singular, [n for n in singular if n in mass], _unique(plural))
-
-
-@cache
-def _irregular_plurals() -> list[list[str]]:
-    return [pair.split(":") for pair in _words("irregular plurals")]
+    return list(dict.fromkeys([*_shuffled(plain), *_shuffled(made)])), mass
 
 
 def _plural(noun: str) -> str:
-    for one, many in _irregular_plurals():
+    for pair in _words("irregular plurals"):
+        one, many = pair.split(":")
         if noun.endswith(one):
             return noun.removesuffix(one) + many
     return attach(noun, "s")
 
 
-def adjectives() -> list[str]:
-    """Adjectives beyond those that ``pocket_english.py`` lists.
-
-    Returns
-    -------
-    list of str
-    """
+def _adjectives() -> list[str]:
     plain = [stem for _, stem in _entries("adjectives")] + _words("nationalities")
     made = _derived("nouns", "al", "less", "ful", "y", "ly", "ic")
     made += ["un" + stem for properties, stem in _entries("adjectives") if "un" in properties]
@@ -136,59 +158,29 @@ def adjectives() -> list[str]:
         for prefix, stem in product(_words("adjective prefixes"), plain)
         if _exists(prefix + stem, _ADJECTIVES_WITH_PREFIX)
     ]
-    return _unique([*_shuffled(plain), *_shuffled(made + _compound_adjectives())])
-
-
-def _compound_adjectives() -> list[str]:
     owners = [stem for properties, stem in _entries("nouns") if not properties]
     pairs = [
         *product(owners, _words("participles")),
         *product(_words("measured"), _words("measures")),
         *product(_words("counts"), _words("units")),
     ]
-    words = [f"{first}-{last}" for first, last in pairs]
-    return [word for word in words if _exists(word, _COMPOUND_ADJECTIVES)]
+    compounds = [f"{first}-{last}" for first, last in pairs]
+    made += [word for word in compounds if _exists(word, _COMPOUND_ADJECTIVES)]
+    return [*_shuffled(plain), *_shuffled(made)]
 
 
-def compared(suffix: str) -> list[str]:
-    """Comparatives or superlatives.
-
-    Parameters
-    ----------
-    suffix : {"er", "est"}
-
-    Returns
-    -------
-    list of str
-    """
-    return _shuffled(
-        attach(stem, suffix) for properties, stem in _entries("adjectives") if "er" in properties
-    )
-
-
-def adverbs() -> list[str]:
-    """Adverbs in -ly.
-
-    Returns
-    -------
-    list of str
-    """
+def _adverbs() -> list[str]:
+    """Adverbs in -ly."""
     made = _derived("adjectives", "ly")
     made += [
         "un" + attach(stem, "ly")
         for properties, stem in _entries("adjectives")
         if {"un", "ly"} <= set(properties)
     ]
-    return _shuffled(_unique(made))
+    return _shuffled(made)
 
 
-def names() -> dict[str, list[str]]:
-    """Proper nouns by symbol of the grammar.
-
-    Returns
-    -------
-    dict of str to list of str
-    """
+def _names() -> dict[str, list[str]]:
     last = _made_of("last name stems", "last name endings")
     places = _made_of("place stems", "place endings")
     companies = _made_of("company stems", "company endings")
@@ -216,13 +208,7 @@ def names() -> dict[str, list[str]]:
     }
 
 
-def numbers() -> dict[str, list[str]]:
-    """Numbers by symbol of the grammar.
-
-    Returns
-    -------
-    dict of str to list of str
-    """
+def _numbers() -> dict[str, list[str]]:
     decimals = [f"{whole}.{tenth}" for whole in range(100) for tenth in range(1, 10)]
     quarters = [f"{whole}.{part}" for whole in range(30) for part in ("25", "75", "125", "375")]
     tens = [str(10 * number) for number in range(1, 100)]
@@ -243,21 +229,63 @@ def numbers() -> dict[str, list[str]]:
     }
 
 
+def attach(stem: str, suffix: str) -> str:
+    """Spell a stem with a suffix such as "s", "ed", "ing", "er", "ly", "ness" or "ion".
+
+    >>> from sklearn_cvb.datasets.pocket_lexicon import attach
+    >>> [attach("plan", "ed"), attach("carry", "s"), attach("decide", "ion"), attach("able", "ity")]
+    ['planned', 'carries', 'decision', 'ability']
+    """
+    for ending, spelled in _SPELLED.get(suffix, {}).items():
+        word, n_endings = re.subn(ending, spelled, stem, count=1)
+        if n_endings:
+            return word
+    if suffix[0] not in "aeiouy":
+        return re.sub("(?<=[^aeiou])y$", "i", stem) + suffix
+    return _before_vowel(stem, suffix) + suffix
+
+
+def conjugated(forms: str) -> tuple[str, ...]:
+    """Base, third person, past, participle and gerund, from the first, or the irregular ones of it.
+
+    >>> from sklearn_cvb.datasets.pocket_lexicon import conjugated
+    >>> conjugated("stop")
+    ('stop', 'stops', 'stopped', 'stopped', 'stopping')
+    >>> conjugated("buy:bought")
+    ('buy', 'buys', 'bought', 'bought', 'buying')
+    """
+    base, *rest = forms.split(":")
+    past = rest[0] if rest else attach(base, "ed")
+    return base, attach(base, "s"), past, rest[-1] if rest else past, attach(base, "ing")
+
+
+def _before_vowel(stem: str, suffix: str) -> str:
+    if stem.endswith("ie") and suffix == "ing":
+        return stem[:-2] + "y"
+    if stem.endswith("e") and not (suffix == "ing" and stem.endswith(("ee", "oe", "ye"))):
+        return stem if suffix == "able" and stem.endswith(("ce", "ge")) else stem[:-1]
+    if re.search("[^aeiou]y$", stem) and suffix != "ing":
+        return stem[:-1] + "i"
+    if _DOUBLED.fullmatch(stem):
+        return stem + stem[-1]
+    return stem
+
+
 @cache
-def _sections() -> dict[str, str]:
-    """The texts of ``pocket_stems.txt`` by their headings."""
-    text = (resources.files("sklearn_cvb.datasets") / "pocket_stems.txt").read_text("utf-8")
+def sections(file: str) -> dict[str, str]:
+    """The texts of a file of this folder by their headings, which stand in square brackets."""
+    text = (resources.files("sklearn_cvb.datasets") / file).read_text("utf-8")
     _, *parts = re.split(r"^\[(.+)\]\n", text, flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def _words(section: str) -> list[str]:
-    return _sections()[section].split()
+    return sections(_STEMS)[section].split()
 
 
 def _entries(section: str) -> Iterator[tuple[tuple[str, ...], str]]:
     """Properties and stem, for all stems of a section."""
-    for line in _sections()[section].splitlines():
+    for line in sections(_STEMS)[section].splitlines():
         properties, _, words = line.partition(": ")
         for word in words.split():
             yield tuple(properties.split()), word
@@ -273,26 +301,14 @@ def _derived(section: str, *suffixes: str) -> list[str]:
 
 
 def _made_of(first: str, last: str) -> list[str]:
-    words = [a + b for a, b in product(_words(first), _words(last))]
-    return _unique(word for word in words if _exists(word, _NAMES))
+    words = dict.fromkeys(a + b for a, b in product(_words(first), _words(last)))
+    return [word for word in words if _exists(word, _NAMES)]
 
 
 def _exists(word: str, one_in: int) -> bool:
-    return _checksum(word) % one_in == 0
+    return crc32(word.encode()) % one_in == 0
 
 
-def _checksum(word: str) -> int:
-    return crc32(word.encode())
-
-
-def _base(verb: Verb) -> str:
-    return verb.forms[0]
-
-
-def _shuffled(items: Iterable, word: Callable[..., str] = str) -> list:
+def _shuffled(words: Iterable[str]) -> list[str]:
     # The words that exist have checksums of one remainder; another checksum orders them.
-    return sorted(items, key=lambda item: _checksum(word(item)[::-1] + "."))
-
-
-def _unique(words: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(words))
+    return sorted(words, key=lambda word: crc32(f"{word[::-1]}.".encode()))

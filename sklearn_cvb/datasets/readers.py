@@ -136,25 +136,8 @@ def read_word_tag(path: Folder, *, separator: str = "/") -> Bunch:
 
 
 def text_lines(path: Folder) -> Iterator[tuple[int, str]]:
-    """Lines of a text in UTF-8, with their numbers from 1, also of a compressed file.
+    """Numbers from 1 and lines of a text in UTF-8, also of a compressed file.
 
-    Parameters
-    ----------
-    path : str or path-like
-        A file, compressed if its name ends in .gz, .bz2 or .xz.
-
-    Yields
-    ------
-    number : int
-    line : str
-
-    Raises
-    ------
-    ValueError
-        If the file is no text in UTF-8, or not compressed as its name says.
-
-    Examples
-    --------
     >>> import gzip, pathlib, tempfile
     >>> from sklearn_cvb.datasets.readers import text_lines
     >>> with tempfile.TemporaryDirectory() as folder:

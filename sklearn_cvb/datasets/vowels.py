@@ -1,13 +1,12 @@
 """Japanese Vowels: utterances of nine speakers as short series of twelve numbers."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_cvb.datasets.corpora import WHERE, corpus_folder
+from sklearn_cvb.datasets.corpora import corpus_folder, find_file
 from sklearn_cvb.reading.validation import Folder
 
 DESCRIPTION = """Japanese Vowels.
@@ -54,8 +53,9 @@ def fetch_japanese_vowels(*, data_home: Folder | None = None, return_X_y: bool =
     >>> vowels.X_train[0].shape, vowels.y_train[0]  # doctest: +SKIP
     ((20, 12), '1')
     """
+    folder = corpus_folder(data_home)
     parts = [
-        read_series_file(_checked(name, sha256, corpus_folder(data_home)))
+        read_series_file(find_file([folder / _FOLDER / name, folder / name], sha256))
         for name, sha256 in _FILES.items()
     ]
     (X_train, y_train), (X_test, y_test) = parts
@@ -64,39 +64,12 @@ def fetch_japanese_vowels(*, data_home: Folder | None = None, return_X_y: bool =
     return Bunch(X_train=X_train, y_train=y_train, X_test=X_test, y_test=y_test, DESCR=DESCRIPTION)
 
 
-def _checked(name: str, sha256: str, folder: Path) -> Path:
-    """Path of a file whose checksum is the published one."""
-    for path in (folder / _FOLDER / name, folder / name):
-        if path.is_file():
-            if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
-                raise OSError(f"{path} is not the published file: its SHA-256 differs")
-            return path
-    raise OSError(
-        f"{name} not found in {folder / _FOLDER} or {folder}, and it cannot be downloaded: {WHERE}"
-    )
-
-
 def read_series_file(path: Folder) -> tuple[list[np.ndarray], np.ndarray]:
-    """Read series with a label each from a file in the form ``.ts`` of aeon and sktime.
+    """Series (length, columns) and labels from a file in the form ``.ts`` of aeon and sktime.
 
-    Parameters
-    ----------
-    path : path-like
-        A line for each series: its columns, parted by colons, hold numbers parted by commas (``?``
-        or ``NaN`` where missing); the last is the label. Lines before ``@data`` are not read.
+    A line holds a series: its columns, parted by colons, are numbers parted by commas (``?`` or
+    ``NaN`` where missing), the last is the label. Lines before ``@data`` are not read.
 
-    Returns
-    -------
-    X : list of ndarray of shape (length, n_columns)
-    y : ndarray of str
-
-    Raises
-    ------
-    ValueError
-        If a line holds something else, or columns of several lengths.
-
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> from sklearn_cvb.datasets.vowels import read_series_file
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,12 +1,11 @@
 """English sentences aligned word by word with four other languages: XL-WA."""
 
-import hashlib
 from typing import Any
 
 from sklearn.utils import Bunch
 
 from sklearn_cvb.alignment.pharaoh import read_pharaoh
-from sklearn_cvb.datasets.corpora import WHERE, corpus_folder
+from sklearn_cvb.datasets.corpora import corpus_folder, find_file
 from sklearn_cvb.datasets.readers import text_lines
 from sklearn_cvb.reading.validation import Folder
 
@@ -98,13 +97,7 @@ def fetch_xl_wa(
         if subset not in ("all", part):
             continue
         path = corpus_folder(data_home) / "xl-wa" / language / f"{part}.tsv"
-        if not path.is_file():
-            raise OSError(
-                f"{path.name} not found in {path.parent}, and it cannot be downloaded: {WHERE}"
-            )
-        if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
-            raise OSError(f"{path} is not the published file: its SHA-256 differs")
-        pairs = read_aligned(path, lowercase=lowercase)
+        pairs = read_aligned(find_file([path], sha256), lowercase=lowercase)
         found.data += pairs.data
         found.target += pairs.target
         found.subset += [part] * len(pairs.data)

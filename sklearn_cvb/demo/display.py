@@ -1,10 +1,11 @@
-"""What the main job shows: a growing table and a tagged sentence, on a terminal or in a pipe."""
+"""What the main job shows: a growing table, a tagged sentence, and a picture."""
 
 import math
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any, NamedTuple, Self
 
@@ -19,6 +20,8 @@ _WIDTHS = (-13, 12, 8, 12, 8, 10, 11)
 _PAPER = _COLUMNS.index("paper %")
 # Columns of a terminal in which the table with all columns has room between them.
 _WIDE_TABLE = 92
+# Formats of matplotlib that are raw bytes or need a TeX system.
+_NOT_OFFERED = ("pgf", "raw", "rgba")
 
 
 class Row(NamedTuple):
@@ -32,27 +35,21 @@ class Row(NamedTuple):
 
 def missing_packages() -> list[str]:
     """Names of the packages that only the display needs and that are not installed."""
-    return [name for name in ("rich", "matplotlib") if not _is_installed(name)]
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
+    missing = []
+    for name in ("rich", "matplotlib"):
+        try:
+            is_installed = find_spec(name) is not None
+        except (ImportError, ValueError):
+            is_installed = False
+        if not is_installed:
+            missing.append(name)
+    return missing
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """Text of a row: mean and, in brackets, standard deviation over restarts.
+    """A row's text by column: mean and, in brackets, standard deviation over restarts.
 
-    Parameters
-    ----------
-    row : Row
-
-    Returns
-    -------
-    tuple of str
-        One for each column; "" for what is not known yet, "-" for what there is not.
+    It is "" for what is not known yet, "-" for what there is not.
     """
     accuracies = [restart.accuracy for restart in row.restarts]
     seconds = [restart.seconds for restart in row.restarts]
@@ -86,19 +83,6 @@ def _per_cent(share: float) -> str:
 def wrapped(line: str, width: int) -> str:
     """Break a line between words, so that a terminal need not break it inside of one.
 
-    Parameters
-    ----------
-    line : str
-        Words longer than the width, such as paths, stay whole.
-    width : int
-        Columns of the terminal.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> from sklearn_cvb.demo.display import wrapped
     >>> print(wrapped("the duck swims", 8))
     the duck
@@ -107,17 +91,11 @@ def wrapped(line: str, width: int) -> str:
     return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
 
 
-class PlainDisplay:
-    """Lines without control characters; a row is printed once it is complete.
-
-    Parameters
-    ----------
-    has_paper : bool
-        Whether the table has a column of published figures.
-    """
+class Display:
+    """Lines without control characters; a row is printed once it is complete."""
 
     def __init__(self, has_paper: bool) -> None:
-        self.has_paper = has_paper
+        self.has_paper = has_paper  # a column of published figures
         self.incomplete: Row | None = None
 
     def __enter__(self) -> Self:
@@ -159,21 +137,15 @@ class PlainDisplay:
         print(sentence.to_text(get_terminal_size().columns), flush=True)
 
 
-class RichDisplay:
-    """A live table with a progress bar below it, and colours.
-
-    Parameters
-    ----------
-    has_paper : bool
-        Whether the table has a column of published figures.
-    """
+class RichDisplay(Display):
+    """A live table with a progress bar below it, and colours."""
 
     def __init__(self, has_paper: bool) -> None:
         from rich.console import Console
         from rich.live import Live
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self.has_paper = has_paper
+        super().__init__(has_paper)
         self.rows: dict[str, Row] = {}
         self.is_compiling = False
         self.console = Console(highlight=False)
@@ -196,22 +168,18 @@ class RichDisplay:
         self.live.stop()
 
     def say(self, line: str) -> None:
-        """Print a line of text, in several where it is too long."""
         self.console.print(wrapped(line, self.console.width), markup=False, soft_wrap=True)
 
     def compiling(self) -> None:
-        """A function begins to be compiled: the table says so until there is more to show."""
         self.is_compiling = True
 
     def follow(self, title: str, n_sweeps: int) -> Callable[[], None]:
-        """Begin a progress bar, and return what to call after every sweep."""
         self.is_compiling = False
         self.progress.reset(self.task, description=title, total=n_sweeps, completed=0, visible=True)
         self.live.refresh()
         return lambda: self.progress.advance(self.task)
 
     def show(self, row: Row, is_complete: bool) -> None:
-        """Show a row of the table, complete or not."""
         self.rows[row.name] = row
         self.is_compiling = False
         if is_complete:
@@ -223,7 +191,8 @@ class RichDisplay:
         from rich.constrain import Constrain
         from rich.table import Table
 
-        table = Table(padding=(0, 1 if self._is_wide() else 0))
+        is_wide = not self.has_paper or self.console.width >= _WIDE_TABLE
+        table = Table(padding=(0, 1 if is_wide else 0))
         for index, title in enumerate(_COLUMNS):
             if index != _PAPER or self.has_paper:
                 table.add_column(title, justify="right" if index else "left", no_wrap=True)
@@ -238,30 +207,58 @@ class RichDisplay:
         # next picture of the table would not cover the one before.
         return Group(table, Constrain(self.progress, self.console.width - len("^C^C") - 1))
 
-    def _is_wide(self) -> bool:
-        return not self.has_paper or self.console.width >= _WIDE_TABLE
-
     def tagged(self, sentence: TaggedSentence) -> None:
-        """Print a tagged sentence in colour."""
         from rich.text import Text
 
         shown = sentence.to_text(self.console.width, colour=True)
         self.console.print(Text.from_ansi(shown), soft_wrap=True)
 
 
-def display_for(has_paper: bool) -> PlainDisplay | RichDisplay:
-    """The display that suits the standard output.
+def display_for(has_paper: bool) -> Display:
+    """The display that suits the standard output."""
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return (RichDisplay if on_terminal and "rich" not in missing_packages() else Display)(has_paper)
 
-    Parameters
-    ----------
-    has_paper : bool
-        Whether the table has a column of published figures.
 
-    Returns
-    -------
-    PlainDisplay or RichDisplay
+def picture_formats() -> list[str]:
+    """Extensions of files that a picture can be saved to, without the dot, in order."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    return sorted(set(FigureCanvasBase.get_supported_filetypes()) - set(_NOT_OFFERED))
+
+
+def refusal(path: Path) -> str | None:
+    """Why no picture can be saved to a file; it is opened to see, and left as it was.
+
+    >>> from pathlib import Path
+    >>> from sklearn_cvb.demo.display import refusal
+    >>> refusal(Path("no_such_folder", "curve.png"))
+    'there is no such folder'
     """
-    on_terminal = (
-        sys.stdout is not None and sys.stdout.isatty() and "rich" not in missing_packages()
-    )
-    return (RichDisplay if on_terminal else PlainDisplay)(has_paper)
+    try:
+        if path.is_dir():
+            return "this is a folder; name a file in it, such as accuracy.png"
+        if not path.absolute().parent.is_dir():
+            return "there is no such folder"
+        if "matplotlib" not in missing_packages():
+            formats = picture_formats()
+            if path.suffix[1:].lower() not in formats:
+                return f"the name must end in one of .{', .'.join(formats)}"
+        existed = path.exists()
+        path.open("ab").close()
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        return f"it cannot be written ({error.strerror})"
+    return None
+
+
+def save_picture(curves: dict, path: Path) -> None:
+    """Draw the accuracies by sweep of each title; the file's extension decides on the format."""
+    from matplotlib.figure import Figure
+
+    from sklearn_cvb.plotting import plot_accuracy
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    plot_accuracy(curves, ax=figure.subplots())
+    figure.savefig(path, dpi=150)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from sklearn_cvb.demo.text import Text
+from sklearn_cvb.demo.text import HeldOut, Text
 from sklearn_cvb.estimators.taggers_cvb import CVBHMMTagger
 from sklearn_cvb.estimators.taggers_em import EMHMMTagger
 from sklearn_cvb.estimators.taggers_gibbs import GibbsHMMTagger
@@ -88,36 +88,8 @@ class Unseen(NamedTuple):
     tagger: Any
 
 
-class HeldOut(NamedTuple):
-    """Sentences split in two; `is_known` says of each held-out token whether its word was seen."""
-
-    training: Text
-    X: list
-    y: list
-    is_known: list
-
-
 class Watch:
-    """A scikit-learn callback: reports sweeps, measures accuracy after some, stops on request.
-
-    Parameters
-    ----------
-    on_sweep : callable
-        Called after every sweep.
-    stop : threading.Event
-        Ends the fit when set.
-    y : list, default=None
-        Gold tags of the training sentences.
-    due : collection of int, default=()
-        Sweeps, counted from 0, after which the accuracy is measured.
-
-    Attributes
-    ----------
-    sweeps, accuracies : list
-        What was measured; sweeps are counted from 1.
-    seconds : float
-        Time spent on measuring.
-    """
+    """A scikit-learn callback: reports sweeps, measures accuracy after some, stops on request."""
 
     def __init__(
         self,
@@ -130,10 +102,10 @@ class Watch:
         self.stop = stop
         # Compared some fifty times in a fit: faster as one array than with `token_accuracy`.
         self.gold = _flat(y or [])
-        self.due = frozenset(due)
-        self.sweeps: list[int] = []
+        self.due = frozenset(due)  # sweeps, counted from 0
+        self.sweeps: list[int] = []  # counted from 1
         self.accuracies: list[float] = []
-        self.seconds = 0.0
+        self.seconds = 0.0  # spent on measuring
         self._is_due, self._begin = False, 0.0
 
     def setup(self, estimator: Any, context: Any) -> None:
@@ -173,20 +145,7 @@ def _flat(tags: Iterable) -> np.ndarray:
 
 
 def tagger_for(name: str, text: Text, settings: Settings) -> Any:
-    """An unfitted tagger.
-
-    Parameters
-    ----------
-    name : str
-        Key of `ALGORITHMS`.
-    text : Text
-        Its dictionary is the tagger's.
-    settings : Settings
-
-    Returns
-    -------
-    estimator
-    """
+    """An unfitted tagger of an algorithm, by the text's dictionary."""
     alpha, beta = settings.concentrations(name)
     return ALGORITHMS[name].tagger(
         text.dictionary,
@@ -214,19 +173,7 @@ def run_restarts(
 ) -> Iterator[Restart]:
     """Fit an algorithm from several random starts, on `settings.jobs` threads.
 
-    Parameters
-    ----------
-    name : str
-        Key of `ALGORITHMS`.
-    text : Text
-    settings : Settings
-    on_sweep : callable
-        Called after every sweep, from any thread.
-
-    Yields
-    ------
-    Restart
-        In order; the first has the accuracy by sweep.
+    Restarts come in order; the first has the accuracy by sweep.
     """
     stop = threading.Event()
     jobs = Parallel(n_jobs=settings.jobs, prefer="threads", return_as="generator")
@@ -265,52 +212,18 @@ def measured_sweeps(n_sweeps: int) -> Collection[int]:
     return (np.unique(np.geomspace(1, n_sweeps, _MEASURED_SWEEPS).astype(int)) - 1).tolist()
 
 
-def hold_out(split: tuple[Text, list, list]) -> HeldOut:
-    """Note which held-out words the training sentences have.
-
-    Parameters
-    ----------
-    split : tuple (training, X, y)
-        From `split_text`.
-
-    Returns
-    -------
-    HeldOut
-    """
-    training, X, y = split
-    words = {word for sentence in training.X for word in sentence}
-    return HeldOut(training, X, y, [[word in words for word in sentence] for sentence in X])
-
-
 def tag_unseen(
     name: str, held_out: HeldOut, settings: Settings, on_sweep: Callable[[], object]
 ) -> Unseen:
-    """Learn from the training sentences, and tag and foresee those held out.
-
-    Parameters
-    ----------
-    name : str
-        Key of `ALGORITHMS`.
-    held_out : HeldOut
-    settings : Settings
-    on_sweep : callable
-        Called after every sweep.
-
-    Returns
-    -------
-    Unseen
-    """
+    """Learn from the training sentences, and tag and foresee those held out."""
     tagger = tagger_for(name, held_out.training, settings)
     tagger.set_callbacks(Watch(on_sweep, threading.Event())).fit(held_out.training.X)
     predicted = tagger.predict(held_out.X)
-    return Unseen(
-        _accuracy_where(True, held_out, predicted),
-        _accuracy_where(False, held_out, predicted),
-        # The taggers' own `perplexity` refuses annealed samples; the score of averaged parameters
-        # is defined for every algorithm.
-        math.exp(-tagger.score(held_out.X)),
-        tagger.set_callbacks(),
-    )
+    known, unknown = (_accuracy_where(known, held_out, predicted) for known in (True, False))
+    # The taggers' own `perplexity` refuses annealed samples; the score of averaged parameters is
+    # defined for every algorithm.
+    perplexity = math.exp(-tagger.score(held_out.X))
+    return Unseen(known, unknown, perplexity, tagger.set_callbacks())
 
 
 def _accuracy_where(known: bool, held_out: HeldOut, predicted: Any) -> float:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from sklearn_cvb.demo.display import refusal
 from sklearn_cvb.demo.experiment import ALGORITHMS, Settings
-from sklearn_cvb.demo.picture import refusal
 from sklearn_cvb.demo.text import FETCHERS, Text, load_text
 
 
@@ -16,6 +16,29 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
+
+
+def _number(
+    convert: Callable[[str], Any], is_allowed: Callable[[Any], bool], demand: str
+) -> Callable[[str], Any]:
+    """A type of arguments: numbers that are allowed; `demand` says which these are."""
+
+    def read(text: str) -> Any:
+        try:
+            value = convert(text)
+        except ValueError:
+            value = None
+        if value is None or not is_allowed(value):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {demand}")
+        return value
+
+    return read
+
+
+_positive = _number(int, lambda n: n > 0, "a positive integer")
+_natural = _number(int, lambda n: 0 <= n < 2**31, "an integer from 0 to 2**31 - 1")
+_jobs = _number(int, lambda n: n != 0, "a number of threads (-1 for all cores)")
+_concentration = _number(float, lambda x: 0 <= x < math.inf, "a number from 0 up")
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -109,34 +132,6 @@ def read_text(parser: argparse.ArgumentParser, options: argparse.Namespace) -> T
         )
     except (OSError, ValueError, ImportError) as error:
         parser.error(str(error))
-
-
-def _number(
-    text: str, convert: Callable[[str], Any], is_allowed: Callable[[Any], bool], demand: str
-) -> Any:
-    try:
-        value = convert(text)
-    except ValueError:
-        value = None
-    if value is None or not is_allowed(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not {demand}")
-    return value
-
-
-def _positive(text: str) -> int:
-    return _number(text, int, lambda n: n > 0, "a positive integer")
-
-
-def _natural(text: str) -> int:
-    return _number(text, int, lambda n: 0 <= n < 2**31, "an integer from 0 to 2**31 - 1")
-
-
-def _jobs(text: str) -> int:
-    return _number(text, int, lambda n: n != 0, "a number of threads (-1 for all cores)")
-
-
-def _concentration(text: str) -> float:
-    return _number(text, float, lambda x: 0 <= x < math.inf, "a number from 0 up")
 
 
 def _algorithms(text: str) -> list[str]:

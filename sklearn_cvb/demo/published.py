@@ -36,24 +36,8 @@ def published_accuracies(
 ) -> dict[str, Published]:
     """The paper's accuracies for an experiment, where it reports one of that kind.
 
-    Parameters
-    ----------
-    corpus : str
-        Name of the corpus; the paper's text is of the Wall Street Journal.
-    n_sentences : int
-        Number of training sentences.
-    is_whole : bool
-        Whether they are the whole corpus.
-    min_count : int
-        Words seen fewer than this many times may take any tag.
+    The paper's text is of the Wall Street Journal; nothing where it has no figure.
 
-    Returns
-    -------
-    dict of str to Published
-        By algorithm; empty where the paper has no figure.
-
-    Examples
-    --------
     >>> from sklearn_cvb.demo.published import published_accuracies
     >>> published_accuracies("wsj", 1000, False, 1)["vb"].mean
     79.2

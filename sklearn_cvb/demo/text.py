@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,25 +36,13 @@ _FEWEST_SENTENCES = 10
 
 
 class Text(NamedTuple):
-    """Sentences to tag.
+    """Sentences to tag, and what their dictionary allows."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the corpus.
-    X, y : list of list
-        Words, and gold tags (None where unknown).
-    dictionary : dict
-        Legal tags of each word.
-    is_whole : bool
-        Whether X is the whole corpus.
-    """
-
-    name: str
+    name: str  # of the corpus
     X: list
-    y: list
+    y: list  # None where a tag is unknown
     dictionary: dict
-    is_whole: bool
+    is_whole: bool  # X is the whole corpus
 
 
 class Ambiguity(NamedTuple):
@@ -74,35 +61,16 @@ def load_text(
 ) -> Text:
     """Read or generate sentences and build their dictionary.
 
-    Parameters
-    ----------
-    corpus : str or None
-        Name of a corpus or path of a file; None for sentences from the pocket English grammar.
-    data_home : str or None
-        Folder of the named corpora.
-    n_sentences : int or None
-        Take the first so many sentences; None for all.
-    min_count : int
-        Words seen fewer than this many times among these sentences may take any tag.
-    seed : int
-        Seed of the generated sentences.
+    The corpus is a name, a file's path, or None for pocket English; the dictionary is that of the
+    whole of it, but for words seen less than `min_count` times in the sentences taken.
 
-    Returns
-    -------
-    Text
-        The dictionary of a corpus holds the tags of all its sentences.
-
-    Raises
-    ------
-    ValueError
-        If the corpus has too few sentences or no tags, or a file is malformed.
-    OSError
-        If a file is missing.
+    Raises ValueError if there are too few sentences, no tags or bad lines, OSError without a file.
     """
     if corpus is None:
         n_sentences = n_sentences or _EMBEDDED_SENTENCES
         sentences = make_pocket_english(n_sentences, random_state=seed)
-        tagged = [[(word, tag) for tag in tags] for word, tags in _lexicon()]
+        lexicon = pocket_english_dictionary()
+        tagged = [[(word, tag) for tag in tags] for word, tags in lexicon.items()]
         dictionary = tag_dictionary_from(tagged, min_count=min_count, count_in=sentences.data)
         text = Text(EMBEDDED, sentences.data, sentences.target, dictionary, False)
     else:
@@ -113,10 +81,6 @@ def load_text(
             "a tenth of which is held out"
         )
     return text
-
-
-def _lexicon() -> Iterable[tuple[str, tuple[str, ...]]]:
-    return pocket_english_dictionary().items()
 
 
 def _from_corpus(
@@ -142,39 +106,27 @@ def _read_file(path: Path) -> Bunch:
     return read_conllu(path) if ".conllu" in path.suffixes[-2:] else read_word_tag(path)
 
 
-def split_text(text: Text, min_count: int, seed: int) -> tuple[Text, list, list]:
-    """Hold out a tenth of the sentences; the dictionary is of the other nine tenths alone.
+class HeldOut(NamedTuple):
+    """Sentences split in two; `is_known` says of each held-out token whether its word was seen."""
 
-    Parameters
-    ----------
-    text : Text
-    min_count : int
-        As in `load_text`.
-    seed : int
-        Seed of the split.
+    training: Text
+    X: list
+    y: list
+    is_known: list
 
-    Returns
-    -------
-    training : Text
-    X, y : list of list
-        The sentences held out.
-    """
+
+def hold_out(text: Text, min_count: int, seed: int) -> HeldOut:
+    """Hold out a tenth of the sentences; the dictionary is of the other nine tenths alone."""
     X, held_out, y, gold = train_test_split(text.X, text.y, test_size=0.1, random_state=seed)
     dictionary = tag_dictionary_from(X, y, min_count=min_count)
-    return text._replace(X=X, y=y, dictionary=dictionary, is_whole=False), held_out, gold
+    training = text._replace(X=X, y=y, dictionary=dictionary, is_whole=False)
+    words = {word for sentence in X for word in sentence}
+    is_known = [[word in words for word in sentence] for sentence in held_out]
+    return HeldOut(training, held_out, gold, is_known)
 
 
 def ambiguity(text: Text) -> Ambiguity:
-    """Measure how much the dictionary leaves open in the text.
-
-    Parameters
-    ----------
-    text : Text
-
-    Returns
-    -------
-    Ambiguity
-    """
+    """Measure how much the dictionary leaves open in the text."""
     n_tags = len(tags_in(text.dictionary))
     words = [word for sentence in text.X for word in sentence]
     n_legal = np.array([len(text.dictionary.get(word, ())) or n_tags for word in words])

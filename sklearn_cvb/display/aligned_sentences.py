@@ -10,9 +10,8 @@ import numpy as np
 
 from sklearn_cvb.alignment.links import NO_SOURCE, links_in
 from sklearn_cvb.display.arcs import COLOURS, GOLD, width_of
-from sklearn_cvb.display.arguments import texts_of
-from sklearn_cvb.display.svg import SCHEME, quoted
-from sklearn_cvb.display.terminal import padded
+from sklearn_cvb.display.svg import Picture, opening, quoted
+from sklearn_cvb.display.texts import padded, texts_of
 
 # Pixels: a cell of the grid, letters, and the room around all.
 _CELL, _FONT, _MARGIN = 22.0, 14.0, 6.0
@@ -29,7 +28,7 @@ class Circle(NamedTuple):
     radius: float
 
 
-class AlignedSentences:
+class AlignedSentences(Picture):
     """Links between the words of two sentences, to look at.
 
     A notebook shows a grid: a column for each source word, a row for each target word, circles
@@ -91,20 +90,6 @@ class AlignedSentences:
         """Column and row of each gold link."""
         return sorted(link for link in self.gold or () if link[0] != NO_SOURCE)
 
-    def to_svg(self) -> str:
-        """The picture as a file of its own.
-
-        Returns
-        -------
-        str
-            SVG, to be written in UTF-8; light or dark as the reader's page is.
-        """
-        return self._svg(standalone=True)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows; a large grid is scrolled."""
-        return f'<div style="overflow-x:auto">{self._svg(standalone=False)}</div>'
-
     def __str__(self) -> str:
         best = self.posteriors.argmax(axis=1).tolist()
         # Words that stand there twice are told apart by their positions.
@@ -135,14 +120,11 @@ class AlignedSentences:
         def middle(column: float, row: float) -> tuple[float, float]:
             return round(left + (column + 0.5) * _CELL, 1), round(top + (row + 0.5) * _CELL, 1)
 
-        lines = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" style="max-width:none" role="img" '
-            f'fill="currentColor" font-family="system-ui, sans-serif" font-size="{_FONT:g}">',
-            f"<title>{quoted(self._description())}</title>",
-            *([SCHEME] if standalone else []),
-            *_lines_of_grid(n, m, left, top),
-        ]
+        names = [*self.source, "none"]
+        best = self.posteriors.argmax(axis=1).tolist()
+        links = ", ".join(f"{w} ← {names[i]}" for w, i in zip(self.target, best, strict=True))
+        lines = opening(width, height, f"Alignment: {links}", f' font-size="{_FONT:g}"', standalone)
+        lines += _lines_of_grid(n, m, left, top)
         for i, word in enumerate(self.source):
             x, y = middle(i, 0)[0] + _FONT / 3, top - _MARGIN
             lines.append(
@@ -163,13 +145,6 @@ class AlignedSentences:
                 f'fill="none" stroke="{COLOURS[GOLD]}" stroke-width="2"/>'
             )
         return "\n".join([*lines, "</svg>"])
-
-    def _description(self) -> str:
-        """The most probable links in words."""
-        names = [*self.source, "none"]
-        best = self.posteriors.argmax(axis=1).tolist()
-        pairs = (f"{word} ← {names[i]}" for word, i in zip(self.target, best, strict=True))
-        return "Alignment: " + ", ".join(pairs)
 
 
 def _lines_of_grid(n: int, m: int, left: float, top: float) -> list[str]:

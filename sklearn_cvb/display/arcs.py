@@ -63,19 +63,8 @@ class Drawing(NamedTuple):
 def levels_of(spans: Sequence[tuple[int, int]], part_ends: bool = False) -> list[int]:
     """Heights of arcs, from 1: an arc is above all shorter ones that share some way with it.
 
-    Parameters
-    ----------
-    spans : sequence of tuple (first, last)
-        The two ends of each arc.
-    part_ends : bool, default=False
-        Whether arcs that share no more than an end have different heights, too.
+    With `part_ends`, arcs that share no more than an end have different heights, too.
 
-    Returns
-    -------
-    list of int
-
-    Examples
-    --------
     >>> from sklearn_cvb.display.arcs import levels_of
     >>> levels_of([(1, 4), (2, 3), (4, 5)])
     [2, 1, 1]
@@ -116,17 +105,7 @@ def drawing_of(
 ) -> Drawing:
     """Lay out a sentence: arcs above its words, and below them the gold arcs that are missing.
 
-    Parameters
-    ----------
-    words : sequence of str
-    heads : sequence of (int or None)
-        Positions from 1, 0 for the root, None where not known.
-    tags : sequence of str, default=None
-    gold : sequence of (int or None), default=None
-
-    Returns
-    -------
-    Drawing
+    Heads are positions from 1, 0 for the root, None where not known.
     """
     columns = [words] if tags is None else [words, tags]
     middles, width = _middles(columns)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn_cvb.display.arcs import Drawing, drawing_of, wrong_of
-from sklearn_cvb.display.arguments import of_length, texts_of
-from sklearn_cvb.display.svg import svg_of
-from sklearn_cvb.display.terminal import text_of
+from sklearn_cvb.display.arcs import Drawing, drawing_of, levels_of, verdict, wrong_of
+from sklearn_cvb.display.svg import Picture, svg_of
+from sklearn_cvb.display.texts import of_length, padded, texts_of
 from sklearn_cvb.reading.corpus import is_missing
 
+_UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
+# By the sum of the sides to which a line goes.
+_LINES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
+_TIP = "►"
 
-class DependencyTree:
+
+class DependencyTree(Picture):
     """A dependency tree to look at.
 
     A notebook shows arcs above the words, from each head to what depends on it; ``print`` shows
@@ -75,48 +79,23 @@ class DependencyTree:
         self.tags = None if tags is None else of_length(texts_of(tags, "tags"), "tags", n)
         self.gold = None if gold is None else _heads(gold, "gold", n)
 
-    def to_svg(self) -> str:
-        """The picture as a file of its own.
-
-        Returns
-        -------
-        str
-            SVG, to be written in UTF-8; light or dark as the reader's page is.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> from sklearn_cvb.display import DependencyTree
-        >>> svg = DependencyTree(["we", "ran"], [2, 0]).to_svg()
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder, "tree.svg")
-        ...     n_characters = path.write_text(svg, encoding="utf-8")
-        """
-        return svg_of(self.drawing(), self._description(), standalone=True)
-
     def __str__(self) -> str:
         return text_of(self.tokens, self.heads, self.tags, self.gold)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.tokens!r}, {self.heads!r})"
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows; a long sentence is scrolled."""
-        svg = svg_of(self.drawing(), self._description(), standalone=False)
-        return f'<div style="overflow-x:auto">{svg}</div>'
-
-    def drawing(self) -> Drawing:
-        """Texts and strokes with their places, for those who draw."""
-        return drawing_of(self.tokens, self.heads, self.tags, self.gold)
-
-    def _description(self) -> str:
-        """The tree in words."""
+    def _svg(self, standalone: bool) -> str:
         wrong = set() if self.gold is None else set(wrong_of(self.heads, self.gold))
         parts = []
         for child, (token, head) in enumerate(zip(self.tokens, self.heads, strict=True), 1):
             above = "unknown" if head is None else self.tokens[head - 1] if head else "root"
             parts.append(f"{token} ← {above}{' (wrong)' if child in wrong else ''}")
-        return "Dependency tree: " + ", ".join(parts)
+        return svg_of(self.drawing(), "Dependency tree: " + ", ".join(parts), standalone)
+
+    def drawing(self) -> Drawing:
+        """Texts and strokes with their places, for those who draw."""
+        return drawing_of(self.tokens, self.heads, self.tags, self.gold)
 
 
 def _heads(given: Any, name: str, n: int) -> list[int | None]:
@@ -145,3 +124,68 @@ def _heads(given: Any, name: str, n: int) -> list[int | None]:
             raise ValueError(f"{name}[{t}] is {position}: the token would be its own head")
         found.append(None if position == -1 else position)
     return found
+
+
+def text_of(
+    words: Sequence[str],
+    heads: Sequence[int | None],
+    tags: Sequence[str] | None = None,
+    gold: Sequence[int | None] | None = None,
+) -> str:
+    """Write a tree.
+
+    >>> from sklearn_cvb.display.dependency_tree import text_of
+    >>> print(text_of(["she", "sees", "the", "cat"], [2, 0, 4, 2]))
+    1   ┌─► she
+    2 ┌─┴── sees  root
+    3 │ ┌─► the
+    4 └─┴─► cat
+    """
+    widest = len(str(len(words)))
+    numbers = [str(number).rjust(widest) for number in range(1, len(words) + 1)]
+    columns = [numbers, _arcs(heads), padded(words)]
+    if tags is not None:
+        columns.append(padded(tags))
+    separators = [" ", " ", "  ", "  "]
+    notes = [{0: "root", None: "head not known"}.get(head, "") for head in heads]
+    columns.append(padded(notes))
+    if gold is not None:
+        wrong = set(wrong_of(heads, gold))
+        marks = [
+            f"wrong, gold: {true or 'root'}" if child in wrong else ""
+            for child, true in enumerate(gold, 1)
+        ]
+        columns.append(marks)
+    lines = []
+    for cells in zip(*columns, strict=True):
+        line = cells[0]
+        for separator, cell in zip([*separators, "  "], cells[1:], strict=False):
+            line += separator + cell
+        lines.append(line.rstrip())
+    if gold is not None:
+        lines.append(verdict(heads, gold, in_picture=False))
+    return "\n".join(lines)
+
+
+def _arcs(heads: Sequence[int | None]) -> list[str]:
+    """The arcs of each line; the longest begin on the left."""
+    joined = [(child, head) for child, head in enumerate(heads, 1) if head]
+    # One line through several arcs would not tell who is whose head.
+    levels = levels_of([(min(pair), max(pair)) for pair in joined], part_ends=True)
+    width = 2 * max(levels, default=0)
+    sides = [[0] * width for _ in heads]
+    for pair, level in zip(joined, levels, strict=True):
+        first, last, place = min(pair) - 1, max(pair) - 1, width - 2 * level
+        sides[first][place] |= _DOWN | _RIGHT
+        sides[last][place] |= _UP | _RIGHT
+        for row in range(first + 1, last):
+            sides[row][place] |= _UP | _DOWN
+        for row in (first, last):
+            for x in range(place + 1, width):
+                sides[row][x] |= _LEFT | _RIGHT
+    children = {child - 1 for child, _ in joined}
+    return [
+        "".join(_LINES[cell] for cell in row)
+        + (_TIP if t in children else _LINES[row[-1] & (_LEFT | _RIGHT)] if width else "")
+        for t, row in enumerate(sides)
+    ]

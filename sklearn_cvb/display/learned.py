@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csc_array
 
-from sklearn_cvb.display.arguments import text_of_one
+from sklearn_cvb.display.texts import text_of_one
 
 # So many rows are shown, and so many things in each.
 MOST_ROWS, MOST_THINGS = 30, 6
@@ -21,45 +21,25 @@ _UNKNOWN = "(unknown)"
 
 
 class Row(NamedTuple):
-    """A name, the share of all that it accounts for (None: not told), and what goes with it.
-
-    `best` holds texts and their probabilities (None where a text says it all).
-    """
+    """A name, and what goes with it."""
 
     name: str
-    share: float | None
-    best: list[tuple[str, float | None]]
+    share: float | None  # of all that it accounts for
+    best: list[tuple[str, float | None]]  # None where a text says it all without a probability
 
 
 class Learned(NamedTuple):
-    """The rows of a model, under two headings, and how many more there are.
-
-    `steps` are probabilities from row to row (None where nothing follows anything).
-    """
+    """The rows of a model, under two headings, and how many more there are."""
 
     kind: str
     does: str
     rows: list[Row]
     n_more: int
-    steps: np.ndarray | None = None
+    steps: np.ndarray | None = None  # probabilities from row to row
 
 
 def learned_by(model: Any) -> Learned:
-    """The rows of any fitted model.
-
-    Parameters
-    ----------
-    model : fitted estimator
-
-    Returns
-    -------
-    Learned
-
-    Raises
-    ------
-    TypeError
-        If it is no fitted model of this package.
-    """
+    """The rows of a fitted model; TypeError if it is none of this package."""
     for attribute, read in _READERS.items():
         if hasattr(model, attribute):
             return read(model)
@@ -70,15 +50,14 @@ def _of_chain(model: Any) -> Learned:
     """States or tags, what they emit, and what follows them."""
     transition = np.asarray(model.transmat_)
     counts = np.asarray(model.counts_.start) + np.asarray(model.counts_.transition).sum(axis=0)
-    shares = counts[: len(transition)] / max(counts.sum(), np.finfo(float).tiny)
+    shares = _shares(counts)[: len(transition)]
     is_tagger = hasattr(model, "classes_")
     names = model.classes_ if is_tagger else range(len(transition))
     numbers = _numbers_of(vars(model))
     does = "values" if numbers else "most frequent symbols"
     emitted = _frequent(model) if not numbers else None
-    shown = np.argsort(-shares, kind="stable")[:MOST_ROWS]
     # Tags keep their order, and so do few states.
-    shown = shown if len(shares) > MOST_ROWS else np.arange(len(shares))
+    shown = _most(shares) if len(shares) > MOST_ROWS else np.arange(len(shares))
     rows = []
     for k in shown.tolist():
         best = emitted(k) if emitted else [(texts[k], None) for texts in numbers]
@@ -95,10 +74,18 @@ def _frequent(model: Any) -> Any:
     def of_state(k: int) -> list[tuple[str, float | None]]:
         begin, end = table.indptr[k : k + 2].tolist()
         values, rows = table.data[begin:end], table.indices[begin:end]
-        shares = values / max(values.sum(), np.finfo(float).tiny)
-        return _best((words[row] for row in rows.tolist()), shares)
+        return _best((words[row] for row in rows.tolist()), _shares(values))
 
     return of_state
+
+
+def _most(uses: np.ndarray) -> np.ndarray:
+    """Places of what is used most, in this order, as many as are shown."""
+    return np.argsort(-uses, kind="stable")[:MOST_ROWS]
+
+
+def _shares(uses: np.ndarray) -> np.ndarray:
+    return uses / max(uses.sum(), np.finfo(float).tiny)
 
 
 def _best(names: Iterable[str], shares: np.ndarray) -> list[tuple[str, float | None]]:
@@ -147,14 +134,14 @@ def _of_grammar(model: Any) -> Learned:
     names = [text_of_one(symbol) for symbol in grammar.symbols]
     parents = np.array([rule.parent for rule in grammar.rules])
     uses = np.bincount(parents, model.counts_.rule, len(names))
-    order = np.argsort(-uses, kind="stable")[:MOST_ROWS]
-    shown = np.sort(order).tolist()
+    shares = _shares(uses)
+    shown = np.sort(_most(uses)).tolist()
     rows = []
     for symbol in shown:
         own = np.flatnonzero(parents == symbol)
         texts = (_right_side(grammar.rules[i].right, names) for i in own.tolist())
-        share = float(uses[symbol] / max(uses.sum(), np.finfo(float).tiny))
-        rows.append(Row(names[symbol], share, _best(texts, probabilities[own])))
+        best = _best(texts, probabilities[own])
+        rows.append(Row(names[symbol], float(shares[symbol]), best))
     return Learned("symbol", "most probable rules", rows, len(names) - len(rows))
 
 
@@ -162,8 +149,8 @@ def _right_side(parts: tuple, names: list[str]) -> str:
     """The right-hand side of a rule, words in quotes."""
     texts = []
     for part in parts:
-        words = part if isinstance(part, tuple) else None
-        texts += [names[part]] if words is None else [repr(text_of_one(word)) for word in words]
+        is_words = isinstance(part, tuple)
+        texts += [repr(text_of_one(word)) for word in part] if is_words else [names[part]]
     return " ".join(texts)
 
 
@@ -174,15 +161,15 @@ def _of_dependencies(model: Any) -> Learned:
     tables = attach if attach.ndim == 3 else attach.mean(axis=2)
     arcs = model.counts_.attach.reshape(len(tables), -1).sum(axis=1)
     names = [*map(text_of_one, model.vocabulary_), _UNKNOWN][: len(tables)]
-    shown = np.sort(np.argsort(-arcs, kind="stable")[:MOST_ROWS]).tolist()
+    shares = _shares(arcs)
+    shown = np.sort(_most(arcs)).tolist()
     rows = [Row("(root)", None, _best(names, np.asarray(model.rootprob_)))]
     for head in shown:
         best = []
         for side, arrow in enumerate("←→"):
             found = _best(names, tables[head, side])[: MOST_THINGS // 2]
             best += [(f"{arrow} {name}", share) for name, share in found]
-        share = float(arcs[head] / max(arcs.sum(), np.finfo(float).tiny))
-        rows.append(Row(names[head], share, best))
+        rows.append(Row(names[head], float(shares[head]), best))
     does = "most probable dependents, left (←) and right (→)"
     return Learned("head", does, rows, len(names) - len(shown))
 
@@ -191,15 +178,14 @@ def _of_alignment(model: Any) -> Learned:
     """Source words and their most probable translations."""
     lexicon = model.lexicon_
     uses = np.asarray(model.counts_.lexicon.sum(axis=1)).ravel()[: len(lexicon.source)]
-    shown = np.argsort(-uses, kind="stable")[:MOST_ROWS].tolist()
+    shares = _shares(uses)
     rows = []
-    for i in shown:
+    for i in _most(uses).tolist():
         found = lexicon.translations(lexicon.source[i], MOST_THINGS)
         best: list[tuple[str, float | None]] = [
             (text_of_one(word), p) for word, p in found if p >= _LEAST
         ]
-        share = float(uses[i] / max(uses.sum(), np.finfo(float).tiny))
-        rows.append(Row(text_of_one(lexicon.source[i]), share, best))
+        rows.append(Row(text_of_one(lexicon.source[i]), float(shares[i]), best))
     does = "most probable translations"
     return Learned("source word", does, rows, len(lexicon.source) - len(rows))
 
@@ -217,9 +203,8 @@ def _of_treebank(model: Any) -> Learned:
 def _of_classes(model: Any) -> Learned:
     """Classes, and the model of each: its size, its objective, and how its fit went."""
     shares = np.exp(model.class_log_prior_)
-    shown = np.argsort(-shares, kind="stable")[:MOST_ROWS]
     # Few classes keep their order.
-    shown = shown if len(shares) > MOST_ROWS else np.arange(len(shares))
+    shown = _most(shares) if len(shares) > MOST_ROWS else np.arange(len(shares))
     rows = []
     for k in shown.tolist():
         texts = [_number_of(int(model.class_count_[k]), "sequence"), *_fit_of(model.estimators_[k])]

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.display.learned import Learned, Row, how_it_ended, learned_by
-from sklearn_cvb.display.svg import quoted
-from sklearn_cvb.display.tagged_html import page_of
-from sklearn_cvb.display.terminal import padded
+from sklearn_cvb.display.learned import Learned, how_it_ended, learned_by
+from sklearn_cvb.display.svg import opening, page_of, quoted
+from sklearn_cvb.display.texts import padded
 
 # Pixels: of the picture of steps a cell and letters, and the size of the curve.
 _CELL, _FONT, _GAP = 18.0, 12.0, 6.0
@@ -100,7 +99,8 @@ class ModelSummary:
         lines = [f"{names[0]}  share  {self.learned.does}"]
         for name, row in zip(names[1:], rows, strict=True):
             share = "" if row.share is None else f"{row.share:.0%}"
-            lines.append(f"{name}  {share:>5}  {_text_of(row)}".rstrip())
+            best = ", ".join(text if p is None else f"{text} {p:.2f}" for text, p in row.best)
+            lines.append(f"{name}  {share:>5}  {best}".rstrip())
         if self.learned.n_more:
             lines.append(f"and {self.learned.n_more} more")
         return "\n".join([*lines, self._ended])
@@ -131,10 +131,6 @@ def _part(picture: str, caption: str, scrolls: bool = False) -> str:
         f'<div style="{style}">{picture}<div style="{_SMALL};max-width:22em">{quoted(caption)}'
         "</div></div>"
     )
-
-
-def _text_of(row: Row) -> str:
-    return ", ".join(name if p is None else f"{name} {p:.2f}" for name, p in row.best)
 
 
 def _table(learned: Learned) -> str:
@@ -176,37 +172,23 @@ def _thing(name: str, p: float | None) -> str:
 
 
 def steps_svg(names: list[str], steps: np.ndarray) -> str:
-    """A grid of circles: rows are where a step begins, columns where it ends.
-
-    Parameters
-    ----------
-    names : list of str
-    steps : ndarray of shape (n, n)
-        Probabilities.
-
-    Returns
-    -------
-    str
-        SVG in the colour of the text around it.
-    """
+    """A grid of circles for probabilities: rows are where a step begins, columns where it ends."""
     n = len(names)
     edge = _GAP + 0.62 * _FONT * max(map(len, names)) + _GAP
     size = round(edge + n * _CELL + _GAP, 1)
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" '
-        f'viewBox="0 0 {size} {size}" style="max-width:none" role="img" fill="currentColor" '
-        f'font-family="system-ui, sans-serif" font-size="{_FONT:g}">',
-        "<title>Transitions from row to column</title>",
-    ]
+    title = "Transitions from row to column"
+    lines = opening(size, size, title, f' font-size="{_FONT:g}"')
     for i, name in enumerate(names):
         at = edge + (i + 0.5) * _CELL
-        line = f'stroke="currentColor" opacity="0.15" {_ends(edge, at, edge + n * _CELL)}'
+        # Along the row and along the column of the same state.
+        first, last = edge, edge + n * _CELL
+        line = f"M{first:.1f} {at:.1f}H{last:.1f}M{at:.1f} {first:.1f}V{last:.1f}"
         lines += [
             f'<text x="{edge - _GAP:.1f}" y="{at + _FONT / 3:.1f}" text-anchor="end">'
             f"{quoted(name)}</text>",
             f'<text transform="translate({at + _FONT / 3:.1f} {edge - _GAP:.1f}) rotate(-90)">'
             f"{quoted(name)}</text>",
-            f"<path {line}/>",
+            f'<path stroke="currentColor" opacity="0.15" d="{line}"/>',
         ]
     for i, j in np.argwhere(np.asarray(steps) >= _SMALLEST).tolist():
         p = float(steps[i, j])
@@ -219,24 +201,8 @@ def steps_svg(names: list[str], steps: np.ndarray) -> str:
     return "\n".join([*lines, "</svg>"])
 
 
-def _ends(first: float, at: float, last: float) -> str:
-    """A line along a row and one along the column of the same state."""
-    return f'd="M{first:.1f} {at:.1f}H{last:.1f}M{at:.1f} {first:.1f}V{last:.1f}"'
-
-
 def curve_svg(values: np.ndarray) -> str:
-    """A small curve of what was reported, from its least to its largest value.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Those that are not finite are left out.
-
-    Returns
-    -------
-    str
-        SVG in the colour of the text around it.
-    """
+    """A small curve from the least to the largest of the values that are finite."""
     width, height = _CURVE
     shown = np.flatnonzero(np.isfinite(values))
     low, high = (values[shown].min(), values[shown].max()) if len(shown) else (0.0, 1.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from sklearn_cvb.display.arcs import ARC, SIZES, TAG, WORD, Drawing, Stroke, Text, width_of
-from sklearn_cvb.display.arguments import text_of_one
-from sklearn_cvb.display.svg import svg_of
+from sklearn_cvb.display.svg import Picture, svg_of
+from sklearn_cvb.display.texts import text_of_one
 
 # In units of the font's size: between words, from level to level, around all, between a line's
 # end and the text there, and how high letters stand and hang.
@@ -24,7 +24,7 @@ class Node(NamedTuple):
     height: int
 
 
-class PhraseTree:
+class PhraseTree(Picture):
     """A constituent tree to look at: that of a grammar, or of a treebank.
 
     A notebook shows words in a row and labels above them; ``print`` shows brackets, a
@@ -61,16 +61,6 @@ class PhraseTree:
         if not isinstance(self.tree, Tree):
             raise TypeError(f"tree is {tree!r}: give an nltk.Tree, or brackets such as '(S (A b))'")
 
-    def to_svg(self) -> str:
-        """The picture as a file of its own.
-
-        Returns
-        -------
-        str
-            SVG, to be written in UTF-8; light or dark as the reader's page is.
-        """
-        return svg_of(self.drawing(), self._description(), standalone=True)
-
     def drawing(self) -> Drawing:
         """Texts and strokes with their places, for those who draw."""
         return drawing_of(node_of(self.tree))
@@ -81,14 +71,9 @@ class PhraseTree:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.tree.pformat(margin=10**9)!r})"
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows; a wide tree is scrolled."""
-        svg = svg_of(self.drawing(), self._description(), standalone=False)
-        return f'<div style="overflow-x:auto">{svg}</div>'
-
-    def _description(self) -> str:
-        """The tree in words."""
-        return "Tree: " + text_of_one(self.tree.pformat(margin=10**9))
+    def _svg(self, standalone: bool) -> str:
+        description = f"Tree: {text_of_one(self.tree.pformat(margin=10**9))}"
+        return svg_of(self.drawing(), description, standalone)
 
 
 def node_of(tree: Any, first: int = 0) -> Node:

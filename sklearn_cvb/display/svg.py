@@ -1,4 +1,4 @@
-"""A drawing as SVG: no script, no outside font, and the colour of the text around it."""
+"""Pictures as SVG and HTML: no script, no outside font, and the colour of the text around."""
 
 from __future__ import annotations
 
@@ -19,39 +19,70 @@ from sklearn_cvb.display.arcs import (
 
 _PIXELS = 16
 # Paper and ink change together, with the reader's light or dark scheme.
-SCHEME = "<style>svg{color-scheme:light dark;color:CanvasText;background:Canvas}</style>"
+_SCHEME = "<style>svg{color-scheme:light dark;color:CanvasText;background:Canvas}</style>"
 # XML has no way to write these.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def svg_of(drawing: Drawing, description: str, standalone: bool) -> str:
-    """Write a drawing.
+_PAGE = (
+    '<!DOCTYPE html>\n<html><head><meta charset="utf-8">'
+    '<meta name="color-scheme" content="light dark"><title>{title}</title></head>\n'
+    "<body>{body}</body></html>"
+)
 
-    Parameters
-    ----------
-    drawing : Drawing
-    description : str
-        For those who cannot see it.
-    standalone : bool
-        Whether it brings its own paper; else it stands in a page and takes the page's colour.
 
-    Returns
-    -------
-    str
-    """
-    width, height = (round(_PIXELS * x, 1) for x in (drawing.width, drawing.top - drawing.bottom))
+class Picture:
+    """What a notebook shows as a drawing, and a file holds."""
+
+    def to_svg(self) -> str:
+        """The picture as a file of its own.
+
+        Returns
+        -------
+        str
+            SVG, to be written in UTF-8; light or dark as the reader's page is.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from sklearn_cvb.display import DependencyTree
+        >>> svg = DependencyTree(["we", "ran"], [2, 0]).to_svg()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "tree.svg")
+        ...     n_characters = path.write_text(svg, encoding="utf-8")
+        """
+        return self._svg(standalone=True)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; what is wide is scrolled."""
+        return f'<div style="overflow-x:auto">{self._svg(standalone=False)}</div>'
+
+    def _svg(self, standalone: bool) -> str:
+        """The picture, with its own paper where it is standalone, else in the page's colours."""
+        raise NotImplementedError
+
+
+def opening(
+    width: float, height: float, title: str, looks: str = "", standalone: bool = False
+) -> list[str]:
+    """How a picture begins; `title` is for those who cannot see it."""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" style="max-width:none" role="img" '
-        f'fill="currentColor" font-family="system-ui, sans-serif" text-anchor="middle">',
-        f"<title>{quoted(description)}</title>",
+        f'fill="currentColor" font-family="system-ui, sans-serif"{looks}>',
+        f"<title>{quoted(title)}</title>",
     ]
-    if standalone:
-        lines.append(SCHEME)
+    return [*lines, _SCHEME] if standalone else lines
+
+
+def svg_of(drawing: Drawing, description: str, standalone: bool) -> str:
+    """Write a drawing."""
+    width, height = (round(_PIXELS * x, 1) for x in (drawing.width, drawing.top - drawing.bottom))
+    lines = opening(width, height, description, ' text-anchor="middle"', standalone)
     lines += [_stroke(stroke, drawing.top) for stroke in drawing.strokes]
     for text in drawing.texts:
-        x, y = _place((text.x, text.y), drawing.top)
         looks = {TAG: ' opacity="0.75"', CAPTION: ' text-anchor="start"'}.get(text.kind, "")
+        ((x, y),) = _in_pixels([(text.x, text.y)], drawing.top)
         size = _PIXELS * SIZES[text.kind]
         lines.append(
             f'<text class="{text.kind}" x="{x}" y="{y}" font-size="{size:g}"{looks}>'
@@ -60,29 +91,34 @@ def svg_of(drawing: Drawing, description: str, standalone: bool) -> str:
     return "\n".join([*lines, "</svg>"])
 
 
+def page_of(body: str, title: str) -> str:
+    """A page of its own, light or dark as its reader's others are."""
+    return _PAGE.format(title=quoted(title), body=body)
+
+
 def quoted(text: str) -> str:
     """A text as XML has it."""
     return escape(_FORBIDDEN.sub("\ufffd", text))
 
 
-def _place(point: Point, top: float) -> tuple[float, float]:
+def _in_pixels(points: list[Point], top: float) -> list[tuple[float, float]]:
     """SVG counts pixels downwards."""
-    return round(_PIXELS * point[0], 1), round(_PIXELS * (top - point[1]), 1)
-
-
-def _points(points: list[Point], top: float) -> str:
-    return " ".join(f"{x:g},{y:g}" for x, y in (_place(point, top) for point in points))
+    return [(round(_PIXELS * x, 1), round(_PIXELS * (top - y), 1)) for x, y in points]
 
 
 def _stroke(stroke: Stroke, top: float) -> str:
     """A line, and its tip where it has one."""
     colour = COLOURS.get(stroke.kind, "currentColor")
-    path = " ".join(letter + _points(points, top) for letter, points in stroke.steps)
+    corners = [
+        " ".join(f"{x:g},{y:g}" for x, y in _in_pixels(points, top))
+        for points in (*(points for _, points in stroke.steps), stroke.tip)
+    ]
+    path = " ".join(letter + at for (letter, _), at in zip(stroke.steps, corners, strict=False))
     dashes = ""
     if stroke.kind in DASHES:
         lengths = ",".join(f"{_PIXELS * length:g}" for length in DASHES[stroke.kind])
         dashes = f' stroke-dasharray="{lengths}"'
-    tip = f'<polygon points="{_points(stroke.tip, top)}" fill="{colour}"/>' if stroke.tip else ""
+    tip = f'<polygon points="{corners[-1]}" fill="{colour}"/>' if stroke.tip else ""
     return (
         f'<g class="{stroke.kind}"><path d="{path}" fill="none" stroke="{colour}" '
         f'stroke-width="{_PIXELS * STROKE:g}"{dashes}/>{tip}</g>'

@@ -9,15 +9,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_cvb.display.arguments import items_of, of_length, text_of_one
-from sklearn_cvb.display.tagged_html import html_of, page_of
+from sklearn_cvb.display.svg import page_of
 from sklearn_cvb.display.tagged_words import (
     SOURCES,
     compare,
+    html_of,
     legend_text,
     text_of,
     verdict,
 )
+from sklearn_cvb.display.texts import items_of, of_length, text_of_one
 from sklearn_cvb.reading.corpus import is_missing
 
 
@@ -105,7 +106,11 @@ class TaggedSentence:
         true = [None] * n if gold is None else _of_tokens(gold, "gold", n)
         words = compare(given, _of_tokens(tags, "tags", n), true)
         told = [None] * n if sources is None else _sources(sources, n)
-        lost = [()] * n if dropped is None else [_texts(dropped.get(token)) for token in given]
+        lost = (
+            [()] * n
+            if dropped is None
+            else [tuple(map(text_of_one, dropped.get(token) or ())) for token in given]
+        )
         sure = [None] * n if probabilities is None else _probabilities(probabilities, n)
         self.words = [
             word._replace(source=source, dropped=some, probability=p)
@@ -253,10 +258,6 @@ def _sentence(tokens: Any) -> list:
 
 def _of_tokens(given: Any, name: str, n: int) -> list:
     return of_length(items_of(given, name), name, n)
-
-
-def _texts(tags: Any) -> tuple[str, ...]:
-    return () if tags is None else tuple(map(text_of_one, tags))
 
 
 def _sources(given: Any, n: int) -> list:

@@ -1,12 +1,14 @@
-"""Words with their tags as text: marks say what told a tag, and a legend what marks say."""
+"""Words with their tags as text and HTML: marks say what told a tag, a legend what marks say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sklearn_cvb.display.arguments import text_of_one
-from sklearn_cvb.display.terminal import n_columns
+from sklearn_cvb.display.arcs import COLOURS as OF_ARCS
+from sklearn_cvb.display.arcs import GOLD, WRONG
+from sklearn_cvb.display.svg import quoted
+from sklearn_cvb.display.texts import n_columns, text_of_one
 from sklearn_cvb.reading.corpus import is_missing
 
 # What told a tag (see `tag_sources` of taggers), its mark, and what the mark says.
@@ -25,29 +27,30 @@ _UNSURE_BELOW = 0.5
 _BOLD, _ON_RED, _RESET = "1", "1;97;41", "\x1b[0m"
 _CODES = {"ambiguous": "36", "form": "35", "open": "35", "seen": "32", "label": "32"}
 
+# Codes of pages.
+_GUESSED, _LABELLED = "#9a5fd0", "#238b50"
+# Told from white and from black paper alike; marks, lines and places tell the same.
+COLOURS = {
+    WRONG: OF_ARCS[WRONG],
+    GOLD: OF_ARCS[GOLD],
+    "form": _GUESSED,
+    "open": _GUESSED,
+    "seen": _LABELLED,
+    "label": _LABELLED,
+}
+_BESIDE = "display:inline-block;overflow-wrap:anywhere;margin:0 0.7em 0.5em 0;vertical-align:top"
+_SMALL = "font-size:0.8em;line-height:1.3"
+
 
 class TaggedWord(NamedTuple):
-    """A word and its tag.
-
-    Attributes
-    ----------
-    word, tag : str
-    gold : str or None
-        None where it equals the tag or is not known.
-    source : str or None
-        What told the tag, one of `SOURCES`.
-    dropped : tuple of str
-        Tags that the word's entry has lost.
-    probability : float or None
-        Posterior of the tag.
-    """
+    """A word and its tag."""
 
     word: str
     tag: str
-    gold: str | None = None
-    source: str | None = None
-    dropped: tuple[str, ...] = ()
-    probability: float | None = None
+    gold: str | None = None  # None where it equals the tag or is not known
+    source: str | None = None  # what told the tag, one of `SOURCES`
+    dropped: tuple[str, ...] = ()  # tags that the word's entry has lost
+    probability: float | None = None  # posterior of the tag
 
     @property
     def is_unsure(self) -> bool:
@@ -62,17 +65,7 @@ class TaggedWord(NamedTuple):
 
 
 def compare(words: Sequence[Any], tags: Sequence, gold: Sequence) -> list[TaggedWord]:
-    """Put words, tags and gold tags together.
-
-    Parameters
-    ----------
-    words, tags, gold : sequence
-        Of one sentence; gold tags may be missing.
-
-    Returns
-    -------
-    list of TaggedWord
-    """
+    """Words with their tags and, where these differ and are known, gold tags."""
     return [
         TaggedWord(
             text_of_one(word),
@@ -115,20 +108,8 @@ class Piece(NamedTuple):
 def text_of(words: Sequence[TaggedWord], width: int, colour: bool = False) -> str:
     """Write a sentence as words, tags and marks, gold tags in brackets.
 
-    Parameters
-    ----------
-    words : sequence of TaggedWord
-    width : int
-        Columns after which a line is broken, between words.
-    colour : bool, default=False
-        Whether to colour it by codes of a terminal.
+    Lines are broken between words, after `width` columns; colours are codes of a terminal.
 
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> from sklearn_cvb.display.tagged_words import TaggedWord, text_of
     >>> words = [TaggedWord("a", "DT"), TaggedWord("can", "MD", "NN", "ambiguous")]
     >>> print(text_of(words, 80))
@@ -159,7 +140,10 @@ def _filled(chunks: Iterable[list[Piece]], width: int, colour: bool, indent: str
     taken = 0
     for chunk in chunks:
         columns = sum(n_columns(piece.text) for piece in chunk)
-        shown = "".join(_painted(piece) if colour else piece.text for piece in chunk)
+        shown = "".join(
+            f"\x1b[{piece.code}m{piece.text}{_RESET}" if colour and piece.code else piece.text
+            for piece in chunk
+        )
         if lines and taken + 1 + columns <= width:
             lines[-1] += f" {shown}"
             taken += 1 + columns
@@ -170,5 +154,53 @@ def _filled(chunks: Iterable[list[Piece]], width: int, colour: bool, indent: str
     return "\n".join(lines)
 
 
-def _painted(piece: Piece) -> str:
-    return f"\x1b[{piece.code}m{piece.text}{_RESET}" if piece.code else piece.text
+def html_of(words: Sequence[TaggedWord], said: str | None) -> str:
+    """Write a sentence in a page's colours: tags below words, gold tags below those, the legend.
+
+    `said` is how many tags are right.
+    """
+    lines = [
+        f'<span style="margin-right:1.2em;display:inline-block"><b>{quoted(mark)}</b> '
+        f"{quoted(text)}</span>"
+        for mark, text in legend_of(words)
+    ]
+    if said is not None:
+        lines.append(f'<span style="display:inline-block">{quoted(said)}</span>')
+    legend = f'<div style="{_SMALL};margin-top:0.3em">{chr(10).join(lines)}</div>' if lines else ""
+    tokens = "\n".join(map(_token, words))
+    looks = "margin:0.5em 0;font-family:system-ui,sans-serif;line-height:1.25"
+    return f'<div style="{looks}"><div>{tokens}</div>{legend}</div>'
+
+
+def _token(word: TaggedWord) -> str:
+    """A word above its tag; a pointer that rests on it gets both in words."""
+    looks = [_SMALL, "display:block"]
+    if word.gold is not None:
+        looks += [f"color:{COLOURS[WRONG]}", "text-decoration:underline dashed"]
+    elif word.source in COLOURS:
+        looks.append(f"color:{COLOURS[word.source]}")
+    rows = [
+        f'<span style="display:block">{quoted(word.word)}</span>',
+        f'<span style="{";".join(looks)}">{quoted(word.tag)}<b>{word.marks}</b></span>',
+    ]
+    if word.gold is not None:
+        looks = [_SMALL, "display:block", f"color:{COLOURS[GOLD]}"]
+        looks.append("text-decoration:underline dotted")
+        rows.append(f'<span style="{";".join(looks)}">{quoted(word.gold)}</span>')
+    return (
+        f'<span style="{_BESIDE};text-align:center" title="{quoted(_description(word))}">'
+        f"{''.join(rows)}</span>"
+    )
+
+
+def _description(word: TaggedWord) -> str:
+    parts = [f"{word.word}: {word.tag}"]
+    if word.gold is not None:
+        parts.append(f"wrong, gold: {word.gold}")
+    if word.source is not None:
+        parts.append(SOURCES[word.source][1])
+    if word.dropped:
+        parts.append(f"dropped from the dictionary: {', '.join(word.dropped)}")
+    if word.probability is not None:
+        parts.append(f"posterior {word.probability:.2f}")
+    return "; ".join(parts)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sklearn_cvb.alignment.links import Link, links_of
+from sklearn_cvb.alignment.links import links_of
 
 
 def alignment_scores(
@@ -113,14 +113,13 @@ def _tallies(
             raise ValueError(f"y_true holds {len(y_true)} sentence pairs but {name} {len(given)}")
     tallies = [0, 0, 0, 0]
     for i, (gold, found, maybe) in enumerate(zip(y_true, y_pred, others, strict=True)):
-        sure, predicted = _links(gold, f"y_true[{i}]"), _links(found, f"y_pred[{i}]")
-        allowed = sure | _links(maybe, f"possible[{i}]")
+        sure, predicted, extra = (
+            set(links_of(links, f"{name}[{i}]"))
+            for name, links in (("y_true", gold), ("y_pred", found), ("possible", maybe))
+        )
+        allowed = sure | extra
         parts = predicted & sure, predicted & allowed, sure, predicted
         tallies = [n + len(part) for n, part in zip(tallies, parts, strict=True)]
     if not tallies[2]:
         raise ValueError("y_true holds no link")
     return tallies[0], tallies[1], tallies[2], tallies[3]
-
-
-def _links(given: Sequence, name: str) -> set[Link]:
-    return set(links_of(given, name))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.reading.corpus import as_list, is_hashable, shown
+from sklearn_cvb.reading.corpus import as_list, is_hashable, is_missing, shown
 
 
 def token_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
@@ -195,17 +195,8 @@ def tag_confusion(y_true: Sequence[Any], y_pred: Sequence[Any]) -> tuple[np.ndar
 def matched_pairs(counts: np.ndarray) -> list[tuple[int, int]]:
     """The one-to-one pairs (row, column) with the largest sum of counts (Hungarian method).
 
-    Parameters
-    ----------
-    counts : array of shape (n_rows, n_columns)
+    There are as many as the shorter side has, by row.
 
-    Returns
-    -------
-    list of tuple of int
-        As many as the shorter side, by row.
-
-    Examples
-    --------
     >>> from sklearn_cvb.metrics.tagging import matched_pairs
     >>> matched_pairs([[5, 4], [4, 0]])
     [(0, 1), (1, 0)]
@@ -235,11 +226,16 @@ def _aligned(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[list, l
     y_true, y_pred = _rows("y_true", y_true), _rows("y_pred", y_pred)
     if len(y_true) != len(y_pred):
         raise ValueError(f"y_true holds {len(y_true)} sequences, y_pred {len(y_pred)}")
-    return [
-        _pair(number, true, predicted)
-        for number, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True))
-        if isinstance(true, Iterable) or not _is_missing(true)
-    ]
+    pairs = []
+    for i, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True)):
+        if isinstance(true, Iterable) or not is_missing(true):
+            known, found = _label_list("y_true", i, true), _label_list("y_pred", i, predicted)
+            if len(known) != len(found):
+                raise ValueError(
+                    f"sequence {i} has {len(known)} labels in y_true but {len(found)} in y_pred"
+                )
+            pairs.append((known, found))
+    return pairs
 
 
 def _rows(name: str, labels: Any) -> list:
@@ -247,15 +243,6 @@ def _rows(name: str, labels: Any) -> list:
     if rows is None:
         raise TypeError(f"{name} is {shown(labels)}: pass a list of sequences of labels")
     return rows
-
-
-def _pair(number: int, true: Any, predicted: Any) -> tuple[list, list]:
-    true, predicted = _label_list("y_true", number, true), _label_list("y_pred", number, predicted)
-    if len(true) != len(predicted):
-        raise ValueError(
-            f"sequence {number} has {len(true)} labels in y_true but {len(predicted)} in y_pred"
-        )
-    return true, predicted
 
 
 def _label_list(name: str, number: int, labels: Any) -> list:
@@ -273,18 +260,10 @@ def _codes(labels: Iterable) -> tuple[np.ndarray, list]:
     seen: dict[Any, int] = {}
     codes = np.fromiter((seen.setdefault(label, len(seen)) for label in labels), dtype=np.int64)
     names: dict[Any, int] = {}
-    merged = [names.setdefault(None if _is_missing(name) else name, len(names)) for name in seen]
+    merged = [names.setdefault(None if is_missing(name) else name, len(names)) for name in seen]
     return np.array(merged, dtype=np.int64)[codes], list(names)
 
 
 def _used(codes: np.ndarray, labels: list) -> tuple[np.ndarray, list]:
     used, codes = np.unique(codes, return_inverse=True)
     return codes, [labels[code] for code in used]
-
-
-def _is_missing(label: Any) -> bool:
-    try:
-        return label is None or bool(label != label)
-    except TypeError:
-        # pandas.NA refuses to be compared.
-        return True

@@ -1,16 +1,13 @@
 """Pictures of what a fit did. Needs matplotlib, which is imported when a function is called."""
 
-from sklearn_cvb.plotting.alignments import plot_alignment
 from sklearn_cvb.plotting.curves import (
     plot_accuracy,
     plot_components,
     plot_history,
     plot_restarts,
 )
-from sklearn_cvb.plotting.dependencies import plot_dependency_tree
-from sklearn_cvb.plotting.graphs import plot_transitions
-from sklearn_cvb.plotting.matrices import hinton, plot_confusion
-from sklearn_cvb.plotting.phrases import plot_phrase_tree
+from sklearn_cvb.plotting.matrices import hinton, plot_confusion, plot_transitions
+from sklearn_cvb.plotting.sentences import plot_alignment, plot_dependency_tree, plot_phrase_tree
 from sklearn_cvb.plotting.series import plot_ellipses, plot_forecast, plot_states
 
 __all__ = [

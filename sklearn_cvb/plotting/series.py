@@ -64,7 +64,10 @@ def plot_states(series: ArrayLike, states: ArrayLike, ax: Axes | None = None) ->
                 colour = _colour(int(state))
                 ax.axvspan(begin - 0.5, end - 0.5, color=colour, alpha=0.35, lw=0, label=label)
                 label = None
-    _draw_columns(ax, np.arange(len(table)), table)
+    for d, values in enumerate(table.T):
+        name = f"column {d}" if table.shape[1] > 1 else None
+        style = _STYLES[d % len(_STYLES)]
+        ax.plot(np.arange(len(table)), values, color="black", lw=1.0, ls=style, label=name)
     ax.set_xlim(-0.5, len(table) - 0.5)
     ax.set_xlabel("step")
     ax.set_title("States of a series")
@@ -224,14 +227,6 @@ def _columns_of(series: ArrayLike) -> np.ndarray:
     if table.ndim not in (1, 2) or not len(table):
         raise ValueError(f"series must have shape (length, n_columns), got {table.shape}")
     return table[:, None] if table.ndim == 1 else table
-
-
-def _draw_columns(ax: Axes, steps: np.ndarray, table: np.ndarray) -> None:
-    """Lines of all columns, named where there are several."""
-    for d in range(table.shape[1]):
-        label = f"column {d}" if table.shape[1] > 1 else None
-        style = _STYLES[d % len(_STYLES)]
-        ax.plot(steps, table[:, d], color="black", lw=1.0, ls=style, label=label)
 
 
 def _full_covariances(estimator: Any) -> np.ndarray:

@@ -5,10 +5,9 @@
 """
 
 from sklearn_cvb.store.corpus_store import CorpusStore as CorpusStore
-from sklearn_cvb.store.corpus_store import StoredTags
+from sklearn_cvb.store.corpus_store import StoredStates, StoredTags
 from sklearn_cvb.store.corpus_store import open_store as open_store
 from sklearn_cvb.store.files import StoreError
-from sklearn_cvb.store.stored_states import StoredStates
 from sklearn_cvb.store.writing import write_store as write_store
 
 __all__ = ["StoreError", "StoredStates", "StoredTags"]

@@ -1,14 +1,14 @@
-"""A corpus on disk: memory-mapped codes, read in pieces."""
+"""A corpus on disk: memory-mapped codes, their tags and their states, read in pieces."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.reading.corpus import Corpus, as_array
+from sklearn_cvb.reading.corpus import Corpus, as_array, object_array
 from sklearn_cvb.reading.validation import check_counts
 from sklearn_cvb.store.files import (
     CLASSES,
@@ -24,6 +24,7 @@ from sklearn_cvb.store.files import (
     read_header,
     read_json,
 )
+from sklearn_cvb.store.scratch import Kept, Scratch
 
 # Tokens that a fit holds in memory at a time: some hundred megabytes.
 BATCH_SIZE = 1_000_000
@@ -153,12 +154,10 @@ class CorpusStore:
         )
 
     def __iter__(self) -> Iterator[list]:
-        types = [*self.vocabulary.tolist(), *self.unknown, None]
-        for piece in self.pieces():
-            corpus = self.corpus(*piece)
-            tokens = [types[code] for code in corpus.tokens.tolist()]
-            for a, b in pairwise(corpus.starts.tolist()):
-                yield tokens[a:b]
+        return _in_lists(self, self._types(), lambda begin, end: self.corpus(begin, end).tokens)
+
+    def _types(self) -> list:
+        return [*self.vocabulary.tolist(), *self.unknown, None]
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
@@ -170,9 +169,8 @@ class CorpusStore:
             span = self._span[0] + begin, self._span[0] + end
             return CorpusStore(self.folder, self._header, self.batch_size, self.scratch, span)
         index = range(len(self))[key]
-        corpus = self.corpus(index, index + 1)
-        types = [*self.vocabulary.tolist(), *self.unknown, None]
-        return as_array([types[code] for code in corpus.tokens.tolist()])
+        types = self._types()
+        return as_array([types[code] for code in self.corpus(index, index + 1).tokens.tolist()])
 
     def __getstate__(self) -> dict[str, Any]:
         # Another process maps the files itself.
@@ -204,13 +202,7 @@ class CorpusStore:
         return list(pairwise(cuts.tolist()))
 
     def corpus(self, begin: int, end: int) -> Corpus:
-        """The sequences [begin, end), read into memory.
-
-        Raises
-        ------
-        StoreError
-            If codes or offsets are impossible.
-        """
+        """The sequences [begin, end), in memory; StoreError if codes or offsets are impossible."""
         starts = np.array(self.starts[begin : end + 1], np.int64) - self._first
         if (np.diff(starts) < 1).any() or starts[0] < 0 or starts[-1] > self.n_tokens:
             raise damaged(
@@ -254,9 +246,86 @@ class StoredTags:
         return len(self.store)
 
     def __iter__(self) -> Iterator[list]:
-        classes = [*self.store.classes, None]
-        for begin, end in self.store.pieces():
-            tags = [classes[code] for code in self.store.tag_codes(begin, end).tolist()]
-            starts = np.array(self.store.starts[begin : end + 1]) - self.store.starts[begin]
+        return _in_lists(self.store, [*self.store.classes, None], self.store.tag_codes)
+
+
+def _in_lists(
+    store: CorpusStore, types: list, codes_of: Callable[[int, int], np.ndarray]
+) -> Iterator[list]:
+    """What the codes of a store stand for, a list a sequence, read a piece at a time."""
+    for begin, end in store.pieces():
+        values = [types[code] for code in codes_of(begin, end).tolist()]
+        starts = np.array(store.starts[begin : end + 1]) - store.starts[begin]
+        for a, b in pairwise(starts.tolist()):
+            yield values[a:b]
+
+
+class StoredStates:
+    """States (taggers: tags) of the sequences of a store: an array for each, read when asked for.
+
+    ``len(states)`` is the number of sequences, ``states[i]`` the array of one, ``states[a:b]`` an
+    object array of several, as `predict` gives it of lists. They lie in a temporary file, two bytes
+    a token, which goes with this object; a copy that was pickled has none.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    classes : ndarray
+        The states, or tags.
+    path_of : callable
+        ``path_of(begin, end)`` gives the places in `classes` of the tokens of some sequences.
+    """
+
+    def __init__(
+        self,
+        store: CorpusStore,
+        classes: np.ndarray,
+        path_of: Callable[[int, int], np.ndarray],
+    ) -> None:
+        self.classes = classes
+        kind = np.uint16 if len(classes) <= np.iinfo(np.uint16).max else np.int32
+        scratch = Scratch(store.scratch)
+        self._pieces = store.pieces()
+        self._kept: list[Kept] | None = []
+        for begin, end in self._pieces:
+            starts = np.array(store.starts[begin : end + 1]) - store.starts[begin]
+            kept = starts, path_of(begin, end).astype(kind)
+            self._kept.append(scratch.keep(kept))
+
+    def __len__(self) -> int:
+        return self._pieces[-1][1]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for starts, states in self.pieces():
             for a, b in pairwise(starts.tolist()):
-                yield tags[a:b]
+                yield states[a:b]
+
+    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Of each piece of the store where its sequences begin, and the states of its tokens."""
+        for index in range(len(self._pieces)):
+            yield self._piece(index)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        if isinstance(key, slice):
+            return object_array([self[i] for i in range(*key.indices(len(self)))])
+        sequence = range(len(self))[key]
+        begins = [begin for begin, _ in self._pieces]
+        index = int(np.searchsorted(begins, sequence, side="right")) - 1
+        starts, states = self._piece(index)
+        place = sequence - begins[index]
+        return states[starts[place] : starts[place + 1]]
+
+    def _piece(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        if self._kept is None:
+            raise RuntimeError(
+                "the states of a store lie in a temporary file, which is not pickled with a model: "
+                "predict(store) finds them again"
+            )
+        starts, codes = self._kept[index].load()
+        return starts, self.classes[codes]
+
+    def __repr__(self) -> str:
+        return f"StoredStates of {len(self):,} sequences"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": None}

@@ -7,6 +7,7 @@ and is written last. All numbers are little-endian.
 
 import json
 import os
+import shutil
 import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,30 +31,16 @@ class StoreError(ValueError):
 
 
 class Header(NamedTuple):
-    """What ``store.json`` tells.
-
-    Attributes
-    ----------
-    n_sequences, n_tokens : int
-    n_words : int
-        Size of the vocabulary; types beyond it are unknown words.
-    files : dict
-        Bytes and CRC-32 of each file.
-    """
+    """What ``store.json`` tells."""
 
     n_sequences: int
     n_tokens: int
-    n_words: int
-    files: dict[str, dict[str, int]]
+    n_words: int  # in the vocabulary; types beyond it are unknown words
+    files: dict[str, dict[str, int]]  # bytes and CRC-32 of each
 
 
 class Checked:
-    """A file that is written from start to end, with its checksum.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """A file that is written from start to end, with its checksum."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -99,12 +86,8 @@ def write_header(folder: Path, header: Header) -> None:
 def read_header(folder: Path) -> Header:
     """Read ``store.json`` and compare it with the sizes of the files.
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such folder.
-    StoreError
-        If it holds no store, a broken one, or one of another version.
+    Raises FileNotFoundError if there is no such folder, StoreError if it holds no store, a broken
+    one, or one of another version.
     """
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no store {str(folder)!r}: write it with write_store")
@@ -118,7 +101,11 @@ def read_header(folder: Path) -> Header:
         raise damaged(folder / HEADER, "it was changed after it had been written")
     header = Header(**{name: told[name] for name in Header._fields})
     for name, facts in header.files.items():
-        _check_size(folder / name, facts["bytes"])
+        path, expected = folder / name, facts["bytes"]
+        if not path.exists():
+            raise damaged(path, "it is missing")
+        if (found := path.stat().st_size) != expected:
+            raise damaged(path, f"it has {found:,} bytes and should have {expected:,}")
     return header
 
 
@@ -147,15 +134,6 @@ def _sum_of(told: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(told, sort_keys=True).encode("ascii"))
 
 
-def _check_size(path: Path, expected: int) -> None:
-    try:
-        found = path.stat().st_size
-    except FileNotFoundError:
-        raise damaged(path, "it is missing") from None
-    if found != expected:
-        raise damaged(path, f"it has {found:,} bytes and should have {expected:,}")
-
-
 def damaged(path: Path, why: str) -> StoreError:
     """The error that names a broken file, and says what to do."""
     return StoreError(
@@ -177,3 +155,10 @@ def check_sum(folder: Path, name: str, header: Header) -> None:
             found = zlib.crc32(block, found)
     if found != header.files[name]["crc32"]:
         raise damaged(folder / name, "its checksum is not that of what was written")
+
+
+def with_advice(error: OSError, folder: Path, when: str, advice: str) -> OSError:
+    """An error of writing that says when it came, what room there is, and what to do."""
+    free = shutil.disk_usage(folder).free
+    message = f"{error.strerror} {when} ({free:,} bytes are free): {advice}"
+    return OSError(error.errno, message, str(folder))

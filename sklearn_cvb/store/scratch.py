@@ -7,7 +7,6 @@ process, however that ends.
 import errno
 import mmap
 import os
-import shutil
 import tempfile
 import threading
 import weakref
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from sklearn_cvb.store.files import with_advice
 
 # Where arrays begin: on lines of the cache.
 _LINE = 64
@@ -29,15 +30,9 @@ class _Slot(NamedTuple):
 
 
 class Kept:
-    """A value whose arrays lie in a scratch file.
+    """A value whose arrays lie in a scratch file, in a span from one byte, of so many bytes.
 
-    Parameters
-    ----------
-    scratch : Scratch
-    template : object
-        The value, with a `_Slot` for each array.
-    span : tuple of int
-        First byte and number of bytes.
+    The template is the value with a `_Slot` for each array.
     """
 
     def __init__(self, scratch: "Scratch", template: Any, span: tuple[int, int]) -> None:
@@ -61,13 +56,7 @@ class Kept:
 
 
 class Scratch:
-    """A temporary file for arrays.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the file goes; on the disk with the most room.
-    """
+    """A temporary file for arrays, in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -82,24 +71,20 @@ class Scratch:
     def keep(self, value: Any, whole: tuple[type, ...] = ()) -> Kept:
         """Write the arrays of a value: of tuples, and of lists of these, also in one another.
 
-        Values of the types in `whole` stay in memory, and so does all else.
-
-        Raises
-        ------
-        OSError
-            If the disk is full.
+        Values of the types in `whole` stay in memory, and so does all else. Raises OSError if the
+        disk is full.
         """
-        arrays = _Arrays(whole)
+        arrays: dict[int, tuple[_Slot, np.ndarray]] = {}
+        template = _emptied(value, whole, arrays)
         # One line more, in which the last byte is written: the file is then as long as it says.
-        template = arrays.emptied(value)
-        length = arrays.end + _LINE
+        length = _end_of(arrays) + _LINE
         with self._lock:
             begin, self._end = self._end, self._end + length
         try:
             # Pages that the disk has no room for would end the process when they are written.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(self.handle.fileno(), begin, length)
-            for slot, array in arrays.found.values():
+            for slot, array in arrays.values():
                 self._write(array, begin + slot.offset)
             self._write(np.zeros(1, np.uint8), begin + length - 1)
         except OSError as error:
@@ -116,37 +101,33 @@ class Scratch:
     def _named(self, error: OSError) -> OSError:
         if error.errno is None or not self._folder.is_dir():
             return error
-        free = shutil.disk_usage(self._folder).free
         what = "make room" if error.errno == errno.ENOSPC else "make the folder writable"
-        return OSError(
-            error.errno,
-            f"{error.strerror} for what a fit keeps beside its store ({free:,} bytes are free): "
-            f"{what}, or name a folder on another disk with open_store(..., scratch=...)",
-            str(self._folder),
-        )
+        advice = f"{what}, or name a folder on another disk with open_store(..., scratch=...)"
+        return with_advice(error, self._folder, "for what a fit keeps beside its store", advice)
 
 
-class _Arrays:
-    """The arrays of a value, each once, and where they go."""
-
-    def __init__(self, whole: tuple[type, ...]) -> None:
-        self.found: dict[int, tuple[_Slot, np.ndarray]] = {}
-        self.end = _LINE
-        self._whole = whole
-
-    def emptied(self, value: Any) -> Any:
-        """A value with slots in the place of arrays."""
-        if isinstance(value, self._whole):
-            return value
-        if isinstance(value, np.ndarray):
-            if id(value) not in self.found:
-                self.found[id(value)] = _Slot(value.dtype, value.shape, self.end), value
-                self.end += -(-max(1, value.nbytes) // _LINE) * _LINE
-            return self.found[id(value)][0]
-        is_list = isinstance(value, list) and value and isinstance(value[0], tuple | np.ndarray)
-        if isinstance(value, tuple) or is_list:
-            return _like(value, [self.emptied(part) for part in value])
+def _emptied(
+    value: Any, whole: tuple[type, ...], arrays: dict[int, tuple[_Slot, np.ndarray]]
+) -> Any:
+    """A value with slots in the place of arrays, each of which is added once."""
+    if isinstance(value, whole):
         return value
+    if isinstance(value, np.ndarray):
+        if id(value) not in arrays:
+            arrays[id(value)] = _Slot(value.dtype, value.shape, _end_of(arrays)), value
+        return arrays[id(value)][0]
+    is_list = isinstance(value, list) and value and isinstance(value[0], tuple | np.ndarray)
+    if isinstance(value, tuple) or is_list:
+        return _like(value, [_emptied(part, whole, arrays) for part in value])
+    return value
+
+
+def _end_of(arrays: dict[int, tuple[_Slot, np.ndarray]]) -> int:
+    """Where another array would begin, behind an empty line and the last of these."""
+    if not arrays:
+        return _LINE
+    slot, array = arrays[next(reversed(arrays))]
+    return slot.offset + -(-max(1, array.nbytes) // _LINE) * _LINE
 
 
 def _filled(template: Any, data: mmap.mmap, lead: int) -> Any:

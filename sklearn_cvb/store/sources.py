@@ -24,16 +24,7 @@ _ARROW_NEEDED = (
 
 
 class Batch(NamedTuple):
-    """Some sequences.
-
-    Attributes
-    ----------
-    tokens : list or pyarrow.Array
-        Of all sequences, one after the other.
-    lengths : ndarray of shape (n_sequences,), int64
-    tags : list, pyarrow.Array or None
-        The tag of each token.
-    """
+    """Some sequences, one after the other; tokens and their tags are lists or pyarrow.Array."""
 
     tokens: Any
     lengths: np.ndarray
@@ -50,18 +41,14 @@ class Reading(NamedTuple):
 
 
 def batches_of(source: Any, reading: Reading) -> Iterator[Batch]:
-    """All batches of a source.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If something is no sequence; the message begins with its batch.
-    """
+    """All batches of a source; errors of what is no sequence begin with its batch."""
     if callable(source):
         source = source()
     if isinstance(source, str | os.PathLike):
         source = [source]
-    if _is_arrow(source) or _is_collection(source):
+    # A single collection of sequences rather than an iterable of batches.
+    is_collection = hasattr(source, "iloc") or (hasattr(source, "shape") and is_table(source))
+    if _is_arrow(source) or is_collection:
         yield from _read(source, "X", reading)
         return
     if not isinstance(source, Iterable):
@@ -101,11 +88,6 @@ def _is_arrow(source: Any) -> bool:
     is_arrow = type(source).__module__.split(".")[0] == "pyarrow"
     is_data = hasattr(source, "columns") or hasattr(source, "null_count")
     return (is_arrow and is_data) or hasattr(getattr(source, "dtype", None), "pyarrow_dtype")
-
-
-def _is_collection(source: Any) -> bool:
-    """Whether something is a single collection of sequences rather than an iterable of batches."""
-    return hasattr(source, "iloc") or (hasattr(source, "shape") and is_table(source))
 
 
 def _is_sequence(item: Any) -> bool:
@@ -212,6 +194,7 @@ def _of_parquet(path: Path, reading: Reading) -> Iterator[Batch]:
 def _pyarrow() -> Any:
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.parquet
     except ImportError as error:
         raise ImportError(_ARROW_NEEDED) from error
@@ -235,7 +218,9 @@ def _of_arrow(source: Any, reading: Reading) -> Iterator[Batch]:
 
 def _columns_of(schema: Any, reading: Reading, name: str) -> tuple[str, str | None]:
     """The columns of the sequences and of their tags."""
-    lists = [field.name for field in schema if _is_list(field.type)]
+    types = _pyarrow().types
+    kinds = types.is_list, types.is_large_list, types.is_fixed_size_list
+    lists = [field.name for field in schema if any(is_kind(field.type) for is_kind in kinds)]
     column = reading.column
     if column is None:
         others = [some for some in lists if some != reading.tag_column]
@@ -249,11 +234,6 @@ def _columns_of(schema: Any, reading: Reading, name: str) -> tuple[str, str | No
         if wanted is not None and wanted not in lists:
             raise ValueError(f"{name} has no column {wanted!r} of lists, but {schema.names}")
     return column, reading.tag_column
-
-
-def _is_list(kind: Any) -> bool:
-    types = _pyarrow().types
-    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
 
 
 def _of_record(rows: Any, names: tuple[str, str | None], name: str) -> Batch:
@@ -276,9 +256,5 @@ def _flat(column: Any, name: str) -> tuple[Any, np.ndarray]:
     if column.null_count:
         empty = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
         raise ValueError(f"{name}: sequence {empty[0]} is null: leave empty sequences out")
-    lengths = column.value_lengths() if hasattr(column, "value_lengths") else None
-    if lengths is None:
-        sizes = np.full(len(column), column.type.list_size, np.int64)
-    else:
-        sizes = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
-    return column.flatten(), sizes
+    lengths = _pyarrow().compute.list_value_length(column)
+    return column.flatten(), lengths.to_numpy(zero_copy_only=False).astype(np.int64)

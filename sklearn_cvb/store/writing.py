@@ -1,7 +1,6 @@
 """Writing a store: tokens become codes a batch at a time, and lie on the disk at once."""
 
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from contextlib import closing, contextmanager, suppress
@@ -27,6 +26,7 @@ from sklearn_cvb.store.files import (
     Header,
     StoreError,
     own_files,
+    with_advice,
     write_header,
     write_json,
 )
@@ -182,20 +182,19 @@ class _Writer:
             return _codes_of_arrow(values, types)
         except _Unsupported as error:
             (token,) = error.args
-            position = next((i for i, v in enumerate(values) if v is token), 0) if is_list else 0
-            where = self._place(position, lengths) if is_list else "a column"
+            where = "a column"
+            if is_list:
+                position = next((i for i, v in enumerate(values) if v is token), 0)
+                starts = np.append(0, np.cumsum(lengths))
+                sequence = int(np.searchsorted(starts, position, side="right")) - 1
+                at = position - int(starts[sequence])
+                where = f"sequence {self._n_sequences + sequence}, position {at}"
             raise TypeError(
                 f"{kind} {shown(token)} ({where}) is a {type(token).__name__}: a store holds "
                 "strings or integers; turn others into strings, as with str"
             ) from None
         except TypeError:
             raise unhashable(values, np.append(0, np.cumsum(lengths)), kind) from None
-
-    def _place(self, position: int, lengths: np.ndarray) -> str:
-        starts = self._n_tokens + np.append(0, np.cumsum(lengths))
-        sequence = int(np.searchsorted(starts, self._n_tokens + position, side="right")) - 1
-        at = self._n_tokens + position - int(starts[sequence])
-        return f"sequence {self._n_sequences + sequence}, position {at}"
 
     def finish(self, n_words: int | None) -> None:
         """Put codes in the order of the vocabulary, and write what tells of the files."""
@@ -357,11 +356,8 @@ def _named(error: OSError, folder: Path) -> OSError:
     """The error of a broken-off write with what to do about it."""
     if error.filename is not None or error.errno is None:
         return error
-    free = shutil.disk_usage(folder).free
-    return OSError(
-        error.errno,
-        f"{error.strerror} while a store was written ({free:,} bytes are free): a store takes 4 "
-        "bytes a token and 8 a sequence, and twice that of tokens for a moment; make room, or "
-        "choose a folder on another disk",
-        str(folder),
+    advice = (
+        "a store takes 4 bytes a token and 8 a sequence, and twice that of tokens for a moment; "
+        "make room, or choose a folder on another disk"
     )
+    return with_advice(error, folder, "while a store was written", advice)

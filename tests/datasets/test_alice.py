@@ -5,7 +5,7 @@ from zipfile import ZipFile
 import pytest
 
 from sklearn_cvb.datasets import corpora, fetch_alice
-from sklearn_cvb.datasets.alice import character_sentences
+from sklearn_cvb.datasets.letters import character_sentences
 
 
 def publisher_of(text, folder):

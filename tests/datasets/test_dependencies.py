@@ -7,7 +7,7 @@ from sklearn_cvb.datasets import (
     fetch_dependency_treebank,
     read_dependencies,
 )
-from sklearn_cvb.datasets.dependencies import PENN_PUNCTUATION
+from sklearn_cvb.datasets.treebanks import PENN_PUNCTUATION
 
 CONLLU = """\
 # text: We'll go .

@@ -17,8 +17,8 @@ from sklearn_cvb.datasets import (
     make_pocket_english,
     pocket_english_dictionary,
 )
-from sklearn_cvb.datasets.pocket_grammar import pocket_grammar, pocket_slips
-from sklearn_cvb.datasets.pocket_morphology import attach
+from sklearn_cvb.datasets.pocket_english import pocket_grammar, pocket_slips
+from sklearn_cvb.datasets.pocket_lexicon import attach
 
 N_WORDS = 19_924
 
@@ -194,9 +194,9 @@ def test_pocket_words_and_their_order_stay_what_they_are(dictionary):
 def test_pocket_stems_are_read_where_words_are_asked_for():
     code = (
         "from sklearn_cvb.datasets import pocket_lexicon as lexicon\n"
-        "print(lexicon._sections.cache_info().currsize, end=' ')\n"
-        "lexicon.names(), lexicon.verbs()\n"
-        "print(lexicon._sections.cache_info().misses)"
+        "print(lexicon.sections.cache_info().currsize, end=' ')\n"
+        "lexicon.open_classes(), lexicon.verbs()\n"
+        "print(lexicon.sections.cache_info().misses)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["0", "1"]

@@ -20,8 +20,7 @@ from sklearn_cvb.chain.symbols.whole import Whole
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.corpus import Corpus, shown
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.store import CorpusStore, StoredTags, write_store
-from sklearn_cvb.store.stored_states import StoredStates
+from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
 
 
 def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:

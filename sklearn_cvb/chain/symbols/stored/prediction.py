@@ -11,8 +11,7 @@ from sklearn_cvb.chain.symbols.stored.reading import Encoder, part_of_store, typ
 from sklearn_cvb.chain.tags.knowledge import encode_labels, read_labels
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import shown
-from sklearn_cvb.store import CorpusStore, StoredTags
-from sklearn_cvb.store.stored_states import StoredStates
+from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
 
 def classes_of(words: Any, cells: Cells) -> np.ndarray:

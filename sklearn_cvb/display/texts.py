@@ -1,8 +1,9 @@
-"""What is given to be shown: sequences of things that have a text each."""
+"""Texts that are shown: of what is given, and as wide as a terminal has them."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -31,3 +32,17 @@ def of_length(given: list, name: str, n: int) -> list:
     if len(given) != n:
         raise ValueError(f"{name} has {len(given)} elements for {n} tokens: give one for each")
     return given
+
+
+def padded(cells: Sequence[str]) -> list[str]:
+    """Texts with blanks after them, all as wide as the widest."""
+    width = max(map(n_columns, cells))
+    return [cell + " " * (width - n_columns(cell)) for cell in cells]
+
+
+def n_columns(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    return sum(
+        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
+    )
