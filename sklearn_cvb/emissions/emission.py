@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_cvb.kernels.emission.features import feature_sums, linear_scores
+from sklearn_cvb.kernels.emission import feature_sums, linear_scores
 from sklearn_cvb.validation import InvalidParameterError, as_numbers
 
 # States with fewer steps keep their parameters in EM.

@@ -19,15 +19,16 @@ from sklearn_cvb.emissions.emission import (
     spread,
     with_zeros,
 )
-from sklearn_cvb.kernels.emission.features import linear_scores
-from sklearn_cvb.kernels.emission.gaussian import moments_by_column, parabolas_by_column
-from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
-from sklearn_cvb.kernels.emission.predictive import (
+from sklearn_cvb.kernels.emission import (
     add_logs,
+    linear_scores,
+    moments_by_column,
     multiply_ratios,
+    parabolas_by_column,
     room_for,
     student_by_column,
 )
+from sklearn_cvb.kernels.special import log_of, room_for_bits
 
 
 class Units(NamedTuple):

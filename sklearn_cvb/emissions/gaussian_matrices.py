@@ -27,9 +27,8 @@ from sklearn_cvb.emissions.emission import (
     with_zeros,
 )
 from sklearn_cvb.emissions.gaussian_columns import GaussianFamily
-from sklearn_cvb.kernels.emission.gaussian import parabolas, second_moments
-from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
-from sklearn_cvb.kernels.emission.predictive import normal_wishart
+from sklearn_cvb.kernels.emission import normal_wishart, parabolas, second_moments
+from sklearn_cvb.kernels.special import log_of, room_for_bits
 
 # Features of a step that is whole, or missing as a whole; a partly missing one has its pattern.
 WHOLE = -1.0

@@ -22,7 +22,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     width_for,
 )
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
-from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
+from sklearn_cvb.kernels.special import room_for_bits, to_weights
 from sklearn_cvb.lattice import Cells
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.topology import Topology
