@@ -30,7 +30,7 @@ from sklearn_cvb.corpus import (
     shown,
     tokens_of,
 )
-from sklearn_cvb.kernels.alignment.arrays import FREE, Pairs
+from sklearn_cvb.kernels.alignment import FREE, Pairs
 from sklearn_cvb.learned import Learned, Reading
 
 _PAIR = "each sample is a pair (source tokens, target tokens)"
