@@ -15,8 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain.pairs import add_outer
-from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
+from sklearn_cvb.kernels.jit import (
+    jit,
+    jit_called,
+    jit_inline,
+    jit_token,
+    jit_token_reduction,
+)
 
 # Below this scale, or above this backward message, mass may have been lost: use log space.
 _SMALLEST_SCALE = 1e-290
@@ -417,6 +422,37 @@ def add_unary(lattice, begin, end, posterior, start, emission):
             if cell >= 0:
                 emission[cell] += posterior[position]
             position += 1
+
+
+@jit_token
+def _add_scaled(row, weight, values, at):
+    """row += weight * values[at:]: one row at a time is a vector loop, more may overlap."""
+    for j in range(row.size):
+        row[j] += weight * values[np.uint64(at + j)]
+
+
+@jit_inline
+def add_outer(lattice, t, work, before, position, total):
+    """total[i, j] += forward_t-1(i) g_t(j): pair marginals without their transition factor."""
+    left, n_left = np.int64(lattice.first[t - 1]), np.int64(lattice.count[t - 1])
+    right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
+    if n_left == total.shape[0] and n_right < n_left:
+        # All states in their order on the left: whole columns of the table.
+        for j in range(n_right):
+            to = lattice.state[np.uint64(right + j)]
+            weight = work.emission[np.uint64(position + j)]
+            for i in range(n_left):
+                total[np.uint64(i), to] += work.forward[np.uint64(before + i)] * weight
+    else:
+        for i in range(n_left):
+            row = total[lattice.state[np.uint64(left + i)]]
+            weight = work.forward[np.uint64(before + i)]
+            if n_right == row.size:
+                _add_scaled(row, weight, work.emission, position)
+            else:
+                for j in range(n_right):
+                    to = lattice.state[np.uint64(right + j)]
+                    row[to] += weight * work.emission[np.uint64(position + j)]
 
 
 @jit

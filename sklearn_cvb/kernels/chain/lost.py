@@ -7,8 +7,12 @@ A pass that loses a unit hands it back, taken out of the counts (see
 import math
 
 from sklearn_cvb.kernels.chain.leave_out import KEEP
-from sklearn_cvb.kernels.chain.log_space import fill_logs, forward_backward_log
-from sklearn_cvb.kernels.chain.pairs import fill_block_from_logs
+from sklearn_cvb.kernels.chain.log_space import (
+    alone,
+    fill_block_from_logs,
+    fill_logs,
+    forward_backward_log,
+)
 from sklearn_cvb.kernels.chain.sequences import fill_weights, keep_posterior
 from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders, window_at
 from sklearn_cvb.kernels.jit import jit, jit_inline
@@ -81,7 +85,9 @@ def infer_lost(steps, i, shared, sequences, stored, borders, absent, work):
         weigh_borders(i, sequences, borders, is_borrowed, ahead, work, size)
     _fill_logs(shared, start, size, work)
     lattice, begin, end = sequences.lattice, sequences.begin[i], sequences.end[i]
-    value = forward_backward_log(work.log_row, work.table, lattice, begin, end, size, work)
+    value = forward_backward_log(
+        work.log_row, alone(work.table), None, lattice, begin, end, size, work
+    )
     stored.log_z[i] = value if is_borrowed else value - shared.log_start
     if value > -math.inf:
         if steps & KEEP:

@@ -12,11 +12,11 @@ import numpy as np
 
 from sklearn_cvb.kernels.chain.forward_backward import (
     Lattice,
+    add_outer,
     forward_backward,
     sum_row,
 )
 from sklearn_cvb.kernels.chain.leave_out import INFER, KEEP, PUT_BACK, TAKE_OUT
-from sklearn_cvb.kernels.chain.pairs import add_outer
 from sklearn_cvb.kernels.chain.windows import carry_back, carry_forward, weigh_borders, window_at
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
 
