@@ -11,7 +11,7 @@ from scipy.special import digamma
 
 from sklearn_cvb.dirichlet import exp_digamma
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.kernels.chain.tally import Floor, Tally
+from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.lattice import Cells
 
 # Divisors below this have lost digits to underflow.
