@@ -21,25 +21,24 @@ from sklearn_cvb.alignment.parameters import (
     tally_of,
 )
 from sklearn_cvb.alignment.reading import Problem
-from sklearn_cvb.kernels.alignment.arrays import (
-    FORBIDDEN,
-    Pairs,
-    Shares,
-    Sums,
-    Tally,
-    shares_for,
-    work_for,
-)
-from sklearn_cvb.kernels.alignment.decoding import best_alignments
-from sklearn_cvb.kernels.alignment.draws import draw_alignments, draws_for
-from sklearn_cvb.kernels.alignment.expectation import (
+from sklearn_cvb.kernels.alignment import (
     ADD,
     EXPECT,
+    FORBIDDEN,
     PLACE,
     SCORE,
     SWEEP,
     WEIGH,
+    Pairs,
+    Shares,
+    Sums,
+    Tally,
+    best_alignments,
+    draw_alignments,
+    draws_for,
     infer,
+    shares_for,
+    work_for,
 )
 from sklearn_cvb.learning.dirichlet import kl_divergence, log_evidence
 from sklearn_cvb.learning.gibbs import mean_means

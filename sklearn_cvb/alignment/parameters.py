@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from scipy.special import digamma
 
 from sklearn_cvb.alignment.links import best_positions
-from sklearn_cvb.kernels.alignment.arrays import FORBIDDEN, UNLISTED, Pairs, Sums, Tally
+from sklearn_cvb.kernels.alignment import FORBIDDEN, UNLISTED, Pairs, Sums, Tally
 from sklearn_cvb.learning.learned import Learned
 
 # Words of so many pairs are looked up at a time.
@@ -23,7 +23,7 @@ LEARNED = -1.0
 
 
 class Layout(NamedTuple):
-    """Rows and cells of a model, in the order of `sklearn_cvb.kernels.alignment.arrays`.
+    """Rows and cells of a model, in the order of `sklearn_cvb.kernels.alignment`.
 
     Attributes
     ----------

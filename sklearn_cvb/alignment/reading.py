@@ -17,7 +17,7 @@ from sklearn_cvb.alignment.parameters import (
     tables_of,
     words_beside,
 )
-from sklearn_cvb.kernels.alignment.arrays import FREE, Pairs
+from sklearn_cvb.kernels.alignment import FREE, Pairs
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (

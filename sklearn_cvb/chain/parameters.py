@@ -11,7 +11,7 @@ from scipy.special import digamma
 
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.kernels.chain.tally import Floor, Tally
+from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.learning.dirichlet import exp_digamma
 
 # Divisors below this have lost digits to underflow.

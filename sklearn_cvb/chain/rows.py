@@ -9,7 +9,7 @@ from sklearn_cvb.chain.concentrations import row_totals
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import _SMALLEST_RATIO, HMMCounts, Prior, exp_expected_log
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.kernels.divergence import expected_weights
+from sklearn_cvb.kernels.special import expected_weights
 from sklearn_cvb.learning.dirichlet import exp_digamma, kl_divergence
 
 

@@ -1,7 +1,6 @@
 """What states of a hidden Markov model emit, where it is numbers: one file for each family."""
 
-from sklearn_cvb.emissions.bernoulli import Bernoulli
-from sklearn_cvb.emissions.categorical import Categorical
+from sklearn_cvb.emissions.categorical import Bernoulli, Categorical
 from sklearn_cvb.emissions.columns import Columns
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.poisson import Poisson

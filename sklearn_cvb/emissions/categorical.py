@@ -1,17 +1,24 @@
-"""Categorical emissions among others: columns of codes 0, 1, ..., independent given the state."""
+"""Categorical and Bernoulli emissions: columns of codes, or of zeros and ones.
+
+Columns are independent given the state. Each has a Dirichlet distribution, which is a Beta
+distribution where there are two categories.
+"""
 
 from typing import Any
 
 import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
-from sklearn_cvb.emissions.conjugate import FEWEST, FeatureFamily, LinearScores, as_units
 from sklearn_cvb.emissions.emission import (
+    FEWEST,
     Emission,
+    Family,
+    LinearScores,
     Observations,
     OutsideSupport,
-    Scores,
+    as_units,
     positive,
+    refuse_where,
     with_zeros,
 )
 
@@ -80,17 +87,17 @@ class Categorical(Emission):
             sizes = (np.maximum(largest, 0) + 1).astype(np.int64)
         else:
             sizes = np.full(table.shape[1], int(positive("n_categories", self.n_categories)))
-        is_given = self.concentration_prior is not None
-        return CategoricalFamily(prior, is_given, positive("floor", self.floor), n_states, sizes)
+        is_given, floor = self.concentration_prior is not None, positive("floor", self.floor)
+        return CategoricalFamily(np.full(sizes.sum(), prior), is_given, floor, n_states, sizes)
 
 
-class CategoricalFamily(FeatureFamily):
+class CategoricalFamily(Family):
     """A point is an array of probabilities, (F, K): the categories of all columns in a row."""
 
     def __init__(
-        self, prior: float, is_given: bool, floor: float, n_states: int, sizes: np.ndarray
+        self, prior: np.ndarray, is_given: bool, floor: float, n_states: int, sizes: np.ndarray
     ) -> None:
-        self.prior = prior
+        self.prior = prior[:, None]
         self.is_given = is_given
         self.floor = floor
         self.n_states = n_states
@@ -116,22 +123,27 @@ class CategoricalFamily(FeatureFamily):
         features[steps, self.begins[columns] + values[steps, columns].astype(np.int64)] = 1.0
         return Observations(values, observed, features)
 
+    def _by_column(self, counts: np.ndarray) -> np.ndarray:
+        """Sums over each column's categories, (..., D, K)."""
+        return np.add.reduceat(counts, self.begins, axis=-2)
+
     def _totals(self, counts: np.ndarray) -> np.ndarray:
-        """Sums over each column's categories, spread over these, (..., F, K)."""
-        totals = np.add.reduceat(counts, self.begins, axis=-2)
-        return np.repeat(totals, self.sizes, axis=-2)
+        """The same, spread over the categories, (..., F, K)."""
+        return np.repeat(self._by_column(counts), self.sizes, axis=-2)
 
     def _posterior(self, statistics: np.ndarray) -> np.ndarray:
         return np.maximum(statistics, 0.0) + self.prior
+
+    def _floored(self, point: np.ndarray) -> np.ndarray:
+        point = np.maximum(point, self.floor)
+        return point / self._totals(point)
 
     def most_likely(self, statistics: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
         counts = self._posterior(statistics) if self.is_given else np.maximum(statistics, 0.0)
         totals = self._totals(counts)
         if kept is None:
             kept = 1.0 / self._totals(np.ones_like(counts))
-        found = np.where(totals > FEWEST, counts / np.maximum(totals, FEWEST), kept)
-        found = np.maximum(found, self.floor)
-        return found / self._totals(found)
+        return self._floored(np.where(totals > FEWEST, counts / np.maximum(totals, FEWEST), kept))
 
     def mean(self, statistics: np.ndarray) -> np.ndarray:
         counts = self._posterior(statistics)
@@ -141,39 +153,28 @@ class CategoricalFamily(FeatureFamily):
         drawn = np.maximum(rng.standard_gamma(self._posterior(statistics)), 1e-300)
         return drawn / self._totals(drawn)
 
-    def at(self, point: np.ndarray) -> Scores:
+    def at(self, point: np.ndarray) -> LinearScores:
         return LinearScores(np.log(point)[None])
 
-    def expected(self, statistics: np.ndarray) -> Scores:
+    def expected(self, statistics: np.ndarray) -> LinearScores:
         counts = self._posterior(statistics)
         return LinearScores((digamma(counts) - digamma(self._totals(counts)))[None])
 
-    def predictive(self, statistics: np.ndarray) -> Scores:
+    def predictive(self, statistics: np.ndarray) -> LinearScores:
         counts = self._posterior(as_units(statistics))
         return LinearScores(np.log(counts) - np.log(self._totals(counts)))
 
-    def _of_totals(self, function: Any, counts: np.ndarray) -> float:
-        """The sum of a function over the totals of all columns and states."""
-        return float(function(np.add.reduceat(counts, self.begins, axis=-2)).sum())
-
     def divergence(self, statistics: np.ndarray) -> float:
         counts = self._posterior(statistics)
-        prior = np.full_like(counts, self.prior)
         logs = digamma(counts) - digamma(self._totals(counts))
-        return (
-            float(((counts - prior) * logs - gammaln(counts) + gammaln(prior)).sum())
-            + self._of_totals(gammaln, counts)
-            - self._of_totals(gammaln, prior)
-        )
+        gain = float(((counts - self.prior) * logs).sum())
+        return gain - self.log_evidence(statistics)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         counts = self._posterior(statistics)
-        prior = np.full_like(counts, self.prior)
-        return (
-            float((gammaln(counts) - gammaln(prior)).sum())
-            - self._of_totals(gammaln, counts)
-            + self._of_totals(gammaln, prior)
-        )
+        prior = np.broadcast_to(self.prior, counts.shape)
+        of_totals = gammaln(self._by_column(counts)) - gammaln(self._by_column(prior))
+        return float((gammaln(counts) - gammaln(prior)).sum() - of_totals.sum())
 
     def log_prior(self, point: np.ndarray) -> float:
         return float(xlogy(self.prior, point).sum()) if self.is_given else 0.0
@@ -188,8 +189,8 @@ class CategoricalFamily(FeatureFamily):
 
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         codes = np.arange(len(point)) - np.repeat(self.begins, self.sizes)
-        means = np.add.reduceat(point * codes[:, None], self.begins)
-        squares = np.add.reduceat(point * codes[:, None] ** 2, self.begins)
+        means = self._by_column(point * codes[:, None])
+        squares = self._by_column(point * codes[:, None] ** 2)
         return means.T, (squares - means**2).T
 
     def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
@@ -204,3 +205,94 @@ class CategoricalFamily(FeatureFamily):
     def attributes(self, point: np.ndarray) -> dict[str, Any]:
         tables = np.split(point.T, self.begins[1:], axis=1)
         return {"category_probabilities_": [np.ascontiguousarray(table) for table in tables]}
+
+
+class Bernoulli(Emission):
+    """Columns of zeros and ones, independent given the state.
+
+    Parameters
+    ----------
+    ones_prior, zeros_prior : float or None, default=None
+        Beta prior of each probability: as if so many ones and zeros had been seen in each state
+        and column. None for 1 and 1.
+    floor : float, default=1e-6
+        EM keeps probabilities this far from 0 and 1.
+
+    Notes
+    -----
+    EM without a prior finds maximum likelihood; where one of the two priors is given, the maximum a
+    posteriori of the log odds (counts plus prior). Missing values are left out of a step exactly.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMHMM
+    >>> X = [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 0, 0, 0]]
+    >>> model = EMHMM(2, emission="bernoulli", random_state=0).fit(X)
+    >>> model.probabilities_.round(2).ravel().tolist()
+    [0.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        *,
+        ones_prior: float | None = None,
+        zeros_prior: float | None = None,
+        floor: float = 1e-6,
+    ) -> None:
+        self.ones_prior = ones_prior
+        self.zeros_prior = zeros_prior
+        self.floor = floor
+
+    def bind(self, table: np.ndarray, n_states: int) -> "BernoulliFamily":
+        """The family; the data do not change the prior."""
+        given = [self.ones_prior, self.zeros_prior]
+        prior = [
+            1.0 if value is None else positive(name, value)
+            for name, value in zip(("ones_prior", "zeros_prior"), given, strict=True)
+        ]
+        is_given = any(value is not None for value in given)
+        floor, sizes = min(positive("floor", self.floor), 0.5), np.full(table.shape[1], 2)
+        return BernoulliFamily(np.repeat(prior, len(sizes)), is_given, floor, n_states, sizes)
+
+
+class BernoulliFamily(CategoricalFamily):
+    """Two categories a column: in a point those of ones, (D, K), come before those of zeros."""
+
+    def read(self, table: np.ndarray) -> Observations:
+        values, observed = with_zeros(table)
+        refuse_where((values != 0) & (values != 1), values, "Bernoulli emissions are 0 or 1")
+        there = np.ones_like(values) if observed is None else observed.astype(np.float64)
+        return Observations(values, observed, np.hstack([values, there - values]))
+
+    def _by_column(self, counts: np.ndarray) -> np.ndarray:
+        return counts[..., : self.n_columns, :] + counts[..., self.n_columns :, :]
+
+    def _totals(self, counts: np.ndarray) -> np.ndarray:
+        return np.concatenate([self._by_column(counts)] * 2, axis=-2)
+
+    def _floored(self, point: np.ndarray) -> np.ndarray:
+        ones = np.clip(point[: self.n_columns], self.floor, 1.0 - self.floor)
+        return np.concatenate([ones, 1.0 - ones])
+
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        drawn = rng.beta(*np.split(self._posterior(statistics), 2))
+        # A beta of tiny parameters may round to 0 or 1.
+        ones = np.clip(drawn, 1e-300, 1.0 - 2.0**-53)
+        return np.concatenate([ones, 1.0 - ones])
+
+    def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        probabilities = point[: self.n_columns].T[states]
+        return (rng.random(probabilities.shape) < probabilities).astype(np.float64)
+
+    def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        ones, zeros = np.split(point, 2)
+        return ones.T, (ones * zeros).T
+
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        from scipy.stats import beta
+
+        ones, zeros = np.split(self._posterior(statistics).T, 2, axis=1)
+        return {"probabilities": beta(ones, zeros)}
+
+    def attributes(self, point: np.ndarray) -> dict[str, Any]:
+        return {"probabilities_": np.ascontiguousarray(point[: self.n_columns].T)}

@@ -1,6 +1,6 @@
 """Mixed observations: some columns of one family, some of another, independent given the state."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -80,10 +80,6 @@ class MixedObservations(NamedTuple):
 
     parts: tuple[Any, ...]
 
-    @property
-    def observed(self) -> None:
-        """Each part knows what it misses."""
-
     def part(self, begin: int, end: int) -> "MixedObservations":
         """Some of the steps."""
         return MixedObservations(tuple(own.part(begin, end) for own in self.parts))
@@ -146,14 +142,15 @@ class MixedFamily(Family):
             tuple(family.completed(own, one, states, rng) for family, own, one in parts)
         )
 
+    def _each(self, method: str, points: Iterable[Any], *others: Any) -> tuple[Any, ...]:
+        """What a method of all parts gives, each for a point or statistics of its own."""
+        parts = zip(self.families, points, strict=True)
+        return tuple(getattr(family, method)(own, *others) for family, own in parts)
+
     def _split(self, statistics: np.ndarray) -> list[np.ndarray]:
         """The statistics of each part."""
         ends = np.cumsum([family.n_statistics for family in self.families])
         return np.split(statistics, ends[:-1], axis=-2)
-
-    def _each(self, name: str, statistics: np.ndarray, *others: Any) -> list:
-        parts = zip(self.families, self._split(statistics), strict=True)
-        return [getattr(family, name)(own, *others) for family, own in parts]
 
     def most_likely(self, statistics: np.ndarray, kept: Any = None) -> tuple:
         before = [None] * len(self.families) if kept is None else kept
@@ -161,36 +158,33 @@ class MixedFamily(Family):
         return tuple(family.most_likely(own, old) for family, own, old in parts)
 
     def mean(self, statistics: np.ndarray) -> tuple:
-        return tuple(self._each("mean", statistics))
+        return self._each("mean", self._split(statistics))
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> tuple:
-        return tuple(self._each("draw", statistics, rng))
+        return self._each("draw", self._split(statistics), rng)
 
     def at(self, point: tuple) -> SummedScores:
-        pairs = zip(self.families, point, strict=True)
-        return SummedScores(tuple(family.at(own) for family, own in pairs))
+        return SummedScores(self._each("at", point))
 
     def expected(self, statistics: np.ndarray) -> SummedScores:
-        return SummedScores(tuple(self._each("expected", statistics)))
+        return SummedScores(self._each("expected", self._split(statistics)))
 
     def predictive(self, statistics: np.ndarray) -> SummedScores:
-        return SummedScores(tuple(self._each("predictive", statistics)))
-
-    def reordered(self, point: tuple, order: np.ndarray) -> tuple:
-        pairs = zip(self.families, point, strict=True)
-        return tuple(family.reordered(own, order) for family, own in pairs)
+        return SummedScores(self._each("predictive", self._split(statistics)))
 
     def divergence(self, statistics: np.ndarray) -> float:
-        return sum(self._each("divergence", statistics))
+        return sum(self._each("divergence", self._split(statistics)))
 
     def log_evidence(self, statistics: np.ndarray) -> float:
-        return sum(self._each("log_evidence", statistics))
+        return sum(self._each("log_evidence", self._split(statistics)))
 
     def log_prior(self, point: tuple) -> float:
-        pairs = zip(self.families, point, strict=True)
-        return sum(family.log_prior(own) for family, own in pairs)
+        return sum(self._each("log_prior", point))
 
-    def _in_order(self, parts: list[np.ndarray]) -> np.ndarray:
+    def reordered(self, point: tuple, order: np.ndarray) -> tuple:
+        return self._each("reordered", point, order)
+
+    def _in_order(self, parts: tuple[np.ndarray, ...]) -> np.ndarray:
         """Columns of the parts in the order of the data; columns are the last axis."""
         table = np.empty((*parts[0].shape[:-1], self.n_columns))
         for own, values in zip(self.columns, parts, strict=True):
@@ -198,17 +192,14 @@ class MixedFamily(Family):
         return table
 
     def sample(self, point: tuple, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        pairs = zip(self.families, point, strict=True)
-        return self._in_order([family.sample(own, states, rng) for family, own in pairs])
+        return self._in_order(self._each("sample", point, states, rng))
 
     def moments(self, point: tuple) -> tuple[np.ndarray, np.ndarray]:
-        pairs = zip(self.families, point, strict=True)
-        means, variances = zip(*(family.moments(own) for family, own in pairs), strict=True)
-        return self._in_order(list(means)), self._in_order(list(variances))
+        means, variances = zip(*self._each("moments", point), strict=True)
+        return self._in_order(means), self._in_order(variances)
 
     def marginals(self, statistics: np.ndarray) -> list[Any]:
-        return self._each("marginals", statistics)
+        return list(self._each("marginals", self._split(statistics)))
 
     def attributes(self, point: tuple) -> dict[str, Any]:
-        pairs = zip(self.families, point, strict=True)
-        return {"parts_": [family.attributes(own) for family, own in pairs]}
+        return {"parts_": list(self._each("attributes", point))}

@@ -1,25 +1,8 @@
 """What an emission is: the public object with its settings, and the family it becomes with data.
 
 An `Emission` holds what a user sets. `bind` looks at the training observations and gives a
-`Family`: the same with its prior in numbers. The chain asks a family for the following and nothing
-else; so a new emission is a new file that defines these.
-
-============================== ===================================================================
-``read(table)``                Observations as the family wants them, from (n_steps, D) numbers.
-``statistics(...)``            What a state learns from: sums over steps, times q(z_t).
-``most_likely(statistics)``    A point: maximum likelihood, or maximum a posteriori (EM).
-``mean(statistics)``           A point: posterior means.
-``draw(statistics, rng)``      A point drawn from the posterior (Gibbs).
-``at(point)``                  Scores log p(x_t | point).
-``expected(statistics)``       Scores E[log p(x_t | theta)] under the posterior (VB).
-``predictive(statistics)``     Scores log p(x_t | what the statistics were made of) (CVB).
-``divergence(statistics)``     KL divergence of the posterior from the prior.
-``log_evidence(statistics)``   Log marginal likelihood of the steps, if each is in one state.
-``sample(point, states)``      Observations of given states.
-``attributes(...)``            What a fitted model shows.
-``marginals(statistics)``      Posterior of each parameter alone (credible intervals).
-``reordered(point, order)``    A point whose states are numbered otherwise.
-============================== ===================================================================
+`Family`: the same with its prior in numbers. The chain asks for nothing but the methods of
+`Family`, so a new emission is a new file that defines these.
 
 Statistics are arrays of shape (..., S, K): S numbers for each of K states, which add up over steps,
 so that those of a part can be subtracted. Leading axes are units that are left out at a time.
@@ -31,33 +14,24 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from sklearn_cvb.kernels.emission import feature_sums, linear_scores
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
+
+# States with fewer steps keep their parameters in EM.
+FEWEST = 1e-10
 
 
 class Observations(NamedTuple):
-    """Observations as a family reads them; rows are steps.
+    """Observations as a family reads them; rows are steps."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_steps, D)
-        0 where missing.
-    observed : ndarray of shape (n_steps, D), bool, or None
-        None where nothing is missing.
-    features : ndarray of shape (n_steps, F)
-        What statistics sum, where that is laid out beforehand; else of width 0.
-    """
-
-    values: np.ndarray
-    observed: np.ndarray | None
-    features: np.ndarray
+    values: np.ndarray  # (n_steps, D), 0 where missing
+    observed: np.ndarray | None  # (n_steps, D), bool; None where nothing is missing
+    features: np.ndarray  # (n_steps, F), what statistics sum, or of width 0
 
     def part(self, begin: int, end: int) -> "Observations":
         """Some of the steps."""
-        return Observations(
-            self.values[begin:end],
-            None if self.observed is None else self.observed[begin:end],
-            self.features[begin:end],
-        )
+        observed = None if self.observed is None else self.observed[begin:end]
+        return Observations(self.values[begin:end], observed, self.features[begin:end])
 
 
 class Scores(Protocol):
@@ -67,31 +41,43 @@ class Scores(Protocol):
         """Fill `out` (n_steps, K); unit u has the steps ``units[u] : units[u + 1]``."""
 
 
+class LinearScores(NamedTuple):
+    """Features times weights (n_units, F, K)."""
+
+    weights: np.ndarray
+
+    def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` (n_steps, K)."""
+        linear_scores(observations.features, units, self.weights, out)
+
+
 class Family(ABC):
-    """An emission whose prior is in numbers. See the top of this file for what each method is."""
+    """An emission whose prior is in numbers.
+
+    A point is what a family holds its parameters in.
+    """
 
     n_states: int
     n_columns: int
-    # S, the numbers that each state learns from.
-    n_statistics: int
+    n_statistics: int  # S, the numbers that each state learns from
+    states_axis = -1  # of the tables of a point
 
     @abstractmethod
     def read(self, table: np.ndarray) -> Any:
         """Observations from numbers of shape (n_steps, D), NaN where missing."""
 
-    @abstractmethod
     def statistics(
-        self,
-        observations: Any,
-        posterior: np.ndarray,
-        units: np.ndarray,
-        scores: Any = None,
+        self, observations: Any, posterior: np.ndarray, units: np.ndarray, scores: Any = None
     ) -> np.ndarray:
-        """Statistics of each unit, (n_units, S, K), under posteriors (n_steps, K).
+        """Sums over steps of features, times q(z_t), of each unit: (n_units, S, K).
 
-        `scores` are those that the posteriors came from: they say what to expect of values that
-        are missing, where columns depend on each other.
+        `scores` are those that the posteriors (n_steps, K) came from: they say what to expect of
+        values that are missing, where columns depend on each other.
         """
+        features = observations.features
+        sums = np.zeros((len(units) - 1, features.shape[1], self.n_states))
+        feature_sums(features, posterior, units, sums)
+        return sums
 
     def completed(
         self, observations: Any, scores: Any, states: np.ndarray, rng: np.random.Generator
@@ -101,30 +87,30 @@ class Family(ABC):
 
     @abstractmethod
     def most_likely(self, statistics: np.ndarray, kept: Any = None) -> Any:
-        """The point with the largest likelihood, or posterior density with a prior.
+        """The point with the largest likelihood, or posterior density with a prior (EM).
 
         States without any step keep their parameters in the point `kept`.
         """
 
     @abstractmethod
     def mean(self, statistics: np.ndarray) -> Any:
-        """Posterior means."""
+        """The point of posterior means."""
 
     @abstractmethod
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Any:
-        """A point from the posterior."""
+        """A point drawn from the posterior (Gibbs)."""
 
     @abstractmethod
     def at(self, point: Any) -> Scores:
-        """Scores under a point."""
+        """Scores log p(x | point)."""
 
     @abstractmethod
     def expected(self, statistics: np.ndarray) -> Scores:
-        """Scores E[log p(x | theta)] under the posterior."""
+        """Scores E[log p(x | theta)] under the posterior (VB)."""
 
     @abstractmethod
     def predictive(self, statistics: np.ndarray) -> Scores:
-        """Scores under the posterior predictive distribution."""
+        """Scores log p(x | what the statistics were made of) (CVB)."""
 
     @abstractmethod
     def divergence(self, statistics: np.ndarray) -> float:
@@ -144,7 +130,7 @@ class Family(ABC):
 
     @abstractmethod
     def attributes(self, point: Any) -> dict[str, Any]:
-        """Fitted attributes, in the units of the data."""
+        """What a fitted model shows, in the units of the data."""
 
     @abstractmethod
     def marginals(self, statistics: np.ndarray) -> Any:
@@ -154,25 +140,23 @@ class Family(ABC):
         """
 
     @abstractmethod
-    def reordered(self, point: Any, order: np.ndarray) -> Any:
-        """The point whose state k is state ``order[k]`` of this one."""
-
-    @abstractmethod
     def moments(self, point: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of each column in each state, (K, D) each, in units of the data."""
+
+    def reordered(self, point: Any, order: np.ndarray) -> Any:
+        """The point whose state k is state ``order[k]`` of this one."""
+        if isinstance(point, np.ndarray):
+            return np.take(point, order, axis=self.states_axis)
+        return type(point)(*(np.take(table, order, axis=self.states_axis) for table in point))
 
 
 class Emission(BaseEstimator):
     """Settings of an emission: what `bind` makes a `Family` of."""
 
     def bind(self, table: np.ndarray, n_states: int) -> Family:
-        """The family for observations like these, with the prior they imply where none is given.
+        """The family for training observations (n_steps, D) like these, NaN where missing.
 
-        Parameters
-        ----------
-        table : ndarray of shape (n_steps, D)
-            Training observations; NaN where missing.
-        n_states : int
+        They imply the prior where none is given.
         """
         raise NotImplementedError
 
@@ -202,7 +186,7 @@ def shaped(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
 class OutsideSupport(ValueError):
     """A value that an emission cannot have, in a step of all (from 0) and a column.
 
-    Who knows which sequence has the step says so (`sklearn_cvb.chain.numbers.observed`).
+    Who knows which sequence has the step says so.
     """
 
     def __init__(self, step: int, column: int, why: str) -> None:
@@ -223,3 +207,13 @@ def with_zeros(table: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     if not missing.any():
         return np.ascontiguousarray(table, dtype=np.float64), None
     return np.where(missing, 0.0, table), ~missing
+
+
+def spread(table: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """A row (K,) of each unit for all its steps; one row serves all units."""
+    return table if len(table) == 1 else np.repeat(table, np.diff(units), axis=0)
+
+
+def as_units(statistics: np.ndarray) -> np.ndarray:
+    """Statistics with an axis of units, also where there is one alone."""
+    return statistics[None] if statistics.ndim == 2 else statistics

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, positive, shaped
-from sklearn_cvb.emissions.gaussian_prior import NormalPrior, Units
+from sklearn_cvb.emissions.gaussian_columns import GaussianColumns, NormalPrior, Units
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 _TYPES = ("full", "tied", "diag", "spherical")
@@ -90,18 +90,18 @@ class Gaussian(Emission):
         _refuse_scales(units.scale, table)
         if self.covariance_type == "spherical":
             # The same in all columns, or a sphere would be none in the data.
-            units = units._replace(scale=np.full_like(units.scale, _root_mean_square(units.scale)))
+            largest = units.scale.max()
+            scale = largest * np.sqrt(np.mean((units.scale / largest) ** 2))
+            units = units._replace(scale=np.full_like(units.scale, scale))
         has_matrices = self.covariance_type in ("full", "tied")
         prior = self._prior(units, n_states, has_matrices)
-        # Loaded when asked for: each has kernels of its own.
+        is_shared = self.covariance_type in ("tied", "spherical")
         if has_matrices:
+            # Loaded when asked for: it has kernels of its own.
             from sklearn_cvb.emissions.gaussian_matrices import GaussianMatrices
 
-            return GaussianMatrices(prior, units, n_states, is_tied=self.covariance_type == "tied")
-        from sklearn_cvb.emissions.gaussian_columns import GaussianColumns
-
-        is_spherical = self.covariance_type == "spherical"
-        return GaussianColumns(prior, units, n_states, is_spherical)
+            return GaussianMatrices(prior, units, n_states, is_shared)
+        return GaussianColumns(prior, units, n_states, is_shared)
 
     def _prior(self, units: Units, n_states: int, has_matrices: bool) -> NormalPrior:
         n_columns = len(units.centre)
@@ -185,8 +185,3 @@ def _refuse_scales(scale: np.ndarray, table: np.ndarray) -> None:
             f"values up to {table[step, column]:g} have variances that float64 cannot hold: "
             "multiply the column by a number that brings it near 1",
         )
-
-
-def _root_mean_square(values: np.ndarray) -> float:
-    largest = values.max()
-    return float(largest * np.sqrt(np.mean((values / largest) ** 2)))

@@ -11,20 +11,92 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_zeros
-from sklearn_cvb.emissions.gaussian_prior import NormalPrior, Units
-from sklearn_cvb.kernels.emission.features import linear_scores
-from sklearn_cvb.kernels.emission.gaussian import moments_by_column, parabolas_by_column
-from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
-from sklearn_cvb.kernels.emission.predictive import (
+from sklearn_cvb.emissions.emission import (
+    FEWEST,
+    Family,
+    Observations,
+    as_units,
+    spread,
+    with_zeros,
+)
+from sklearn_cvb.kernels.emission import (
     add_logs,
+    linear_scores,
+    moments_by_column,
     multiply_ratios,
+    parabolas_by_column,
     room_for,
     student_by_column,
 )
+from sklearn_cvb.kernels.special import log_of, room_for_bits
 
-# States with fewer steps keep their parameters in EM.
-_FEWEST = 1e-10
+
+class Units(NamedTuple):
+    """Standard units: data minus `centre`, divided by `scale`, (D,) each.
+
+    In them no offset and no scale of the data can lose digits.
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+
+    def standard(self, table: np.ndarray) -> np.ndarray:
+        """Data in standard units."""
+        return (table - self.centre) / self.scale
+
+    def data(self, values: np.ndarray) -> np.ndarray:
+        """Standard values in the units of the data; columns are the last axis."""
+        return values * self.scale + self.centre
+
+    def marginals(
+        self, means: np.ndarray, widths: np.ndarray, degrees: np.ndarray, squares: np.ndarray
+    ) -> dict[str, Any]:
+        """Student's t of means, squared widths given, and inverse Gamma of variances, (K, D) all.
+
+        From standard units.
+        """
+        from scipy.stats import invgamma, t
+
+        return {
+            "means": t(degrees, self.data(means), np.sqrt(widths) * self.scale),
+            "variances": invgamma(0.5 * degrees, scale=0.5 * squares * self.scale**2),
+        }
+
+
+class NormalPrior(NamedTuple):
+    """Normal-Wishart or Normal-Gamma prior, in standard units.
+
+    `scale` is that of sums of squares: the scale matrix of the covariance's inverse Wishart
+    distribution, or twice the rate of each precision's Gamma distribution.
+    """
+
+    mean: np.ndarray  # (D,)
+    mean_precision: float  # as if the mean had been seen so often
+    degrees_of_freedom: float
+    scale: np.ndarray  # (D,) or (D, D)
+    is_given: bool  # whether EM is to use it
+    floor: float  # smallest variance that EM gives
+
+
+class GaussianFamily(Family):
+    """What families of Gaussians share, whether columns depend on each other or not."""
+
+    has_matrices = False
+
+    def __init__(self, prior: NormalPrior, units: Units, n_states: int, is_shared: bool) -> None:
+        self.prior = prior
+        self.units = units
+        self.log_scales = np.log(units.scale)  # what standard units take off log densities
+        self.n_states = n_states
+        self.n_columns = n = len(units.centre)
+        # Steps, sums and sums of squares of each column; or steps, sums and sums of products.
+        self.n_statistics = 1 + n + n * (n + 1) // 2 if self.has_matrices else 3 * n
+        self.is_shared = is_shared
+
+    def _sum(self, of_means: np.ndarray, of_precisions: np.ndarray) -> float:
+        """The sum of all terms; of precisions that are shared there is one."""
+        of_precisions = of_precisions[:1] if self.is_shared else of_precisions
+        return float(of_means.sum() + of_precisions.sum())
 
 
 class Point(NamedTuple):
@@ -127,21 +199,8 @@ class StudentScores(NamedTuple):
         out += constants + gammaln(0.5 * (degrees + n_observed)) - gammaln(0.5 * degrees)
 
 
-def spread(table: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """A row (K,) of each unit for all its steps; one row serves all units."""
-    return table if len(table) == 1 else np.repeat(table, np.diff(units), axis=0)
-
-
-class GaussianColumns(Family):
-    """Independent columns: variances by state and column, or by state (spherical)."""
-
-    def __init__(self, prior: NormalPrior, units: Units, n_states: int, is_spherical: bool) -> None:
-        self.prior = prior
-        self.units = units
-        self.n_states = n_states
-        self.n_columns = len(units.centre)
-        self.n_statistics = 3 * self.n_columns
-        self.is_spherical = is_spherical
+class GaussianColumns(GaussianFamily):
+    """Independent columns: variances by state and column, or one of a state (spherical)."""
 
     def read(self, table: np.ndarray) -> Observations:
         values, observed = with_zeros(self.units.standard(table))
@@ -154,7 +213,7 @@ class GaussianColumns(Family):
         units: np.ndarray,
         scores: Any = None,
     ) -> np.ndarray:
-        sums = np.zeros((len(units) - 1, 3 * self.n_columns, self.n_states))
+        sums = np.zeros((len(units) - 1, self.n_statistics, self.n_states))
         moments_by_column(observations.values, observations.observed, posterior, units, sums)
         return sums
 
@@ -162,24 +221,20 @@ class GaussianColumns(Family):
 
     def _parts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Number of steps, sums and sums of squares of each column, (..., D, K) each."""
-        n = self.n_columns
-        return (
-            np.maximum(statistics[..., :n, :], 0.0),
-            statistics[..., n : 2 * n, :],
-            statistics[..., 2 * n :, :],
-        )
+        count, total, squares = np.split(statistics, 3, axis=-2)
+        return np.maximum(count, 0.0), total, squares
 
     def _posterior(self, statistics: np.ndarray) -> Posterior:
         count, total, squares = self._parts(statistics)
         prior, m = self.prior, self.prior.mean[:, None]
         precision = prior.mean_precision + count
         mean = (prior.mean_precision * m + total) / precision
-        average = total / np.maximum(count, _FEWEST)
+        average = total / np.maximum(count, FEWEST)
         # Sums of squares around the average, which rounding may make negative.
         scatter = np.maximum(squares - total * average, 0.0)
         scatter = scatter + prior.mean_precision * count / precision * (average - m) ** 2
         degrees, scale = prior.degrees_of_freedom + count, prior.scale[:, None] + scatter
-        if self.is_spherical:
+        if self.is_shared:
             shape = count.shape
             degrees = prior.degrees_of_freedom + count.sum(axis=-2, keepdims=True)
             scale = prior.scale[0] + scatter.sum(axis=-2, keepdims=True)
@@ -190,20 +245,20 @@ class GaussianColumns(Family):
         if self.prior.is_given:
             found = self._posterior(statistics)
             # The density of mean and precision has its peak here.
-            n_means = self.n_columns if self.is_spherical else 1
-            degrees = np.maximum(found.degrees - 2.0 + n_means, _FEWEST)
+            n_means = self.n_columns if self.is_shared else 1
+            degrees = np.maximum(found.degrees - 2.0 + n_means, FEWEST)
             return self._floored(Point(found.mean, found.scale / degrees))
         count, total, squares = self._parts(statistics)
-        means = total / np.maximum(count, _FEWEST)
+        means = total / np.maximum(count, FEWEST)
         scatter, n_seen = np.maximum(squares - total * means, 0.0), count
-        if self.is_spherical:
+        if self.is_shared:
             scatter, n_seen = scatter.sum(axis=-2, keepdims=True), count.sum(axis=-2, keepdims=True)
-        variances = scatter / np.maximum(n_seen, _FEWEST)
+        variances = scatter / np.maximum(n_seen, FEWEST)
         if kept is None:
             kept = Point(np.zeros_like(means), np.ones_like(means))
         # One value that is seen in any column tells of a variance that all of them share.
-        variances = np.where(n_seen > _FEWEST, variances, kept.variances)
-        return self._floored(Point(np.where(count > _FEWEST, means, kept.means), variances))
+        variances = np.where(n_seen > FEWEST, variances, kept.variances)
+        return self._floored(Point(np.where(count > FEWEST, means, kept.means), variances))
 
     def _floored(self, point: Point) -> Point:
         return point._replace(variances=np.maximum(point.variances, self.prior.floor))
@@ -215,7 +270,7 @@ class GaussianColumns(Family):
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
         found = self._posterior(statistics)
         degrees, scale = found.degrees, found.scale
-        if self.is_spherical:
+        if self.is_shared:
             degrees, scale = degrees[:1], scale[:1]
         precision = rng.standard_gamma(0.5 * degrees) / (0.5 * scale)
         variances = np.broadcast_to(1.0 / precision, found.mean.shape)
@@ -226,35 +281,28 @@ class GaussianColumns(Family):
 
     # Scores
 
-    @property
-    def _log_scales(self) -> np.ndarray:
-        """What standard units take off the log density of each column, (D, 1)."""
-        return np.log(self.units.scale)[:, None]
-
-    def at(self, point: Point) -> Scores:
-        constants = -0.5 * np.log(2.0 * np.pi * point.variances) - self._log_scales
+    def at(self, point: Point) -> NormalScores:
+        constants = -0.5 * np.log(2.0 * np.pi * point.variances) - self.log_scales[:, None]
         return NormalScores(constants[None], point.means[None], 1.0 / point.variances[None])
 
-    def expected(self, statistics: np.ndarray) -> Scores:
+    def expected(self, statistics: np.ndarray) -> NormalScores:
         found = self._posterior(statistics)
         log_precision = digamma(0.5 * found.degrees) - np.log(0.5 * found.scale)
         constants = 0.5 * (log_precision - math.log(2.0 * math.pi) - 1.0 / found.precision)
-        constants = constants - self._log_scales
+        constants = constants - self.log_scales[:, None]
         return NormalScores(constants[None], found.mean[None], (found.degrees / found.scale)[None])
 
-    def predictive(self, statistics: np.ndarray) -> Scores:
-        if statistics.ndim == 2:
-            statistics = statistics[None]
-        found = self._posterior(statistics)
+    def predictive(self, statistics: np.ndarray) -> StudentScores:
+        found = self._posterior(as_units(statistics))
         squares = found.scale * (1.0 + 1.0 / found.precision)
-        constants = -0.5 * np.log(np.pi * squares) - self._log_scales
-        if not self.is_spherical:
+        constants = -0.5 * np.log(np.pi * squares) - self.log_scales[:, None]
+        if not self.is_shared:
             half = 0.5 * found.degrees
             if (half[:, :1] == half).all():
                 # Where nothing is missing all columns have as many steps.
                 half = half[:, :1]
             constants = constants + (gammaln(half + 0.5) - gammaln(half))
-        return StudentScores(constants, found.mean, squares, found.degrees, self.is_spherical)
+        return StudentScores(constants, found.mean, squares, found.degrees, self.is_shared)
 
     # Objectives
 
@@ -275,23 +323,19 @@ class GaussianColumns(Family):
             + a_0 * np.log(b / b_0)
             + a * (b_0 - b) / b
         )
-        if self.is_spherical:
-            of_precisions = of_precisions[0]
-        return float(of_means.sum() + of_precisions.sum())
+        return self._sum(of_means, of_precisions)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         found, prior = self._posterior(statistics), self.prior
         count = self._parts(statistics)[0]
         of_means = 0.5 * np.log(prior.mean_precision / found.precision) - count * (
-            0.5 * math.log(math.pi) + self._log_scales
+            0.5 * math.log(math.pi) + self.log_scales[:, None]
         )
         a, a_0 = 0.5 * found.degrees, 0.5 * prior.degrees_of_freedom
         of_precisions = (
             gammaln(a) - gammaln(a_0) + a_0 * np.log(prior.scale[:, None]) - a * np.log(found.scale)
         )
-        if self.is_spherical:
-            of_precisions = of_precisions[0]
-        return float(of_means.sum() + of_precisions.sum())
+        return self._sum(of_means, of_precisions)
 
     def log_prior(self, point: Point) -> float:
         prior = self.prior
@@ -302,18 +346,13 @@ class GaussianColumns(Family):
         of_means = 0.5 * (np.log(precision) - prior.mean_precision * precision * off**2)
         of_precisions = (0.5 * prior.degrees_of_freedom - 1.0) * np.log(precision)
         of_precisions = of_precisions - 0.5 * prior.scale[:, None] * precision
-        if self.is_spherical:
-            of_precisions = of_precisions[0]
-        return float(of_means.sum() + of_precisions.sum())
+        return self._sum(of_means, of_precisions)
 
     # In the units of the data
 
     def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         means, deviations = point.means.T[states], np.sqrt(point.variances.T[states])
         return self.units.data(means + deviations * rng.standard_normal(means.shape))
-
-    def reordered(self, point: Point, order: np.ndarray) -> Point:
-        return Point(*(np.take(table, order, axis=1) for table in point))
 
     def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         return self.units.data(point.means.T), point.variances.T * self.units.scale**2
@@ -325,7 +364,7 @@ class GaussianColumns(Family):
 
     def attributes(self, point: Point) -> dict[str, Any]:
         means, variances = self.moments(point)
-        covariances = variances[:, 0] if self.is_spherical else variances
+        covariances = variances[:, 0] if self.is_shared else variances
         return {
             "means_": means,
             "covariances_": covariances,

@@ -2,30 +2,36 @@
 
 The precision matrix of a state has a Wishart distribution with nu degrees of freedom and scale
 matrix inv(Psi), its mean is N(m, inv(kappa Lambda)); with a tied covariance Lambda is one for all
-states. Steps are observed as a whole or missing as a whole.
+states.
+
+A step of which some columns are missing is scored by the marginal density of the others, which is
+exact. What a state learns from is the conditional expectation of its moments given what is observed
+(EM; in VB and CVB the missing values are inferred as the states are), or a draw (Gibbs). Steps with
+the same columns missing share a pattern and its matrices.
+
 Beal (2003), appendix A; Murphy (2007), "Conjugate Bayesian analysis of the Gaussian distribution".
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaln, multigammaln
 
-from sklearn_cvb.emissions.conjugate import FEWEST, as_units
-from sklearn_cvb.emissions.emission import Family, Observations, Scores, with_zeros
-from sklearn_cvb.emissions.gaussian_columns import spread
-from sklearn_cvb.emissions.gaussian_missing import (
-    WHOLE,
-    add_partly_missing,
-    draw_partly_missing,
-    fill_partly_missing,
-    patterns_of,
+from sklearn_cvb.emissions.emission import (
+    FEWEST,
+    Observations,
+    as_units,
+    spread,
+    with_zeros,
 )
-from sklearn_cvb.emissions.gaussian_prior import NormalPrior, Units
-from sklearn_cvb.kernels.emission.gaussian import parabolas, second_moments
-from sklearn_cvb.kernels.emission.powers import log_of, room_for_bits
-from sklearn_cvb.kernels.emission.predictive import normal_wishart
+from sklearn_cvb.emissions.gaussian_columns import GaussianFamily
+from sklearn_cvb.kernels.emission import normal_wishart, parabolas, second_moments
+from sklearn_cvb.kernels.special import log_of, room_for_bits
+
+# Features of a step that is whole, or missing as a whole; a partly missing one has its pattern.
+WHOLE = -1.0
 
 
 class Point(NamedTuple):
@@ -45,25 +51,13 @@ class Posterior(NamedTuple):
 
 
 class MatrixScores(NamedTuple):
-    """constant - distance / 2, or of Student's t; constant (n_units, K).
+    """constant - distance / 2, or log densities of Student's t."""
 
-    Attributes
-    ----------
-    constants : ndarray of shape (n_units, K)
-    means : ndarray of shape (n_units, D, K)
-    factors : ndarray of shape (n_units, D, D, K)
-        See `sklearn_cvb.kernels.emission.gaussian.squared_distances`.
-    exponents : ndarray of shape (n_units, K) or None
-        Of 1 + distance, for Student's t.
-    log_scales : ndarray of shape (D,)
-        Of the columns, which standard units take off log densities.
-    """
-
-    constants: np.ndarray
-    means: np.ndarray
-    factors: np.ndarray
-    exponents: np.ndarray | None
-    log_scales: np.ndarray
+    constants: np.ndarray  # (n_units, K)
+    means: np.ndarray  # (n_units, D, K)
+    factors: np.ndarray  # (n_units, D, D, K), as `parabolas` takes them
+    exponents: np.ndarray | None  # (n_units, K), of 1 + distance, for Student's t
+    log_scales: np.ndarray  # (D,), which standard units take off log densities
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
@@ -111,16 +105,11 @@ def _log_determinants(factors: np.ndarray) -> np.ndarray:
     return 2.0 * np.log(np.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1)
 
 
-class GaussianMatrices(Family):
+class GaussianMatrices(GaussianFamily):
     """A covariance matrix for each state, or one for all (tied)."""
 
-    def __init__(self, prior: NormalPrior, units: Units, n_states: int, is_tied: bool) -> None:
-        self.prior = prior
-        self.units = units
-        self.n_states = n_states
-        self.n_columns = len(units.centre)
-        self.n_statistics = 1 + self.n_columns + self.n_columns * (self.n_columns + 1) // 2
-        self.is_tied = is_tied
+    has_matrices = True
+    states_axis = 0
 
     def read(self, table: np.ndarray) -> Observations:
         values, observed = with_zeros(self.units.standard(table))
@@ -187,7 +176,7 @@ class GaussianMatrices(Family):
         shrunk = prior.mean_precision * count / precision
         scatter = scatter + shrunk[..., None, None] * off[..., :, None] * off[..., None, :]
         degrees, scale = prior.degrees_of_freedom + count, prior.scale + scatter
-        if self.is_tied:
+        if self.is_shared:
             degrees = prior.degrees_of_freedom + count.sum(axis=-1, keepdims=True)
             degrees = np.broadcast_to(degrees, count.shape)
             scale = prior.scale + scatter.sum(axis=-3, keepdims=True)
@@ -199,12 +188,12 @@ class GaussianMatrices(Family):
         if self.prior.is_given:
             found = self._posterior(statistics)
             # The density of means and precisions has its peak here; a tied precision has K means.
-            degrees = found.degrees - n - 1.0 + (self.n_states if self.is_tied else 1.0)
+            degrees = found.degrees - n - 1.0 + (self.n_states if self.is_shared else 1.0)
             degrees = np.maximum(degrees, FEWEST)[..., None, None]
             return Point(found.mean, self._floored(found.scale / degrees))
         count, means, scatter = self._scatter(statistics)
         n_seen = count
-        if self.is_tied:
+        if self.is_shared:
             scatter = np.broadcast_to(scatter.sum(axis=0), scatter.shape)
             n_seen = np.full_like(count, count.sum())
         covariances = self._floored(scatter / np.maximum(n_seen, FEWEST)[:, None, None])
@@ -213,7 +202,7 @@ class GaussianMatrices(Family):
         seen = count > FEWEST
         return Point(
             np.where(seen[:, None], means, kept.means),
-            np.where((seen | self.is_tied)[:, None, None], covariances, kept.covariances),
+            np.where((seen | self.is_shared)[:, None, None], covariances, kept.covariances),
         )
 
     def _floored(self, covariances: np.ndarray) -> np.ndarray:
@@ -233,7 +222,7 @@ class GaussianMatrices(Family):
         found, n = self._posterior(statistics), self.n_columns
         covariances = np.empty_like(found.scale)
         for k in range(self.n_states):
-            if k and self.is_tied:
+            if k and self.is_shared:
                 covariances[k] = covariances[0]
                 continue
             # Bartlett: Lambda = inv(C).T A A.T inv(C) for Psi = C C.T, so inv(Lambda) = B B.T.
@@ -251,19 +240,19 @@ class GaussianMatrices(Family):
     def _scores(self, constants: np.ndarray, mean: np.ndarray, factors: np.ndarray) -> MatrixScores:
         """Scores from (..., K) constants, means, and factors L with precision L'L."""
         return MatrixScores(
-            np.atleast_2d(constants - self.units.log_volume),
+            np.atleast_2d(constants - self.log_scales.sum()),
             _states_last(mean, 1),
             _states_last(factors, 2),
             None,
-            np.log(self.units.scale),
+            self.log_scales,
         )
 
-    def at(self, point: Point) -> Scores:
+    def at(self, point: Point) -> MatrixScores:
         factors = _cholesky(point.covariances)
         constants = -0.5 * (_log_determinants(factors) + self.n_columns * math.log(2.0 * math.pi))
         return self._scores(constants, point.means, np.linalg.inv(factors))
 
-    def expected(self, statistics: np.ndarray) -> Scores:
+    def expected(self, statistics: np.ndarray) -> MatrixScores:
         found, n = self._posterior(statistics), self.n_columns
         factors = _cholesky(found.scale)
         constants = 0.5 * (
@@ -283,9 +272,9 @@ class GaussianMatrices(Family):
             - _log_determinants(factors)
         )
 
-    def predictive(self, statistics: np.ndarray) -> Scores:
+    def predictive(self, statistics: np.ndarray) -> MatrixScores:
         statistics = np.ascontiguousarray(as_units(statistics))
-        if self.is_tied:
+        if self.is_shared:
             mean, factors, log_det = self._tied_factors(statistics)
         else:
             shape = len(statistics), self.n_columns, self.n_columns, self.n_states
@@ -303,18 +292,18 @@ class GaussianMatrices(Family):
             )
         n, count = self.n_columns, np.maximum(statistics[:, 0], 0.0)
         widened = 1.0 + 1.0 / (self.prior.mean_precision + count)
-        if self.is_tied:
+        if self.is_shared:
             count = np.broadcast_to(count.sum(axis=1, keepdims=True), count.shape)
         degrees = self.prior.degrees_of_freedom + count - n + 1.0
         constants = (
             gammaln(0.5 * (degrees + n))
             - gammaln(0.5 * degrees)
             - 0.5 * (log_det + n * np.log(math.pi * widened))
-            - self.units.log_volume
+            - self.log_scales.sum()
         )
         factors = factors / np.sqrt(widened)[:, None, None, :]
         exponents = -0.5 * (degrees + n)
-        return MatrixScores(constants, mean, factors, exponents, np.log(self.units.scale))
+        return MatrixScores(constants, mean, factors, exponents, self.log_scales)
 
     def _tied_factors(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Posterior means, factors inv(L) and log |Psi|, states last."""
@@ -344,15 +333,13 @@ class GaussianMatrices(Family):
             - multigammaln(0.5 * nu, n)
             + multigammaln(0.5 * nu_0, n)
         )
-        if self.is_tied:
-            of_precisions = of_precisions[:1]
-        return float(of_means.sum() + of_precisions.sum())
+        return self._sum(of_means, of_precisions)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         found, prior, n = self._posterior(statistics), self.prior, self.n_columns
         count = self._parts(statistics)[0]
         of_means = 0.5 * n * np.log(prior.mean_precision / found.precision) - count * (
-            0.5 * n * math.log(math.pi) + self.units.log_volume
+            0.5 * n * math.log(math.pi) + self.log_scales.sum()
         )
         nu, nu_0 = found.degrees, prior.degrees_of_freedom
         of_precisions = (
@@ -361,9 +348,7 @@ class GaussianMatrices(Family):
             + 0.5 * nu_0 * _log_determinants(_cholesky(prior.scale))
             - 0.5 * nu * _log_determinants(_cholesky(found.scale))
         )
-        if self.is_tied:
-            of_precisions = of_precisions[:1]
-        return float(of_means.sum() + of_precisions.sum())
+        return self._sum(of_means, of_precisions)
 
     def log_prior(self, point: Point) -> float:
         prior, n = self.prior, self.n_columns
@@ -376,9 +361,7 @@ class GaussianMatrices(Family):
         of_means = 0.5 * (log_det - prior.mean_precision * distance)
         trace = np.einsum("ij,kij->k", prior.scale, precisions)
         of_precisions = 0.5 * ((prior.degrees_of_freedom - n - 1.0) * log_det - trace)
-        if self.is_tied:
-            of_precisions = of_precisions[:1]
-        return float(of_means.sum() + of_precisions.sum())
+        return self._sum(of_means, of_precisions)
 
     # In the units of the data
 
@@ -387,9 +370,6 @@ class GaussianMatrices(Family):
         noise = rng.standard_normal((len(states), self.n_columns))
         off = np.einsum("tij,tj->ti", factors[states], noise)
         return self.units.data(point.means[states] + off)
-
-    def reordered(self, point: Point, order: np.ndarray) -> Point:
-        return Point(*(table[order] for table in point))
 
     def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         variances = np.diagonal(point.covariances, axis1=-2, axis2=-1)
@@ -409,7 +389,7 @@ class GaussianMatrices(Family):
         # Precision = P P' for P = inv(L)', as in scikit-learn's mixtures.
         cholesky = np.swapaxes(np.linalg.inv(_cholesky(point.covariances)), -1, -2)
         cholesky = cholesky / scale[:, None]
-        if self.is_tied:
+        if self.is_shared:
             covariances, cholesky = covariances[0], cholesky[0]
         return {
             "means_": self.units.data(point.means),
@@ -417,3 +397,143 @@ class GaussianMatrices(Family):
             "precisions_": cholesky @ np.swapaxes(cholesky, -1, -2),
             "precisions_cholesky_": cholesky,
         }
+
+
+# Steps of which some columns are missing
+
+
+def patterns_of(observed: np.ndarray) -> np.ndarray:
+    """The pattern of each step (n_steps, 1): `WHOLE`, or a number that equal ones share."""
+    partly = observed.any(axis=1) & ~observed.all(axis=1)
+    codes = np.full((len(observed), 1), WHOLE)
+    if partly.any():
+        _, found = np.unique(observed[partly], axis=0, return_inverse=True)
+        codes[partly, 0] = found.ravel()
+    return codes
+
+
+class Marginal(NamedTuple):
+    """Steps of one pattern, and what is known of them by state."""
+
+    rows: np.ndarray  # (n_rows,), the steps
+    unit: np.ndarray  # (n_rows,), the unit that each is in
+    seen: np.ndarray  # (D,), bool, the observed columns, D_o of them
+    means: np.ndarray  # (n_own, K, D)
+    scale: np.ndarray  # (n_own, K, D, D), scale matrices of which a marginal is a part
+    place: np.ndarray  # (n_rows,), which of the `n_own` each step has
+    off: np.ndarray  # (n_rows, K, D_o), observed values minus means
+    weighed: np.ndarray  # the same times the inverse of the marginal scale matrix
+    log_det: np.ndarray  # (n_rows, K), of that matrix
+
+    @property
+    def distance(self) -> np.ndarray:
+        """Squared distances of the observed values, (n_rows, K)."""
+        return (self.off * self.weighed).sum(axis=-1)
+
+
+def marginals(
+    scores: MatrixScores, observations: Observations, units: np.ndarray
+) -> Iterator[Marginal]:
+    """The partly missing steps, pattern by pattern."""
+    codes, observed = observations.features[:, 0], observations.observed
+    assert observed is not None, "something is missing"
+    unit = np.repeat(np.arange(len(units) - 1), np.diff(units))
+    several = len(scores.means) > 1
+    for code in np.unique(codes[codes != WHOLE]):
+        rows = np.flatnonzero(codes == code)
+        seen = observed[rows[0]]
+        own, place = np.unique(unit[rows] if several else np.zeros_like(rows), return_inverse=True)
+        factors = np.moveaxis(scores.factors[own], -1, 1)
+        scale = np.linalg.inv(np.swapaxes(factors, -1, -2) @ factors)
+        means = np.moveaxis(scores.means[own], -1, 1)
+        inner = scale[..., seen, :][..., seen]
+        _, log_det = np.linalg.slogdet(inner)
+        off = observations.values[rows][:, None, seen] - means[place][..., seen]
+        weighed = np.linalg.solve(inner[place], off[..., None])[..., 0]
+        yield Marginal(rows, unit[rows], seen, means, scale, place, off, weighed, log_det[place])
+
+
+def fill_partly_missing(
+    scores: MatrixScores, observations: Observations, units: np.ndarray, out: np.ndarray
+) -> None:
+    """Fill the rows of partly missing steps with log densities of what is observed."""
+    log_scales, n_columns = scores.log_scales, scores.means.shape[1]
+    diagonal = np.arange(n_columns)
+    log_det = -2.0 * np.log(scores.factors[:, diagonal, diagonal]).sum(axis=1)
+    for part in marginals(scores, observations, units):
+        own = part.unit if len(scores.means) > 1 else np.zeros_like(part.unit)
+        n_seen, volume = int(part.seen.sum()), log_scales[part.seen].sum()
+        if scores.exponents is None:
+            # What the constants hold beside the density's own, such as VB's expectations.
+            more = scores.constants + log_scales.sum() + 0.5 * log_det
+            more = more + 0.5 * n_columns * math.log(2.0 * math.pi)
+            value = -0.5 * (part.distance + part.log_det + n_seen * math.log(2.0 * math.pi))
+            out[part.rows] = value + more[own] - volume
+            continue
+        degrees = (-2.0 * scores.exponents - n_columns)[own]
+        half = 0.5 * (degrees + n_seen)
+        value = gammaln(half) - gammaln(0.5 * degrees) - 0.5 * n_seen * math.log(math.pi)
+        out[part.rows] = value - 0.5 * part.log_det - half * np.log1p(part.distance) - volume
+
+
+def _completed(part: Marginal, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Steps with the conditional means of what is missing, and its conditional scale matrix."""
+    across = part.scale[..., ~part.seen, :][..., part.seen]
+    gain = across[part.place] @ part.weighed[..., None]
+    steps = np.empty((*part.off.shape[:2], len(part.seen)))
+    steps[..., part.seen] = values[part.rows][:, None, part.seen]
+    steps[..., ~part.seen] = part.means[part.place][..., ~part.seen] + gain[..., 0]
+    inner = part.scale[..., part.seen, :][..., part.seen]
+    rest = part.scale[..., ~part.seen, :][..., ~part.seen]
+    return steps, rest - across @ np.linalg.solve(inner, np.swapaxes(across, -1, -2))
+
+
+def add_partly_missing(
+    scores: MatrixScores,
+    observations: Observations,
+    posterior: np.ndarray,
+    units: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Add the expected moments of partly missing steps to `sums` (n_units, S, K)."""
+    n_columns = scores.means.shape[1]
+    lower = np.tril_indices(n_columns)
+    for part in marginals(scores, observations, units):
+        steps, conditional = _completed(part, observations.values)
+        products = steps[..., lower[0]] * steps[..., lower[1]]
+        variance = np.ones(part.distance.shape)
+        if scores.exponents is not None:
+            own = part.unit if len(scores.means) > 1 else np.zeros_like(part.unit)
+            degrees = (-2.0 * scores.exponents - n_columns)[own] + part.seen.sum()
+            # The variance of Student's t given what is observed; at least that of three degrees.
+            variance = (1.0 + part.distance) / np.maximum(degrees - 2.0, 1.0)
+        table = np.zeros((*conditional.shape[:2], n_columns, n_columns))
+        missing = np.flatnonzero(~part.seen)
+        table[..., missing[:, None], missing] = conditional
+        products += variance[..., None] * table[part.place][..., lower[0], lower[1]]
+        moments = np.concatenate([np.ones((*variance.shape, 1)), steps, products], axis=-1)
+        moments *= posterior[part.rows][..., None]
+        np.add.at(sums, part.unit, np.swapaxes(moments, 1, 2))
+
+
+def draw_partly_missing(
+    scores: MatrixScores,
+    observations: Observations,
+    states: np.ndarray,
+    rng: np.random.Generator,
+) -> Observations:
+    """Observations with the missing values of partly missing steps drawn, given their states."""
+    values = observations.values.copy()
+    observed = observations.observed
+    assert observed is not None, "something is missing"
+    whole = np.array([0, len(values)])
+    for part in marginals(scores, observations, whole):
+        steps, conditional = _completed(part, observations.values)
+        own = np.arange(len(part.rows)), states[part.rows]
+        factors = np.linalg.cholesky(conditional[0])[states[part.rows]]
+        noise = rng.standard_normal((len(part.rows), factors.shape[-1], 1))
+        drawn = steps[own]
+        drawn[:, ~part.seen] += (factors @ noise)[..., 0]
+        values[part.rows] = drawn
+    there = np.repeat(observed.any(axis=1, keepdims=True), observed.shape[1], axis=1)
+    return Observations(values, there, np.full_like(observations.features, WHOLE))

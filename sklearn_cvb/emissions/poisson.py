@@ -5,16 +5,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
-from sklearn_cvb.emissions.conjugate import FEWEST, FeatureFamily, LinearScores, as_units
 from sklearn_cvb.emissions.emission import (
+    FEWEST,
     Emission,
+    Family,
+    LinearScores,
     Observations,
-    Scores,
+    as_units,
     positive,
     refuse_where,
+    spread,
     with_zeros,
 )
-from sklearn_cvb.emissions.gaussian_columns import spread
 
 # EM's smallest rate, as a share of the column's mean.
 _SMALLEST_RATE = 1e-6
@@ -96,22 +98,6 @@ def log_negative_binomial(x: np.ndarray, shape: np.ndarray, rate: np.ndarray) ->
 
     Differences of log Gamma functions lose their digits at large arguments: here all that is large
     cancels on paper (Loader 2000, "Fast and accurate computation of binomial probabilities").
-
-    Parameters
-    ----------
-    x, shape, rate : ndarray, broadcast with one another
-
-    Returns
-    -------
-    ndarray
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_cvb.emissions.poisson import log_negative_binomial
-    >>> one = np.ones(1)
-    >>> float(np.exp(log_negative_binomial(0 * one, one, one)[0]))
-    0.5
     """
     x, shape, rate = np.broadcast_arrays(x, shape, rate)
     total, off = x + shape, (x * rate - shape) / (rate + 1.0)
@@ -147,16 +133,11 @@ class NegativeBinomialScores(NamedTuple):
             out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
 
 
-class PoissonFamily(FeatureFamily):
+class PoissonFamily(Family):
     """A point is an array of rates, (D, K)."""
 
     def __init__(
-        self,
-        shape: float,
-        rates: np.ndarray,
-        floor: np.ndarray,
-        n_states: int,
-        is_given: bool,
+        self, shape: float, rates: np.ndarray, floor: np.ndarray, n_states: int, is_given: bool
     ) -> None:
         self.shape = shape
         self.rates = rates[:, None]
@@ -177,10 +158,8 @@ class PoissonFamily(FeatureFamily):
 
     def _parts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sums and numbers of steps, (..., D, K) each."""
-        n = self.n_columns
-        return np.maximum(statistics[..., :n, :], 0.0), np.maximum(
-            statistics[..., n : 2 * n, :], 0.0
-        )
+        counts, n = np.maximum(statistics, 0.0), self.n_columns
+        return counts[..., :n, :], counts[..., n : 2 * n, :]
 
     def _posterior(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Shapes and rates of the Gamma distributions."""
@@ -209,14 +188,14 @@ class PoissonFamily(FeatureFamily):
         base = np.ones((1, log_rates.shape[-1]))
         return LinearScores(np.concatenate([log_rates, -rates, base])[None])
 
-    def at(self, point: np.ndarray) -> Scores:
+    def at(self, point: np.ndarray) -> LinearScores:
         return self._linear(np.log(point), point)
 
-    def expected(self, statistics: np.ndarray) -> Scores:
+    def expected(self, statistics: np.ndarray) -> LinearScores:
         shape, rate = self._posterior(statistics)
         return self._linear(digamma(shape) - np.log(rate), shape / rate)
 
-    def predictive(self, statistics: np.ndarray) -> Scores:
+    def predictive(self, statistics: np.ndarray) -> NegativeBinomialScores:
         return NegativeBinomialScores(*self._posterior(as_units(statistics)))
 
     def divergence(self, statistics: np.ndarray) -> float:

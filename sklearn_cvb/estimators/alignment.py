@@ -24,7 +24,7 @@ from sklearn_cvb.alignment.parameters import (
 )
 from sklearn_cvb.alignment.reading import pairs_read, read_pairs, reading_of
 from sklearn_cvb.estimators.base import BaseModel, learned_of
-from sklearn_cvb.kernels.alignment.arrays import Pairs
+from sklearn_cvb.kernels.alignment import Pairs
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
@@ -46,7 +46,7 @@ from sklearn_cvb.reading.validation import (
 class BaseAlignmentHMM(BaseModel):
     """What is read, what a fit leaves, and what is predicted; counts are flat cells.
 
-    See `sklearn_cvb.kernels.alignment.arrays`. An estimator adds its algorithm.
+    See `sklearn_cvb.kernels.alignment`. An estimator adds its algorithm.
     """
 
     _unexplained_words = "sentence pairs have no alignment with any weight"

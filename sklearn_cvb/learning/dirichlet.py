@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln
 
-from sklearn_cvb.kernels.divergence import log_gamma_series
-from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.special import exp_digamma_into, kl_of_cells
 
 # One number, or one for each cell.
 Numbers = float | np.ndarray
@@ -26,35 +25,6 @@ _SMALLEST_TOTAL = 1e-250
 
 # From so many cells on, those with equal counts share the work.
 _MANY = 1000
-
-
-@jit_token
-def exp_digamma_scalar(x: float) -> float:
-    """exp(digamma(x)) by shifting x above 7 and the asymptotic series (Abramowitz 6.3.18)."""
-    if x < 1.0 / 760.0:
-        return 0.0  # exp(-1 / x) is below the smallest float64
-    shift = 0.0
-    while x < 7.0:
-        shift += 1.0 / x
-        x += 1.0
-    inverse = 1.0 / x
-    square = inverse * inverse
-    series = square * (
-        1.0 / 12.0
-        - square
-        * (
-            1.0 / 120.0
-            - square
-            * (1.0 / 252.0 - square * (1.0 / 240.0 - square * (1.0 / 132.0 - square * 691 / 32760)))
-        )
-    )
-    return x * math.exp(-0.5 * inverse - series - shift)
-
-
-@jit
-def _exp_digamma_into(values: np.ndarray, result: np.ndarray) -> None:
-    for i in range(values.size):
-        result[i] = exp_digamma_scalar(values[i])
 
 
 def exp_digamma(values: ArrayLike) -> np.ndarray:
@@ -77,61 +47,8 @@ def exp_digamma(values: ArrayLike) -> np.ndarray:
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     result = np.empty_like(values)
-    _exp_digamma_into(values.reshape(-1), result.reshape(-1))
+    exp_digamma_into(values.reshape(-1), result.reshape(-1))
     return result
-
-
-@jit_token
-def _digamma_and_log_gamma(x: float) -> tuple[float, float]:
-    """digamma(x) and log Gamma(x) for x > 0, from one shift above 7 and two asymptotic series."""
-    shift = 0.0
-    product = 1.0
-    while x < 7.0:
-        shift += 1.0 / x
-        product *= x
-        x += 1.0
-    inverse = 1.0 / x
-    square = inverse * inverse
-    logarithm = math.log(x)
-    psi = (
-        logarithm
-        - 0.5 * inverse
-        - square
-        * (
-            1.0 / 12.0
-            - square
-            * (
-                1.0 / 120.0
-                - square
-                * (
-                    1.0 / 252.0
-                    - square * (1.0 / 240.0 - square * (1.0 / 132.0 - square * 691 / 32760))
-                )
-            )
-        )
-    )
-    gamma = (
-        (x - 0.5) * logarithm
-        - x
-        + 0.9189385332046727  # log(2 pi) / 2
-        + log_gamma_series(x)
-    )
-    return psi - shift, gamma - math.log(product)
-
-
-@jit
-def _kl_of_cells(cells: np.ndarray, prior_cells: np.ndarray) -> float:
-    """Sum over cells of (u - p) digamma(u) - log Gamma(u) + log Gamma(p)."""
-    total = 0.0
-    prior = -1.0
-    log_gamma_prior = 0.0
-    for i in range(cells.size):
-        if prior_cells[i] != prior:  # equal priors come in long rows
-            prior = prior_cells[i]
-            _, log_gamma_prior = _digamma_and_log_gamma(prior)
-        psi, log_gamma = _digamma_and_log_gamma(cells[i])
-        total += (cells[i] - prior) * psi - log_gamma + log_gamma_prior
-    return total
 
 
 def kl_divergence(
@@ -152,7 +69,7 @@ def kl_divergence(
     """
     return float(
         np.sum(gammaln(totals) - gammaln(prior_totals))
-        + _kl_of_cells(np.ravel(cells), np.ravel(prior_cells))
+        + kl_of_cells(np.ravel(cells), np.ravel(prior_cells))
         - np.sum((totals - prior_totals) * digamma(totals))
     )
 

@@ -14,7 +14,7 @@ from sklearn_cvb.chain.parameters import HMMCounts, symmetric_prior, tally_of
 from sklearn_cvb.chain.symbols import sampling as gibbs_sweeps
 from sklearn_cvb.chain.traces import log_joint
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.kernels.chain.gibbs_tokens import draw_tokens
+from sklearn_cvb.kernels.chain.gibbs import draw_tokens
 from sklearn_cvb.reading.corpus import Corpus
 
 _LEGAL = {0: [0], 1: [1, 3], 2: [0, 2, 3], 3: [0, 1, 2, 3], 4: [1, 2], 5: [3]}

@@ -157,8 +157,9 @@ def perturbed(point, rng, size):
         moved = point * factors
         return moved / np.repeat(np.add.reduceat(moved, [0, 4]), 4, axis=0)
     if (point < 1).all():
-        odds = factors * point / (1.0 - point)
-        return odds / (1.0 + odds)
+        # Ones of all columns, then zeros.
+        ones, zeros = np.split(point * factors, 2)
+        return np.concatenate([ones, zeros]) / np.tile(ones + zeros, (2, 1))
     return point * factors
 
 

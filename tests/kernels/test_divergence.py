@@ -9,7 +9,7 @@ from scipy.special import digamma, gammaln
 from sklearn_cvb import VBHMM
 from sklearn_cvb.chain import rows
 from sklearn_cvb.chain.parameters import exp_expected_log
-from sklearn_cvb.kernels.divergence import expected_weights
+from sklearn_cvb.kernels.special import expected_weights
 
 COUNTS = np.array([0.0, 1e-12, 1e-3, 0.4, 1.0, 2.5, 5.5, 6.0, 6.999, 7.0, 30.0, 1e4, 1e9, 0.0])
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numba import TypingError
 
-from sklearn_cvb.kernels.emission.features import feature_sums, linear_scores
-from sklearn_cvb.kernels.emission.gaussian import (
+from sklearn_cvb.kernels.emission import (
+    feature_sums,
+    linear_scores,
     moments_by_column,
     parabolas,
     parabolas_by_column,

@@ -9,8 +9,12 @@ from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts
 from sklearn_cvb.chain.topology import Topology
 from sklearn_cvb.emissions.emission import Family, Scores
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.kernels.chain.log_steps import backward_log_steps, forward_log_steps
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Passes, Weights
+from sklearn_cvb.kernels.chain.log_space import (
+    add_pairs_log,
+    forward_backward_log,
+    forward_pass_log,
+)
 from sklearn_cvb.kernels.chain.side_by_side import (
     SIDE_BY_SIDE,
     Messages,
@@ -23,7 +27,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     width_for,
 )
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
-from sklearn_cvb.kernels.emission.powers import room_for_bits, to_weights
+from sklearn_cvb.kernels.special import room_for_bits, to_weights
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.reading.corpus import Corpus
 
@@ -313,11 +317,12 @@ def alone_in(chain: Chain, units: np.ndarray, steps: slice) -> LogChain:
         return LogChain(np.log(chain.start[own][0]), np.log(chain.transition[own]), table, unit)
 
 
-def forward_logs(chain: LogChain, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Log forward messages of one sequence, log weights without what is common, and log Z."""
-    forward, rest = np.empty_like(logs), np.empty_like(logs)
-    log_z = forward_log_steps(chain.start, chain.transition, chain.table, logs, forward, rest)
-    return forward, rest, log_z
+def forward_logs(chain: LogChain, logs: np.ndarray) -> tuple[np.ndarray, float]:
+    """Log forward messages of one sequence, -inf from where no path is left, and log Z."""
+    forward, lattice = np.full(logs.shape, -np.inf), lattice_of_steps(*logs.shape)
+    work = Passes(logs.flatten(), forward.reshape(-1), np.empty(0), np.empty(len(logs)))
+    tables = chain.start, chain.transition, chain.table
+    return forward, forward_pass_log(*tables, lattice, 0, len(logs), work)
 
 
 class Scored(NamedTuple):
@@ -418,15 +423,19 @@ def _add_lost(
     for i in lost:
         steps = slice(starts[i], starts[i + 1])
         alone = alone_in(chain, units, steps)
-        forward, rest, found.log_z[i] = forward_logs(alone, logs[steps])
+        own, lattice = found.posterior[steps], lattice_of_steps(*logs[steps].shape)
+        work = Passes(
+            logs[steps].flatten(), np.empty(own.size), own.reshape(-1), np.empty(len(own))
+        )
+        tables = alone.start, alone.transition, alone.table
+        found.log_z[i] = forward_backward_log(*tables, lattice, 0, len(own), own.size, work)
         if np.isneginf(found.log_z[i]):
-            found.posterior[steps] = 0.0
+            own[:] = 0.0
             continue
         pairs, unit = found.pairs, np.zeros_like(alone.unit)
         if len(pairs) > 1:
             pairs, unit = pairs[np.searchsorted(units, steps.start) :], alone.unit
-        room, own = np.empty((2, forward.shape[1])), (found.posterior[steps], pairs)
-        backward_log_steps(alone.transition, alone.table, unit, forward, rest, room, own)
+        add_pairs_log(*tables[1:], unit, lattice, 0, len(own), work, pairs)
 
 
 class Expectation(NamedTuple):
@@ -576,7 +585,7 @@ def filtered(
     by_sequence = {}
     for i in lost.tolist():
         steps = slice(starts[i], starts[i + 1])
-        by_sequence[i], _, log_z[i] = forward_logs(alone_in(chain, units, steps), logs[steps])
+        by_sequence[i], log_z[i] = forward_logs(alone_in(chain, units, steps), logs[steps])
         message[steps] = np.exp(by_sequence[i])
     return Filtered(message, log_z, by_sequence)
 

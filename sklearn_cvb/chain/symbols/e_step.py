@@ -199,7 +199,7 @@ def infer_in_log_space(
 ) -> None:
     """Add the counts of the sequences whose log Z is NaN, and fill it."""
     lattice, starts = problem.lattice, problem.corpus.starts
-    passes, block = passes_for(starts, lattice.count), np.empty(problem.cells.n_states**2)
+    passes = passes_for(starts, lattice.count)
     for i in np.flatnonzero(np.isnan(log_z)):
         bounds = starts[i], starts[i + 1]
-        log_z[i] = expected_counts_log(logs, lattice, bounds, passes, block, counts)
+        log_z[i] = expected_counts_log(logs, lattice, bounds, passes, counts)

@@ -24,29 +24,32 @@ from sklearn_cvb.kernels.chain.absence import (
     absence_of_units,
     full_absence,
 )
-from sklearn_cvb.kernels.chain.forward_backward import Weights, Work, work_of_size
+from sklearn_cvb.kernels.chain.forward_backward import Weights, Workspace, workspace_of_size
+from sklearn_cvb.kernels.chain.gibbs import Factors
 from sklearn_cvb.kernels.chain.leave_out import (
     EXPECT,
     INFER,
     PUT_BACK,
     SCORE,
     SWEEP,
+    Borders,
+    Floor,
+    Sequences,
     Shared,
     Stored,
+    Tally,
+    infer_lost,
+    pass_over_sequences,
 )
 from sklearn_cvb.kernels.chain.leave_token_out import (
     Tokens,
     count_tokens,
-    room_for,
+    score_lost,
+    score_sequences,
     sweep_tokens,
+    token_workspace,
 )
 from sklearn_cvb.kernels.chain.listed import N_ROWS, ListBuffers, Lists, pass_over_lists
-from sklearn_cvb.kernels.chain.lost import infer_lost
-from sklearn_cvb.kernels.chain.runs import Factors
-from sklearn_cvb.kernels.chain.score_tokens import score_lost, score_sequences
-from sklearn_cvb.kernels.chain.sequences import Sequences, pass_over_sequences
-from sklearn_cvb.kernels.chain.tally import Floor, Tally
-from sklearn_cvb.kernels.chain.windows import Borders
 from sklearn_cvb.learning.threads import even_pieces
 
 # Where neighbours have more pairs of states than this for a token, lists are too long.
@@ -548,7 +551,7 @@ class Pass(NamedTuple):
     shared : Shared
     stored : Stored
     absent : ndarray of shape (K, K) or None
-        See `sklearn_cvb.kernels.chain.sequences.pass_over_sequences`.
+        See `sklearn_cvb.kernels.chain.leave_out.pass_over_sequences`.
     """
 
     layout: Layout
@@ -616,12 +619,12 @@ def _log_settled(layout: Layout, shared: Shared, unit: int) -> float:
     return np.log(shared.emission[cells[layout.settled.is_settled[cells]]]).sum()
 
 
-def _buffers(layout: Layout) -> Work:
+def _buffers(layout: Layout) -> Workspace:
     """Buffers for any unit, token by token."""
     most = layout.most
     # Certain tokens have an entry of their own while a unit is inferred.
     n_entries = most.n_entries + most.n_tokens
-    return work_of_size(n_entries, most.n_tokens, layout.n_states, most.n_block)
+    return workspace_of_size(n_entries, most.n_tokens, layout.n_states, most.n_block)
 
 
 def _list_buffers(layout: Layout) -> ListBuffers:
@@ -669,7 +672,7 @@ def sweep_by_token(
     tokens = _tokens(units, problem)
     # The prior is not in this tally, which changes in place.
     tally = tally_of(HMMCounts(*map(np.copy, counts)), None, problem.cells)
-    total = sweep_tokens(tally, floor_of(prior), tokens, room_for(problem.cells.n_states))
+    total = sweep_tokens(tally, floor_of(prior), tokens, token_workspace(problem.cells.n_states))
     # Counted anew, so that rounding does not build up.
     return units._replace(own=counts_of_tokens(units, problem)), total
 
@@ -691,13 +694,15 @@ def score_of_tokens(units: Units, prior: Prior, problem: Problem) -> float:
     tally, floor = tally_of(units.own, prior, problem.cells), floor_of(prior)
     factors = Factors(tally.start, tally.transition, tally.emission, *np.empty((2, n_states)))
     tokens = _tokens(units, problem)
-    message = np.empty(int(np.diff(starts).max()) * int(problem.lattice.count.max()))
+    longest = int(np.diff(starts).max())
+    entries = longest * int(problem.lattice.count.max())
+    work = workspace_of_size(entries, longest, n_states, 0)
     log_z = np.empty(len(starts) - 1)
     # The sequence that is left out begins with probability 1.
     log_start = np.log(tally.start.sum() - 1.0)
-    score_sequences(tally, floor, tokens, factors, message, log_z)
+    score_sequences(tally, floor, tokens, factors, work, log_z)
     if np.isnan(log_z).any():
-        score_lost(tally, floor, tokens, factors, message, log_z)
+        score_lost(tally, floor, tokens, factors, work, log_z)
     return float((log_z - log_start).sum())
 
 

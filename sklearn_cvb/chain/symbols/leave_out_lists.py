@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
+from sklearn_cvb.kernels.chain.leave_out import Sequences
 from sklearn_cvb.kernels.chain.listed import (
     BORDER,
     CERTAIN,
@@ -19,7 +20,6 @@ from sklearn_cvb.kernels.chain.listed import (
     UNSEEN,
     Lists,
 )
-from sklearn_cvb.kernels.chain.sequences import Sequences
 
 # Lists are kept where they, the posteriors and the pairs need no more than this for a token, or no
 # more than 64 MB in all.

@@ -14,17 +14,27 @@ import numpy as np
 from sklearn_cvb.chain.lattice import Cells, Problem, Runs, n_entries
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, posterior_mean, tally_of
 from sklearn_cvb.chain.starts import Start, counts_from_marginals
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.kernels.chain.gibbs_sequences import Proposal, Urn, decide, resample_sequences
-from sklearn_cvb.kernels.chain.gibbs_tokens import Path, Visits, draw_tokens, resample_tokens
-from sklearn_cvb.kernels.chain.path_drawing import (
-    Room,
+from sklearn_cvb.kernels.chain.forward_backward import (
+    Lattice,
+    Weights,
+    Workspace,
+    workspace_of_size,
+)
+from sklearn_cvb.kernels.chain.gibbs import (
+    Factors,
+    Path,
+    Proposal,
     Stretches,
+    Urn,
+    Visits,
+    decide,
     draw_stretch_in_logs,
     draw_stretches,
+    draw_tokens,
+    resample_sequences,
+    resample_tokens,
 )
-from sklearn_cvb.kernels.chain.runs import Factors
-from sklearn_cvb.kernels.chain.tally import Tally
+from sklearn_cvb.kernels.chain.leave_out import Tally
 
 # Tokens that are grouped by their number of states: few enough to stay in the cache.
 _CHUNK = 8192
@@ -114,15 +124,15 @@ def drawn_given_weights(
     """
     ones = np.ones(problem.cells.n_states)
     factors = Factors(*weights, ones, ones)
-    stretches, room = stretches_of(problem), room_for(problem)
+    stretches, work = stretches_of(problem), workspace_for(problem)
     drawn, is_lost = slots.copy(), np.empty(len(stretches.begin), bool)
-    draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, room)
+    draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, work)
     paths = Proposal(slots, drawn, levels, np.empty(0))
     owners = np.searchsorted(stretches.sequence, np.flatnonzero(is_lost), side="right") - 1
     for i in np.unique(owners).tolist():
         own = range(*stretches.sequence[i : i + 2].tolist())
         lost = [stretch for stretch in own if is_lost[stretch]]
-        _draw_in_logs(factors, problem.lattice, stretches, i, lost, paths, room)
+        _draw_in_logs(factors, problem.lattice, stretches, i, lost, paths, work)
     return drawn
 
 
@@ -133,7 +143,7 @@ def _draw_in_logs(
     i: int,
     lost: Iterable[int],
     paths: Proposal,
-    room: Room,
+    work: Workspace,
 ) -> bool:
     """Draw stretches of sequence i in log space; False where one has no path."""
     slots, drawn, levels, _ = paths
@@ -145,7 +155,7 @@ def _draw_in_logs(
         drawn[slice(*span)] = slots[slice(*span)]
         number = int(stretches.number[stretch])
         possible &= draw_stretch_in_logs(
-            factors, lattice, span, bounds, levels, number, drawn, room
+            factors, lattice, span, bounds, levels, number, drawn, work
         )
     return possible
 
@@ -158,11 +168,11 @@ def stretches_of(problem: Problem) -> Stretches:
     return Stretches(runs.begin, runs.end, numbers, runs.sequence, problem.corpus.starts)
 
 
-def room_for(problem: Problem) -> Room:
+def workspace_for(problem: Problem) -> Workspace:
     """Buffers for the longest run."""
     longest = int((problem.runs.end - problem.runs.begin).max(initial=1))
     most = longest * int(problem.lattice.count.max())
-    return Room(np.empty(most), np.empty(problem.cells.n_states))
+    return workspace_of_size(most, longest, problem.cells.n_states, 0)
 
 
 def n_levels(stretches: Stretches | Runs) -> int:
@@ -331,7 +341,7 @@ def sweep_by_sequence(
         Made and accepted.
     """
     cells, lattice = problem.cells, problem.lattice
-    stretches, room = stretches_of(problem), room_for(problem)
+    stretches, work = stretches_of(problem), workspace_for(problem)
     urn = urn_of(counts, prior, cells, temperature)
     weights, scales = urn.weights, np.empty((2, cells.n_states))
     factors = Factors(weights.start, weights.transition, weights.emission, *scales)
@@ -340,13 +350,13 @@ def sweep_by_sequence(
     proposal = Proposal(walk.slots.copy(), walk.slots.copy(), levels, chances)
     n_accepted, begin = 0, 0
     while begin < n_sequences:
-        i, n = resample_sequences(urn, factors, lattice, stretches, proposal, begin, room)
+        i, n = resample_sequences(urn, factors, lattice, stretches, proposal, begin, work)
         n_accepted += n
         begin = i + 1
         if i < n_sequences:
             # float64 may have lost sequence i, whose counts are taken out.
             own = range(*stretches.sequence[i : i + 2].tolist())
-            possible = _draw_in_logs(factors, lattice, stretches, i, own, proposal, room)
+            possible = _draw_in_logs(factors, lattice, stretches, i, own, proposal, work)
             if not possible:
                 bounds = slice(*stretches.starts[i : i + 2].tolist())
                 proposal.drawn[bounds] = proposal.slots[bounds]

@@ -8,19 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain.sequences import whole_block
+from sklearn_cvb.kernels.chain.leave_out import whole_block
 from sklearn_cvb.kernels.jit import jit
 
 
 class Absence(NamedTuple):
-    """P(C = 0) of cells and row totals, float64.
-
-    Attributes
-    ----------
-    start, out, emit : ndarray of shape (K,)
-    transition : ndarray of shape (K, K)
-    emission : ndarray of shape (n_cells,)
-    """
+    """P(C = 0) of cells and row totals."""
 
     start: np.ndarray
     transition: np.ndarray
@@ -39,19 +32,8 @@ def full_absence(n_states: int, n_cells: int) -> Absence:
 def absence_of_units(sequences, borrowed, posterior, pairs, absence, block):
     """Multiply `absence` by 1 - q of the tokens and pairs of all units.
 
-    Pairs of units that keep no more than their sum are left to the caller.
-
-    Parameters
-    ----------
-    sequences : Sequences
-    borrowed : ndarray of shape (n_units,), bool
-        Whether a unit's first token is counted with the unit before.
-    posterior, pairs : ndarray, float64
-        As units keep them.
-    absence : Absence
-        Changed in place.
-    block : ndarray, float64
-        A buffer for the pair marginals of two tokens.
+    Pairs of units that keep no more than their sum are left to the caller. A `borrowed` first token
+    is counted with the unit before. ``block`` is a buffer for the pair marginals of two tokens.
     """
     lattice = sequences.lattice
     for i in range(sequences.begin.size):
@@ -96,17 +78,7 @@ def absence_of_units(sequences, borrowed, posterior, pairs, absence, block):
 
 @jit
 def absence_of_tokens(lattice, starts, posterior, absence):
-    """Multiply `absence` by 1 - q of all tokens and by 1 - q q' of all neighbours.
-
-    Parameters
-    ----------
-    lattice : Lattice
-    starts : ndarray of shape (n_sequences + 1,), int64
-    posterior : ndarray of shape (n_entries,), float64
-        Posteriors of independent tokens.
-    absence : Absence
-        Changed in place.
-    """
+    """Multiply `absence` by 1 - q of all independent tokens and by 1 - q q' of all neighbours."""
     entry, n_left = np.int64(0), np.int64(0)
     for s in range(starts.size - 1):
         for t in range(starts[s], starts[s + 1]):

@@ -151,19 +151,10 @@ def viterbi(
     path: np.ndarray,
     log_p: np.ndarray,
 ) -> None:
-    """Fill in the most probable state path of every sequence; ties go to the lowest state.
+    """Fill in the most probable state path of every sequence, argmax over z of p(x, z).
 
-    A sequence that no path explains gets each token's best state by emission.
-
-    Parameters
-    ----------
-    log_weights : Weights
-    lattice : Lattice
-    starts : ndarray of shape (n_sequences + 1,), int64
-    path : ndarray of shape (n_tokens,), int32
-        Receives argmax over z of p(x, z).
-    log_p : ndarray of shape (n_sequences,)
-        Receives the log of the maximum (nats), -inf where no path explains a sequence.
+    Ties go to the lowest state. ``log_p`` (n_sequences,) receives the log of the maximum (nats): at
+    -inf no path explains the sequence, and each token gets its best state by emission.
     """
     entries = int(sequence_entries(lattice.count, starts).max())
     score, origin = np.empty(entries), np.empty(entries, np.int32)
@@ -284,18 +275,10 @@ def smoothed(
     posterior: np.ndarray,
     log_z: np.ndarray,
 ) -> None:
-    """Fill in p(z_t | x) of every token and log p(x) of every sequence.
+    """Fill in p(z_t | x) of every token's entries and log p(x) of every sequence.
 
-    A sequence that no path explains gets -inf, and its tokens the posteriors of `by_emission`.
-
-    Parameters
-    ----------
-    weights, log_weights : Weights
-        The same weights; logs that underflow nowhere.
-    lattice : Lattice
-    starts : ndarray of shape (n_sequences + 1,), int64
-    posterior : ndarray of shape (n_entries,)
-    log_z : ndarray of shape (n_sequences,)
+    `log_weights` are the same weights; logs that underflow nowhere. A sequence that no path
+    explains gets -inf, and its tokens the posteriors of `by_emission`.
     """
     _read_off(weights, log_weights, lattice, starts, True, posterior, log_z)
 
@@ -409,16 +392,7 @@ def sample_paths(
     path: np.ndarray,
     log_z: np.ndarray,
 ) -> None:
-    """Draw a state path from p(z | x) for every sequence: filter forward, sample backward.
-
-    Parameters
-    ----------
-    weights, log_weights, lattice, starts, log_z
-        As for `smoothed`.
-    rng : numpy.random.Generator
-    path : ndarray of shape (n_tokens,), int32
-        Receives the paths.
-    """
+    """Draw a state path from p(z | x) for every sequence: filter forward, sample backward."""
     ends = np.cumsum(sequence_entries(lattice.count, starts))
     chance, begin = np.empty(weights.start.size), 0
     while begin < len(ends):

@@ -15,8 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain.pairs import add_outer
-from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
+from sklearn_cvb.kernels.jit import (
+    jit,
+    jit_called,
+    jit_inline,
+    jit_token,
+    jit_token_reduction,
+)
 
 # Below this scale, or above this backward message, mass may have been lost: use log space.
 _SMALLEST_SCALE = 1e-290
@@ -27,24 +32,12 @@ _CACHED_STATES = 64
 
 
 class Lattice(NamedTuple):
-    """Allowed states per token.
+    """Allowed states per token: slots first .. first + count."""
 
-    Attributes
-    ----------
-    first : ndarray of shape (n_tokens,), int32
-        First slot of each token.
-    count : ndarray of shape (n_tokens,), int32
-        Number of states allowed at each token.
-    state : ndarray of shape (n_slots,), int32
-        State of each slot, ascending within a token.
-    cell : ndarray of shape (n_slots,), int32
-        Emission parameter of each slot; -1 where the token is unobserved.
-    """
-
-    first: np.ndarray
-    count: np.ndarray
-    state: np.ndarray
-    cell: np.ndarray
+    first: np.ndarray  # (n_tokens,), first slot of each token
+    count: np.ndarray  # (n_tokens,), number of states allowed
+    state: np.ndarray  # (n_slots,), state of each slot, ascending within a token
+    cell: np.ndarray  # (n_slots,), emission parameter of each slot; -1 where unobserved
 
 
 class Weights(NamedTuple):
@@ -56,51 +49,27 @@ class Weights(NamedTuple):
 
 
 class Passes(NamedTuple):
-    """Buffers of the two passes over one sequence.
+    """Buffers of the two passes over one sequence; local entries, see `forward_backward`."""
 
-    Attributes
-    ----------
-    emission, forward, posterior : ndarray of shape (n_entries,)
-        Local entries, see `forward_backward`.
-    scale : ndarray of shape (length,)
-        Scales of the forward pass.
-    """
+    emission: np.ndarray
+    forward: np.ndarray
+    posterior: np.ndarray
+    scale: np.ndarray  # (length,), scales of the forward pass
+
+
+class Workspace(NamedTuple):
+    """Buffers for one unit that is left out or drawn: those of `Passes`, and more."""
 
     emission: np.ndarray
     forward: np.ndarray
     posterior: np.ndarray
     scale: np.ndarray
-
-
-class Work(NamedTuple):
-    """Buffers for one unit that is left out: those of `Passes`, and more.
-
-    Attributes
-    ----------
-    emission, forward, posterior, scale : ndarray
-        As in `Passes`.
-    block : ndarray
-        Pair marginals of one step, or the steps of a run or sequence.
-    table : ndarray of shape (K, K)
-        A sum of pairs, or the logs of a transition table.
-    row, log_row : ndarray of shape (K,)
-        One weight per state, and the logs of a start row.
-    ones : ndarray of shape (K,)
-        Start weights of a stretch that nothing precedes.
-    scales : ndarray of shape (3, K)
-        Factors of emission weights by state.
-    """
-
-    emission: np.ndarray
-    forward: np.ndarray
-    posterior: np.ndarray
-    scale: np.ndarray
-    block: np.ndarray
-    table: np.ndarray
-    row: np.ndarray
-    log_row: np.ndarray
-    ones: np.ndarray
-    scales: np.ndarray
+    block: np.ndarray  # pair marginals of one step, or the steps of a run or sequence
+    table: np.ndarray  # (K, K), a sum of pairs, or the logs of a transition table
+    row: np.ndarray  # (K,), one weight per state
+    log_row: np.ndarray  # (K,), the logs of a start row
+    ones: np.ndarray  # (K,), start weights of a stretch that nothing precedes
+    scales: np.ndarray  # (3, K), factors of emission weights by state
 
 
 def sequence_entries(count: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -116,9 +85,9 @@ def passes_for(starts: np.ndarray, count: np.ndarray) -> Passes:
     return Passes(np.empty(entries), np.empty(entries), np.empty(entries), np.empty(length))
 
 
-def work_of_size(entries: int, length: int, n_states: int, block: int) -> Work:
+def workspace_of_size(entries: int, length: int, n_states: int, block: int) -> Workspace:
     """Buffers for so many entries, tokens and entries of pair marginals."""
-    return Work(
+    return Workspace(
         np.empty(entries),
         np.empty(entries),
         np.empty(entries),
@@ -417,6 +386,37 @@ def add_unary(lattice, begin, end, posterior, start, emission):
             if cell >= 0:
                 emission[cell] += posterior[position]
             position += 1
+
+
+@jit_token
+def _add_scaled(row, weight, values, at):
+    """row += weight * values[at:]: one row at a time is a vector loop, more may overlap."""
+    for j in range(row.size):
+        row[j] += weight * values[np.uint64(at + j)]
+
+
+@jit_inline
+def add_outer(lattice, t, work, before, position, total):
+    """total[i, j] += forward_t-1(i) g_t(j): pair marginals without their transition factor."""
+    left, n_left = np.int64(lattice.first[t - 1]), np.int64(lattice.count[t - 1])
+    right, n_right = np.int64(lattice.first[t]), np.int64(lattice.count[t])
+    if n_left == total.shape[0] and n_right < n_left:
+        # All states in their order on the left: whole columns of the table.
+        for j in range(n_right):
+            to = lattice.state[np.uint64(right + j)]
+            weight = work.emission[np.uint64(position + j)]
+            for i in range(n_left):
+                total[np.uint64(i), to] += work.forward[np.uint64(before + i)] * weight
+    else:
+        for i in range(n_left):
+            row = total[lattice.state[np.uint64(left + i)]]
+            weight = work.forward[np.uint64(before + i)]
+            if n_right == row.size:
+                _add_scaled(row, weight, work.emission, position)
+            else:
+                for j in range(n_right):
+                    to = lattice.state[np.uint64(right + j)]
+                    row[to] += weight * work.emission[np.uint64(position + j)]
 
 
 @jit

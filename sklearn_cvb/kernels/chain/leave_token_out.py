@@ -10,24 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token_reduction
+from sklearn_cvb.kernels.chain.gibbs import fill_scales, filter_in_logs, filter_stretch
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
 
 
 class Tokens(NamedTuple):
-    """Tokens with independent posteriors.
-
-    Attributes
-    ----------
-    lattice : Lattice
-    starts : ndarray of shape (n_sequences + 1,), int64
-        Sequence i has the tokens ``starts[i] : starts[i + 1]``.
-    posterior : ndarray of shape (n_entries,), float64
-        q(z_t) of all (token, state) entries, one token after the other.
-    """
+    """Tokens with independent posteriors."""
 
     lattice: Lattice
-    starts: np.ndarray
-    posterior: np.ndarray
+    starts: np.ndarray  # (n_sequences + 1,), int64, where the tokens of each sequence begin
+    posterior: np.ndarray  # q(z_t) of all (token, state) entries, one token after the other
 
 
 class Place(NamedTuple):
@@ -39,28 +31,21 @@ class Place(NamedTuple):
     entry: int
 
 
-class Room(NamedTuple):
-    """Buffers.
-
-    Attributes
-    ----------
-    near : ndarray of shape (5, K), float64
-        Posteriors of tokens t - 2 to t + 2 by state, zeros between updates.
-    result, mass : ndarray of shape (K,), float64
-    """
-
-    near: np.ndarray
-    result: np.ndarray
-    mass: np.ndarray
-
-
-def room_for(n_states: int) -> Room:
+class TokenWorkspace(NamedTuple):
     """Buffers for any token."""
-    return Room(np.zeros((5, n_states)), np.empty(n_states), np.empty(n_states))
+
+    near: np.ndarray  # (5, K), posteriors of tokens t - 2 to t + 2, zeros between updates
+    result: np.ndarray  # (K,)
+    mass: np.ndarray  # (K,)
+
+
+def token_workspace(n_states: int) -> TokenWorkspace:
+    """Buffers for any token."""
+    return TokenWorkspace(np.zeros((5, n_states)), np.empty(n_states), np.empty(n_states))
 
 
 @jit_inline
-def spread_neighbours(tokens, place, near):
+def _spread_neighbours(tokens, place, near):
     """Fill `near` with the posteriors of tokens t - 2 to t + 2 that are in the sequence."""
     lattice, t = tokens.lattice, place.t
     low, high = max(place.begin, t - 2), min(place.end - 1, t + 2)
@@ -75,8 +60,8 @@ def spread_neighbours(tokens, place, near):
 
 
 @jit_inline
-def clear_neighbours(tokens, place, near):
-    """Undo `spread_neighbours`."""
+def _clear_neighbours(tokens, place, near):
+    """Undo `_spread_neighbours`."""
     lattice = tokens.lattice
     for u in range(max(place.begin, place.t - 2), min(place.end, place.t + 3)):
         base, row = lattice.first[u], near[u - place.t + 2]
@@ -98,11 +83,11 @@ def _starting(counts, prior, lattice, t, here, result):
 
 
 @jit_inline
-def _incoming(counts, prior, tokens, place, room):
-    """E[C^-t(z_t-1, k)] + prior into ``room.result`` (eq. 20); returns its total over all k."""
+def _incoming(counts, prior, tokens, place, work):
+    """E[C^-t(z_t-1, k)] + prior into ``work.result`` (eq. 20); returns its total over all k."""
     lattice, posterior, t = tokens.lattice, tokens.posterior, place.t
-    far_left, before, here, after = room.near[0], room.near[1], room.near[2], room.near[3]
-    result, mass = room.result, room.mass
+    far_left, before, here, after = work.near[0], work.near[1], work.near[2], work.near[3]
+    result, mass = work.result, work.mass
     base, n = lattice.first[t], lattice.count[t]
     left, n_left = lattice.first[t - 1], lattice.count[t - 1]
     at_left = place.entry - n_left
@@ -148,10 +133,10 @@ def _weighted_sums(row, other, weights):
 
 
 @jit_inline
-def _outgoing(counts, prior, tokens, place, room):
-    """Multiply ``room.result`` by the third factor of figure 3, transitions from k to z_t+1."""
+def _outgoing(counts, prior, tokens, place, work):
+    """Multiply ``work.result`` by the third factor of figure 3, transitions from k to z_t+1."""
     lattice, posterior, t = tokens.lattice, tokens.posterior, place.t
-    before, here, after, far_right = room.near[1], room.near[2], room.near[3], room.near[4]
+    before, here, after, far_right = work.near[1], work.near[2], work.near[3], work.near[4]
     base, n = lattice.first[t], lattice.count[t]
     right, n_right = lattice.first[t + 1], lattice.count[t + 1]
     at_right = place.entry + n
@@ -175,11 +160,11 @@ def _outgoing(counts, prior, tokens, place, room):
         count -= here[k] * own + before[k] * shared + after[k] * later
         count += after[k] * far_right[k]
         out = max(counts.out[k] - before[k] - here[k], 0.0) + prior.out[k] + before[k]
-        room.result[j] *= (max(count, 0.0) + mass + before[k] * after[k]) / out
+        work.result[j] *= (max(count, 0.0) + mass + before[k] * after[k]) / out
 
 
 @jit_inline
-def shift_counts(counts, tokens, place, change):
+def _shift_counts(counts, tokens, place, change):
     """Update all counts around token t for a `change` of its posterior, (K,)."""
     lattice, posterior, t = tokens.lattice, tokens.posterior, place.t
     base, n = lattice.first[t], lattice.count[t]
@@ -217,26 +202,14 @@ def shift_counts(counts, tokens, place, change):
 
 
 @jit
-def sweep_tokens(counts, prior, tokens, room):
+def sweep_tokens(counts, prior, tokens, work):
     """One sweep over all tokens that have a choice, left to right, counts updated at once.
 
-    Parameters
-    ----------
-    counts : Tally
-        Plain expected counts, without the prior; changed in place like ``tokens.posterior``.
-    prior : Floor
-        Prior cells and totals.
-    tokens : Tokens
-    room : Room
-
-    Returns
-    -------
-    float
-        Sum over tokens of the log of what a token's update sums to: how probable the other tokens
-        make it and its successor (nats, a monitor).
+    `counts` are plain, without the prior. Returns a monitor: the sum over tokens of the log of what
+    a token's update sums to, how probable the other tokens make it and its successor (nats).
     """
     lattice, posterior = tokens.lattice, tokens.posterior
-    result, here = room.result, room.near[2]
+    result, here = work.result, work.near[2]
     monitor, entry = 0.0, np.int64(0)
     for s in range(tokens.starts.size - 1):
         begin, end = tokens.starts[s], tokens.starts[s + 1]
@@ -244,11 +217,11 @@ def sweep_tokens(counts, prior, tokens, room):
             base, n = lattice.first[t], lattice.count[t]
             if n > 1:
                 place = Place(begin, end, t, entry)
-                spread_neighbours(tokens, place, room.near)
+                _spread_neighbours(tokens, place, work.near)
                 if t == begin:
                     norm = _starting(counts, prior, lattice, t, here, result)
                 else:
-                    norm = _incoming(counts, prior, tokens, place, room)
+                    norm = _incoming(counts, prior, tokens, place, work)
                 # The first factor of figure 3, the emission.
                 for j in range(n):
                     k, cell = lattice.state[base + j], lattice.cell[base + j]
@@ -257,14 +230,14 @@ def sweep_tokens(counts, prior, tokens, room):
                         emit = max(counts.emit[k] - here[k], 0.0) + prior.emit[k]
                         result[j] *= count / emit
                 if t < end - 1:
-                    _outgoing(counts, prior, tokens, place, room)
-                clear_neighbours(tokens, place, room.near)
+                    _outgoing(counts, prior, tokens, place, work)
+                _clear_neighbours(tokens, place, work.near)
                 total = 0.0
                 for j in range(n):
                     total += result[j]
                 for j in range(n):
                     result[j] = result[j] / total - posterior[entry + j]
-                shift_counts(counts, tokens, place, result)
+                _shift_counts(counts, tokens, place, result)
                 for j in range(n):
                     posterior[entry + j] += result[j]
                 monitor += math.log(total / norm)
@@ -274,14 +247,7 @@ def sweep_tokens(counts, prior, tokens, room):
 
 @jit
 def count_tokens(tokens, start, transition, emission):
-    """Add up the expected counts of all tokens: posteriors, and products of neighbours.
-
-    Parameters
-    ----------
-    tokens : Tokens
-    start, transition, emission : ndarray of shape (K,), (K, K) and (n_cells,), float64
-        Changed in place.
-    """
+    """Add up the expected counts of all tokens: posteriors, and products of neighbours."""
     lattice, posterior = tokens.lattice, tokens.posterior
     entry, n_left = np.int64(0), np.int64(0)
     for s in range(tokens.starts.size - 1):
@@ -302,3 +268,69 @@ def count_tokens(tokens, start, transition, emission):
                         row[lattice.state[base + j]] += weight * posterior[entry + j]
             entry += n
             n_left = n
+
+
+# How probable each sequence is given the expected counts of all others (eqs. 24-25 with the
+# posteriors of figure 3): its counts are taken out, its weights are those of the rest, and its
+# counts are put back as they were.
+
+
+@jit_called
+def _shift_sequence(tally, floor, tokens, span, entry, sign):
+    """Take the counts of a sequence out (sign -1) or put them back (1); none falls below `floor`.
+
+    Its posteriors begin at `entry`.
+    """
+    lattice, posterior = tokens.lattice, tokens.posterior
+    for t in range(span[0], span[1]):
+        base, n = lattice.first[t], lattice.count[t]
+        for j in range(n):
+            k, cell = lattice.state[base + j], lattice.cell[base + j]
+            change = sign * posterior[entry + j]
+            if cell >= 0:
+                tally.emission[cell] = max(tally.emission[cell] + change, floor.emission[cell])
+                tally.emit[k] = max(tally.emit[k] + change, floor.emit[k])
+            if t == span[0]:
+                tally.start[k] = max(tally.start[k] + change, floor.start[k])
+            if t < span[1] - 1:
+                tally.out[k] = max(tally.out[k] + change, floor.out[k])
+                row, least = tally.transition[k], floor.transition[k]
+                right, at = lattice.first[t + 1], entry + n
+                for i in range(lattice.count[t + 1]):
+                    to = lattice.state[right + i]
+                    row[to] = max(row[to] + change * posterior[at + i], least[to])
+        entry += n
+
+
+@jit
+def score_sequences(tally, floor, tokens, factors, work, log_z):
+    """Log p(sequence | the expected counts of all others), without the total of the start row.
+
+    Counts are used on the way, and as before on return but for rounding. `factors` are the tables
+    of `tally`, with buffers for the scales. ``log_z`` (n_sequences,) is filled in (nats); NaN where
+    float64 may have lost mass.
+    """
+    entry = np.int64(0)
+    for i in range(log_z.size):
+        span = tokens.starts[i], tokens.starts[i + 1]
+        _shift_sequence(tally, floor, tokens, span, entry, -1.0)
+        fill_scales(tally, factors)
+        log_z[i] = filter_stretch(factors, tokens.lattice, span, span, work)
+        _shift_sequence(tally, floor, tokens, span, entry, 1.0)
+        for t in range(span[0], span[1]):
+            entry += tokens.lattice.count[t]
+
+
+@jit
+def score_lost(tally, floor, tokens, factors, work, log_z):
+    """`score_sequences` in log space, for the sequences whose `log_z` is NaN."""
+    entry = np.int64(0)
+    for i in range(log_z.size):
+        span = tokens.starts[i], tokens.starts[i + 1]
+        if math.isnan(log_z[i]):
+            _shift_sequence(tally, floor, tokens, span, entry, -1.0)
+            fill_scales(tally, factors)
+            log_z[i] = filter_in_logs(factors, tokens.lattice, span, span, work)
+            _shift_sequence(tally, floor, tokens, span, entry, 1.0)
+        for t in range(span[0], span[1]):
+            entry += tokens.lattice.count[t]

@@ -33,40 +33,21 @@ N_ROWS = 5
 
 
 class Lists(NamedTuple):
-    """The lists of all units.
+    """The lists of all units."""
 
-    Attributes
-    ----------
-    items : ndarray, uint32
-        All parts of all lists, one after the other.
-    parts : ndarray of shape (n, N_PARTS + 1), int64
-        Where the parts of each list begin and the last one ends.
-    entry, pair : ndarray of shape (n + 1,), int64
-        Where the posteriors and the pair marginals of each unit begin.
-    """
-
-    items: np.ndarray
-    parts: np.ndarray
-    entry: np.ndarray
-    pair: np.ndarray
+    items: np.ndarray  # uint32, all parts of all lists, one after the other
+    parts: np.ndarray  # (n, N_PARTS + 1), int64, where the parts of each list begin, and its end
+    entry: np.ndarray  # (n + 1,), int64, where the posteriors of each unit begin
+    pair: np.ndarray  # (n + 1,), int64, and its pair marginals
 
 
 class ListBuffers(NamedTuple):
-    """Buffers for one unit.
+    """Buffers for one unit."""
 
-    Attributes
-    ----------
-    weight : ndarray, float64
-        Weight of each entry.
-    posterior, block : ndarray, float64
-        What a pass finds and does not keep.
-    by_state : ndarray of shape (N_ROWS, K), float64
-    """
-
-    weight: np.ndarray
-    posterior: np.ndarray
+    weight: np.ndarray  # weight of each entry
+    posterior: np.ndarray  # what a pass finds and does not keep
     block: np.ndarray
-    by_state: np.ndarray
+    by_state: np.ndarray  # (N_ROWS, K)
 
 
 @jit_inline
@@ -292,26 +273,10 @@ def _infer_runs(items, parts, weight, posterior, block, place):
 
 @jit
 def pass_over_lists(steps, span, shared, lists, stored, buffers):
-    """A pass over units by their lists.
+    """A pass over units by their lists; returns the unit at which it ended.
 
-    Parameters
-    ----------
-    steps : int
-        Which steps to take, see `sklearn_cvb.kernels.chain.leave_out`.
-    span : tuple (first, end)
-        The units.
-    shared : Shared
-        Changed in place.
-    lists : Lists
-    stored : Stored
-        Changed in place where the pass keeps what it finds. `log_z` is without settled emissions
-        (see the parts of a list).
-    buffers : ListBuffers
-
-    Returns
-    -------
-    int
-        The unit at which the pass ended.
+    It takes the `steps` of `sklearn_cvb.kernels.chain.leave_out` for the units of the span (first,
+    end). ``stored.log_z`` is without settled emissions (see the parts of a list).
     """
     items, weight, by_state = lists.items, buffers.weight, buffers.by_state
     for i in range(span[0], span[1]):

@@ -1,14 +1,17 @@
 """The chain in log space, for weights whose products leave the range of float64.
 
 Same layout and conventions as `sklearn_cvb.kernels.chain.forward_backward`. Slow and safe: used
-for the sequences that the probability-space kernels hand back.
+for the sequences that other kernels hand back, whatever they are made of. There is one recursion
+for all; it is compiled only where it is needed.
 """
 
 import math
 
 from sklearn_cvb.kernels.chain.forward_backward import add_unary, fill_emission
-from sklearn_cvb.kernels.chain.pairs import add_block, fill_block_from_logs
-from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token
+
+# What is less than e to this of a sum is no digit of it.
+_NOTHING = -45.0
 
 
 @jit_token
@@ -28,72 +31,141 @@ def log_add(a, b):
     return a + math.log1p(math.exp(b - a))
 
 
-@jit
-def forward_pass_log(start, transition, lattice, begin, end, emission, message, scale):
-    """Scaled forward messages log p(z_t | x_1..t); all weights are logs.
+@jit_token
+def _log_added(largest, total, value):
+    """The sum ``exp(largest) * total`` and exp(value), in the same two numbers."""
+    if value > largest:
+        return value, total * math.exp(largest - value) + 1.0
+    if value > largest + _NOTHING:
+        total += math.exp(value - largest)
+    return largest, total
 
-    Fills `scale` with log p(x_t | x_1..t-1). Returns log p(x); -inf as soon as no path is left.
+
+@jit_inline
+def alone(table):
+    """A single table as one of several."""
+    return table.reshape((1, *table.shape))
+
+
+@jit
+def forward_pass_log(start, tables, table, lattice, begin, end, work):
+    """Scaled log forward messages log p(z_t | x_1..t) of the tokens [begin, end).
+
+    All weights are logs. Of several transition tables (n, K, K) ``table`` says which leads to each
+    token; with None there is one. Fills ``work.forward``, and ``work.scale`` with log p(x_t |
+    x_1..t-1) without what is common to all states in reach, which is taken off ``work.emission``:
+    huge logs would leave no digits for what differs. Returns log p(x); -inf as soon as no path is
+    left.
     """
-    position = 0
-    previous = 0
-    log_z = 0.0
+    emission, message = work.emission, work.forward
+    position, previous, log_z = 0, 0, 0.0
     for t in range(begin, end):
         base, n = lattice.first[t], lattice.count[t]
-        total = -math.inf
+        steps = tables[0 if table is None else table[t - begin]]
+        common = -math.inf
         for j in range(n):
             to = lattice.state[base + j]
-            if t == begin:
-                value = start[to]
-            else:
+            value = start[to]
+            if t > begin:
                 left = lattice.first[t - 1]
-                value = -math.inf
+                largest, total = -math.inf, 0.0
                 for i in range(lattice.count[t - 1]):
-                    step = transition[lattice.state[left + i], to]
-                    value = log_add(value, message[previous + i] + step)
-            message[position + j] = value + emission[position + j]
-            total = log_add(total, message[position + j])
-        if total == -math.inf:
-            return total
+                    step = message[previous + i] + steps[lattice.state[left + i], to]
+                    largest, total = _log_added(largest, total, step)
+                value = largest + math.log(total)
+            message[position + j] = value
+            if value > -math.inf:
+                common = max(common, emission[position + j])
+        largest, total = -math.inf, 0.0
         for j in range(n):
-            message[position + j] -= total
-        scale[t - begin] = total
-        log_z += total
+            if common > -math.inf:
+                emission[position + j] -= common
+            message[position + j] += emission[position + j]
+            largest, total = _log_added(largest, total, message[position + j])
+        if common == -math.inf:
+            return common
+        scale = largest + math.log(total)
+        for j in range(n):
+            message[position + j] -= scale
+        work.scale[t - begin] = scale
+        log_z += common + scale
         previous = position
         position += n
     return log_z
 
 
 @jit
-def forward_backward_log(start, transition, lattice, begin, end, size, work):
-    """Posterior of one sequence in log space, for weights whose products leave float64.
+def forward_backward_log(start, tables, table, lattice, begin, end, size, work):
+    """`forward_backward` of one sequence with logs for weights: returns log p(x), -inf for no path.
 
-    Same contract as `forward_backward` with logs for `start`, `transition`, `work.emission`
-    (which returns log g), `work.forward` and `work.scale`. Returns log p(x), -inf if no path
-    explains it.
+    Arguments as in `forward_pass_log`; ``work.emission`` returns log g.
     """
-    log_z = forward_pass_log(
-        start, transition, lattice, begin, end, work.emission, work.forward, work.scale
-    )
+    log_z = forward_pass_log(start, tables, table, lattice, begin, end, work)
     if log_z == -math.inf:
         return log_z
-    position = size
-    following = size
+    emission, posterior = work.emission, work.posterior
+    position, following = size, size
     for t in range(end - 1, begin - 1, -1):
         base, n = lattice.first[t], lattice.count[t]
         position -= n
+        mass, whole = -math.inf, 0.0
         for i in range(n):
-            row = lattice.state[base + i]
-            value = 0.0
+            row, value = lattice.state[base + i], 0.0
             if t < end - 1:
                 right = lattice.first[t + 1]
-                value = -math.inf
+                steps = tables[0 if table is None else table[t + 1 - begin]]
+                largest, total = -math.inf, 0.0
                 for j in range(lattice.count[t + 1]):
-                    step = transition[row, lattice.state[right + j]]
-                    value = log_add(value, step + work.emission[following + j])
-            work.posterior[position + i] = math.exp(work.forward[position + i] + value)
-            work.emission[position + i] += value - work.scale[t - begin]
+                    step = steps[row, lattice.state[right + j]] + emission[following + j]
+                    largest, total = _log_added(largest, total, step)
+                value = largest + math.log(total)
+            posterior[position + i] = value
+            mass, whole = _log_added(mass, whole, work.forward[position + i] + value)
+        # Posteriors sum to 1 at every token: rounding does not build up.
+        mass += math.log(whole)
+        for i in range(n):
+            value = posterior[position + i] - mass
+            posterior[position + i] = math.exp(work.forward[position + i] + value)
+            emission[position + i] += value - work.scale[t - begin]
         following = position
     return log_z
+
+
+@jit_inline
+def fill_block_from_logs(log_transition, lattice, t, work, before, position, block):
+    """Pair marginals p(z_t-1, z_t | x) of one step, row by row in `block`.
+
+    `before` and `position` are where the two tokens begin locally; `work` comes from
+    `forward_backward_log`.
+    """
+    left, n_left = lattice.first[t - 1], lattice.count[t - 1]
+    right, n_right = lattice.first[t], lattice.count[t]
+    for i in range(n_left):
+        row = lattice.state[left + i]
+        weight = work.forward[before + i]
+        for j in range(n_right):
+            value = log_transition[row, lattice.state[right + j]]
+            block[i * n_right + j] = math.exp(weight + value + work.emission[position + j])
+
+
+@jit
+def add_pairs_log(tables, table, unit, lattice, begin, end, work, pairs):
+    """Add all pair marginals of one sequence to `pairs` (n, K, K), in the ``unit`` of each step.
+
+    `work` comes from `forward_backward_log`.
+    """
+    before = 0
+    for t in range(begin + 1, end):
+        left, right = lattice.first[t - 1], lattice.first[t]
+        steps = tables[0 if table is None else table[t - begin]]
+        own = pairs[0 if unit is None else unit[t - begin]]
+        now = before + lattice.count[t - 1]
+        for i in range(lattice.count[t - 1]):
+            row, weight = lattice.state[left + i], work.forward[before + i]
+            for j in range(lattice.count[t]):
+                to = lattice.state[right + j]
+                own[row, to] += math.exp(weight + steps[row, to] + work.emission[now + j])
+        before = now
 
 
 @jit
@@ -101,13 +173,12 @@ def marginals_log(log_weights, lattice, begin, end, smooth, as_logs, passes, tar
     """`sklearn_cvb.kernels.chain.decoding.marginals` of one sequence, in log space.
 
     Fills `target`, the entries of the sequence, unless it is empty; `as_logs` with the logs of what
-    is filtered. Returns log p(x), -inf where no
-    path explains the sequence: `target` is left as it is.
+    is filtered. Returns log p(x), -inf where no path explains the sequence: `target` is left as it
+    is.
     """
+    start, tables = log_weights.start, alone(log_weights.transition)
     size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, passes.emission)
-    log_z = forward_backward_log(
-        log_weights.start, log_weights.transition, lattice, begin, end, size, passes
-    )
+    log_z = forward_backward_log(start, tables, None, lattice, begin, end, size, passes)
     if log_z > -math.inf and target.size:
         for position in range(size):
             if smooth:
@@ -120,24 +191,16 @@ def marginals_log(log_weights, lattice, begin, end, smooth, as_logs, passes, tar
 
 
 @jit
-def expected_counts_log(log_weights, lattice, bounds, passes, block, counts):
+def expected_counts_log(log_weights, lattice, bounds, passes, counts):
     """E-step of the sequence with the tokens `bounds` in log space: add to `counts`.
 
-    `block` is a buffer for the pair marginals of one step. Returns log Z, -inf where no path
-    explains the sequence, which then adds nothing.
+    Returns log Z, -inf where no path explains the sequence, which then adds nothing.
     """
     begin, end = bounds
+    start, tables = log_weights.start, alone(log_weights.transition)
     size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, passes.emission)
-    log_z = forward_backward_log(
-        log_weights.start, log_weights.transition, lattice, begin, end, size, passes
-    )
-    if log_z == -math.inf:
-        return log_z
-    add_unary(lattice, begin, end, passes.posterior, counts.start, counts.emission)
-    before = 0
-    for t in range(begin + 1, end):
-        position = before + lattice.count[t - 1]
-        fill_block_from_logs(log_weights.transition, lattice, t, passes, before, position, block)
-        add_block(lattice, t, block, counts.transition)
-        before = position
+    log_z = forward_backward_log(start, tables, None, lattice, begin, end, size, passes)
+    if log_z > -math.inf:
+        add_unary(lattice, begin, end, passes.posterior, counts.start, counts.emission)
+        add_pairs_log(tables, None, None, lattice, begin, end, passes, alone(counts.transition))
     return log_z

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import few, jit, jit_called, jit_inline, jit_token
+from sklearn_cvb.kernels.jit import few, jit, jit_called, jit_inline
 
 # Over so many tokens products of weights stay inside float64 without scaling.
 SCALED = 8
@@ -17,60 +17,20 @@ LARGEST_PRODUCT = 1e100
 
 
 class Borders(NamedTuple):
-    """Runs of ambiguous tokens and the states around them.
+    """Runs of ambiguous tokens and the states around them, (n_runs,), int32 all."""
 
-    Attributes
-    ----------
-    begin, end : ndarray of shape (n_runs,), int32
-        Run r are the tokens ``begin[r] : end[r]``.
-    before, after : ndarray of shape (n_runs,), int32
-        State of the certain token before and after each run; -1 where the sequence begins or ends.
-    """
-
-    begin: np.ndarray
-    end: np.ndarray
-    before: np.ndarray
-    after: np.ndarray
+    begin: np.ndarray  # first token of each run
+    end: np.ndarray  # the one after its last
+    before: np.ndarray  # state of the certain token before it; -1 where the sequence begins
+    after: np.ndarray  # and after it; -1 where the sequence ends
 
 
 class RunRoom(NamedTuple):
-    """Buffers for one run.
+    """Buffers for one run."""
 
-    Attributes
-    ----------
-    forward, backward : ndarray of shape (n_entries,)
-        Messages of its tokens, one after the other.
-    step : ndarray of shape (n_steps,)
-        Weights transition[i, j] emission_t(j) of all steps inside the run.
-    """
-
-    forward: np.ndarray
+    forward: np.ndarray  # messages of its tokens, one after the other
     backward: np.ndarray
-    step: np.ndarray
-
-
-class Factors(NamedTuple):
-    """Weights of a chain whose rows need not sum to 1.
-
-    A token in state k weighs ``emission[cell] * scale[k]``, the last one of a sequence
-    ``emission[cell] * last_scale[k]``; unobserved, it weighs their ratio or 1.
-    """
-
-    start: np.ndarray
-    transition: np.ndarray
-    emission: np.ndarray
-    scale: np.ndarray
-    last_scale: np.ndarray
-
-
-@jit_token
-def entry_weight(factors, lattice, slot, is_last):
-    """Emission factor of one (token, state) entry."""
-    state = lattice.state[slot]
-    cell = lattice.cell[slot]
-    if cell < 0:
-        return 1.0 if is_last else factors.scale[state] / factors.last_scale[state]
-    return factors.emission[cell] * (factors.last_scale if is_last else factors.scale)[state]
+    step: np.ndarray  # weights transition[i, j] emission_t(j) of all steps inside the run
 
 
 @jit_inline

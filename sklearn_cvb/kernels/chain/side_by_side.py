@@ -26,29 +26,17 @@ SIDE_BY_SIDE = 32
 
 
 class Tables(NamedTuple):
-    """Weights and counts of a batch, S states wide.
+    """Weights and counts of a batch, S states wide."""
 
-    Attributes
-    ----------
-    start : ndarray of shape (S,)
-    transition, backward : ndarray of shape (S, S)
-        Transition weights and their transpose.
-    emission : ndarray of shape (n_rows, S)
-        Emission weights: a row for each word in use and for missing observations, as the slots
-        of the lattice have them.
-    starts, received : ndarray of shape (S,) and (n_rows, S)
-        Expected counts of start states and of emissions.
-    outer : ndarray of shape (S, S)
-        Expected counts of transitions, without their weights.
-    """
-
-    start: np.ndarray
-    transition: np.ndarray
-    backward: np.ndarray
+    start: np.ndarray  # (S,)
+    transition: np.ndarray  # (S, S), transition weights
+    backward: np.ndarray  # (S, S), their transpose
+    # (n_rows, S), emission weights: a row for each word in use and for missing observations, as the
+    # slots of the lattice have them.
     emission: np.ndarray
-    starts: np.ndarray
-    received: np.ndarray
-    outer: np.ndarray
+    starts: np.ndarray  # (S,), expected counts of start states
+    received: np.ndarray  # (n_rows, S), and of emissions
+    outer: np.ndarray  # (S, S), and of transitions, without their weights
 
 
 _COUNTS = ("starts", "received", "outer")
@@ -57,30 +45,17 @@ _COUNTS = ("starts", "received", "outer")
 class Messages(NamedTuple):
     """Buffers for sequences side by side: rows of one step follow those of the step before.
 
-    Tiles may reach into the rows of the next step, where nothing of use is yet.
-
-    Attributes
-    ----------
-    forward, g : ndarray of shape (longest * side + ROWS, S)
-        Forward messages and g, as in `sklearn_cvb.kernels.chain.forward_backward.backward_pass`,
-        but not yet divided by the scale of their own step, so that no step waits for a division:
-        forward messages are larger by it, backward messages smaller.
-    backward : ndarray of shape (side + ROWS, S)
-        Backward messages of one step.
-    inverse : ndarray of shape (longest * side,)
-        1 / scale, for the scales of the forward pass.
-    row : ndarray of shape (longest * side,), int64
-        Row of the emission table of each token.
-    lost : ndarray of shape (side,), bool
-        Which of the sequences float64 may lose.
+    Tiles may reach into the rows of the next step, where nothing of use is yet. Messages are not
+    yet divided by the scale of their own step, so that no step waits for a division: forward
+    messages are larger by it, backward messages smaller.
     """
 
-    forward: np.ndarray
-    g: np.ndarray
-    backward: np.ndarray
-    inverse: np.ndarray
-    row: np.ndarray
-    lost: np.ndarray
+    forward: np.ndarray  # (longest * side + ROWS, S)
+    g: np.ndarray  # the same, as in `sklearn_cvb.kernels.chain.forward_backward.backward_pass`
+    backward: np.ndarray  # (side + ROWS, S), backward messages of one step
+    inverse: np.ndarray  # (longest * side,), 1 / scale, for the scales of the forward pass
+    row: np.ndarray  # (longest * side,), int64, row of the emission table of each token
+    lost: np.ndarray  # (side,), bool, which of the sequences float64 may lose
 
 
 def width_for(n_states: int) -> int:
@@ -177,43 +152,6 @@ def clear_messages(messages: Messages) -> None:
     """Set all messages to 0: what one sweep leaves serves the next, but for what is not finite."""
     for name in ("forward", "g", "backward"):
         getattr(messages, name).fill(0.0)
-
-
-@jit
-def fill_rates(start, transition, out, tables):
-    """Normalise the weights of start and transitions into the tables; no pair is counted yet."""
-    total = 0.0
-    for k in range(start.size):
-        total += start[k]
-    tables.outer[:] = 0.0
-    for k in range(start.size):
-        tables.start[k] = start[k] / total
-        inverse = 1.0 / out[k]
-        for j in range(start.size):
-            weight = transition[k, j] * inverse
-            tables.transition[k, j] = weight
-            tables.backward[j, k] = weight
-
-
-@jit
-def fill_tokens(emission, inverse, lattice, place, begin, end, tables):
-    """Emission weights times `inverse` for the tokens from `begin` on, in rows of their own.
-
-    ``place.first`` is a token's row times K. Clears what the rows have received.
-    """
-    n_states = inverse.size
-    for t in range(begin, end):
-        row = place.first[t] // n_states
-        cell = lattice.cell[lattice.first[t]]
-        target, received = tables.emission[row], tables.received[row]
-        received[:] = 0.0
-        if cell < 0:
-            for k in range(n_states):
-                target[k] = 1.0
-            continue
-        weights = emission[cell : cell + n_states]
-        for k in range(n_states):
-            target[k] = weights[k] * inverse[k]
 
 
 def fill_tables(weights: Weights, lattice: Lattice, n_emitting: int, tables: Tables) -> None:
@@ -352,7 +290,7 @@ def _backward(tables, starts, members, side, n_states, messages):
 
 @jit_inline
 def infer_side_by_side(tables, lattice, starts, members, side, n_states, messages):
-    """Posteriors of sequences whose tokens have a row of the tables each (see `fill_tokens`).
+    """Posteriors of sequences whose tokens have a row of the tables each.
 
     ``lattice.first`` is a token's row times `n_states`. Adds the posteriors to `tables.received`,
     and the pair marginals without their weights to `tables.outer`. Returns the sum of log Z, or

@@ -31,22 +31,11 @@ def _moved(message, transition, k):
 def forward_steps(start, transition, weights, starts, units, room, found):
     """Scaled forward messages p(z_t | x_1..t) of sequences whose steps have a row of weights each.
 
-    Parameters
-    ----------
-    start : ndarray of shape (n_units or 1, K)
-        Of the unit that begins a sequence.
-    transition : ndarray of shape (n_units or 1, K, K)
-        Weights of the steps into each unit.
-    weights : ndarray of shape (n_steps, K)
-        Of each observation and, at the last step of a sequence, of its end.
-    starts : ndarray of shape (n_sequences + 1,), int64
-    units : ndarray of shape (n_units + 1,), int64
-        Where units begin. Every sequence begins one.
-    room : ndarray
-        See `room_for_steps`.
-    found : tuple (scale, message, log_z)
-        ``scale`` (n_steps,) is filled with p(x_t | x_1..t-1), ``message`` (n_steps, K) with
-        messages, and ``log_z`` (n_sequences,), NaN where float64 may lose a sequence.
+    Tables of the unit that begins a sequence, (n_units or 1, K), and of the steps into each unit,
+    (n_units or 1, K, K); ``weights`` (n_steps, K) of each observation and, at the last step of a
+    sequence, of its end. ``starts`` and ``units`` say where sequences and units begin; every
+    sequence begins a unit. ``found`` is (scale, message, log_z): ``scale`` (n_steps,) gets p(x_t |
+    x_1..t-1), ``log_z`` is NaN where float64 may lose a sequence.
     """
     scale, message, log_z = found
     several, unit = transition.shape[0] > 1, 0
@@ -100,16 +89,10 @@ def _flush(sums, pairs):
 def backward_steps(backward, weights, starts, units, scale, room, found):
     """From forward messages to posteriors, and sums of pair marginals without their weights.
 
-    Parameters
-    ----------
-    backward : ndarray of shape (n_units or 1, K, K)
-        Transposes of the weights of the steps into each unit.
-    weights, starts, units, scale, room
-        As in `forward_steps`.
-    found : tuple (posterior, pairs, log_z)
-        ``posterior`` (n_steps, K) holds forward messages and gets posteriors, ``pairs`` (n_units
-        or 1, K, K) is added to, and ``log_z`` (n_sequences,) becomes NaN where float64 may lose a
-        sequence. What a lost sequence leaves in the other two is of no use.
+    ``backward`` (n_units or 1, K, K) are transposes of the steps into each unit; the rest is as in
+    `forward_steps`. ``found`` is (posterior, pairs, log_z): posteriors take the place of messages,
+    ``pairs`` (n_units or 1, K, K) is added to, and ``log_z`` becomes NaN where float64 may lose a
+    sequence, which leaves nothing of use in the other two.
     """
     posterior, pairs, log_z = found
     # Rows of whole vectors: what is written a moment ago is read again sooner.

@@ -1,1 +1,0 @@
-"""Kernels of word alignment: a hidden Markov model over the positions of a source sentence."""

@@ -1,1 +1,0 @@
-"""Kernels of emissions: log densities of numbers by state, and the sums that states learn from."""

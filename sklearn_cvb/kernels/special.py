@@ -1,0 +1,216 @@
+"""Special functions of whole tables: digamma, log Gamma, exp and log, in vectors.
+
+What is the same arithmetic for all numbers is done a block at a time, as polynomials that compilers
+turn into vectors, to 1 ulp or so: libraries' scalar functions would take longer than forward and
+backward together.
+"""
+
+import math
+
+import numpy as np
+
+from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_inline, jit_token
+
+# Cells of an M-step, and numbers whose bits stay in the nearest cache, are done so many at a time.
+_CELLS, _BLOCK = 128, 512
+# log 2 in two parts, the first of which has few digits: multiples of it are exact.
+_LOG_2_HIGH, _LOG_2_LOW = 0.693145751953125, 1.42860682030941723212e-6
+_FACTORIALS = tuple(1.0 / math.factorial(n) for n in range(14))
+_F = _FACTORIALS
+
+# Digamma and log Gamma
+
+
+@jit_token
+def _raised(x):
+    """x + 7, the product x (x + 1) ... (x + 6), and the sum of 1 / (x + i); large x stay.
+
+    Gamma(x + 7) is the product times Gamma(x); the series below want an argument of 7 at least.
+    """
+    product = x
+    numerator = 1.0
+    for i in range(1, 7):
+        numerator = numerator * (x + i) + product
+        product *= x + i
+    small = x < 7.0
+    return (
+        x + 7.0 if small else x,
+        product if small else 1.0,
+        numerator / product if small else 0.0,
+    )
+
+
+@jit_token
+def _digamma_series(x):
+    """log(x) - digamma(x) for x of at least 7 (Abramowitz 6.3.18)."""
+    inverse = 1.0 / x
+    square = inverse * inverse
+    return 0.5 * inverse + square * (
+        1.0 / 12.0
+        - square
+        * (
+            1.0 / 120.0
+            - square
+            * (1.0 / 252.0 - square * (1.0 / 240.0 - square * (1.0 / 132.0 - square * 691 / 32760)))
+        )
+    )
+
+
+@jit_token
+def _log_gamma_series(x):
+    """What Stirling's formula leaves of log Gamma(x) for x of at least 7 (Abramowitz 6.1.41)."""
+    inverse = 1.0 / x
+    square = inverse * inverse
+    return inverse * (
+        1.0 / 12.0
+        - square
+        * (
+            1.0 / 360.0
+            - square
+            * (
+                1.0 / 1260.0
+                - square * (1.0 / 1680.0 - square * (1.0 / 1188.0 - square * 691 / 360360))
+            )
+        )
+    )
+
+
+@jit
+def exp_digamma_into(values, result):
+    """Fill `result` with exp(digamma(x)) of values (n,); 0 where that is below float64."""
+    for i in range(values.size):
+        x, _, fraction = _raised(values[i])
+        # Below, exp(-1 / x) is less than the smallest number.
+        is_zero = values[i] < 1.0 / 760.0
+        result[i] = 0.0 if is_zero else x * math.exp(-_digamma_series(x) - fraction)
+
+
+@jit
+def kl_of_cells(cells, prior_cells):
+    """Sum over cells (n,) of (u - p) digamma(u) - log Gamma(u) + log Gamma(p)."""
+    total = 0.0
+    prior = -1.0
+    log_gamma_prior = 0.0
+    for i in range(cells.size):
+        if prior_cells[i] != prior:  # equal priors come in long rows
+            prior = prior_cells[i]
+            x, product, _ = _raised(prior)
+            log_gamma_prior = (x - 0.5) * math.log(x) - x + _log_gamma_series(x) - math.log(product)
+        x, product, fraction = _raised(cells[i])
+        logarithm = math.log(x)
+        log_gamma = (x - 0.5) * logarithm - x + _log_gamma_series(x) - math.log(product)
+        psi = logarithm - _digamma_series(x) - fraction
+        total += (cells[i] - prior) * psi - log_gamma + log_gamma_prior
+    return total
+
+
+@jit_allocating
+def expected_weights(counts, prior, rows, divisors, weights):
+    """Fill exp(digamma(u)) / divisor for u = counts + prior; returns the cells' part of the KL.
+
+    Sums of counts and prior are positive; ``rows`` says which of the ``divisors``, exp(digamma(row
+    total)), a cell has. The part is the sum of counts digamma(u) - log Gamma(u) + log Gamma(prior).
+    """
+    raised, ratio, difference, rest = np.empty((4, _CELLS))
+    total = 0.0
+    products = 1.0
+    of_prior, product_of_prior, log_gamma_of_prior = -1.0, 1.0, 0.0
+    for begin in range(0, counts.size, _CELLS):
+        end = min(begin + _CELLS, counts.size)
+        some, some_prior, result = counts[begin:end], prior[begin:end], weights[begin:end]
+        for i in range(some.size):
+            raised[i], ratio[i], fraction = _raised(some[i] + some_prior[i])
+            difference[i] = -_digamma_series(raised[i]) - fraction
+            rest[i] = _log_gamma_series(raised[i])
+        for i in range(some.size):
+            if some_prior[i] != of_prior:  # equal priors come in long rows
+                of_prior = some_prior[i]
+                x, product_of_prior, _ = _raised(of_prior)
+                log_gamma_of_prior = (x - 0.5) * math.log(x) - x + _log_gamma_series(x)
+            x = raised[i]
+            logarithm = math.log(x)
+            log_gamma = (x - 0.5) * logarithm - x + rest[i]
+            total += some[i] * (logarithm + difference[i]) - (log_gamma - log_gamma_of_prior)
+            change = ratio[i] / product_of_prior
+            if 1e-150 < change < 1e150:
+                products *= change
+            else:
+                total += math.log(change)
+            if not (1e-150 < products < 1e150):
+                total += math.log(products)
+                products = 1.0
+            result[i] = x * math.exp(difference[i]) / divisors[rows[begin + i]]
+    return total + math.log(products)
+
+
+# exp and log
+
+
+def room_for_bits(size: int = _BLOCK) -> tuple[np.ndarray, np.ndarray]:
+    """A buffer for the bits of numbers: as integers, and the same memory as numbers."""
+    bits = np.empty(size, np.int64)
+    return bits, bits.view(np.float64)
+
+
+@jit
+def to_weights(logs, largest, room):
+    """Log weights (n_steps, K) to weights, in place, the largest of each step 1.
+
+    `largest` (n_steps,) receives what was taken off the logs of each step: 0 where all are -inf. A
+    weight below e**-708 of the largest becomes 0. `room` is that of `room_for_bits`.
+    """
+    bits, power = room
+    n_steps, n_states = logs.shape
+    for t in range(n_steps):
+        row, most = logs[t], -math.inf
+        for k in range(n_states):
+            most = max(most, row[k])
+        if most == -math.inf:
+            most = 0.0
+        largest[t] = most
+        for k in range(n_states):
+            row[k] -= most
+    flat = logs.reshape(n_steps * n_states)
+    for begin in range(0, flat.size, bits.size):
+        part = flat[begin : begin + bits.size]
+        for i in range(part.size):
+            x = max(part[i], -800.0)
+            whole = math.floor(x * 1.4426950408889634 + 0.5)
+            r = (x - whole * _LOG_2_HIGH) - whole * _LOG_2_LOW
+            high = ((_F[13] * r + _F[12]) * r + _F[11]) * r + _F[10]
+            high = ((high * r + _F[9]) * r + _F[8]) * r + _F[7]
+            high = ((high * r + _F[6]) * r + _F[5]) * r + _F[4]
+            part[i] = (((high * r + _F[3]) * r + _F[2]) * r + 1.0) * r + 1.0
+            exponent = np.int64(whole) + 1023
+            bits[i] = exponent << 52 if exponent > 0 else 0
+        for i in range(part.size):
+            part[i] *= power[i]
+
+
+@jit_inline
+def log_of_block(part, bits, mantissas):
+    """Logs of positive numbers from 1 on, in place; two views of a buffer with a place for each."""
+    for i in range(part.size):
+        mantissas[i] = part[i]
+    for i in range(part.size):
+        # Mantissas from sqrt(1/2) to sqrt(2), so that log near 1 keeps its digits.
+        exponent = (bits[i] - 0x3FE6A09E667F3BCD) >> 52
+        bits[i] -= exponent << 52
+        part[i] = exponent
+    for i in range(part.size):
+        s = (mantissas[i] - 1.0) / (mantissas[i] + 1.0)
+        z = s * s
+        series = (z / 21.0 + 1.0 / 19.0) * z + 1.0 / 17.0
+        series = ((series * z + 1.0 / 15.0) * z + 1.0 / 13.0) * z + 1.0 / 11.0
+        series = ((series * z + 1.0 / 9.0) * z + 1.0 / 7.0) * z + 1.0 / 5.0
+        series = (series * z + 1.0 / 3.0) * z
+        low = 2.0 * s * series + part[i] * _LOG_2_LOW
+        part[i] = part[i] * _LOG_2_HIGH + (2.0 * s + low)
+
+
+@jit
+def log_of(values, room):
+    """Logs of positive numbers from 1 on (n,), in place; `room` is that of `room_for_bits`."""
+    bits, mantissas = room
+    for begin in range(0, values.size, bits.size):
+        log_of_block(values[begin : begin + bits.size], bits, mantissas)
