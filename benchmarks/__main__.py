@@ -1,7 +1,7 @@
 """Run the benchmarks and write what they found.
 
 ``python -m benchmarks`` measures every row of the table against its peer, each in a process of its
-own, and writes ``results.json``, ``table.md`` and ``table.rst``; ``--pictures`` draws how costs
+own, and writes ``results.json``, ``table.md`` and ``table_*.csv``; ``--pictures`` draws how costs
 grow. Nothing is installed: peers that are missing are named, and their rows left out.
 """
 
@@ -16,8 +16,9 @@ from benchmarks import peers
 from benchmarks.cases import ROWS
 from benchmarks.memory import peak
 from benchmarks.page import update
+from benchmarks.published.tables import write_tables
 from benchmarks.scaling import CURVES, Curve, draw
-from benchmarks.table import cells, introduction, list_table, machine, markdown, record
+from benchmarks.table import cells, introduction, machine, markdown, record, tables
 from benchmarks.text import Settings, prepare
 from benchmarks.timing import isolated
 
@@ -187,7 +188,7 @@ def write(results, folder):
     text = json.dumps(results, indent=1, ensure_ascii=False)
     (folder / "results.json").write_text(text, encoding="utf-8")
     (folder / "table.md").write_text(markdown(results), encoding="utf-8")
-    (folder / "table.rst").write_text(list_table(results), encoding="utf-8")
+    write_tables("table", tables(results), folder)
     for name, curve in results["curves"].items():
         draw(Curve(**curve), folder / f"performance_{name}.png")
     print(f"written to {folder}", flush=True)

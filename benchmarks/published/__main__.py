@@ -1,8 +1,9 @@
 """Run a published experiment and write its figures, tables and pictures.
 
-``python -m benchmarks.published NAME`` writes ``NAME.json``, ``NAME.rst`` and pictures
-``NAME_*.png`` into a folder; ``--doc doc`` puts table and pictures where the documentation has
-them; ``--from NAME.json`` makes them again from figures found before.
+``python -m benchmarks.published NAME`` writes into a folder: ``NAME.json``, a ``NAME_*.csv`` for
+each table, ``NAME.rst``, which shows them, and pictures ``NAME_*.png``. ``--doc doc`` puts tables
+and pictures where the documentation has them; ``--from NAME.json`` makes them again from figures
+found before.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from pkgutil import iter_modules
 
 import benchmarks.published as package
 from benchmarks.published.settings import Settings, timed
+from benchmarks.published.tables import as_text, write_tables
 from benchmarks.table import machine
 
 
@@ -139,16 +141,15 @@ def publish(name, module, results, folder, doc):
     doc : path-like or None
         Folder of the documentation.
     """
-    text = module.tables(results)
-    print(text, flush=True)
-    places = [(folder / f"{name}.rst", folder)]
+    tables = module.tables(results)
+    print(as_text(tables), flush=True)
+    places = [(folder, folder)]
     if doc is not None:
-        places.append((Path(doc, "published", f"{name}_table.rst"), Path(doc, "images")))
-    for table, pictures in places:
-        table.parent.mkdir(parents=True, exist_ok=True)
-        pictures.mkdir(parents=True, exist_ok=True)
-        table.write_text(text, encoding="utf-8")
-        module.draw(results, pictures)
+        places.append((Path(doc, "published", "tables"), Path(doc, "images")))
+    for of_tables, of_pictures in places:
+        write_tables(name, tables, of_tables)
+        of_pictures.mkdir(parents=True, exist_ok=True)
+        module.draw(results, of_pictures)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.published.alignment_peers import PEERS, both
 from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 from sklearn_cvb import (
     CVBAlignmentHMM,
     EMAlignmentHMM,
@@ -153,26 +153,17 @@ def run(settings):
 
 
 def tables(results):
-    """F1 of all models, a table for each language.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """F1 of all models, a table for each language."""
     titles = {key: title for key, (title, *_) in (MODELS | PEERS).items()}
-    return "\n".join(
-        list_table(
+    return {
+        language.lower(): Table(
             ["", *COLUMNS],
             [_line(titles[key], one) for key, one in results[name]["models"].items()],
-            f"{LANGUAGES[name]}: F1 (%), and processor seconds of both directions",
+            f"{language}: F1 (%), and processor seconds of both directions",
         )
-        for name in LANGUAGES
+        for name, language in LANGUAGES.items()
         if name in results
-    )
+    }
 
 
 def _line(title, found):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 
 METHODS = ("ML", "MAP", "VB", "CVB", "Gibbs")
 # What is measured of each run.
@@ -18,21 +18,13 @@ def median(runs, what):
 
 
 def tables(results):
-    """Medians of every panel, and the statements of the thesis beside our figures.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """Medians of every panel, and the statements of the thesis beside our figures."""
     found = [results[reading] for reading in READINGS if reading in results]
-    parts = [_claims(found)]
-    for of_reading in found:
-        parts += [_panel_table(of_reading, name) for name in of_reading["panels"]]
-    return "\n".join(parts)
+    return {"statements": _claims(found)} | {
+        f"{of_reading['reading']}_{name}": _panel_table(of_reading, name)
+        for of_reading in found
+        for name in of_reading["panels"]
+    }
 
 
 def _panel_table(results, name):
@@ -50,7 +42,7 @@ def _panel_table(results, name):
         )
     title = f"u0 the {READINGS[results['reading']]}, {_fixed(results, name)}: medians of "
     title += f"{results['n_runs']} runs, nats per symbol and sentences told right (%)"
-    return list_table(header, rows, title)
+    return Table(header, rows, title)
 
 
 def _fixed(results, name):
@@ -71,7 +63,7 @@ def _claims(found):
     columns = [_answers(of_map, of_vb) for of_map, of_vb in pairs.values()]
     rows = [[claim, *(column[claim] for column in columns)] for claim in columns[0]]
     title = "Statements on figure 3.4, and our medians of VB minus MAP"
-    return list_table(["the thesis says", *pairs], rows, title)
+    return Table(["the thesis says", *pairs], rows, title)
 
 
 def _answers(of_map, of_vb):

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.published.beal import maximum_likelihood, mean_with_strength
 from benchmarks.published.beal_sequences_pictures import ALPHABET, METHODS, N_STATES, draw
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 from sklearn_cvb import CVBHMM, VBHMM
 from sklearn_cvb.metrics import relabel
 
@@ -193,16 +193,7 @@ def _by_kind(model):
 
 
 def tables(results):
-    """States kept, structure found and sweeps, beside the thesis.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """States kept, structure found and sweeps, beside the thesis."""
     starts = results["starts"]
     rows = []
     for name, title in METHODS.items():
@@ -222,7 +213,7 @@ def tables(results):
     rows.append(["*thesis: VB*", "*7: 1*", "", "*1 of 1*", "*29*", ""])
     header = ["", "states kept: starts", "states of some label: starts", "3 + 3 + 1"]
     header += ["sweeps, median (range)", "start with the best objective"]
-    return list_table(header, rows, f"States kept of 12, {len(starts)} starts")
+    return {"states": Table(header, rows, f"States kept of 12, {len(starts)} starts")}
 
 
 def _distribution(numbers):

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table, comma_separated
 from sklearn_cvb import CVBHMMTagger, GibbsHMMTagger, VBHMMTagger
 
 LEVELS = (0.5, 0.8, 0.95)
@@ -105,7 +105,7 @@ def _summary(rows):
 
 
 def table(found, levels=LEVELS):
-    """Coverage in per cent as reStructuredText."""
+    """Coverage in per cent."""
     header = ["algorithm"]
     for kind in ("transitions", "emissions"):
         header += [f"{kind}, {100 * level:.0f} %" for level in levels]
@@ -117,7 +117,7 @@ def table(found, levels=LEVELS):
             for share, error in zip(shares, errors, strict=True)
         ]
         rows.append([name, *cells])
-    return list_table(header, rows, "Truths inside their intervals, in per cent (standard error)")
+    return Table(header, rows, "Truths inside their intervals, in per cent (standard error)")
 
 
 def main(arguments=None):
@@ -142,7 +142,10 @@ def main(arguments=None):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             found = coverage(options.replications, labelled)
-        print(f"{100 * labelled:.0f} % of the tokens labelled\n\n{table(found)}", flush=True)
+        print(
+            f"{100 * labelled:.0f} % of the tokens labelled\n\n{comma_separated(table(found))}",
+            flush=True,
+        )
     return 0
 
 

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from sklearn.model_selection import train_test_split
 
 from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 from benchmarks.published.taggers import CONCENTRATIONS, METHODS, SWEEPS, tagger_of
 from benchmarks.published.text import first_sentences
 from sklearn_cvb.metrics import token_accuracy
@@ -98,16 +98,7 @@ def judged(cells, criterion):
 
 
 def tables(results):
-    """What each criterion picks, beside the best cell.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """What each criterion picks, beside the best cell."""
     header = ["", "criterion", "alpha, beta", "accuracy, %", "rank correlation"]
     lines = []
     for name in (name for name in NAMES if name in results):
@@ -122,7 +113,7 @@ def tables(results):
             lines.append(["", title, *_picked(picked), f"{correlation:.2f}"])
         lines.append(["", "worst of the grid", *_picked(worst), ""])
     title = "Accuracy of the training tags where each criterion is highest; correlation with it"
-    return list_table(header, lines, title)
+    return {"choices": Table(header, lines, title)}
 
 
 def _picked(one):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 
 READERS = {
     "bayes": "naive Bayes",
@@ -43,19 +43,11 @@ def shares_of(runs, measure):
 
 
 def tables(results):
-    """Shares of digits and sequences that are right, with and without labels.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """Shares of digits and sequences that are right, with and without labels."""
     names = [name for name in KINDS if name in results]
-    parts = [_labelled(KINDS[name], results[name]["labelled"]) for name in names]
-    return "\n".join([*parts, _unlabelled({name: results[name]["unlabelled"] for name in names})])
+    found = {name: _labelled(KINDS[name], results[name]["labelled"]) for name in names}
+    found["unlabelled"] = _unlabelled({name: results[name]["unlabelled"] for name in names})
+    return found
 
 
 def _labelled(title, found):
@@ -65,7 +57,7 @@ def _labelled(title, found):
         [READERS[key]] + [_cell(of[key], measure) for of in found.values() for measure in _MEASURES]
         for key in READERS
     ]
-    return list_table(header, lines, f"{title}: what is read right (%)")
+    return Table(header, lines, f"{title}: what is read right (%)")
 
 
 def _unlabelled(found):
@@ -75,7 +67,7 @@ def _unlabelled(found):
         [READERS[key]] + [_cell(of[key], measure) for of in found.values() for measure in _MEASURES]
         for key in keys
     ]
-    return list_table(header, lines, "Without labels: what is read right (%)")
+    return Table(header, lines, "Without labels: what is read right (%)")
 
 
 def _cell(runs, measure):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger
 from sklearn_cvb.hmm.leave_out import posterior_of
@@ -370,30 +370,21 @@ def run(settings):
 
 
 def tables(results):
-    """What shards cost, what workers gain, and what large corpora take.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    parts = []
+    """What shards cost, what workers gain, and what large corpora take."""
+    found = {}
     if "shards" in results:
-        parts += _shard_tables(results["shards"])
+        found |= _shard_tables(results["shards"])
     if "workers" in results:
-        parts.append(_worker_table(results["workers"]["rows"]))
+        found["rounds"] = _worker_table(results["workers"]["rows"])
     if "constants" in results:
-        parts += _cost_tables(results["constants"])
-    return "\n".join(parts)
+        found |= _cost_tables(results["constants"])
+    return found
 
 
 def _shard_tables(found):
     header = ["text, start", "shards"]
     header += [f"{n} round{'s' * (n > 1)}" for n in found["rounds"]]
-    both = []
+    both = {}
     for name, title, scale in (
         ("accuracies", "Accuracy of the tags learned, %: mean (deviation over starts)", 100),
         ("perplexities", "Perplexity a token of the sentences left out", 1),
@@ -406,7 +397,7 @@ def _shard_tables(found):
             ]
             for row in found["rows"]
         ]
-        both.append(list_table(header, rows, title))
+        both[name] = Table(header, rows, title)
     return both
 
 
@@ -433,7 +424,7 @@ def _worker_table(rows):
         )
     header = ["model", "workers", "M tokens", "wall, s", "gain", "busiest worker, s"]
     header += ["leader, s", "gain", "M tokens/s", "asked, MB", "answered, MB"]
-    return list_table(header, body, "A round: on the wall, then in processor seconds")
+    return Table(header, body, "A round: on the wall, then in processor seconds")
 
 
 _UNITS = {
@@ -475,10 +466,10 @@ def _cost_tables(found):
                 )
     header = ["model", "tokens", "workers", "encoding, s", "computing, s a round", "moving, s"]
     header += ["leading, s", "20 rounds in all, min", "of a round spent computing, %"]
-    return [
-        list_table(["what", "measured"], measured, "Constants"),
-        list_table(header, rows, "What large corpora take, by the model"),
-    ]
+    return {
+        "constants": Table(["what", "measured"], measured, "Constants"),
+        "large_corpora": Table(header, rows, "What large corpora take, by the model"),
+    }
 
 
 def draw(results, folder):

@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.published.dmv_models import BASELINES, CHANGES, MODELS
 from benchmarks.published.dmv_treebanks import CLASSES, TREEBANKS
-from benchmarks.published.tables import list_table, spread
+from benchmarks.published.tables import Table, spread
 from sklearn_cvb.metrics import directed_accuracy, undirected_accuracy
 
 # Longest sentences to be scored on; None for all.
@@ -19,28 +19,19 @@ def pooled(folds):
 
 
 def tables(results):
-    """Accuracies of all models, a table for each treebank and measure.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    parts = [
-        _table(results[name], TREEBANKS[name][0], measure)
-        for name in TREEBANKS
-        if name in results
+    """Accuracies of all models, a table for each treebank and measure."""
+    names = [name for name in TREEBANKS if name in results]
+    found = {
+        f"{name}_{measure}": _table(results[name], TREEBANKS[name][0], measure)
+        for name in names
         for measure in MEASURES
-    ]
-    parts.append(_classes_table([name for name in TREEBANKS if name in results]))
+    }
+    found["tags"] = _classes_table(names)
     if "changes" in results:
-        parts.append(_changes_table(results["changes"]["models"]))
+        found["changes"] = _changes_table(results["changes"]["models"])
     if "chains" in results:
-        parts.append(_chains_table(**results["chains"]))
-    return "\n".join(parts)
+        found["chains"] = _chains_table(**results["chains"])
+    return found
 
 
 def _limits():
@@ -61,7 +52,7 @@ def _table(found, treebank, measure):
         lines.append(_line(MODELS[key].title, cells))
     for key, one in found["baselines"].items():
         lines.append(_line(BASELINES[key][0], one[measure] * len(columns)))
-    return list_table(header, lines, f"{treebank}: {measure} accuracy (%)")
+    return Table(header, lines, f"{treebank}: {measure} accuracy (%)")
 
 
 def _literals(tags):
@@ -76,7 +67,7 @@ def _classes_table(names):
         for kind in CLASSES["english"]
     ]
     header = ["class of words", *(TREEBANKS[name][0] for name in names)]
-    return list_table(header, lines, "Tags that the rules speak of")
+    return Table(header, lines, "Tags that the rules speak of")
 
 
 def _changes_table(found):
@@ -90,7 +81,7 @@ def _changes_table(found):
         figures = [*map(pooled, cells), min(shares), max(shares)]
         lines.append([CHANGES[key].title, *(f"{100 * figure:.1f}" for figure in figures)])
     title = f"English: {MODELS['staged'].title}, learned from sentences to 20, directed (%)"
-    return list_table(header, lines, title)
+    return Table(header, lines, title)
 
 
 def _chains_table(shares, objectives, **_):
@@ -101,7 +92,7 @@ def _chains_table(shares, objectives, **_):
     lines.append(["the best objective", *_percent(shares[best, np.arange(shares.shape[1])])])
     header = ["", *(f"fold {k + 1}" for k in range(shares.shape[1])), "mean"]
     title = "English: chains of Gibbs, learned from and scored on sentences to 10, directed (%)"
-    return list_table(header, lines, title)
+    return Table(header, lines, title)
 
 
 def _percent(shares):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
 from sklearn_cvb.metrics import bracket_scores
@@ -201,17 +201,8 @@ def run(settings):
 
 
 def tables(results):
-    """F1 by model and number of symbols, a table for each length.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    parts = []
+    """F1 by model and number of symbols, a table for each length."""
+    tables = {}
     for name in [name for name in SIZES if name in results]:
         found = results[name]
         columns = [(rules, n) for rules, of in found["models"].items() for n in of["em"]]
@@ -231,8 +222,8 @@ def tables(results):
             f"in %, by symbols and rules; left-branching {100 * found['left']:.1f}, "
             f"right-branching {100 * found['right']:.1f}"
         )
-        parts.append(list_table(header, lines, title))
-    return "\n".join(parts)
+        tables[name] = Table(header, lines, title)
+    return tables
 
 
 def draw(results, folder):

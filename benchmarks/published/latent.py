@@ -11,7 +11,7 @@ from time import thread_time
 from typing import NamedTuple
 
 from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus, spread
+from benchmarks.published.tables import Table, plus_minus, spread
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
 from sklearn_cvb.datasets import fetch_treebank_trees
 from sklearn_cvb.metrics import bracket_scores
@@ -287,19 +287,18 @@ def run(settings):
 
 
 def tables(results):
-    """Scores by model and number of subtypes, the paper's beside ours, and what was tried.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    parts = [_by_subtypes(_sizes(results)), _published(results), _prices(_sizes(results))]
-    parts += [_split_merge(results), _conventions(results)]
-    return "\n".join(part for part in parts if part)
+    """Scores by model and number of subtypes, the paper's beside ours, and what was tried."""
+    sizes, found = _sizes(results), {}
+    if sizes:
+        found["subtypes"] = _by_subtypes(sizes)
+    if "2" in results:
+        found["published"] = _published(results["2"]["models"])
+    if sizes:
+        found["prices"] = _prices(sizes)
+    found["split_merge"] = _split_merge(results)
+    if "conventions" in results:
+        found["conventions"] = _conventions(results["conventions"]["variants"])
+    return found
 
 
 def _sizes(results):
@@ -319,14 +318,12 @@ def _names(sizes):
 
 def _by_model(sizes, title, cell):
     """A line for each model, a column for each number of subtypes."""
-    if not sizes:
-        return ""
     found = [of["models"] for of in sizes.values()]
     lines = [
         [MODELS[name].title, *(cell(of[name]) if name in of else "" for of in found)]
         for name in _names(sizes)
     ]
-    return list_table(["subtypes", *map(str, sizes)], lines, title)
+    return Table(["subtypes", *map(str, sizes)], lines, title)
 
 
 def _by_subtypes(sizes):
@@ -339,17 +336,15 @@ def _by_subtypes(sizes):
     return _by_model(sizes, title, lambda runs: _shown(runs, "f1"))
 
 
-def _published(results):
+def _published(models):
     """Two subtypes: all four measures, and the paper's."""
-    if "2" not in results:
-        return ""
     lines, measures = [], ("precision", "recall", "f1", "exact")
-    for name, runs in results["2"]["models"].items():
+    for name, runs in models.items():
         lines.append([MODELS[name].title, "ours", *(_shown(runs, one) for one in measures)])
         if name in PUBLISHED:
             lines.append(["", "paper", *PUBLISHED[name]])
     title = "Two subtypes, in per cent; the paper's are of other sentences"
-    return list_table(["", "", "precision", "recall", "F1", "exact"], lines, title)
+    return Table(["", "", "precision", "recall", "F1", "exact"], lines, title)
 
 
 def _prices(sizes):
@@ -378,21 +373,18 @@ def _split_merge(results):
             lines.append([name.upper(), tried, chosen, *scores, total, *price])
     header = ["", "F1, development", "chosen", "precision", "recall", "F1", "exact"]
     header += ["subtypes in all", "seconds a fit", "sentences a second"]
-    return list_table(header, lines, "Split-merge, in per cent") if lines else ""
+    return Table(header, lines, "Split-merge, in per cent")
 
 
-def _conventions(results):
+def _conventions(found):
     """F1 by variant, on both sets of sentences."""
-    if "conventions" not in results:
-        return ""
-    found = results["conventions"]["variants"]
     numbers = list(next(iter(found.values())))
     header = ["subtypes", *(f"{n}, {of}" for n in numbers for of in ("development", "test"))]
     lines = [
         [VARIANTS[name].title, *(f"{100 * f1:.1f}" for n in numbers for f1 in of[n])]
         for name, of in found.items()
     ]
-    return list_table(header, lines, "CVB, alpha .1, one start, one choice changed: F1 in per cent")
+    return Table(header, lines, "CVB, alpha .1, one start, one choice changed: F1 in per cent")
 
 
 def draw(results, folder):

@@ -18,7 +18,7 @@ import brute
 from hmm.marginal_errors import CONCENTRATIONS, mean_distance, quality_problems
 from problems import initial_posteriors, token_states
 
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 
 TOKEN, SEQUENCE = "exact, token", "exact, sequence"
 ORDER = ("VB", "CVB token", "CVB token, order 2", TOKEN, "CVB sequence", SEQUENCE)
@@ -181,16 +181,7 @@ def mean_of(problems, what, name):
 
 
 def tables(results):
-    """Errors, distances and gaps by alpha.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """Errors, distances and gaps by alpha."""
     groups = _groups(results)
 
     def table(what, names, title, digits=3):
@@ -198,16 +189,15 @@ def tables(results):
             [label, len(group), *(f"{mean_of(group, what, name):.{digits}f}" for name in names)]
             for label, group in groups
         ]
-        return list_table(["alpha", "problems", *names], lines, title)
+        return Table(["alpha", "problems", *names], lines, title)
 
-    return "\n".join(
-        [
-            table("errors", ORDER, "Mean L1 error of the token marginals"),
-            table("apart", PAIRS, "Mean L1 distance to the exact ascent that is approximated"),
-            table("sure", ("posterior", *ORDER), "Mean of the largest marginal of a token"),
-            table("gaps", ("VB", TOKEN, SEQUENCE), "Log evidence minus bound, nats a problem", 2),
-        ]
-    )
+    bounds = ("VB", TOKEN, SEQUENCE)
+    return {
+        "errors": table("errors", ORDER, "Mean L1 error of the token marginals"),
+        "apart": table("apart", PAIRS, "Mean L1 distance to the exact ascent that is approximated"),
+        "sure": table("sure", ("posterior", *ORDER), "Mean of the largest marginal of a token"),
+        "gaps": table("gaps", bounds, "Log evidence minus bound, nats a problem", 2),
+    }
 
 
 def draw(results, folder):

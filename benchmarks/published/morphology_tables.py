@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 
 # F1 in per cent and seconds, on Sesotho verbs.
 _PUBLISHED = {"cvb": ("29.8", "90"), "hastings": ("31.3", "1,200")}
@@ -70,12 +70,12 @@ def tables(results, titles, starts):
     title = (
         "At the end, mean (standard deviation) of the runs; published figures are of Sesotho verbs"
     )
-    parts = [list_table(header, lines, title)] if lines else []
+    found = {"ends": Table(header, lines, title)}
     if {"cvb", "hastings"} <= set(names):
-        parts.append(_arrival_table(results, {name: titles[name] for name in names}))
+        found["arrival"] = _arrival_table(results, {name: titles[name] for name in names})
     if "starts" in results:
-        parts += [_start_table(results["starts"]["ends"], titles, starts)]
-    return "\n".join(parts)
+        found["starts"] = _start_table(results["starts"]["ends"], titles, starts)
+    return found
 
 
 def _end_line(title, published, found):
@@ -113,7 +113,7 @@ def _arrival_table(results, titles):
         f"When the mean first reaches the sampler's last perplexity ({goal_perplexity / 1000:,.0f} "
         f"thousand), and its F1 less one point ({100 * goal_f1 - 1:.1f} %)"
     )
-    return list_table(header, lines, caption)
+    return Table(header, lines, caption)
 
 
 def _start_table(found, titles, starts):
@@ -131,7 +131,7 @@ def _start_table(found, titles, starts):
         sweeps = next(iter(found.values()))[name]["sweeps"][-1]
         header.append(f"{titles[name]}, {sweeps} sweeps")
     title = "Perplexity in thousands and F1 of segments in per cent from other starts, one run each"
-    return list_table(header, lines, title)
+    return Table(header, lines, title)
 
 
 def draw(results, titles, folder):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import spearmanr
 
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from sklearn_cvb.demo.experiment import ALGORITHMS
 
 TITLES = {"wsj": "Wall Street Journal", "brown": "Brown", "mac_morpho": "Mac-Morpho"}
@@ -36,26 +36,17 @@ def choice(grid, criterion):
 
 
 def tables(results):
-    """Accuracies by condition, and what each criterion chooses.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    parts = []
+    """Accuracies by condition, and what each criterion chooses."""
+    found = {}
     if "defaults" in results:
-        parts.append(_default_table(results["defaults"]))
+        found["defaults"] = _default_table(results["defaults"])
     if "dictionaries" in results:
-        parts += _accuracy_tables(results["dictionaries"])
+        found |= _accuracy_tables(results["dictionaries"])
     if "strengths" in results:
-        parts.append(_strength_table(results["strengths"]))
+        found["strengths"] = _strength_table(results["strengths"])
     if "concentrations" in results:
-        parts.append(_choice_table(results["concentrations"]))
-    return "\n".join(parts)
+        found["concentrations"] = _choice_table(results["concentrations"])
+    return found
 
 
 def _default_table(results):
@@ -69,7 +60,7 @@ def _default_table(results):
     title = (
         f"No labels, no counts, {results['slices']} slices of {results['sentences']:,} sentences"
     )
-    return list_table(header, cells, f"{title}: % of tokens right")
+    return Table(header, cells, f"{title}: % of tokens right")
 
 
 def _heading(condition):
@@ -78,6 +69,7 @@ def _heading(condition):
 
 def _accuracy_tables(results):
     """One table for each text."""
+    found = {}
     for corpus in dict.fromkeys(row["corpus"] for row in results["rows"]):
         rows = [row for row in results["rows"] if row["corpus"] == corpus]
         conditions = list(rows[0]["accuracies"])
@@ -93,7 +85,8 @@ def _accuracy_tables(results):
         ]
         header = ["slips per 100 types", "tags a token", "algorithm", *map(_heading, conditions)]
         title = f"{TITLES[corpus]}, {results['sentences']:,} sentences: % of tokens right"
-        yield list_table(header, cells, title)
+        found[corpus] = Table(header, cells, title)
+    return found
 
 
 def _strength_table(results):
@@ -105,7 +98,7 @@ def _strength_table(results):
         + [f"{100 * row['accuracies'][name]:.1f}" for name in names]
         for row in results["rows"]
     ]
-    return list_table(header, cells, "How much the weights count: % of tokens right")
+    return Table(header, cells, "How much the weights count: % of tokens right")
 
 
 def _choice_table(results):
@@ -128,7 +121,7 @@ def _choice_table(results):
                     f"{found['rank']:.2f}",
                 ]
             )
-    return list_table(header, cells, "Choosing alpha and beta without labels: % of tokens right")
+    return Table(header, cells, "Choosing alpha and beta without labels: % of tokens right")
 
 
 def draw(results, folder):

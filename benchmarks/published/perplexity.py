@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.published.monitor import curve
 from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.taggers import CONCENTRATIONS
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM
@@ -208,18 +208,9 @@ def run(settings):
 
 
 def tables(results):
-    """Perplexities after the last sweep, what was learned, and perplexity by number of states.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """Perplexities after the last sweep, what was learned, and perplexity by number of states."""
     forms = [form for form in FORMS if form in results]
-    parts = []
+    tables = {}
     if forms:
         names = list(MODELS)
         header = ["alpha, beta", "unigram", *(MODELS[name].title for name in names)]
@@ -229,7 +220,7 @@ def tables(results):
             for form in forms
         ]
         title = "Test perplexity per token after the last sweep, mean (standard deviation)"
-        parts.append(list_table(header, lines, title))
+        tables["forms"] = Table(header, lines, title)
         lines = [
             [form, parameter, *(_last(results[form]["models"].get(n), parameter, 3) for n in names)]
             for form in forms
@@ -237,15 +228,15 @@ def tables(results):
             for parameter in ("alpha", "beta")
         ]
         header = ["form", "", *(MODELS[name].title for name in names)]
-        parts.append(list_table(header, lines, "What was learned") if lines else "")
+        tables["learned"] = Table(header, lines, "What was learned")
     if "states" in results:
         found = results["states"]["models"]
         sizes = list(found["vb"])
         lines = [
             [MODELS[n].title, *(plus_minus(found[n][size], 0) for size in sizes)] for n in found
         ]
-        parts.append(list_table(["states", *sizes], lines, "Test perplexity, learned"))
-    return "\n".join(part for part in parts if part)
+        tables["states"] = Table(["states", *sizes], lines, "Test perplexity, learned")
+    return tables
 
 
 def _last(curves, what, digits=0):

@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import first_sentences
 from sklearn_cvb.demo.experiment import ALGORITHMS, run_restarts
 from sklearn_cvb.demo.experiment import Settings as Fits
@@ -151,19 +151,14 @@ def run(settings):
 
 
 def tables(results):
-    """Statistics of the texts, shares of tags, accuracies.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    made = {"statistics": lambda part: _statistics(part) + "\n" + _tags(part)}
-    made["accuracies"] = _table_of_accuracies
-    return "\n".join(make(results[name]) for name, make in made.items() if name in results)
+    """Statistics of the texts, shares of tags, accuracies."""
+    found = {}
+    if "statistics" in results:
+        found["statistics"] = _statistics(results["statistics"])
+        found["tags"] = _tags(results["statistics"])
+    if "accuracies" in results:
+        found["accuracies"] = _table_of_accuracies(results["accuracies"])
+    return found
 
 
 def _statistics(part):
@@ -196,7 +191,7 @@ def _statistics(part):
         ]
         for row in part["rows"]
     ]
-    return list_table(header, rows, "The first sentences of both texts")
+    return Table(header, rows, "The first sentences of both texts")
 
 
 def _tags(part):
@@ -206,7 +201,7 @@ def _tags(part):
         for tag, share in journal.items()
         if share >= 0.01
     ]
-    return list_table(["tag", "journal", "pocket English"], rows, "Tags, % of the tokens")
+    return Table(["tag", "journal", "pocket English"], rows, "Tags, % of the tokens")
 
 
 def _table_of_accuracies(part):
@@ -219,7 +214,7 @@ def _table_of_accuracies(part):
         for name in part["journal"]
     ]
     header = ["", "pocket English: mean (standard deviation) over texts", "journal: over starts"]
-    return list_table(header, rows, f"{part['n_sentences']:,} sentences: % of tokens right")
+    return Table(header, rows, f"{part['n_sentences']:,} sentences: % of tokens right")
 
 
 def draw(results, folder):

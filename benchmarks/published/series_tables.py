@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 
 TITLES = {
     "em": "EM",
@@ -18,22 +18,13 @@ _FIRST_QUARTER = 1959.25
 
 
 def cases(results):
-    """Title and figures of each series and emission.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    list of (str, dict)
-    """
-    return [
-        (_title(part, kind), found)
-        for part in results.values()
+    """Title and figures of each series and emission, by name."""
+    return {
+        f"{name}_{kind}": (_title(part, kind), found)
+        for name, part in results.items()
         if isinstance(part, dict) and "found" in part
         for kind, found in part["found"].items()
-    ]
+    }
 
 
 def _title(part, kind):
@@ -61,18 +52,9 @@ def advantage(found, other, n_states):
 
 
 def tables(results):
-    """Held-out log density of all models, and how far CVB is ahead.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    parts = [_held_out(title, found) for title, found in cases(results)]
-    return "\n".join([*parts, _advantages(results), _counts(results)])
+    """Held-out log density of all models, and how far CVB is ahead."""
+    found = {name: _held_out(*case) for name, case in cases(results).items()}
+    return found | {"advantages": _advantages(results), "counts": _counts(results)}
 
 
 def _held_out(title, found):
@@ -83,20 +65,20 @@ def _held_out(title, found):
         for key in TITLES
     ]
     header = ["states", *numbers]
-    return list_table(header, lines, f"{title}: held-out log density, nats a step")
+    return Table(header, lines, f"{title}: held-out log density, nats a step")
 
 
 def _advantages(results):
     """How far CVB is ahead with few, some and many states; deviations are those of folds."""
-    some = cases(results)
-    numbers = [n for n in some[0][1]["em"] if n in ("2", "4", "8")]
+    some = cases(results).values()
+    numbers = [n for n in next(iter(some))[1]["em"] if n in ("2", "4", "8")]
     header = ["CVB minus", *(f"{TITLES[key]}, {n} states" for key in _OTHERS for n in numbers)]
     lines = [
         [title]
         + [plus_minus(advantage(found, key, n).tolist(), 3) for key in _OTHERS for n in numbers]
         for title, found in some
     ]
-    return list_table(header, lines, "Nats a step by which CVB is ahead (deviation of the folds)")
+    return Table(header, lines, "Nats a step by which CVB is ahead (deviation of the folds)")
 
 
 def _counts(results):
@@ -105,7 +87,7 @@ def _counts(results):
     for key in _OTHERS:
         found = [
             advantage(by_model, key, n)
-            for _, by_model in cases(results)
+            for _, by_model in cases(results).values()
             for n in by_model["em"]
             if n != "1"
         ]
@@ -119,7 +101,7 @@ def _counts(results):
         )
     header = ["CVB beside", "cells", "ahead", "clearly", "behind", "clearly"]
     title = "Series, emissions and numbers of states from 2 (clearly: by two standard errors)"
-    return list_table(header, lines, title)
+    return Table(header, lines, title)
 
 
 def draw(results, folder):
@@ -130,7 +112,7 @@ def draw(results, folder):
     results : dict
     folder : pathlib.Path
     """
-    _draw_held_out(cases(results), folder)
+    _draw_held_out(cases(results).values(), folder)
     if "regimes" in results:
         _draw_regimes(results["regimes"], folder)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.published.monitor import curve
 from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 from sklearn_cvb import (
     CVBHMM,
     EMHMM,
@@ -167,16 +167,7 @@ def run(settings):
 
 
 def tables(results):
-    """The end of one pass beside the end of the sweeps, and the grid.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """The end of one pass beside the end of the sweeps, and the grid."""
     rows = []
     for name in FETCHERS:
         for algorithm, found in results.get(name, {"found": {}})["found"].items():
@@ -192,10 +183,10 @@ def tables(results):
     header = ["corpus", "algorithm", f"right, % ({SWEEPS} sweeps)", "one pass", "points"]
     header += ["perplexity", "one pass", "%"]
     title = f"{SWEEPS} sweeps over all sentences, and one pass in batches of {BATCH}"
-    parts = [list_table(header, rows, title)] * bool(rows)
+    tables = {"ends": Table(header, rows, title)}
     if "grid" in results:
-        parts.append(_grid_table(results["grid"]))
-    return "\n".join(parts)
+        tables["grid"] = _grid_table(results["grid"])
+    return tables
 
 
 def _grid_table(found):
@@ -220,7 +211,7 @@ def _grid_table(found):
         for corpus, algorithm, with_tags in columns
     ]
     n = f"{found['n_sentences']:,}"
-    return list_table(header, lines, f"One pass over {n} sentences: % right; perplexity")
+    return Table(header, lines, f"One pass over {n} sentences: % right; perplexity")
 
 
 def draw(results, folder):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 
 TITLES = {"wsj": "Wall Street Journal", "mac_morpho": "Mac-Morpho", "brown": "Brown"}
 KINDS = ("all", "known", "unknown")
@@ -28,18 +28,9 @@ def corpora_of(results):
 
 
 def tables(results):
-    """Accuracies of all tokens, of known and of unknown words, a table for each corpus.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """Accuracies of all tokens, of known and of unknown words, a table for each corpus."""
     about = next(part for part in results.values() if "rows" in part)
-    parts = []
+    tables = {}
     for corpus in corpora_of(results):
         shares = [row["share unknown"] for row in about["rows"] if row["corpus"] == corpus]
         cells = [
@@ -52,8 +43,8 @@ def tables(results):
             f"sentences, {about['n_raw']:,} others tagged, {100 * np.mean(shares):.1f} % unknown"
         )
         header = ["tagger", "handle_unknown", "learns from", *KINDS]
-        parts.append(list_table(header, cells, title))
-    return "\n".join(parts)
+        tables[corpus] = Table(header, cells, title)
+    return tables
 
 
 def draw(results, folder):
