@@ -26,18 +26,7 @@ _PAIRS, _QUICK_PAIRS = 7, 3
 
 
 def main(arguments=None):
-    """Run the benchmarks.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Command line; None for that of the process.
-
-    Returns
-    -------
-    int
-        0; 1 if a row failed or the required peer is missing. Bad arguments exit with 2.
-    """
+    """Run the benchmarks."""
     options = command_line().parse_args(arguments)
     if options.child:
         print(json.dumps(measure(*options.child)))
@@ -113,13 +102,7 @@ def measure(name, settings):
 
 
 def run(options, settings):
-    """Measure all rows and curves asked for.
-
-    Returns
-    -------
-    dict
-        What is written to the JSON file.
-    """
+    """Measure all rows and curves asked for."""
     results = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
@@ -177,13 +160,7 @@ def _try(results, name, settings):
 
 
 def write(results, folder):
-    """Write the record, the tables and the pictures.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Write the record, the tables and the pictures."""
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(results, indent=1, ensure_ascii=False)
     (folder / "results.json").write_text(text, encoding="utf-8")

@@ -21,12 +21,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib")
 
 
 def machine():
-    """What the figures were measured on, in words that go into a record.
-
-    Returns
-    -------
-    dict
-    """
+    """What the figures were measured on, in words that go into a record."""
     from threadpoolctl import threadpool_info
 
     return {
@@ -56,18 +51,7 @@ def _processor():
 
 
 def record(name, measurement):
-    """One row's result: its figures, their spread, and whether it is where it must be.
-
-    Parameters
-    ----------
-    name : str
-    measurement : dict
-        A `Measurement` as a dict.
-
-    Returns
-    -------
-    dict
-    """
+    """One row's result: its figures, their spread, and whether it is where it must be."""
     row = ROWS[name]
     ratio = spread_of(measurement["ratios"])
     return {
@@ -127,17 +111,7 @@ def _verdict(result):
 
 
 def markdown(results):
-    """All that was found, as a markdown page.
-
-    Parameters
-    ----------
-    results : dict
-        What is written to the JSON file.
-
-    Returns
-    -------
-    str
-    """
+    """All that was found, as a markdown page."""
     lines = []
     for table in tables(results).values():
         if table.rows:

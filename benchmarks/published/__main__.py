@@ -22,30 +22,14 @@ from benchmarks.table import machine
 
 
 def experiments():
-    """The experiments: modules of this folder that can be run, by name.
-
-    Returns
-    -------
-    dict of str to module
-    """
+    """The experiments: modules of this folder that can be run, by name."""
     names = [found.name for found in iter_modules(package.__path__) if found.name != "__main__"]
     modules = {name: import_module(f"{package.__name__}.{name}") for name in sorted(names)}
-    return {name: module for name, module in modules.items() if hasattr(module, "run")}
+    return {name: module for name, module in modules.items() if hasattr(module, "tables")}
 
 
 def main(arguments=None):
-    """Run experiments.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Command line; None for that of the process.
-
-    Returns
-    -------
-    int
-        0. Bad arguments exit with 2.
-    """
+    """Run experiments."""
     known = experiments()
     options = command_line(known).parse_args(arguments)
     settings = Settings(options.data_home, options.quick, options.jobs)
@@ -82,19 +66,8 @@ def command_line(known):
 def collect(name, module, settings, parts, folder):
     """Run an experiment; a part's figures are on disk as soon as they are found.
 
-    Parameters
-    ----------
-    name : str
-    module : module
-    settings : Settings
-    parts : list of str or None
-        Names of the parts to run; None for all, as `module.run` does.
-    folder : pathlib.Path
-
-    Returns
-    -------
-    dict
-        What the experiment found, and under ``"about"`` when, where and how.
+    `parts`: names of the parts to run; None for all. Returns what the experiment found, and under
+    ``"about"`` when, where and how.
     """
     path = folder / f"{name}.json"
     about = {
@@ -130,17 +103,7 @@ def save(path, results):
 
 
 def publish(name, module, results, folder, doc):
-    """Write the tables and pictures of an experiment.
-
-    Parameters
-    ----------
-    name : str
-    module : module
-    results : dict
-    folder : pathlib.Path
-    doc : path-like or None
-        Folder of the documentation.
-    """
+    """Write the tables and pictures of an experiment."""
     tables = module.tables(results)
     print(as_text(tables), flush=True)
     places = [(folder, folder)]

@@ -55,20 +55,9 @@ def drawn(rng, labelled):
 def coverage(n_replications, labelled, levels=LEVELS, methods=tuple(METHODS)):
     """Shares of true probabilities inside their intervals, and how wide these are.
 
-    Parameters
-    ----------
-    n_replications : int
-    labelled : float
-        Share of tokens whose state is shown.
-    levels : tuple of float
-    methods : tuple of str
-        Keys of `METHODS`.
-
-    Returns
-    -------
-    dict
-        By method: ``inside``, shape (2, n_levels): transitions, then emissions; ``width``, mean
-        widths of the same shape; ``error``, standard errors of ``inside`` over replications.
+    `labelled`: share of tokens whose state is shown. `methods`: keys of `METHODS`. Returns by
+    method: ``inside``, shape (2, n_levels): transitions, then emissions; ``width``, mean widths of
+    the same shape; ``error``, standard errors of ``inside`` over replications.
     """
     rng = np.random.default_rng(0)
     tables = {name: [] for name in methods}
@@ -121,18 +110,7 @@ def table(found, levels=LEVELS):
 
 
 def main(arguments=None):
-    """Measure and print.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Command line; None for that of the process.
-
-    Returns
-    -------
-    int
-        0.
-    """
+    """Measure and print."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.published.coverage", description=__doc__
     )

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 
 from benchmarks.published.monitor import curve
-from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.taggers import METHODS, SWEEPS, Plan, tagger_of
 from benchmarks.published.text import described, first_sentences
@@ -50,20 +49,6 @@ def algorithm(name, settings):
 
 
 PARTS = {name: partial(algorithm, name) for name in NAMES}
-
-
-def run(settings):
-    """Measure all curves.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
 
 
 def mean_curve(found):
@@ -116,13 +101,7 @@ def _at(found, shown):
 
 
 def draw(results, folder):
-    """Accuracy by sweep and by second.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy by sweep and by second."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.4, 4.2), layout="constrained")

@@ -10,7 +10,6 @@ from functools import cache, partial
 from time import thread_time
 from typing import NamedTuple
 
-from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import Table, plus_minus, spread
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
 from sklearn_cvb.datasets import fetch_treebank_trees
@@ -71,19 +70,11 @@ QUICK_FIXED = {"schedule": "split-merge", "n_subtypes": 4, "round_length": 4, "m
 
 
 class Variant(NamedTuple):
-    """One choice in how trees become rules.
-
-    Attributes
-    ----------
-    title : str
-    settings : dict
-    joined : bool
-        Whether nodes with one child are joined with it to one label, tags too.
-    """
+    """One choice in how trees become rules."""
 
     title: str
     settings: dict
-    joined: bool = False
+    joined: bool = False  # whether nodes with one child are joined with it to one label, tags too
 
 
 VARIANTS = {
@@ -113,15 +104,7 @@ def _trees(data_home):
 def divided(settings, development=False):
     """The sample of the Penn Treebank in two.
 
-    Parameters
-    ----------
-    settings : Settings
-    development : bool, default=False
-        Whether to learn from the first 85 % and parse the next 5 %, instead of 90 and 10 %.
-
-    Returns
-    -------
-    Divided
+    `development`: whether to learn from the first 85 % and parse the next 5 %; else 90 and 10 %.
     """
     trees = _trees(settings.data_home)
     longest = 10 if settings.quick else _LONGEST
@@ -179,15 +162,7 @@ def reading_seconds(data):
 def by_subtypes(n_subtypes, settings):
     """All models with so many subtypes, from all starts.
 
-    Parameters
-    ----------
-    n_subtypes : int
-        A key of `SIZES`.
-    settings : Settings
-
-    Returns
-    -------
-    dict
+    `n_subtypes`: a key of `SIZES`.
     """
     size, data = SIZES[n_subtypes], divided(settings)
     if settings.quick:
@@ -213,15 +188,7 @@ def by_subtypes(n_subtypes, settings):
 def split_merge(name, settings):
     """Split-merge with what is best on the development sentences.
 
-    Parameters
-    ----------
-    name : str
-        A key of `SPLIT_MERGE`.
-    settings : Settings
-
-    Returns
-    -------
-    dict
+    `name`: a key of `SPLIT_MERGE`.
     """
     kind, parameter, values = SPLIT_MERGE[name]
     fixed = (QUICK_FIXED if settings.quick else FIXED) | {"random_state": 0}
@@ -270,20 +237,6 @@ PARTS = {
     **{f"split-merge-{name}": partial(split_merge, name) for name in SPLIT_MERGE},
     "conventions": conventions,
 }
-
-
-def run(settings):
-    """Run all parts.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
 
 
 def tables(results):
@@ -388,13 +341,7 @@ def _conventions(found):
 
 
 def draw(results, folder):
-    """F1 by number of subtypes, as the paper's figure 7.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """F1 by number of subtypes, as the paper's figure 7."""
     from matplotlib.figure import Figure
 
     sizes = _sizes(results)

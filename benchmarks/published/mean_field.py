@@ -51,16 +51,7 @@ def bound(log_joint, factors):
 def ascend(log_joint, factors):
     """Exact mean-field coordinate ascent.
 
-    Parameters
-    ----------
-    log_joint : ndarray
-        log p(x, z) of every assignment, one axis for each factor.
-    factors : list of ndarray
-        Where to start.
-
-    Returns
-    -------
-    Ascent
+    `log_joint`: log p(x, z) of every assignment, one axis for each factor.
     """
     factors = list(factors)
     bounds = [bound(log_joint, factors)]
@@ -108,18 +99,9 @@ def marginals_of(problem, factors, by_sequence):
 def compared(problem, seed=0):
     """Errors, bounds and distances of all methods on one problem, from one start.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of the tests.
-    seed : int, default=0
-
-    Returns
-    -------
-    dict
-        ``alpha``; ``errors``, the mean L1 distance to the exact marginals by method; ``apart``,
-        that of each first-order update to the exact ascent; ``sure``, the mean of the largest
-        marginal; ``gaps``, log evidence minus bound.
+    Returns ``alpha``; ``errors``, the mean L1 distance to the exact marginals by method; ``apart``,
+    that of each first-order update to the exact ascent; ``sure``, the mean of the largest marginal;
+    ``gaps``, log evidence minus bound.
     """
     exact = brute.collapsed_posterior(problem)
     log_joint = brute.collapsed_log_joint(problem, brute.joint_assignments(problem))
@@ -154,16 +136,7 @@ def compared(problem, seed=0):
 
 
 def run(settings):
-    """Compare on 216 problems (quick: 36).
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
+    """Compare on 216 problems (quick: 36)."""
     problems = quality_problems(36 if settings.quick else 216)
     return {"problems": [compared(problem) for problem in problems]}
 
@@ -201,13 +174,7 @@ def tables(results):
 
 
 def draw(results, folder):
-    """Error of the exact ascent against that of the first-order update, one point a problem.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Error of the exact ascent against that of the first-order update, one point a problem."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.6, 5.2), layout="compressed")

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import described, first_sentences
 from sklearn_cvb import GibbsHMM, GibbsHMMTagger
@@ -144,20 +143,6 @@ def free(settings):
 PARTS = {"dictionary": dictionary, "free": free}
 
 
-def run(settings):
-    """Run both parts.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def tables(results):
     """Mixing per second, and accuracy by time."""
     found = {}
@@ -229,13 +214,7 @@ def _free_table(part):
 
 
 def draw(results, folder):
-    """Accuracy by time, and the log joint probability by time.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy by time, and the log joint probability by time."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.4, 4.2), layout="constrained")

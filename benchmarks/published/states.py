@@ -14,7 +14,6 @@ from statistics import fmean, stdev
 import numpy as np
 from sklearn.metrics import v_measure_score
 
-from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import Table
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM
@@ -169,20 +168,6 @@ PARTS = {
 }
 
 
-def run(settings):
-    """Run all parts.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def against_best(cells, name, method):
     """Perplexity of a method over that of the best fixed number of states, less 1.
 
@@ -242,13 +227,7 @@ def _held_out_table(cells, title):
 
 
 def draw(results, folder):
-    """Perplexity against the number of states, one panel a text.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Perplexity against the number of states, one panel a text."""
     from matplotlib.figure import Figure
 
     parts = [part for part in ("letters", "tags") if part in results]

@@ -5,7 +5,6 @@ from functools import lru_cache, partial
 import numpy as np
 
 from benchmarks.published.monitor import curve
-from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import Table
 from sklearn_cvb import (
     CVBHMM,
@@ -56,17 +55,8 @@ def quality(model, X, y):
 def streamed(model, X, y=None, due=()):
     """One pass, measured after the batches in `due` on the first sentences, and in the end on all.
 
-    Parameters
-    ----------
-    model : estimator
-    X, y : list
-    due : collection of int
-        Batches, counted from 1.
-
-    Returns
-    -------
-    dict
-        ``curve`` (tokens seen, accuracy, perplexity), and the quality in the end.
+    `due`: batches, counted from 1. Returns ``curve`` (tokens seen, accuracy, perplexity), and the
+    quality in the end.
     """
     points, tokens = [], 0
     for number, first in enumerate(range(0, len(X), BATCH), 1):
@@ -152,20 +142,6 @@ def grid(settings):
 PARTS = {"grid": grid, "curves": curves} | {name: partial(whole, name) for name in FETCHERS}
 
 
-def run(settings):
-    """Run all parts.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def tables(results):
     """The end of one pass beside the end of the sweeps, and the grid."""
     rows = []
@@ -215,13 +191,7 @@ def _grid_table(found):
 
 
 def draw(results, folder):
-    """Accuracy and perplexity by tokens seen.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy and perplexity by tokens seen."""
     from matplotlib.figure import Figure
 
     if "curves" not in results:

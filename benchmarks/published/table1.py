@@ -7,7 +7,6 @@ without and with weights in the dictionary.
 
 from functools import partial
 
-from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import Table, plus_minus, spread
 from benchmarks.published.taggers import (
     CONCENTRATIONS,
@@ -134,20 +133,6 @@ PARTS = (
 )
 
 
-def run(settings):
-    """Run all rows.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def accuracy(fits):
     """Mean and deviation in per cent."""
     return plus_minus(fits["accuracies"], 2 if len(fits["accuracies"]) > 1 else 1, 100)
@@ -250,13 +235,7 @@ def _times(results, names):
 
 
 def draw(results, folder):
-    """Accuracy by size, ours and the paper's.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy by size, ours and the paper's."""
     from matplotlib.figure import Figure
 
     sizes = [name for name in ROWS if name in results]

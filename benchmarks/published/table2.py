@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from benchmarks.published.settings import run_parts
 from benchmarks.published.table1 import accuracy
 from benchmarks.published.tables import Table, plus_minus, spread
 from benchmarks.published.taggers import (
@@ -37,20 +36,6 @@ def row(min_count, settings):
 
 
 PARTS = {str(min_count): partial(row, min_count) for min_count in PUBLISHED_AMBIGUITY}
-
-
-def run(settings):
-    """Run all rows.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
 
 
 def tables(results):
@@ -115,13 +100,7 @@ def _concentrations(rows):
 
 
 def draw(results, folder):
-    """Accuracy by d, ours and the paper's.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy by d, ours and the paper's."""
     from matplotlib.figure import Figure
 
     rows = {int(name): results[name] for name in PARTS if name in results}

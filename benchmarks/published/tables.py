@@ -24,22 +24,7 @@ class Spread(NamedTuple):
 
 
 def spread(values):
-    """Mean and standard deviation of a few values.
-
-    Parameters
-    ----------
-    values : list of float
-
-    Returns
-    -------
-    Spread
-
-    Examples
-    --------
-    >>> from benchmarks.published.tables import spread
-    >>> spread([1.0, 3.0])
-    Spread(mean=2.0, deviation=1.4142135623730951, n=2)
-    """
+    """Mean and standard deviation of a few values."""
     values = [float(value) for value in values]
     return Spread(fmean(values), stdev(values) if len(values) > 1 else 0.0, len(values))
 
@@ -47,25 +32,8 @@ def spread(values):
 def plus_minus(values, digits=1, scale=1.0):
     """Mean of a few values, with their standard deviation in brackets if there are several.
 
-    Parameters
-    ----------
-    values : list of float
-    digits : int, default=1
-        Digits after the point; the deviation has one more where the mean has one.
-    scale : float, default=1.0
-        Factor, 100 for shares in per cent.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from benchmarks.published.tables import plus_minus
-    >>> plus_minus([0.931, 0.933], scale=100)
-    '93.2 (0.1)'
-    >>> plus_minus([573.4], digits=0)
-    '573'
+    `digits`: digits after the point; the deviation has one more where the mean has one. `scale`:
+    factor, 100 for shares in per cent.
     """
     found = spread(values)
     mean = f"{scale * found.mean:z,.{digits}f}"

@@ -120,16 +120,7 @@ PARTS = {"selection": run_selection, "test": run_test}
 
 
 def run(settings):
-    """Run the experiment.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
+    """Run the experiment."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {name: part(settings) for name, part in PARTS.items()}

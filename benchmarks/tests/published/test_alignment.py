@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.published import alignment
-from benchmarks.published.alignment_peers import PEERS
+from benchmarks.published.alignment import PEERS
 from sklearn_cvb import symmetrize
 
 

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from benchmarks.published import beal_alice
-from benchmarks.published import beal_alice_panels as panels
-from benchmarks.published.settings import Settings
+from benchmarks.published.settings import Settings, run_parts
 
 
 @pytest.fixture(scope="module")
 def results(data_folder):
-    return beal_alice.run(Settings(str(data_folder), quick=True))
+    return run_parts(beal_alice.PARTS, Settings(str(data_folder), quick=True))
 
 
 class Told:
@@ -52,7 +51,7 @@ def test_full_grid_is_that_of_the_thesis():
 
 
 def curve(results, name, method, what="log probability"):
-    return panels._curve(results["strength"], name, method, what)
+    return beal_alice._curve(results["strength"], name, method, what)
 
 
 def test_one_state_tells_no_direction(results):
@@ -75,13 +74,13 @@ def test_priors_help_and_sentences_tell_more(results):
 
 def test_a_stronger_prior_costs_map_more_than_vb(results):
     strength = results["strength"]
-    leads = panels._lead(strength, strength, "u0", "log probability")
+    leads = beal_alice._lead(strength, strength, "u0", "log probability")
     assert leads[-1] > leads[0]
 
 
 def test_a_prior_of_u0_in_each_cell_makes_all_transitions_alike(results):
     for method in ("MAP", "VB"):
-        by_cell = panels._curve(results["cell"], "k", method, "log probability")
+        by_cell = beal_alice._curve(results["cell"], "k", method, "log probability")
         assert by_cell[-1] < by_cell[0]
         assert by_cell[-1] < curve(results, "k", method)[-1] - 0.2
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.published import digits
-from benchmarks.published import digits_sequences as sequences
 from benchmarks.published.__main__ import main
-from benchmarks.published.digits_tables import KINDS, READERS
+from benchmarks.published.digits import KINDS, READERS
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM
 
 
@@ -22,12 +21,12 @@ def results(quick):
 @pytest.fixture(scope="module")
 def labelled():
     rng = np.random.default_rng(0)
-    numbers = sequences.dates(30, rng)
-    return sequences.written(numbers, sequences.halves(0)[0], rng), numbers
+    numbers = digits.dates(30, rng)
+    return digits.written(numbers, digits.halves(0)[0], rng), numbers
 
 
 def test_halves_share_no_picture_and_hold_all_digits():
-    learned, tested = sequences.halves(3)
+    learned, tested = digits.halves(3)
     assert len(learned.digit) + len(tested.digit) == 1797
     assert set(np.unique(learned.pixels)) == {0.0, 1.0}
     assert np.bincount(learned.digit).min() > 80
@@ -37,14 +36,14 @@ def test_halves_share_no_picture_and_hold_all_digits():
 
 
 def test_dates_are_those_of_a_century():
-    table = sequences.all_dates()
+    table = digits.all_dates()
     assert table.shape == (36525, 8)
     assert table[0].tolist() == [0, 1, 0, 1, 1, 9, 5, 0]
     assert table[-1].tolist() == [3, 1, 1, 2, 2, 0, 4, 9]
 
 
 def test_check_digits_are_right():
-    found = sequences.accounts(500, np.random.default_rng(0))
+    found = digits.accounts(500, np.random.default_rng(0))
     assert found.shape == (500, 10)
     assert found.min() == 0
     assert found.max() == 9
@@ -52,20 +51,20 @@ def test_check_digits_are_right():
 
 
 def test_every_digit_gets_a_picture_of_its_own():
-    pictures = sequences.Pictures(np.eye(10).repeat(2, axis=0)[:, :10], np.arange(20) // 2)
+    pictures = digits.Pictures(np.eye(10).repeat(2, axis=0)[:, :10], np.arange(20) // 2)
     wide = pictures._replace(pixels=np.pad(pictures.pixels, ((0, 0), (0, 54))))
     numbers = np.array([[3, 1, 4], [1, 5, 9]])
-    found = sequences.written(numbers, wide, np.random.default_rng(0))
+    found = digits.written(numbers, wide, np.random.default_rng(0))
     assert found.shape == (2, 3, 64)
     assert (found.argmax(axis=2) == numbers).all()
 
 
 def test_the_best_account_number_is_that_of_all_of_them(monkeypatch):
-    monkeypatch.setattr(sequences, "_FACTORS", np.arange(4, 0, -1))
+    monkeypatch.setattr(digits, "_FACTORS", np.arange(4, 0, -1))
     logs = np.random.default_rng(0).normal(size=(6, 4, 10))
     valid = np.array([n for n in product(range(10), repeat=4) if n @ np.arange(4, 0, -1) % 11 == 0])
     best = [valid[one[np.arange(4), valid].sum(axis=1).argmax()] for one in logs]
-    assert sequences.best_valid(logs, "accounts").tolist() == np.array(best).tolist()
+    assert digits.best_valid(logs, "accounts").tolist() == np.array(best).tolist()
 
 
 def test_the_best_date_is_a_date():
@@ -73,7 +72,7 @@ def test_the_best_date_is_a_date():
     # The 31st of February, and then the next best.
     logs[0, range(8), [3, 1, 0, 2, 1, 9, 9, 9]] = 2.0
     logs[0, 3, 3] = 1.9
-    assert sequences.best_valid(logs, "dates")[0].tolist() == [3, 1, 0, 3, 1, 9, 9, 9]
+    assert digits.best_valid(logs, "dates")[0].tolist() == [3, 1, 0, 3, 1, 9, 9, 9]
 
 
 @pytest.mark.parametrize("kind", [EMHMM, CVBHMM])

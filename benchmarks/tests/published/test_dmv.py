@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.published import dmv
+from benchmarks.published.dmv import pooled
 from benchmarks.published.dmv_models import BASELINES, CHANGES, MODELS, Model, Stage
-from benchmarks.published.dmv_tables import pooled
 from benchmarks.published.dmv_treebanks import CLASSES, RULES, TREEBANKS, Treebank, rule_weights
 from benchmarks.published.tables import as_text
 from sklearn_cvb import CVBDMV, EMDMV

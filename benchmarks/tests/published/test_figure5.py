@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.published import figure5
 from benchmarks.published.monitor import curve
+from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import as_text
 from benchmarks.published.taggers import tagger_of
 from benchmarks.published.text import first_sentences
@@ -15,7 +16,7 @@ from sklearn_cvb import CVBHMM
 
 @pytest.fixture(scope="module")
 def results(quick):
-    return figure5.run(quick)
+    return run_parts(figure5.PARTS, quick)
 
 
 def test_a_curve_is_what_separate_fits_of_so_many_sweeps_reach(results, quick):

@@ -4,12 +4,13 @@ import pytest
 from nltk import Tree
 
 from benchmarks.published import independent
+from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import as_text
 
 
 @pytest.fixture(scope="module")
 def results(quick):
-    return independent.run(quick)
+    return run_parts(independent.PARTS, quick)
 
 
 def test_gold_trees_are_over_tags_without_punctuation_and_traces():

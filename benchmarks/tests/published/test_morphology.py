@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from benchmarks.published import morphology
-from benchmarks.published.morphology_tables import ends
+from benchmarks.published.morphology import ends
+from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import as_text
 from sklearn_cvb.metrics import segmentation_f1
 
 
 @pytest.fixture(scope="module")
 def results(quick):
-    return morphology.run(quick)
+    return run_parts(morphology.PARTS, quick)
 
 
 def mean(results, name, what):

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.published import noise, noise_tables, slips
-from benchmarks.published.settings import Settings
+from benchmarks.published import noise, slips
+from benchmarks.published.settings import Settings, run_parts
 from benchmarks.published.tables import as_text
 
 WEIGHTS = {f"w{i}": {f"t{i % 7}": 1000 - i} for i in range(250)}
@@ -40,7 +40,7 @@ def test_counts_of_other_text():
 
 @pytest.fixture(scope="module")
 def results(data_folder):
-    return noise.run(Settings(str(data_folder), quick=True))
+    return run_parts(noise.PARTS, Settings(str(data_folder), quick=True))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -82,8 +82,8 @@ def test_the_prior_adds_to_the_start(results):
 def test_criteria_choose_from_the_grid(results):
     for row in results["concentrations"]["rows"]:
         assert len(row["grid"]) == 4
-        for criterion in noise_tables.CRITERIA[row["algorithm"]]:
-            found = noise_tables.choice(row["grid"], criterion)
+        for criterion in noise.CRITERIA[row["algorithm"]]:
+            found = noise.choice(row["grid"], criterion)
             assert found["chosen"] <= found["best"]
             assert -1 <= found["rank"] <= 1
             assert found["best"] > 0.88

@@ -6,12 +6,13 @@ from statistics import fmean
 import pytest
 
 from benchmarks.published import perplexity
+from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import as_text
 
 
 @pytest.fixture(scope="module")
 def results(quick):
-    return perplexity.run(quick)
+    return run_parts(perplexity.PARTS, quick)
 
 
 def _last(results, form, name, what="perplexity"):

@@ -5,13 +5,14 @@ from statistics import fmean
 import pytest
 
 from benchmarks.published import pocket_english
+from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import as_text
 from sklearn_cvb.demo.text import Text
 
 
 @pytest.fixture(scope="module")
 def results(quick):
-    return pocket_english.run(quick)
+    return run_parts(pocket_english.PARTS, quick)
 
 
 def test_a_small_text_is_described():

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from benchmarks.published import samplers
-from benchmarks.published.settings import Settings
+from benchmarks.published.settings import Settings, run_parts
 
 
 @pytest.fixture(scope="module")
 def results(data_folder):
-    return samplers.run(Settings(str(data_folder), quick=True))
+    return run_parts(samplers.PARTS, Settings(str(data_folder), quick=True))
 
 
 def test_figures(results):

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from benchmarks.published import series, series_data
+from benchmarks.published import series
 from benchmarks.published.__main__ import main
-from benchmarks.published.series_tables import advantage
+from benchmarks.published.series import advantage
 from benchmarks.published.tables import as_text
 from sklearn_cvb import EMHMM
 from sklearn_cvb.emissions import Gaussian
 
 
 def test_utterances_are_those_of_one_speaker(quick):
-    found = series_data.vowels(quick)
+    found = series.vowels(quick)
     assert [x.shape[1] for x in found.X] == [12] * 10
     assert found.kinds == ("diag", "full")
 
@@ -118,13 +118,13 @@ def test_series_of_statsmodels_are_read_as_the_page_says(quick, monkeypatch):
     weeks = pandas.date_range("2000-01-01", periods=30, freq="7D")
     ppm = np.where((weeks.month == 4), np.nan, 300.0 + weeks.month)
     ship("co2", pandas.DataFrame({"co2": ppm}, index=weeks))
-    X = series_data.co2(quick).X[0][:, 0]
+    X = series.co2(quick).X[0][:, 0]
     np.testing.assert_allclose(X, [1.0, 1.0, np.nan, np.nan, 1.0, 1.0])
     ship("sunspots", pandas.DataFrame({"YEAR": [1700, 1701], "SUNACTIVITY": [4.0, 9.0]}))
-    assert series_data.sunspots(quick).X[0].tolist() == [[2.0], [3.0]]
+    assert series.sunspots(quick).X[0].tolist() == [[2.0], [3.0]]
     levels = {name: [1.0, np.e] for name in ("realgdp", "realcons", "realinv")}
     ship("macrodata", pandas.DataFrame(levels | {"unemp": [5.0, 6.5]}))
-    np.testing.assert_allclose(series_data.economy(quick).X[0], [[100, 100, 100, 1.5]])
+    np.testing.assert_allclose(series.economy(quick).X[0], [[100, 100, 100, 1.5]])
 
 
 def test_cvb_is_ahead_by_the_mean_over_seeds_of_each_fold():

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.published import unknown_words, unknown_words_peers
-from benchmarks.published.settings import Settings
+from benchmarks.published import unknown_words
+from benchmarks.published.settings import Settings, run_parts
 from benchmarks.published.tables import as_text
 
 
 @pytest.fixture(scope="module")
 def results(data_folder):
-    return unknown_words.run(Settings(str(data_folder), quick=True))
+    return run_parts(unknown_words.PARTS, Settings(str(data_folder), quick=True))
 
 
 def accuracy(results, kind, **about):
@@ -66,7 +66,7 @@ def test_tnt_tags_new_words_by_their_ending():
     tagged = [["we", f"{stem}ed"] for stem in ("walk", "talk", "ask", "pack")]
     tagged += [["we", f"{stem}ly"] for stem in ("bad", "sad", "mad", "glad")]
     tags = [["P", "V"]] * 4 + [["P", "R"]] * 4
-    found = unknown_words_peers.nltk_tnt(tagged, tags, [["we", "stacked"], ["we", "oddly"]])
+    found = unknown_words.nltk_tnt(tagged, tags, [["we", "stacked"], ["we", "oddly"]])
     assert found == [["P", "V"], ["P", "R"]]
 
 
