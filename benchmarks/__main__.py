@@ -1,7 +1,7 @@
 """Run the benchmarks and write what they found.
 
 ``python -m benchmarks`` measures every row of the table against its peer, each in a process of its
-own, and writes ``results.json``, ``table.md`` and ``table.rst``; ``--pictures`` draws how costs
+own, and writes ``results.json``, ``table.md`` and ``table_*.csv``; ``--pictures`` draws how costs
 grow. Nothing is installed: peers that are missing are named, and their rows left out.
 """
 
@@ -16,8 +16,9 @@ from benchmarks import peers
 from benchmarks.cases import ROWS
 from benchmarks.memory import peak
 from benchmarks.page import update
+from benchmarks.published.tables import write_tables
 from benchmarks.scaling import CURVES, Curve, draw
-from benchmarks.table import cells, introduction, list_table, machine, markdown, record
+from benchmarks.table import cells, introduction, machine, markdown, record, tables
 from benchmarks.text import Settings, prepare
 from benchmarks.timing import isolated
 
@@ -25,18 +26,7 @@ _PAIRS, _QUICK_PAIRS = 7, 3
 
 
 def main(arguments=None):
-    """Run the benchmarks.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Command line; None for that of the process.
-
-    Returns
-    -------
-    int
-        0; 1 if a row failed or the required peer is missing. Bad arguments exit with 2.
-    """
+    """Run the benchmarks."""
     options = command_line().parse_args(arguments)
     if options.child:
         print(json.dumps(measure(*options.child)))
@@ -112,13 +102,7 @@ def measure(name, settings):
 
 
 def run(options, settings):
-    """Measure all rows and curves asked for.
-
-    Returns
-    -------
-    dict
-        What is written to the JSON file.
-    """
+    """Measure all rows and curves asked for."""
     results = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
@@ -176,18 +160,12 @@ def _try(results, name, settings):
 
 
 def write(results, folder):
-    """Write the record, the tables and the pictures.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Write the record, the tables and the pictures."""
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(results, indent=1, ensure_ascii=False)
     (folder / "results.json").write_text(text, encoding="utf-8")
     (folder / "table.md").write_text(markdown(results), encoding="utf-8")
-    (folder / "table.rst").write_text(list_table(results), encoding="utf-8")
+    write_tables("table", tables(results), folder)
     for name, curve in results["curves"].items():
         draw(Curve(**curve), folder / f"performance_{name}.png")
     print(f"written to {folder}", flush=True)

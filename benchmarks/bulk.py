@@ -27,16 +27,7 @@ _STATUS = Path("/proc/self/status")
 def generate(folder, n_tokens, seed=0):
     """Write parquet files of sentences of 10 to 30 words, whose frequencies are Zipf's.
 
-    Parameters
-    ----------
-    folder : Path
-    n_tokens : int
-        At least so many.
-    seed : int, default=0
-
-    Returns
-    -------
-    list of Path
+    `n_tokens`: at least so many.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -90,19 +81,7 @@ def written(paths, folder):
 
 
 def fitted(algorithm, folder, n_sweeps):
-    """Fit a tagger; returns the seconds of its parts and what it needed.
-
-    Parameters
-    ----------
-    algorithm : {"EM", "VB", "CVB"}
-    folder : path
-        A store.
-    n_sweeps : int
-
-    Returns
-    -------
-    dict
-    """
+    """Fit a tagger; returns the seconds of its parts and what it needed."""
     store, legal = open_store(folder), dictionary()
     tagger = _TAGGERS[algorithm](legal, max_iter=n_sweeps, tol=0, random_state=0)
     if algorithm == "EM":

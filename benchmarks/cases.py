@@ -28,20 +28,8 @@ _PARTIAL_COUNT, _PARTIAL_SENTENCES = 5, 1000
 def sweeps_against(ours, peer, settings, faster, note="", peer_tokens=None):
     """Compare processor time a token and sweep.
 
-    Parameters
-    ----------
-    ours : Sweep
-    peer : callable
-    settings : Settings
-    faster : bool
-        Whether the ratio says how many times faster we are; else how many times the peer's time.
-    note : str, default=""
-    peer_tokens : int, default=None
-        Tokens of a call of `peer`; None for those of `ours`.
-
-    Returns
-    -------
-    Measurement
+    `faster`: whether the ratio says how many times faster we are; else how many times the peer's
+    time. `peer_tokens`: tokens of a call of `peer`; None for those of `ours`.
     """
     pairs = interleaved(ours, peer, settings.pairs, 0.02 if settings.quick else 0.2)
     left = [1e9 * a.cpu / ours.n_tokens for a, _ in pairs]

@@ -69,12 +69,7 @@ def _bounds(name, title):
 
 
 def rows():
-    """A row for each estimator and situation; the same after the estimator's usual situation.
-
-    Returns
-    -------
-    dict of str to Row
-    """
+    """A row for each estimator and situation; the same after the estimator's usual situation."""
     found = {}
     for name, situations in EVERY_SITUATION.items():
         usual = next(iter(situations))

@@ -5,50 +5,22 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """A row of the table.
+    """A row of the table."""
 
-    Attributes
-    ----------
-    title : str
-        What is compared.
-    measure : callable
-        ``measure(settings) -> Measurement``.
-    at_least : bool
-        Whether more is better.
-    must, goal : float or None
-        What the ratio must reach, and what it should.
-    unit : str
-        Follows the ratio: ``x`` or ``%`` or a unit.
-    needs : str or None
-        The peer it cannot do without.
-    """
-
-    title: str
-    measure: Callable
-    at_least: bool
-    must: float | None
+    title: str  # what is compared
+    measure: Callable  # ``measure(settings) -> Measurement``
+    at_least: bool  # whether more is better
+    must: float | None  # what the ratio must reach, and what it should
     goal: float | None
-    unit: str = "x"
-    needs: str | None = None
+    unit: str = "x"  # follows the ratio: ``x`` or ``%`` or a unit
+    needs: str | None = None  # the peer it cannot do without
 
 
 class Measurement(NamedTuple):
-    """What a row found.
+    """What a row found."""
 
-    Attributes
-    ----------
-    ours, peer : list of float
-        Figures of the two sides, pair by pair, in `unit`; `peer` may be empty.
-    ratios : list of float
-        One for each pair.
-    unit : str
-        What the sides are counted in.
-    note : str
-        What one should know to read them.
-    """
-
-    ours: list
+    ours: list  # figures of the two sides, pair by pair, in `unit`; `peer` may be empty
     peer: list
-    ratios: list
-    unit: str
-    note: str
+    ratios: list  # one for each pair
+    unit: str  # what the sides are counted in
+    note: str  # what one should know to read them

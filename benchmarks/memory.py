@@ -34,18 +34,8 @@ def cvb(settings):
 def peak(settings, algorithm, name, n_tokens):
     """Peak bytes a token of a fit with a dictionary, resident and as counted by tracemalloc.
 
-    Parameters
-    ----------
-    settings : Settings
-    algorithm : str
-        A key of `TAGGERS`.
-    name : {"journal", "brown"}
-    n_tokens : int
-        About how many tokens: sentences are repeated; 0 for the text as it is.
-
-    Returns
-    -------
-    dict
+    `algorithm`: a key of `TAGGERS`. `n_tokens`: about how many tokens: sentences are repeated; 0
+    for the text as it is.
     """
     text = read(settings, name)
     legal = tag_dictionary_from(text.X, text.y)

@@ -40,13 +40,7 @@ TAGGERS = {
 
 
 class Sweep:
-    """Calling it does one sweep and keeps the new state, as `fit` does.
-
-    Parameters
-    ----------
-    estimator : BaseHMM
-    X : list of sequences
-    """
+    """Calling it does one sweep and keeps the new state, as `fit` does."""
 
     def __init__(self, estimator, X):
         self._rng = np.random.default_rng(0)

@@ -23,14 +23,7 @@ _ALGORITHMS = {"EM": EMHMM, "VB": VBHMM, "CVB": CVBHMM}
 def series(shape, seed=0):
     """Sequences of a chain whose states are Gaussians that overlap.
 
-    Parameters
-    ----------
-    shape : tuple (n_sequences, length)
-    seed : int, default=0
-
-    Returns
-    -------
-    list of ndarray of shape (length, 4)
+    Returns shape (length, 4).
     """
     rng = np.random.default_rng(seed)
     means, found = 1.5 * rng.normal(size=(N_STATES, _N_COLUMNS)), []

@@ -1,29 +1,23 @@
-"""The documentation page: the figures of a run go between its two marks, the pictures beside."""
+"""The documentation page: figures of a run go between its two marks, tables and pictures beside."""
 
 from pathlib import Path
 
+from benchmarks.published.tables import write_tables
 from benchmarks.scaling import Curve, draw
-from benchmarks.table import introduction, list_table
+from benchmarks.table import introduction, tables
 
 BEGIN = ".. Figures from here on are written by python -m benchmarks --page"
 END = ".. Figures end here"
 
 
 def update(page, results):
-    """Replace the figures and pictures of a page.
-
-    Parameters
-    ----------
-    page : path-like
-        A reStructuredText file with the lines `BEGIN` and `END`.
-    results : dict
-        What is written to the JSON file.
-    """
+    """Replace figures, tables and pictures of a page, which has the lines `BEGIN` and `END`."""
     page = Path(page)
     before, rest = page.read_text(encoding="utf-8").split(f"{BEGIN}\n")
     _, after = rest.split(END)
     text = f"{before}{BEGIN}\n\n{figures(results)}\n{END}{after}"
     page.write_text(text, encoding="utf-8")
+    write_tables("performance", tables(results), page.parent / "tables")
     folder = page.parent / "images"
     folder.mkdir(exist_ok=True)
     for name, curve in results["curves"].items():
@@ -31,11 +25,11 @@ def update(page, results):
 
 
 def figures(results):
-    """Machine, table, what is not reached, and notes, in reStructuredText."""
+    """Machine, tables, what is not reached, and notes, in reStructuredText."""
     day = results["date"].split("T")[0]
     parts = [
         "\n".join(f"- {line}" for line in (f"measured on {day}", *introduction(results))),
-        list_table(results),
+        ".. include:: tables/performance.rst",
         missed(results),
         "What to know about the rows:",
         "\n".join(f"- {row['title']}: {row['note']}." for row in results["rows"] if row["note"]),

@@ -11,12 +11,7 @@ OPTIONAL = ("pomegranate", "dynamax", "torch_struct", "pyarrow")
 
 
 def versions():
-    """The version of each peer, None where it cannot be imported.
-
-    Returns
-    -------
-    dict of str to str or None
-    """
+    """The version of each peer, None where it cannot be imported."""
     return {name: _version(name) for name in (*REQUIRED, *OPTIONAL)}
 
 
@@ -27,18 +22,7 @@ def _version(name):
 
 
 def hmmlearn_iteration(tokens, lengths, n_states, n_symbols):
-    """One EM iteration of hmmlearn in its fastest mode, as a function with the `model` it moves.
-
-    Parameters
-    ----------
-    tokens : ndarray of shape (n_tokens,), int
-    lengths : ndarray of shape (n_sequences,), int
-    n_states, n_symbols : int
-
-    Returns
-    -------
-    callable
-    """
+    """One EM iteration of hmmlearn in its fastest mode, as a function with the `model` it moves."""
     from hmmlearn.hmm import CategoricalHMM
 
     model = CategoricalHMM(
@@ -66,14 +50,7 @@ def hmmlearn_iteration(tokens, lengths, n_states, n_symbols):
 def pomegranate_iteration(table, n_states, n_symbols):
     """One EM iteration of pomegranate on equally long sequences, as a function.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n_sequences, length), int
-    n_states, n_symbols : int
-
-    Returns
-    -------
-    callable
+    `table` (n_sequences, length).
     """
     import torch
     from pomegranate.distributions import Categorical
@@ -103,14 +80,7 @@ def pomegranate_iteration(table, n_states, n_symbols):
 def dynamax_iteration(table, n_states, n_symbols):
     """One EM iteration of dynamax on equally long sequences, compiled, as a function.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n_sequences, length), int
-    n_states, n_symbols : int
-
-    Returns
-    -------
-    callable
+    `table` (n_sequences, length).
     """
     from dynamax.hidden_markov_model import CategoricalHMM
 
@@ -121,15 +91,7 @@ def dynamax_iteration(table, n_states, n_symbols):
 def dynamax_gaussian_iteration(table, n_states):
     """One EM iteration of dynamax with independent normal columns, as a function.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n_sequences, length, n_columns)
-        Computed with in float32, as dynamax does by default.
-    n_states : int
-
-    Returns
-    -------
-    callable
+    `table` (n_sequences, length, n_columns): computed with in float32, as dynamax does by default.
     """
     from dynamax.hidden_markov_model import DiagonalGaussianHMM
 
@@ -165,16 +127,7 @@ def matrix_product(rows, inner, columns):
 
 
 def torch_struct_gradients(problem):
-    """log p(words) of sentences under a full grammar, and its gradients, by torch-struct.
-
-    Parameters
-    ----------
-    problem : FullGrammar
-
-    Returns
-    -------
-    callable
-    """
+    """log p(words) of sentences under a full grammar, and its gradients, by torch-struct."""
     import torch
     from torch_struct import SentCFG
 
@@ -204,16 +157,8 @@ def torch_struct_gradients(problem):
 def torch_struct_arcs(log_potentials, dtype):
     """Log of the summed weights of all projective trees with one root, and expected arcs.
 
-    Parameters
-    ----------
-    log_potentials : ndarray of shape (n_sentences, length, length)
-        By head and child, those of roots on the diagonal.
-    dtype : {"float32", "float64"}
-
-    Returns
-    -------
-    callable
-        Returns arrays of shapes (n_sentences,) and (n_sentences, length, length).
+    `log_potentials` (n_sentences, length, length): by head and child, those of roots on the
+    diagonal. Returns arrays of shapes (n_sentences,) and (n_sentences, length, length).
     """
     import torch
     from torch_struct import DependencyCRF

@@ -27,18 +27,7 @@ _SPREAD = r"\d+\.\d \(\d+\.\d+\)"
 
 
 def main(arguments=None):
-    """Run the commands, or read what they printed, and write the README.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Command line; None for that of the process.
-
-    Returns
-    -------
-    int
-        0.
-    """
+    """Run the commands, or read what they printed, and write the README."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.readme", description=__doc__)
     parser.add_argument("--data-home", help="folder of the corpora (see sklearn_cvb.datasets)")
     parser.add_argument("--from-file", action="store_true", help="run nothing, read readme.json")
@@ -53,20 +42,7 @@ def main(arguments=None):
 
 
 def run(command, data_home=None):
-    """What the main job prints, in figures.
-
-    Parameters
-    ----------
-    command : list of str
-        Options of ``python -m sklearn_cvb``.
-    data_home : str, default=None
-        Folder of the corpora.
-
-    Returns
-    -------
-    dict
-        See `figures`.
-    """
+    """What the main job prints, in figures."""
     home = ["--data-home", data_home] if data_home and "--corpus" in command else []
     with TemporaryDirectory() as folder:
         output = ["--output", str(Path(folder, "accuracy.png"))]
@@ -78,15 +54,8 @@ def run(command, data_home=None):
 def figures(printed):
     """The figures in what the main job prints.
 
-    Parameters
-    ----------
-    printed : str
-
-    Returns
-    -------
-    dict
-        ``"text"``: what is said of the text, without line breaks; ``"rows"``: by algorithm the
-        texts of the table's cells by column.
+    Returns ``"text"``: what is said of the text, without line breaks; ``"rows"``: by algorithm the
+    texts of the table's cells by column.
     """
     rows = {}
     for line in printed.splitlines():
@@ -102,14 +71,7 @@ def figures(printed):
 def block(found):
     """The README's text of figures.
 
-    Parameters
-    ----------
-    found : dict
-        By command what `figures` gives.
-
-    Returns
-    -------
-    str
+    `found`: by command what `figures` gives.
     """
     journal, pocket = found["journal"], found["pocket English"]
     lines = [
@@ -130,16 +92,7 @@ def block(found):
 def replaced(text, found):
     """A README with other figures.
 
-    Parameters
-    ----------
-    text : str
-        With the lines `BEGIN` and `END`.
-    found : dict
-        By command what `figures` gives.
-
-    Returns
-    -------
-    str
+    `text`: with the lines `BEGIN` and `END`. `found`: by command what `figures` gives.
     """
     before, rest = text.split(f"{BEGIN}\n")
     _, after = rest.split(END)

@@ -30,21 +30,13 @@ _PATIENCE = 120.0
 
 
 class Curve(NamedTuple):
-    """What is drawn: for each line its points (x, y).
-
-    Attributes
-    ----------
-    title, x_label, y_label : str
-    lines : dict of str to list of (float, float)
-    logarithmic : str
-        Which axes are, "xy", "x" or none.
-    """
+    """What is drawn: for each line its points (x, y)."""
 
     title: str
     x_label: str
     y_label: str
     lines: dict
-    logarithmic: str = "xy"
+    logarithmic: str = "xy"  # which axes are, "xy", "x" or none
 
 
 def cost(run, n_tokens):
@@ -194,14 +186,7 @@ CURVES = {
 
 
 def draw(curve, path):
-    """Draw a curve.
-
-    Parameters
-    ----------
-    curve : Curve
-    path : path-like
-        Where the picture goes.
-    """
+    """Draw a curve."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullFormatter
 

@@ -1,4 +1,4 @@
-"""Results as a record, as a table in markdown, and as one in reStructuredText."""
+"""Results as a record, and as tables, in markdown or for the documentation."""
 
 import os
 import platform
@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.cases import ROWS
+from benchmarks.published.tables import Table
 from benchmarks.timing import spread_of
 
 _BOUNDS = ("must reach", "goal", "reached")
@@ -20,12 +21,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib")
 
 
 def machine():
-    """What the figures were measured on, in words that go into a record.
-
-    Returns
-    -------
-    dict
-    """
+    """What the figures were measured on, in words that go into a record."""
     from threadpoolctl import threadpool_info
 
     return {
@@ -55,18 +51,7 @@ def _processor():
 
 
 def record(name, measurement):
-    """One row's result: its figures, their spread, and whether it is where it must be.
-
-    Parameters
-    ----------
-    name : str
-    measurement : dict
-        A `Measurement` as a dict.
-
-    Returns
-    -------
-    dict
-    """
+    """One row's result: its figures, their spread, and whether it is where it must be."""
     row = ROWS[name]
     ratio = spread_of(measurement["ratios"])
     return {
@@ -126,21 +111,12 @@ def _verdict(result):
 
 
 def markdown(results):
-    """All that was found, as a markdown page.
-
-    Parameters
-    ----------
-    results : dict
-        What is written to the JSON file.
-
-    Returns
-    -------
-    str
-    """
+    """All that was found, as a markdown page."""
     lines = []
-    for headings, rows in _tables(results):
-        lines += [_line(headings), _line(["---"] * len(headings))]
-        lines += [*map(_line, map(cells, rows)), ""]
+    for table in tables(results).values():
+        if table.rows:
+            lines += [_line(table.header), _line(["---"] * len(table.header))]
+            lines += [*map(_line, table.rows), ""]
     notes = [f"- {row['title']}: {row['note']}" for row in results["rows"] if row["note"]]
     return "\n".join(
         [
@@ -172,21 +148,10 @@ def _line(texts):
     return "| " + " | ".join(texts) + " |"
 
 
-def _tables(results):
-    """Headings and rows of each table that has rows."""
-    folders = {None: _HEADINGS} | _FOLDERS
-    rows = {folder: [] for folder in folders}
+def tables(results):
+    """A table of sweeps, and those of first fits, by name."""
+    found = {"sweeps": Table(_HEADINGS, [])}
+    found |= {folder: Table(headings, []) for folder, headings in _FOLDERS.items()}
     for row in results["rows"]:
-        rows[_folder(row)].append(row)
-    return [(folders[folder], found) for folder, found in rows.items() if found]
-
-
-def list_table(results):
-    """The tables in reStructuredText."""
-    tables = []
-    for headings, rows in _tables(results):
-        lines = [".. list-table::", "   :header-rows: 1", ""]
-        for texts in [headings, *map(cells, rows)]:
-            lines += [f"   {'*' if i == 0 else ' '} - {text}" for i, text in enumerate(texts)]
-        tables.append("\n".join(lines) + "\n")
-    return "\n".join(tables)
+        found[_folder(row) or "sweeps"].rows.append(cells(row))
+    return found

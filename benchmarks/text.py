@@ -17,21 +17,11 @@ _CORPORA = {
 
 
 class Settings(NamedTuple):
-    """What a measurement is told.
+    """What a measurement is told."""
 
-    Attributes
-    ----------
-    folder : str
-        Where the prepared texts are.
-    pairs : int
-        Number of pairs of samples.
-    quick : bool
-        Whether little data and rough figures will do.
-    """
-
-    folder: str
-    pairs: int
-    quick: bool
+    folder: str  # where the prepared texts are
+    pairs: int  # number of pairs of samples
+    quick: bool  # whether little data and rough figures will do
 
 
 class Text(NamedTuple):
@@ -52,19 +42,7 @@ class Text(NamedTuple):
 
 
 def prepare(settings, data_home, names):
-    """Read the texts once and keep them where all measurements find them.
-
-    Parameters
-    ----------
-    settings : Settings
-    data_home : str or None
-    names : collection of {"journal", "brown", "trees"}
-
-    Returns
-    -------
-    dict of str to str
-        What each text is.
-    """
+    """Read the texts once and keep them where all measurements find them."""
     described = {}
     for name in names:
         fetch = _trees if name == "trees" else partial(_fetch, name)
@@ -75,17 +53,7 @@ def prepare(settings, data_home, names):
 
 
 def read(settings, name):
-    """A text that `prepare` has kept.
-
-    Parameters
-    ----------
-    settings : Settings
-    name : {"journal", "brown", "trees"}
-
-    Returns
-    -------
-    Text
-    """
+    """A text that `prepare` has kept."""
     # Not as one block of bytes: where one was freed, the allocator keeps more of what comes after.
     with Path(settings.folder, f"{name}.pickle").open("rb") as file:
         return Text(*pickle.load(file))

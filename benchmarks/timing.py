@@ -40,16 +40,7 @@ class Spread(NamedTuple):
 
 
 def spread_of(values):
-    """Smallest, median and largest value.
-
-    Parameters
-    ----------
-    values : sequence of float
-
-    Returns
-    -------
-    Spread
-    """
+    """Smallest, median and largest value."""
     return Spread(min(values), median(values), max(values))
 
 
@@ -73,17 +64,7 @@ def warmed_up(run, shortest=_SHORTEST_SAMPLE):
 def interleaved(first, second, n_pairs, shortest=_SHORTEST_SAMPLE):
     """Time two functions in turn, so that both meet the same moods of the machine.
 
-    Parameters
-    ----------
-    first, second : callable
-    n_pairs : int
-    shortest : float, default=0.2
-        Least number of seconds of a sample; shorter calls are repeated.
-
-    Returns
-    -------
-    list of (Sample, Sample)
-        `n_pairs` of them.
+    `shortest`: least number of seconds of a sample; shorter calls are repeated.
     """
     repeats = warmed_up(first, shortest), warmed_up(second, shortest)
     gc.collect()
@@ -112,14 +93,7 @@ def source_cache():
 def single_threaded(**changes):
     """The environment of a child process in which no library starts threads of its own.
 
-    Parameters
-    ----------
-    **changes : str or None
-        Other variables; None removes one.
-
-    Returns
-    -------
-    dict
+    `**changes`: other variables; None removes one.
     """
     environment = {**os.environ, **dict.fromkeys(_THREADS, "1")}
     environment["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -129,13 +103,7 @@ def single_threaded(**changes):
 
 
 def run_python(arguments, **changes):
-    """Run Python in a process of its own; returns what the last line it prints says in JSON.
-
-    Raises
-    ------
-    RuntimeError
-        If it fails, with the last line of its complaint.
-    """
+    """Run Python in a process of its own; returns what the last line it prints says in JSON."""
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
@@ -149,15 +117,5 @@ def run_python(arguments, **changes):
 
 
 def isolated(name, settings):
-    """Measure one row or curve in a process of its own.
-
-    Parameters
-    ----------
-    name : str
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
+    """Measure one row or curve in a process of its own."""
     return run_python(["-m", "benchmarks", "--child", name, json.dumps(settings._asdict())])

@@ -25,17 +25,7 @@ N_WIDE, N_NARROW, WORDS, _VOCABULARY, _SENTENCES = 30, 30, 20, 1000, 16
 def induced(brackets, n_rules):
     """A treebank grammar: relative frequencies in the first trees that have so many rules.
 
-    Parameters
-    ----------
-    brackets : list of str
-        Trees in brackets.
-    n_rules : int
-
-    Returns
-    -------
-    grammar : nltk.PCFG
-    sentences : list of list of str
-        The words of these trees.
+    `brackets`: trees in brackets.
     """
     from nltk import Nonterminal, Tree, induce_pcfg
 

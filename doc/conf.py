@@ -37,7 +37,7 @@ extensions = [
     "toy_posterior",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "performance", "published/*_table.rst"]
+exclude_patterns = ["_build", "tables", "published/tables"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_cvb"

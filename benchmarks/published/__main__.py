@@ -1,8 +1,9 @@
 """Run a published experiment and write its figures, tables and pictures.
 
-``python -m benchmarks.published NAME`` writes ``NAME.json``, ``NAME.rst`` and pictures
-``NAME_*.png`` into a folder; ``--doc doc`` puts table and pictures where the documentation has
-them; ``--from NAME.json`` makes them again from figures found before.
+``python -m benchmarks.published NAME`` writes into a folder: ``NAME.json``, a ``NAME_*.csv`` for
+each table, ``NAME.rst``, which shows them, and pictures ``NAME_*.png``. ``--doc doc`` puts tables
+and pictures where the documentation has them; ``--from NAME.json`` makes them again from figures
+found before.
 """
 
 import argparse
@@ -16,34 +17,19 @@ from pkgutil import iter_modules
 
 import benchmarks.published as package
 from benchmarks.published.settings import Settings, timed
+from benchmarks.published.tables import as_text, write_tables
 from benchmarks.table import machine
 
 
 def experiments():
-    """The experiments: modules of this folder that can be run, by name.
-
-    Returns
-    -------
-    dict of str to module
-    """
+    """The experiments: modules of this folder that can be run, by name."""
     names = [found.name for found in iter_modules(package.__path__) if found.name != "__main__"]
     modules = {name: import_module(f"{package.__name__}.{name}") for name in sorted(names)}
-    return {name: module for name, module in modules.items() if hasattr(module, "run")}
+    return {name: module for name, module in modules.items() if hasattr(module, "tables")}
 
 
 def main(arguments=None):
-    """Run experiments.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Command line; None for that of the process.
-
-    Returns
-    -------
-    int
-        0. Bad arguments exit with 2.
-    """
+    """Run experiments."""
     known = experiments()
     options = command_line(known).parse_args(arguments)
     settings = Settings(options.data_home, options.quick, options.jobs)
@@ -80,19 +66,8 @@ def command_line(known):
 def collect(name, module, settings, parts, folder):
     """Run an experiment; a part's figures are on disk as soon as they are found.
 
-    Parameters
-    ----------
-    name : str
-    module : module
-    settings : Settings
-    parts : list of str or None
-        Names of the parts to run; None for all, as `module.run` does.
-    folder : pathlib.Path
-
-    Returns
-    -------
-    dict
-        What the experiment found, and under ``"about"`` when, where and how.
+    `parts`: names of the parts to run; None for all. Returns what the experiment found, and under
+    ``"about"`` when, where and how.
     """
     path = folder / f"{name}.json"
     about = {
@@ -128,27 +103,16 @@ def save(path, results):
 
 
 def publish(name, module, results, folder, doc):
-    """Write the tables and pictures of an experiment.
-
-    Parameters
-    ----------
-    name : str
-    module : module
-    results : dict
-    folder : pathlib.Path
-    doc : path-like or None
-        Folder of the documentation.
-    """
-    text = module.tables(results)
-    print(text, flush=True)
-    places = [(folder / f"{name}.rst", folder)]
+    """Write the tables and pictures of an experiment."""
+    tables = module.tables(results)
+    print(as_text(tables), flush=True)
+    places = [(folder, folder)]
     if doc is not None:
-        places.append((Path(doc, "published", f"{name}_table.rst"), Path(doc, "images")))
-    for table, pictures in places:
-        table.parent.mkdir(parents=True, exist_ok=True)
-        pictures.mkdir(parents=True, exist_ok=True)
-        table.write_text(text, encoding="utf-8")
-        module.draw(results, pictures)
+        places.append((Path(doc, "published", "tables"), Path(doc, "images")))
+    for of_tables, of_pictures in places:
+        write_tables(name, tables, of_tables)
+        of_pictures.mkdir(parents=True, exist_ok=True)
+        module.draw(results, of_pictures)
 
 
 if __name__ == "__main__":

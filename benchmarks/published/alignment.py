@@ -6,23 +6,105 @@ pairs. Other libraries align the same pairs in the same process.
 """
 
 from functools import partial
+from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.published.alignment_peers import PEERS, both
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 from sklearn_cvb import (
     CVBAlignmentHMM,
     EMAlignmentHMM,
     GibbsAlignmentHMM,
     VBAlignmentHMM,
     fit_agreeing,
+    read_pharaoh,
     symmetrize,
 )
 from sklearn_cvb.datasets import fetch_xl_wa
 from sklearn_cvb.metrics import alignment_f1
+
+# Of each of sil-thot's models in a chain.
+_SWEEPS = 5
+
+
+def thot_hmm(X):
+    """Five iterations of EM for IBM model 1, then five for the hidden Markov model."""
+    from thot.alignment import HmmAlignmentModel, Ibm1AlignmentModel
+
+    first = _trained(Ibm1AlignmentModel(), X, is_bayesian=False)
+    return _links(_trained(HmmAlignmentModel(first), X, is_bayesian=False, is_new=False), X)
+
+
+def thot_hmm_vb(X):
+    """The same by variational Bayes."""
+    from thot.alignment import HmmAlignmentModel, Ibm1AlignmentModel
+
+    first = _trained(Ibm1AlignmentModel(), X, is_bayesian=True)
+    return _links(_trained(HmmAlignmentModel(first), X, is_bayesian=True, is_new=False), X)
+
+
+def thot_fast_align(X):
+    """fast_align's model by variational Bayes, five iterations."""
+    from thot.alignment import FastAlignModel
+
+    return _links(_trained(FastAlignModel(), X, is_bayesian=True), X)
+
+
+def _trained(model, X, is_bayesian, is_new=True):
+    model.variational_bayes = is_bayesian
+    if is_new:
+        for source, target in X:
+            model.add_sentence_pair(source, target, 1)
+    model.start_training()
+    for _ in range(_SWEEPS):
+        model.train()
+    model.end_training()
+    return model
+
+
+def _links(model, X):
+    found = []
+    for source, target in X:
+        matrix = model.get_best_alignment(source, target)[1].to_numpy()
+        found.append([(int(i), int(j)) for i, j in zip(*matrix.nonzero(), strict=True)])
+    return found
+
+
+def eflomal(X):
+    """eflomal with its defaults, whose one run aligns both directions; forward links."""
+    return _eflomal(X)[0]
+
+
+def _eflomal(X):
+    from eflomal import Aligner
+
+    sides = [[" ".join(pair[k]) + "\n" for pair in X] for k in range(2)]
+    with TemporaryDirectory() as folder:
+        names = [str(Path(folder, name)) for name in ("forward", "backward")]
+        Aligner().align(
+            *sides, links_filename_fwd=names[0], links_filename_rev=names[1], quiet=True
+        )
+        return [read_pharaoh(name) for name in names]
+
+
+def both(align, X, turned):
+    """Links of either direction, both as (source, target).
+
+    `X`, `turned`: sentence pairs, and the same turned round.
+    """
+    if align is eflomal:
+        return _eflomal(X)
+    return [align(X), [[(b, a) for a, b in links] for links in align(turned)]]
+
+
+PEERS = {
+    "thot-hmm": ("sil-thot, HMM by EM", thot_hmm),
+    "thot-hmm-vb": ("sil-thot, HMM by VB", thot_hmm_vb),
+    "thot-fast-align": ("sil-thot, fast_align by VB", thot_fast_align),
+    "eflomal": ("eflomal, sampling with fertility", eflomal),
+}
 
 LANGUAGES = {"es": "Spanish", "hu": "Hungarian", "nl": "Dutch", "da": "Danish"}
 GIBBS = {"max_iter": 200, "random_state": 0, "thin": 1}
@@ -77,16 +159,8 @@ def backward_links(tables):
 def scored(gold, forward, backward, tables):
     """F1 (%) of either direction and of the ways to join them.
 
-    Parameters
-    ----------
-    gold, forward, backward : list of list of tuple
-        Links (source, target).
-    tables : tuple or None
-        Link posteriors of both directions, for the product.
-
-    Returns
-    -------
-    dict
+    `gold`, `forward`, `backward`: links (source, target). `tables`: link posteriors of both
+    directions, for the product.
     """
     sides = zip(COLUMNS[:2], (forward, backward), strict=True)
     found = {name: 100 * alignment_f1(gold, links) for name, links in sides}
@@ -138,41 +212,18 @@ def peer(align, X, turned, chosen, gold):
 PARTS = {name: partial(part, name) for name in LANGUAGES}
 
 
-def run(settings):
-    """Run all languages.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def tables(results):
-    """F1 of all models, a table for each language.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """F1 of all models, a table for each language."""
     titles = {key: title for key, (title, *_) in (MODELS | PEERS).items()}
-    return "\n".join(
-        list_table(
+    return {
+        language.lower(): Table(
             ["", *COLUMNS],
             [_line(titles[key], one) for key, one in results[name]["models"].items()],
-            f"{LANGUAGES[name]}: F1 (%), and processor seconds of both directions",
+            f"{language}: F1 (%), and processor seconds of both directions",
         )
-        for name in LANGUAGES
+        for name, language in LANGUAGES.items()
         if name in results
-    )
+    }
 
 
 def _line(title, found):
@@ -182,13 +233,7 @@ def _line(title, found):
 
 
 def draw(results, folder):
-    """F1 of the mean of both directions, and of the best way to join them.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """F1 of the mean of both directions, and of the best way to join them."""
     import matplotlib.pyplot as plt
 
     titles = {key: title for key, (title, *_) in (MODELS | PEERS).items()}

@@ -13,20 +13,7 @@ STRENGTH = 10.0
 def maximum_likelihood(X, n_states, vocabulary, seed, max_iter, tol):
     """EM from probabilities drawn uniformly and normalised.
 
-    Parameters
-    ----------
-    X : list of sequences
-    n_states : int
-    vocabulary : sequence
-    seed : int
-    max_iter : int
-    tol : float
-        Nats per token.
-
-    Returns
-    -------
-    EMHMM
-        Fitted.
+    `tol`: nats per token.
     """
     rng = np.random.default_rng(seed)
     model = EMHMM(

@@ -10,12 +10,19 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks.published.beal import maximum_likelihood, mean_with_strength
-from benchmarks.published.beal_sequences_pictures import ALPHABET, METHODS, N_STATES, draw
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 from sklearn_cvb import CVBHMM, VBHMM
 from sklearn_cvb.metrics import relabel
 
-__all__ = ["draw", "run", "tables"]
+ALPHABET = "abc"
+N_STATES = 12
+METHODS = {
+    "ML": "maximum likelihood",
+    "VB": "VB from ML's parameters, strength 10",
+    "VB counts": "VB from ML's counts",
+    "CVB": "CVB (sequence) from ML",
+}
+
 
 # Strength 4 of every prior: 4/12 a state, 4/3 a symbol.
 PRIOR = {"alpha": 4 / N_STATES, "beta": 4 / len(ALPHABET)}
@@ -27,23 +34,7 @@ KEPT = 0.5
 
 
 def sequences(seed=0):
-    """The training sequences, seven of each kind, 20 to 39 symbols long.
-
-    Parameters
-    ----------
-    seed : int, default=0
-
-    Returns
-    -------
-    list of list of str
-
-    Examples
-    --------
-    >>> from benchmarks.published.beal_sequences import sequences
-    >>> X = sequences()
-    >>> len(X), set(map(len, X)) <= set(range(20, 40)), "abcabc" in "".join(X[0])
-    (21, True, True)
-    """
+    """The training sequences, seven of each kind, 20 to 39 symbols long."""
     rng = np.random.default_rng(seed)
     found = []
     for kind in KINDS:
@@ -59,15 +50,8 @@ def sequences(seed=0):
 def run(settings):
     """Fit all algorithms from several starts.
 
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-        ``"starts"``: for every start and method the states kept, sweeps and objective; ``"best"``:
-        histories and tables of the start with the highest bound.
+    Returns ``"starts"``: for every start and method the states kept, sweeps and objective;
+    ``"best"``: histories and tables of the start with the highest bound.
     """
     n_starts = 6 if settings.quick else 100
     X = sequences()
@@ -85,18 +69,7 @@ def run(settings):
 
 
 def fit_all(X, seed):
-    """The fitted model of every method, each from the same ML fit.
-
-    Parameters
-    ----------
-    X : list of sequences
-    seed : int
-        Seed of the first parameters of ML.
-
-    Returns
-    -------
-    dict of str to fitted estimator
-    """
+    """The fitted model of every method, each from the same ML fit."""
     ml = maximum_likelihood(X, N_STATES, ALPHABET, seed, max_iter=2000, tol=1e-6)
     common = {
         "n_components": N_STATES,
@@ -116,16 +89,7 @@ def fit_all(X, seed):
 
 
 def states_of_kinds(model):
-    """The states of the training tokens of each kind of sequence.
-
-    Parameters
-    ----------
-    model : fitted estimator
-
-    Returns
-    -------
-    list of set of int
-    """
+    """The states of the training tokens of each kind of sequence."""
     paths = [set(path.tolist()) for path in model.labels_]
     return [
         set().union(*paths[first : first + PER_KIND]) for first in range(0, len(paths), PER_KIND)
@@ -193,16 +157,7 @@ def _by_kind(model):
 
 
 def tables(results):
-    """States kept, structure found and sweeps, beside the thesis.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """States kept, structure found and sweeps, beside the thesis."""
     starts = results["starts"]
     rows = []
     for name, title in METHODS.items():
@@ -222,7 +177,7 @@ def tables(results):
     rows.append(["*thesis: VB*", "*7: 1*", "", "*1 of 1*", "*29*", ""])
     header = ["", "states kept: starts", "states of some label: starts", "3 + 3 + 1"]
     header += ["sweeps, median (range)", "start with the best objective"]
-    return list_table(header, rows, f"States kept of 12, {len(starts)} starts")
+    return {"states": Table(header, rows, f"States kept of 12, {len(starts)} starts")}
 
 
 def _distribution(numbers):
@@ -235,3 +190,105 @@ def _best(name, starts):
     """States kept by the start with the highest objective."""
     best = max(starts, key=lambda start: start[name]["objective"])[name]
     return f"{best['states']} states" + (", 3 + 3 + 1" if best["structure"] else "")
+
+
+def draw(results, folder):
+    """Curves, Hinton diagrams, the transition graph and the states kept."""
+    pictures = {
+        "curves": _draw_curves,
+        "hinton": _draw_hinton,
+        "graph": _draw_graph,
+        "states": _draw_states,
+    }
+    for name, picture in pictures.items():
+        picture(results).savefig(folder / f"beal_sequences_{name}.png", dpi=110)
+
+
+def _draw_curves(results):
+    """Log-likelihood of ML, then the bound of VB, and their changes: figure 3.2."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots(2, 2, sharex="col")
+    n_ml = len(results["best"]["ML"]["history"])
+    for column, (name, what, first) in enumerate(
+        [("ML", "log-likelihood", 1), ("VB", "lower bound", n_ml + 1)]
+    ):
+        history = np.array(results["best"][name]["history"])
+        sweeps = first + np.arange(len(history))
+        axes[0, column].plot(sweeps, history, linewidth=1.3)
+        axes[0, column].set(title=f"{name}: {what}", ylabel="nats")
+        axes[1, column].semilogy(sweeps[1:], np.maximum(np.diff(history), 1e-12), linewidth=1.3)
+        axes[1, column].set(xlabel="sweep", ylabel="change per sweep (nats)")
+    for ax in axes.ravel():
+        ax.grid(alpha=0.3)
+    return figure
+
+
+def _draw_hinton(results):
+    """Start, transitions and emissions of ML, VB's parameters and their means: figure 3.3."""
+    from matplotlib.figure import Figure
+
+    from sklearn_cvb.plotting import hinton
+
+    best = results["best"]
+    columns = {
+        "ML: probabilities": best["ML"]["means"],
+        "VB: Dirichlet parameters": best["VB"]["parameters"],
+        "VB: mean probabilities": best["VB"]["means"],
+    }
+    names = [str(state + 1) for state in range(N_STATES)]
+    figure = Figure(figsize=(11, 4.1), layout="constrained")
+    parts = figure.subfigures(1, len(columns))
+    for part, (title, tables) in zip(parts, columns.items(), strict=True):
+        axes = part.subplots(
+            2, 2, width_ratios=[N_STATES, len(ALPHABET)], height_ratios=[1, N_STATES]
+        )
+        start, transition, emission = map(np.array, tables)
+        hinton(start, row_labels=["start"], column_labels=names, ax=axes[0, 0])
+        axes[0, 1].set_axis_off()
+        hinton(transition, row_labels=names, column_labels=names, ax=axes[1, 0])
+        hinton(emission, row_labels=names, column_labels=list(ALPHABET), ax=axes[1, 1])
+        axes[1, 0].set(xlabel="to state", ylabel="from state")
+        axes[1, 1].set_xlabel("symbol")
+        part.suptitle(title, fontsize=10)
+        for ax in axes.ravel():
+            ax.tick_params(labelsize=7)
+    return figure
+
+
+def _draw_graph(results):
+    """Transitions of the kept states with the symbols they emit."""
+    from matplotlib.figure import Figure
+
+    from sklearn_cvb.plotting import plot_transitions
+
+    _, transition, emission = map(np.array, results["best"]["VB"]["means"])
+    n = results["best"]["states"]
+    labels = [
+        "".join(symbol for symbol, p in zip(ALPHABET, row, strict=True) if p > 0.25)
+        for row in emission[:n]
+    ]
+    figure = Figure(figsize=(5.2, 4), layout="constrained")
+    ax = plot_transitions(transition[:n, :n], labels=labels, ax=figure.subplots())
+    ax.set_title("VB: the states kept, by the symbols they emit")
+    return figure
+
+
+def _draw_states(results):
+    """How many starts label with how many states, by method."""
+    from matplotlib.figure import Figure
+
+    from sklearn_cvb.plotting.axes import legend_beside
+
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    ax = figure.subplots()
+    numbers = np.arange(1, N_STATES + 1)
+    for index, (name, title) in enumerate(METHODS.items()):
+        used = Counter(start[name]["labelled"] for start in results["starts"])
+        heights = [100 * used[n] / len(results["starts"]) for n in numbers]
+        ax.bar(numbers + 0.2 * (index - 1.5), heights, width=0.2, label=title)
+    ax.set(xlabel="states that label a symbol (thesis: VB 7)", ylabel="starts (%)", xticks=numbers)
+    ax.set_xlim(2.5, N_STATES + 0.5)
+    legend_beside(ax)
+    return figure

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table, comma_separated
 from sklearn_cvb import CVBHMMTagger, GibbsHMMTagger, VBHMMTagger
 
 LEVELS = (0.5, 0.8, 0.95)
@@ -55,20 +55,9 @@ def drawn(rng, labelled):
 def coverage(n_replications, labelled, levels=LEVELS, methods=tuple(METHODS)):
     """Shares of true probabilities inside their intervals, and how wide these are.
 
-    Parameters
-    ----------
-    n_replications : int
-    labelled : float
-        Share of tokens whose state is shown.
-    levels : tuple of float
-    methods : tuple of str
-        Keys of `METHODS`.
-
-    Returns
-    -------
-    dict
-        By method: ``inside``, shape (2, n_levels): transitions, then emissions; ``width``, mean
-        widths of the same shape; ``error``, standard errors of ``inside`` over replications.
+    `labelled`: share of tokens whose state is shown. `methods`: keys of `METHODS`. Returns by
+    method: ``inside``, shape (2, n_levels): transitions, then emissions; ``width``, mean widths of
+    the same shape; ``error``, standard errors of ``inside`` over replications.
     """
     rng = np.random.default_rng(0)
     tables = {name: [] for name in methods}
@@ -105,7 +94,7 @@ def _summary(rows):
 
 
 def table(found, levels=LEVELS):
-    """Coverage in per cent as reStructuredText."""
+    """Coverage in per cent."""
     header = ["algorithm"]
     for kind in ("transitions", "emissions"):
         header += [f"{kind}, {100 * level:.0f} %" for level in levels]
@@ -117,22 +106,11 @@ def table(found, levels=LEVELS):
             for share, error in zip(shares, errors, strict=True)
         ]
         rows.append([name, *cells])
-    return list_table(header, rows, "Truths inside their intervals, in per cent (standard error)")
+    return Table(header, rows, "Truths inside their intervals, in per cent (standard error)")
 
 
 def main(arguments=None):
-    """Measure and print.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Command line; None for that of the process.
-
-    Returns
-    -------
-    int
-        0.
-    """
+    """Measure and print."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.published.coverage", description=__doc__
     )
@@ -142,7 +120,10 @@ def main(arguments=None):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             found = coverage(options.replications, labelled)
-        print(f"{100 * labelled:.0f} % of the tokens labelled\n\n{table(found)}", flush=True)
+        print(
+            f"{100 * labelled:.0f} % of the tokens labelled\n\n{comma_separated(table(found))}",
+            flush=True,
+        )
     return 0
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.model_selection import train_test_split
 
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 from benchmarks.published.taggers import CONCENTRATIONS, METHODS, SWEEPS, tagger_of
 from benchmarks.published.text import first_sentences
 from sklearn_cvb.metrics import token_accuracy
@@ -30,22 +29,10 @@ CRITERIA = {
 def cell(name, text, parts, values, sweeps, n_starts):
     """What a fit with one pair of values says of itself, and how well it tags.
 
-    Parameters
-    ----------
-    name : str
-        Key of `METHODS`.
-    text : Text
-    parts : tuple
-        Sentences to learn from, held-out sentences, and the latter's tags.
-    values : tuple
-        alpha and beta.
-    sweeps, n_starts : int
-
-    Returns
-    -------
-    dict
-        Means over the starts: ``accuracy`` of the training tags and ``objective`` after a fit to
-        all sentences; ``likelihood`` (nats a token) and accuracy ``held_out`` after one to a part.
+    `name`: key of `METHODS`. `parts`: sentences to learn from, held-out sentences, and the latter's
+    tags. `values`: alpha and beta. Returns means over the starts: ``accuracy`` of the training tags
+    and ``objective`` after a fit to all sentences; ``likelihood`` (nats a token) and accuracy
+    ``held_out`` after one to a part.
     """
     alpha, beta = values
     training, test, gold = parts
@@ -76,20 +63,6 @@ def grid(name, settings):
 PARTS = {name: partial(grid, name) for name in NAMES}
 
 
-def run(settings):
-    """Measure all cells.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def judged(cells, criterion):
     """The cell that a criterion picks, and its rank correlation with the accuracy."""
     picked = max(cells, key=lambda one: one[criterion])
@@ -98,16 +71,7 @@ def judged(cells, criterion):
 
 
 def tables(results):
-    """What each criterion picks, beside the best cell.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """What each criterion picks, beside the best cell."""
     header = ["", "criterion", "alpha, beta", "accuracy, %", "rank correlation"]
     lines = []
     for name in (name for name in NAMES if name in results):
@@ -122,7 +86,7 @@ def tables(results):
             lines.append(["", title, *_picked(picked), f"{correlation:.2f}"])
         lines.append(["", "worst of the grid", *_picked(worst), ""])
     title = "Accuracy of the training tags where each criterion is highest; correlation with it"
-    return list_table(header, lines, title)
+    return {"choices": Table(header, lines, title)}
 
 
 def _picked(one):
@@ -130,13 +94,7 @@ def _picked(one):
 
 
 def draw(results, folder):
-    """Accuracy over the grid, one panel a method.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy over the grid, one panel a method."""
     from matplotlib.figure import Figure
 
     names = [name for name in NAMES if name in results]

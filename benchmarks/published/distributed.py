@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger
 from sklearn_cvb.chain.symbols.leave_out import posterior_of
@@ -22,8 +21,6 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import lay_out, problem_of_part, 
 from sklearn_cvb.chain.symbols.whole import read_here
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.learning.parts import Found, Memory, added
-
-__all__ = ["PARTS", "draw", "run", "tables"]
 
 TITLES = {"wsj": "Wall Street Journal", "brown": "Brown"}
 # The settings of a tagger, and seeds: defaults start where all starts are the same.
@@ -70,16 +67,9 @@ def split(X, n):
 def shards(settings):
     """Accuracy and perplexity of CVB by the number of shards and of rounds.
 
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-        ``"rows"``: for each text, condition and number of shards, accuracies on the sentences that
-        are learned from, and perplexities of each tenth sentence, which is left out; by rounds,
-        then by seeds.
+    Returns ``"rows"``: for each text, condition and number of shards, accuracies on the sentences
+    that are learned from, and perplexities of each tenth sentence, which is left out; by rounds,
+    then by seeds.
     """
     size, rows = size_of(settings), []
     for corpus in size.corpora:
@@ -143,16 +133,9 @@ def cluster_of(n_workers):
 def workers(settings):
     """Seconds a round on one worker and on two, and bytes that a round moves.
 
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-        ``"rows"``: for each model and number of workers the smallest seconds of a round on the
-        wall, processor seconds of the busiest worker and of the process that leads, tokens, and
-        bytes of what is asked and of an answer.
+    Returns ``"rows"``: for each model and number of workers the smallest seconds of a round on the
+    wall, processor seconds of the busiest worker and of the process that leads, tokens, and bytes
+    of what is asked and of an answer.
     """
     size = size_of(settings)
     text = first_sentences(settings, size.n_sentences, corpus=size.corpora[-1])
@@ -214,16 +197,9 @@ def _rounds(client, name, model, X):
 def constants(settings):
     """What each part of a fit costs: seconds a token, a cell, a byte.
 
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-        Processor seconds: ``"read"`` and ``"lay_out"`` a token; ``"sweep"`` a token and round of
-        CVB with a dictionary, ``"dense"`` of VB with 20 states; ``"add"`` and ``"maximise"`` a
-        cell. On the wall: ``"byte"`` between processes, ``"round"`` for a round without work.
+    Returns processor seconds: ``"read"`` and ``"lay_out"`` a token; ``"sweep"`` a token and round
+    of CVB with a dictionary, ``"dense"`` of VB with 20 states; ``"add"`` and ``"maximise"`` a cell.
+    On the wall: ``"byte"`` between processes, ``"round"`` for a round without work.
     """
     size = size_of(settings)
     text = first_sentences(settings, size.n_sentences, corpus=size.corpora[0])
@@ -295,17 +271,10 @@ def _over_the_wire(n_bytes):
 
 
 class Cost(NamedTuple):
-    """Seconds of a fit of so many tokens on so many workers, in its parts.
+    """Seconds of a fit of so many tokens on so many workers, in its parts."""
 
-    Attributes
-    ----------
-    encoding : float
-        Reading and laying out, once.
-    computing, moving, leading : float
-        A round: what workers compute, what goes over the wire, what the leader does alone.
-    """
-
-    encoding: float
+    encoding: float  # reading and laying out, once
+    # A round: what workers compute, what goes over the wire, what the leader does alone.
     computing: float
     moving: float
     leading: float
@@ -325,16 +294,7 @@ TASK = 1e-3
 def cost_of(found, n_tokens, n_workers, n_cells, sweep="sweep"):
     """The cost model: see the page.
 
-    Parameters
-    ----------
-    found : dict
-        What `constants` measured.
-    n_tokens, n_workers, n_cells : int
-    sweep : {"sweep", "dense"}
-
-    Returns
-    -------
-    Cost
+    `found`: what `constants` measured.
     """
     n_bytes, levels = 8 * n_cells, math.ceil(math.log2(max(2, n_workers)))
     of_byte = max(found["byte"], 1 / NETWORK)
@@ -352,48 +312,25 @@ def cost_of(found, n_tokens, n_workers, n_cells, sweep="sweep"):
 PARTS = {"shards": shards, "workers": workers, "constants": constants}
 
 
-def run(settings):
-    """Run all parts.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 # Tables
 
 
 def tables(results):
-    """What shards cost, what workers gain, and what large corpora take.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    parts = []
+    """What shards cost, what workers gain, and what large corpora take."""
+    found = {}
     if "shards" in results:
-        parts += _shard_tables(results["shards"])
+        found |= _shard_tables(results["shards"])
     if "workers" in results:
-        parts.append(_worker_table(results["workers"]["rows"]))
+        found["rounds"] = _worker_table(results["workers"]["rows"])
     if "constants" in results:
-        parts += _cost_tables(results["constants"])
-    return "\n".join(parts)
+        found |= _cost_tables(results["constants"])
+    return found
 
 
 def _shard_tables(found):
     header = ["text, start", "shards"]
     header += [f"{n} round{'s' * (n > 1)}" for n in found["rounds"]]
-    both = []
+    both = {}
     for name, title, scale in (
         ("accuracies", "Accuracy of the tags learned, %: mean (deviation over starts)", 100),
         ("perplexities", "Perplexity a token of the sentences left out", 1),
@@ -406,7 +343,7 @@ def _shard_tables(found):
             ]
             for row in found["rows"]
         ]
-        both.append(list_table(header, rows, title))
+        both[name] = Table(header, rows, title)
     return both
 
 
@@ -433,7 +370,7 @@ def _worker_table(rows):
         )
     header = ["model", "workers", "M tokens", "wall, s", "gain", "busiest worker, s"]
     header += ["leader, s", "gain", "M tokens/s", "asked, MB", "answered, MB"]
-    return list_table(header, body, "A round: on the wall, then in processor seconds")
+    return Table(header, body, "A round: on the wall, then in processor seconds")
 
 
 _UNITS = {
@@ -475,20 +412,14 @@ def _cost_tables(found):
                 )
     header = ["model", "tokens", "workers", "encoding, s", "computing, s a round", "moving, s"]
     header += ["leading, s", "20 rounds in all, min", "of a round spent computing, %"]
-    return [
-        list_table(["what", "measured"], measured, "Constants"),
-        list_table(header, rows, "What large corpora take, by the model"),
-    ]
+    return {
+        "constants": Table(["what", "measured"], measured, "Constants"),
+        "large_corpora": Table(header, rows, "What large corpora take, by the model"),
+    }
 
 
 def draw(results, folder):
-    """Accuracy by rounds, a line for each number of shards.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy by rounds, a line for each number of shards."""
     import matplotlib
 
     matplotlib.use("Agg")

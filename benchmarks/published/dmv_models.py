@@ -7,26 +7,14 @@ from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
 
 
 class Stage(NamedTuple):
-    """One fit.
-
-    Attributes
-    ----------
-    model : type
-    settings : dict
-        Arguments of its constructor.
-    longest : int or None
-        Of the sentences that it learns from; None for that of the column.
-    gold : bool
-        Whether it is given the heads, of sentences that have a projective tree with one root.
-    rules : tuple
-        Which classes of words take which: what it is told of the language.
-    """
+    """One fit."""
 
     model: type
-    settings: dict[str, Any]
-    longest: int | None = None
+    settings: dict[str, Any]  # arguments of its constructor
+    longest: int | None = None  # of the sentences that it learns from; None for that of the column
+    # Whether it is given the heads, of sentences that have a projective tree with one root.
     gold: bool = False
-    rules: tuple = ()
+    rules: tuple = ()  # which classes of words take which: what it is told of the language
 
 
 class Model(NamedTuple):

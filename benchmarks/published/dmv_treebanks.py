@@ -121,20 +121,8 @@ TREEBANKS = {
 def rule_weights(rules, classes, vocabulary, weight):
     """The rules whose classes a treebank has, as dependency models take them.
 
-    Parameters
-    ----------
-    rules : collection of tuple
-        Classes of head and child, as in `RULES`.
-    classes : dict of str to tuple of str
-        Tags by class.
-    vocabulary : collection of str
-        Tags that occur.
-    weight : float
-        Of each rule.
-
-    Returns
-    -------
-    dict
+    `rules`: classes of head and child, as in `RULES`. `classes`: tags by class. `vocabulary`: tags
+    that occur. `weight`: of each rule.
     """
     tags = {name: tuple(filter(vocabulary.__contains__, found)) for name, found in classes.items()}
     tags[None] = None

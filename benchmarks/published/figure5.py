@@ -5,8 +5,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.published.monitor import curve
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.taggers import METHODS, SWEEPS, Plan, tagger_of
 from benchmarks.published.text import described, first_sentences
 
@@ -52,20 +51,6 @@ def algorithm(name, settings):
 PARTS = {name: partial(algorithm, name) for name in NAMES}
 
 
-def run(settings):
-    """Measure all curves.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def mean_curve(found):
     """(sweeps, seconds, accuracies in per cent), means over the starts."""
     curves = found["curves"]
@@ -83,27 +68,16 @@ def arrival(found):
 
 
 def tables(results):
-    """Accuracy after some sweeps, and when each algorithm arrives.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """Accuracy after some sweeps, and when each algorithm arrives."""
     names = [name for name in NAMES if name in results]
-    parts = []
-    for group, shown in (
-        ([name for name in names if name != "gibbs"], _SHOWN),
-        ([name for name in names if name == "gibbs"], _GIBBS_SHOWN),
+    tables = {}
+    for what, group, shown in (
+        ("sweeps", [name for name in names if name != "gibbs"], _SHOWN),
+        ("gibbs_sweeps", [name for name in names if name == "gibbs"], _GIBBS_SHOWN),
     ):
         lines = [[METHODS[name].title, *_at(results[name], shown)] for name in group]
         header = ["after sweep", *(f"{sweep:,}" for sweep in shown)]
-        parts += [list_table(header, lines, "Accuracy in per cent, mean of the starts")] * any(
-            lines
-        )
+        tables[what] = Table(header, lines, "Accuracy in per cent, mean of the starts")
     lines = []
     for name in names:
         found = results[name]
@@ -117,7 +91,7 @@ def tables(results):
         )
     header = ["", "sweeps", "accuracy, %", "arrived at sweep", "after seconds", "seconds, all"]
     title = "When the mean is within 0.2 points of its last value (processor seconds)"
-    return "\n".join([*parts, list_table([*header, "ms a sweep"], lines, title)])
+    return tables | {"arrival": Table([*header, "ms a sweep"], lines, title)}
 
 
 def _at(found, shown):
@@ -127,13 +101,7 @@ def _at(found, shown):
 
 
 def draw(results, folder):
-    """Accuracy by sweep and by second.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy by sweep and by second."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.4, 4.2), layout="constrained")

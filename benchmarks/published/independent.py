@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
 from sklearn_cvb.metrics import bracket_scores
@@ -61,15 +60,7 @@ _QUICK = Size(6, {"independent": (2, 9), "full": (2,)}, 3, 2)
 def gold_trees(data_home, longest):
     """Trees of the treebank sample over tags, without punctuation and empty elements.
 
-    Parameters
-    ----------
-    data_home : str or None
-    longest : int
-        Most words of a sentence.
-
-    Returns
-    -------
-    list of nltk.Tree
+    `longest`: most words of a sentence.
     """
     return [tree for tree in _trees_over_tags(data_home) if 0 < len(tree.leaves()) <= longest]
 
@@ -86,17 +77,7 @@ def _trees_over_tags(data_home):
 
 
 def over_tags(tree):
-    """A tree whose words are their tags, without those that are no words.
-
-    Parameters
-    ----------
-    tree : nltk.Tree
-
-    Returns
-    -------
-    nltk.Tree
-        Empty where there are no words.
-    """
+    """A tree whose words are their tags, without those that are no words."""
     from nltk import Tree
 
     children = []
@@ -111,17 +92,7 @@ def over_tags(tree):
 
 
 def branching(words, to_the_right):
-    """The tree of a sentence all of whose constituents end where it does, or begin there.
-
-    Parameters
-    ----------
-    words : list
-    to_the_right : bool
-
-    Returns
-    -------
-    nltk.Tree
-    """
+    """The tree of a sentence all of whose constituents end where it does, or begin there."""
     from nltk import Tree
 
     leaves = [Tree("W", [word]) for word in words]
@@ -140,15 +111,7 @@ def score(gold, trees):
 def by_symbols(name, settings):
     """F1, objective and seconds of every model by rules and number of symbols.
 
-    Parameters
-    ----------
-    name : {"10", "hundreds", "20"}
-        A key of `SIZES`.
-    settings : Settings
-
-    Returns
-    -------
-    dict
+    `name`: a key of `SIZES`.
     """
     size = _QUICK if settings.quick else SIZES[name]
     gold = gold_trees(settings.data_home, size.longest)
@@ -186,32 +149,9 @@ def _runs(model, rules, n_components, size, X, gold):
 PARTS = {name: partial(by_symbols, name) for name in SIZES}
 
 
-def run(settings):
-    """Measure all sizes.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def tables(results):
-    """F1 by model and number of symbols, a table for each length.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    parts = []
+    """F1 by model and number of symbols, a table for each length."""
+    tables = {}
     for name in [name for name in SIZES if name in results]:
         found = results[name]
         columns = [(rules, n) for rules, of in found["models"].items() for n in of["em"]]
@@ -231,18 +171,12 @@ def tables(results):
             f"in %, by symbols and rules; left-branching {100 * found['left']:.1f}, "
             f"right-branching {100 * found['right']:.1f}"
         )
-        parts.append(list_table(header, lines, title))
-    return "\n".join(parts)
+        tables[name] = Table(header, lines, title)
+    return tables
 
 
 def draw(results, folder):
-    """F1 by number of symbols, every run a point.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """F1 by number of symbols, every run a point."""
     from matplotlib.figure import Figure
 
     names = [name for name in SIZES if name in results and name != "hundreds"]

@@ -10,8 +10,7 @@ from functools import cache, partial
 from time import thread_time
 from typing import NamedTuple
 
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus, spread
+from benchmarks.published.tables import Table, plus_minus, spread
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
 from sklearn_cvb.datasets import fetch_treebank_trees
 from sklearn_cvb.metrics import bracket_scores
@@ -71,19 +70,11 @@ QUICK_FIXED = {"schedule": "split-merge", "n_subtypes": 4, "round_length": 4, "m
 
 
 class Variant(NamedTuple):
-    """One choice in how trees become rules.
-
-    Attributes
-    ----------
-    title : str
-    settings : dict
-    joined : bool
-        Whether nodes with one child are joined with it to one label, tags too.
-    """
+    """One choice in how trees become rules."""
 
     title: str
     settings: dict
-    joined: bool = False
+    joined: bool = False  # whether nodes with one child are joined with it to one label, tags too
 
 
 VARIANTS = {
@@ -113,15 +104,7 @@ def _trees(data_home):
 def divided(settings, development=False):
     """The sample of the Penn Treebank in two.
 
-    Parameters
-    ----------
-    settings : Settings
-    development : bool, default=False
-        Whether to learn from the first 85 % and parse the next 5 %, instead of 90 and 10 %.
-
-    Returns
-    -------
-    Divided
+    `development`: whether to learn from the first 85 % and parse the next 5 %; else 90 and 10 %.
     """
     trees = _trees(settings.data_home)
     longest = 10 if settings.quick else _LONGEST
@@ -179,15 +162,7 @@ def reading_seconds(data):
 def by_subtypes(n_subtypes, settings):
     """All models with so many subtypes, from all starts.
 
-    Parameters
-    ----------
-    n_subtypes : int
-        A key of `SIZES`.
-    settings : Settings
-
-    Returns
-    -------
-    dict
+    `n_subtypes`: a key of `SIZES`.
     """
     size, data = SIZES[n_subtypes], divided(settings)
     if settings.quick:
@@ -213,15 +188,7 @@ def by_subtypes(n_subtypes, settings):
 def split_merge(name, settings):
     """Split-merge with what is best on the development sentences.
 
-    Parameters
-    ----------
-    name : str
-        A key of `SPLIT_MERGE`.
-    settings : Settings
-
-    Returns
-    -------
-    dict
+    `name`: a key of `SPLIT_MERGE`.
     """
     kind, parameter, values = SPLIT_MERGE[name]
     fixed = (QUICK_FIXED if settings.quick else FIXED) | {"random_state": 0}
@@ -272,34 +239,19 @@ PARTS = {
 }
 
 
-def run(settings):
-    """Run all parts.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def tables(results):
-    """Scores by model and number of subtypes, the paper's beside ours, and what was tried.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    parts = [_by_subtypes(_sizes(results)), _published(results), _prices(_sizes(results))]
-    parts += [_split_merge(results), _conventions(results)]
-    return "\n".join(part for part in parts if part)
+    """Scores by model and number of subtypes, the paper's beside ours, and what was tried."""
+    sizes, found = _sizes(results), {}
+    if sizes:
+        found["subtypes"] = _by_subtypes(sizes)
+    if "2" in results:
+        found["published"] = _published(results["2"]["models"])
+    if sizes:
+        found["prices"] = _prices(sizes)
+    found["split_merge"] = _split_merge(results)
+    if "conventions" in results:
+        found["conventions"] = _conventions(results["conventions"]["variants"])
+    return found
 
 
 def _sizes(results):
@@ -319,14 +271,12 @@ def _names(sizes):
 
 def _by_model(sizes, title, cell):
     """A line for each model, a column for each number of subtypes."""
-    if not sizes:
-        return ""
     found = [of["models"] for of in sizes.values()]
     lines = [
         [MODELS[name].title, *(cell(of[name]) if name in of else "" for of in found)]
         for name in _names(sizes)
     ]
-    return list_table(["subtypes", *map(str, sizes)], lines, title)
+    return Table(["subtypes", *map(str, sizes)], lines, title)
 
 
 def _by_subtypes(sizes):
@@ -339,17 +289,15 @@ def _by_subtypes(sizes):
     return _by_model(sizes, title, lambda runs: _shown(runs, "f1"))
 
 
-def _published(results):
+def _published(models):
     """Two subtypes: all four measures, and the paper's."""
-    if "2" not in results:
-        return ""
     lines, measures = [], ("precision", "recall", "f1", "exact")
-    for name, runs in results["2"]["models"].items():
+    for name, runs in models.items():
         lines.append([MODELS[name].title, "ours", *(_shown(runs, one) for one in measures)])
         if name in PUBLISHED:
             lines.append(["", "paper", *PUBLISHED[name]])
     title = "Two subtypes, in per cent; the paper's are of other sentences"
-    return list_table(["", "", "precision", "recall", "F1", "exact"], lines, title)
+    return Table(["", "", "precision", "recall", "F1", "exact"], lines, title)
 
 
 def _prices(sizes):
@@ -378,31 +326,22 @@ def _split_merge(results):
             lines.append([name.upper(), tried, chosen, *scores, total, *price])
     header = ["", "F1, development", "chosen", "precision", "recall", "F1", "exact"]
     header += ["subtypes in all", "seconds a fit", "sentences a second"]
-    return list_table(header, lines, "Split-merge, in per cent") if lines else ""
+    return Table(header, lines, "Split-merge, in per cent")
 
 
-def _conventions(results):
+def _conventions(found):
     """F1 by variant, on both sets of sentences."""
-    if "conventions" not in results:
-        return ""
-    found = results["conventions"]["variants"]
     numbers = list(next(iter(found.values())))
     header = ["subtypes", *(f"{n}, {of}" for n in numbers for of in ("development", "test"))]
     lines = [
         [VARIANTS[name].title, *(f"{100 * f1:.1f}" for n in numbers for f1 in of[n])]
         for name, of in found.items()
     ]
-    return list_table(header, lines, "CVB, alpha .1, one start, one choice changed: F1 in per cent")
+    return Table(header, lines, "CVB, alpha .1, one start, one choice changed: F1 in per cent")
 
 
 def draw(results, folder):
-    """F1 by number of subtypes, as the paper's figure 7.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """F1 by number of subtypes, as the paper's figure 7."""
     from matplotlib.figure import Figure
 
     sizes = _sizes(results)

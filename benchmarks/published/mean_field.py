@@ -18,7 +18,7 @@ import brute
 from chain.marginal_errors import CONCENTRATIONS, mean_distance, quality_problems
 from problems import initial_posteriors, token_states
 
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 
 TOKEN, SEQUENCE = "exact, token", "exact, sequence"
 ORDER = ("VB", "CVB token", "CVB token, order 2", TOKEN, "CVB sequence", SEQUENCE)
@@ -51,16 +51,7 @@ def bound(log_joint, factors):
 def ascend(log_joint, factors):
     """Exact mean-field coordinate ascent.
 
-    Parameters
-    ----------
-    log_joint : ndarray
-        log p(x, z) of every assignment, one axis for each factor.
-    factors : list of ndarray
-        Where to start.
-
-    Returns
-    -------
-    Ascent
+    `log_joint`: log p(x, z) of every assignment, one axis for each factor.
     """
     factors = list(factors)
     bounds = [bound(log_joint, factors)]
@@ -108,18 +99,9 @@ def marginals_of(problem, factors, by_sequence):
 def compared(problem, seed=0):
     """Errors, bounds and distances of all methods on one problem, from one start.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of the tests.
-    seed : int, default=0
-
-    Returns
-    -------
-    dict
-        ``alpha``; ``errors``, the mean L1 distance to the exact marginals by method; ``apart``,
-        that of each first-order update to the exact ascent; ``sure``, the mean of the largest
-        marginal; ``gaps``, log evidence minus bound.
+    Returns ``alpha``; ``errors``, the mean L1 distance to the exact marginals by method; ``apart``,
+    that of each first-order update to the exact ascent; ``sure``, the mean of the largest marginal;
+    ``gaps``, log evidence minus bound.
     """
     exact = brute.collapsed_posterior(problem)
     log_joint = brute.collapsed_log_joint(problem, brute.joint_assignments(problem))
@@ -154,16 +136,7 @@ def compared(problem, seed=0):
 
 
 def run(settings):
-    """Compare on 216 problems (quick: 36).
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
+    """Compare on 216 problems (quick: 36)."""
     problems = quality_problems(36 if settings.quick else 216)
     return {"problems": [compared(problem) for problem in problems]}
 
@@ -181,16 +154,7 @@ def mean_of(problems, what, name):
 
 
 def tables(results):
-    """Errors, distances and gaps by alpha.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """Errors, distances and gaps by alpha."""
     groups = _groups(results)
 
     def table(what, names, title, digits=3):
@@ -198,26 +162,19 @@ def tables(results):
             [label, len(group), *(f"{mean_of(group, what, name):.{digits}f}" for name in names)]
             for label, group in groups
         ]
-        return list_table(["alpha", "problems", *names], lines, title)
+        return Table(["alpha", "problems", *names], lines, title)
 
-    return "\n".join(
-        [
-            table("errors", ORDER, "Mean L1 error of the token marginals"),
-            table("apart", PAIRS, "Mean L1 distance to the exact ascent that is approximated"),
-            table("sure", ("posterior", *ORDER), "Mean of the largest marginal of a token"),
-            table("gaps", ("VB", TOKEN, SEQUENCE), "Log evidence minus bound, nats a problem", 2),
-        ]
-    )
+    bounds = ("VB", TOKEN, SEQUENCE)
+    return {
+        "errors": table("errors", ORDER, "Mean L1 error of the token marginals"),
+        "apart": table("apart", PAIRS, "Mean L1 distance to the exact ascent that is approximated"),
+        "sure": table("sure", ("posterior", *ORDER), "Mean of the largest marginal of a token"),
+        "gaps": table("gaps", bounds, "Log evidence minus bound, nats a problem", 2),
+    }
 
 
 def draw(results, folder):
-    """Error of the exact ascent against that of the first-order update, one point a problem.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Error of the exact ascent against that of the first-order update, one point a problem."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.6, 5.2), layout="compressed")

@@ -11,16 +11,8 @@ _SWEEP = "sweep"
 class SelectiveMonitor(ScoringMonitor):
     """scikit-learn's monitor, after chosen sweeps only, with the time of what is not scoring.
 
-    Parameters
-    ----------
-    scoring : dict of str to callable
-    due : collection of int
-        Sweeps, counted from 1, after which to score.
-
-    Attributes
-    ----------
-    seconds : list of float
-        Processor seconds of the sweeps done by then, scoring left out, for each scored sweep.
+    `seconds`: processor seconds of the sweeps done by then, scoring left out, for each scored
+    sweep.
     """
 
     def __init__(self, *, scoring, due):
@@ -59,22 +51,10 @@ class SelectiveMonitor(ScoringMonitor):
 def curve(estimator, X, y, scoring, due):
     """Fit, and score after some sweeps.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With one restart; the fit runs on this thread.
-    X, y
-        What to learn from, and what the scorers get.
-    scoring : dict of str to callable
-        ``scorer(fitted_estimator, X, y) -> float``.
-    due : collection of int
-        Sweeps, counted from 1.
-
-    Returns
-    -------
-    dict
-        ``sweeps``, ``seconds`` (processor time of all sweeps done, without reading X and without
-        scoring) and one list for each scorer.
+    `estimator`: with one restart; the fit runs on this thread. `X`, `y`: what to learn from, and
+    what the scorers get. `scoring`: ``scorer(fitted_estimator, X, y) -> float``. `due`: sweeps,
+    counted from 1. Returns ``sweeps``, ``seconds`` (processor time of all sweeps done, without
+    reading X and without scoring) and one list for each scorer.
     """
     monitor = SelectiveMonitor(scoring=scoring, due=due)
     with catch_warnings():

@@ -16,8 +16,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from benchmarks.published.monitor import curve
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.taggers import CONCENTRATIONS
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM
@@ -74,17 +73,7 @@ QUICK = Size(150, 30, 2, 100, 1)
 
 
 def split(settings, n_sentences):
-    """Nine tenths and one tenth of the first sentences.
-
-    Parameters
-    ----------
-    settings : Settings
-    n_sentences : int
-
-    Returns
-    -------
-    Split
-    """
+    """Nine tenths and one tenth of the first sentences."""
     text = first_sentences(settings, n_sentences)
     training, test = train_test_split(text.X, test_size=0.1, random_state=0)
     return Split(training, test, {word for sentence in text.X for word in sentence})
@@ -116,21 +105,7 @@ def due_sweeps(n_sweeps, n_scored=24):
 def curves_of(name, form, sentences, size, n_states, only_last=False):
     """Perplexity and concentrations by sweep, one curve a start.
 
-    Parameters
-    ----------
-    name : str
-        Key of `MODELS`.
-    form : str
-        Key of `FORMS`.
-    sentences : Split
-    size : Size
-    n_states : int
-    only_last : bool, default=False
-        Score after the last sweep only.
-
-    Returns
-    -------
-    list of dict
+    `name`: key of `MODELS`. `form`: key of `FORMS`. `only_last`: score after the last sweep only.
     """
     model = MODELS[name]
     is_gibbs = name == "gibbs"
@@ -193,33 +168,10 @@ def by_states(settings):
 PARTS = {form: partial(by_sweep, form) for form in FORMS} | {"states": by_states}
 
 
-def run(settings):
-    """Measure all curves.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def tables(results):
-    """Perplexities after the last sweep, what was learned, and perplexity by number of states.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """Perplexities after the last sweep, what was learned, and perplexity by number of states."""
     forms = [form for form in FORMS if form in results]
-    parts = []
+    tables = {}
     if forms:
         names = list(MODELS)
         header = ["alpha, beta", "unigram", *(MODELS[name].title for name in names)]
@@ -229,7 +181,7 @@ def tables(results):
             for form in forms
         ]
         title = "Test perplexity per token after the last sweep, mean (standard deviation)"
-        parts.append(list_table(header, lines, title))
+        tables["forms"] = Table(header, lines, title)
         lines = [
             [form, parameter, *(_last(results[form]["models"].get(n), parameter, 3) for n in names)]
             for form in forms
@@ -237,15 +189,15 @@ def tables(results):
             for parameter in ("alpha", "beta")
         ]
         header = ["form", "", *(MODELS[name].title for name in names)]
-        parts.append(list_table(header, lines, "What was learned") if lines else "")
+        tables["learned"] = Table(header, lines, "What was learned")
     if "states" in results:
         found = results["states"]["models"]
         sizes = list(found["vb"])
         lines = [
             [MODELS[n].title, *(plus_minus(found[n][size], 0) for size in sizes)] for n in found
         ]
-        parts.append(list_table(["states", *sizes], lines, "Test perplexity, learned"))
-    return "\n".join(part for part in parts if part)
+        tables["states"] = Table(["states", *sizes], lines, "Test perplexity, learned")
+    return tables
 
 
 def _last(curves, what, digits=0):
@@ -253,13 +205,7 @@ def _last(curves, what, digits=0):
 
 
 def draw(results, folder):
-    """Perplexity by sweep, one panel a form, and by number of states.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Perplexity by sweep, one panel a form, and by number of states."""
     from matplotlib.figure import Figure
 
     forms = [form for form in FORMS if form in results]

@@ -10,8 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import first_sentences
 from sklearn_cvb.demo.experiment import ALGORITHMS, run_restarts
 from sklearn_cvb.demo.experiment import Settings as Fits
@@ -24,15 +23,8 @@ _RANKS = 1000
 def statistics(settings):
     """Both texts in figures, at several sizes.
 
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-        ``"rows"``: per text and number of sentences what `described` gives. ``"tags"``: shares of
-        the tags among the tokens of both texts.
+    Returns ``"rows"``: per text and number of sentences what `described` gives. ``"tags"``: shares
+    of the tags among the tokens of both texts.
     """
     sizes = SIZES[:3] if settings.quick else SIZES
     journal = first_sentences(settings)
@@ -50,16 +42,7 @@ def statistics(settings):
 
 
 def described(text):
-    """Vocabulary and ambiguity of a text.
-
-    Parameters
-    ----------
-    text : Text
-
-    Returns
-    -------
-    dict
-    """
+    """Vocabulary and ambiguity of a text."""
     counts = Counter(chain.from_iterable(text.X))
     lengths = [len(sentence) for sentence in text.X]
     size = ambiguity(text)
@@ -104,15 +87,8 @@ def tag_shares(y):
 def accuracies(settings):
     """Accuracy of the main job's taggers on texts of several seeds, and on the journal.
 
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-        ``"pocket English"``: by algorithm the mean accuracy on each text; ``"journal"``: by
-        algorithm the accuracy of each start.
+    Returns ``"pocket English"``: by algorithm the mean accuracy on each text; ``"journal"``: by
+    algorithm the accuracy of each start.
     """
     seeds, restarts = (range(2), 1) if settings.quick else (range(8), 3)
     n_sentences, gibbs = (200, 50) if settings.quick else (1000, 500)
@@ -136,34 +112,15 @@ def _accuracies(name, text, fits):
 PARTS = {"statistics": statistics, "accuracies": accuracies}
 
 
-def run(settings):
-    """Run both parts.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def tables(results):
-    """Statistics of the texts, shares of tags, accuracies.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    made = {"statistics": lambda part: _statistics(part) + "\n" + _tags(part)}
-    made["accuracies"] = _table_of_accuracies
-    return "\n".join(make(results[name]) for name, make in made.items() if name in results)
+    """Statistics of the texts, shares of tags, accuracies."""
+    found = {}
+    if "statistics" in results:
+        found["statistics"] = _statistics(results["statistics"])
+        found["tags"] = _tags(results["statistics"])
+    if "accuracies" in results:
+        found["accuracies"] = _table_of_accuracies(results["accuracies"])
+    return found
 
 
 def _statistics(part):
@@ -196,7 +153,7 @@ def _statistics(part):
         ]
         for row in part["rows"]
     ]
-    return list_table(header, rows, "The first sentences of both texts")
+    return Table(header, rows, "The first sentences of both texts")
 
 
 def _tags(part):
@@ -206,7 +163,7 @@ def _tags(part):
         for tag, share in journal.items()
         if share >= 0.01
     ]
-    return list_table(["tag", "journal", "pocket English"], rows, "Tags, % of the tokens")
+    return Table(["tag", "journal", "pocket English"], rows, "Tags, % of the tokens")
 
 
 def _table_of_accuracies(part):
@@ -219,17 +176,11 @@ def _table_of_accuracies(part):
         for name in part["journal"]
     ]
     header = ["", "pocket English: mean (standard deviation) over texts", "journal: over starts"]
-    return list_table(header, rows, f"{part['n_sentences']:,} sentences: % of tokens right")
+    return Table(header, rows, f"{part['n_sentences']:,} sentences: % of tokens right")
 
 
 def draw(results, folder):
-    """Growth of the vocabulary, and frequency by rank.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Growth of the vocabulary, and frequency by rank."""
     from matplotlib.figure import Figure
 
     if "statistics" not in results:

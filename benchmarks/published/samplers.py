@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import described, first_sentences
 from sklearn_cvb import GibbsHMM, GibbsHMMTagger
 from sklearn_cvb.demo.experiment import COMPARED
@@ -144,37 +143,15 @@ def free(settings):
 PARTS = {"dictionary": dictionary, "free": free}
 
 
-def run(settings):
-    """Run both parts.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def tables(results):
-    """Mixing per second, and accuracy by time.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    parts = []
+    """Mixing per second, and accuracy by time."""
+    found = {}
     if "dictionary" in results:
-        parts += [_mixing_table(results["dictionary"]), _annealing_table(results["dictionary"])]
+        found["mixing"] = _mixing_table(results["dictionary"])
+        found["annealing"] = _annealing_table(results["dictionary"])
     if "free" in results:
-        parts.append(_free_table(results["free"]))
-    return "\n".join(parts)
+        found["free"] = _free_table(results["free"])
+    return found
 
 
 def _per_token(found, part):
@@ -204,7 +181,7 @@ def _mixing_table(part):
     header += ["sample size of each chain alone, log joint", "per second"]
     for name in ("log joint", "transitions"):
         header += [f"of all together, {name}", "per second", "R-hat"]
-    return list_table(header, rows, "Mixing at temperature 1, with a dictionary")
+    return Table(header, rows, "Mixing at temperature 1, with a dictionary")
 
 
 def _annealing_table(part):
@@ -213,7 +190,7 @@ def _annealing_table(part):
     for update, title in UPDATES.items():
         rows.append([title] + [_accuracy_and_time(one) for one in part[update]["annealed"]])
     title = "Accuracy in per cent after annealing from 2 to 0.08, and seconds"
-    return list_table(["sampler", *lengths], rows, title)
+    return Table(["sampler", *lengths], rows, title)
 
 
 def _accuracy_and_time(one):
@@ -231,19 +208,13 @@ def _free_table(part):
             + [plus_minus(found["accuracy"], 1, 100), f"{found['r_hat']['log joint']:.2f}"]
         )
     header = ["sampler", "ns a token and sweep", "accepted, %", "seconds", "log joint at the end"]
-    return list_table(
+    return Table(
         [*header, "many-to-one accuracy, %", "R-hat"], rows, "Without a dictionary, 45 states"
     )
 
 
 def draw(results, folder):
-    """Accuracy by time, and the log joint probability by time.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy by time, and the log joint probability by time."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.4, 4.2), layout="constrained")

@@ -6,17 +6,124 @@ sequences it is every fifth one.
 """
 
 from functools import partial
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.published.series_data import READERS
-from benchmarks.published.series_tables import draw, tables
-from benchmarks.published.settings import run_parts
+from benchmarks.published.tables import Table, plus_minus
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb.datasets import fetch_alice, fetch_dependency_treebank, fetch_japanese_vowels
 from sklearn_cvb.emissions import Gaussian, Poisson
 
-__all__ = ["MODELS", "PARTS", "draw", "run", "tables"]
+# Sentences of the treebank whose words are measured, utterances that are learned from.
+_N_SENTENCES, _N_UTTERANCES = 300, 30
+
+
+class Series(NamedTuple):
+    """What a series is called, its sequences of shape (length, n_columns), and its emissions."""
+
+    title: str
+    X: list
+    kinds: tuple
+
+
+def _shipped(name):
+    """A data set of statsmodels."""
+    try:
+        module = import_module(f"statsmodels.datasets.{name}")
+    except ImportError:
+        raise SystemExit(
+            "five of the series are data sets of statsmodels, which is not installed: "
+            "`pip install statsmodels`, or run `series --parts alice,words,vowels`"
+        ) from None
+    return module.load_pandas().data
+
+
+def nile(settings):
+    """Flow of the Nile, a number a year."""
+    flow = _shipped("nile")["volume"].to_numpy(float)
+    return Series("Nile, yearly flow", [flow[:, None]], ("diag",))
+
+
+def sunspots(settings):
+    """Sunspots, a number a year: square roots."""
+    activity = _shipped("sunspots")["SUNACTIVITY"].to_numpy(float)
+    return Series("Sunspots, yearly, square root", [np.sqrt(activity)[:, None]], ("diag",))
+
+
+def economy(settings):
+    """Growth of the US economy by quarter: product, consumption, investment (%); unemployment."""
+    data = _shipped("macrodata")
+    growth = [100 * np.diff(np.log(data[name])) for name in ("realgdp", "realcons", "realinv")]
+    return Series(
+        "US economy, quarterly changes",
+        [np.column_stack([*growth, np.diff(data["unemp"])])],
+        ("diag", "full"),
+    )
+
+
+def elnino(settings):
+    """Temperature of the sea off Peru: a year is a step of twelve months."""
+    table = _shipped("elnino").drop(columns="YEAR").to_numpy(float)
+    return Series("El Niño, years of 12 months", [table], ("diag", "full"))
+
+
+def co2(settings):
+    """Carbon dioxide at Mauna Loa: changes of the monthly mean, with months that are missing."""
+    monthly = _shipped("co2")["co2"].resample("MS").mean().to_numpy(float)
+    return Series("CO2, monthly changes", [np.diff(monthly)[:, None]], ("diag",))
+
+
+def alice(settings):
+    """Words in each sentence of Alice's Adventures in Wonderland."""
+    sentences = fetch_alice(data_home=settings.data_home, download_if_missing=False).data
+    counts = [len("".join(letters).split()) for letters in sentences]
+    counts = np.array(counts[:200] if settings.quick else counts, float)
+    return Series("Alice, words in a sentence", [counts[:, None]], ("poisson",))
+
+
+def words(settings):
+    """Letters in each word of news, a sequence a sentence."""
+    treebank = fetch_dependency_treebank(
+        remove_punctuation=True, data_home=settings.data_home, download_if_missing=False
+    )
+    sentences = treebank.words[: 40 if settings.quick else _N_SENTENCES]
+    X = [np.array([[len(word)] for word in sentence], float) for sentence in sentences]
+    return Series(f"News, letters in a word, {len(X)} sentences", X, ("poisson",))
+
+
+def vowels(settings):
+    """Utterances of the first speaker of Japanese Vowels."""
+    found = fetch_japanese_vowels(data_home=settings.data_home)
+    X = [x for x, who in zip(found.X_train, found.y_train, strict=True) if who == "1"]
+    n_utterances = 10 if settings.quick else _N_UTTERANCES
+    return Series("Japanese Vowels, speaker 1", X[:n_utterances], ("diag", "full"))
+
+
+READERS = {
+    "nile": nile,
+    "sunspots": sunspots,
+    "economy": economy,
+    "elnino": elnino,
+    "co2": co2,
+    "alice": alice,
+    "words": words,
+    "vowels": vowels,
+}
+
+TITLES = {
+    "em": "EM",
+    "map": "EM with the prior",
+    "vb": "VB",
+    "cvb": "CVB",
+    "gibbs": "Gibbs",
+}
+KINDS = {"diag": "diagonal", "full": "full covariance", "poisson": "Poisson"}
+_OTHERS = ("em", "map", "vb")
+# The first quarter of the US series' changes.
+_FIRST_QUARTER = 1959.25
+
 
 N_STATES, QUICK_N_STATES = (1, 2, 3, 4, 6, 8), (1, 2)
 N_FOLDS, QUICK_N_FOLDS = 5, 2
@@ -45,15 +152,7 @@ MODELS = {
 def emission(kind, has_prior=False):
     """What states emit; EM uses the prior where any of its numbers is given.
 
-    Parameters
-    ----------
-    kind : {"diag", "full", "poisson"}
-    has_prior : bool, default=False
-        Whether EM is to have the default prior of the others.
-
-    Returns
-    -------
-    Emission
+    `has_prior`: whether EM is to have the default prior of the others.
     """
     if kind == "poisson":
         return Poisson(shape_prior=1.0) if has_prior else Poisson()
@@ -63,17 +162,7 @@ def emission(kind, has_prior=False):
 def held_out(model, X, fold, n_folds):
     """Mean log density of what is held out, given what is learned from (nats a step).
 
-    Parameters
-    ----------
-    model : estimator
-    X : list of ndarray of shape (length, n_columns)
-        One series, or several sequences.
-    fold : int
-    n_folds : int
-
-    Returns
-    -------
-    float
+    `X` (length, n_columns): one series, or several sequences.
     """
     if len(X) > 1:
         model.fit([x for i, x in enumerate(X) if i % n_folds != fold])
@@ -91,16 +180,8 @@ def held_out(model, X, fold, n_folds):
 def part(name, settings):
     """All models on a series, by emission and number of states.
 
-    Parameters
-    ----------
-    name : str
-        A key of `READERS`.
-    settings : Settings
-
-    Returns
-    -------
-    dict
-        ``["found"][emission][model][number of states]``: for each seed its folds.
+    `name`: a key of `READERS`. Returns ``["found"][emission][model][number of states]``: for each
+    seed its folds.
     """
     series = READERS[name](settings)
     numbers = QUICK_N_STATES if settings.quick else N_STATES
@@ -150,15 +231,135 @@ def regimes(settings):
 PARTS = {name: partial(part, name) for name in READERS} | {"regimes": regimes}
 
 
-def run(settings):
-    """Measure all series.
+def cases(results):
+    """Title and figures of each series and emission, by name."""
+    return {
+        f"{name}_{kind}": (_title(part, kind), found)
+        for name, part in results.items()
+        if isinstance(part, dict) and "found" in part
+        for kind, found in part["found"].items()
+    }
 
-    Parameters
-    ----------
-    settings : Settings
 
-    Returns
-    -------
-    dict
+def _title(part, kind):
+    width = part["n_columns"]
+    columns = f" x {width}" if width > 1 else ""
+    covariance = f", {KINDS[kind]}" if width > 1 or kind == "poisson" else ""
+    return f"{part['title']} ({part['n_steps']:,}{columns}){covariance}"
+
+
+def advantage(found, other, n_states):
+    """By how much CVB is ahead in each fold, means over seeds (nats a step).
+
+    `found`: by model and number of states. Returns shape (n_folds,).
     """
-    return run_parts(PARTS, settings)
+    return np.mean(found["cvb"][n_states], axis=0) - np.mean(found[other][n_states], axis=0)
+
+
+def tables(results):
+    """Held-out log density of all models, and how far CVB is ahead."""
+    found = {name: _held_out(*case) for name, case in cases(results).items()}
+    return found | {"advantages": _advantages(results), "counts": _counts(results)}
+
+
+def _held_out(title, found):
+    """A row for each model, a column for each number of states."""
+    numbers = list(found["em"])
+    lines = [
+        [TITLES[key], *(plus_minus(np.mean(found[key][n], axis=1).tolist(), 3) for n in numbers)]
+        for key in TITLES
+    ]
+    header = ["states", *numbers]
+    return Table(header, lines, f"{title}: held-out log density, nats a step")
+
+
+def _advantages(results):
+    """How far CVB is ahead with few, some and many states; deviations are those of folds."""
+    some = cases(results).values()
+    numbers = [n for n in next(iter(some))[1]["em"] if n in ("2", "4", "8")]
+    header = ["CVB minus", *(f"{TITLES[key]}, {n} states" for key in _OTHERS for n in numbers)]
+    lines = [
+        [title]
+        + [plus_minus(advantage(found, key, n).tolist(), 3) for key in _OTHERS for n in numbers]
+        for title, found in some
+    ]
+    return Table(header, lines, "Nats a step by which CVB is ahead (deviation of the folds)")
+
+
+def _counts(results):
+    """In how many cells with two states or more CVB is ahead, and clearly so."""
+    lines = []
+    for key in _OTHERS:
+        found = [
+            advantage(by_model, key, n)
+            for _, by_model in cases(results).values()
+            for n in by_model["em"]
+            if n != "1"
+        ]
+        means = np.array([folds.mean() for folds in found])
+        errors = np.array([folds.std(ddof=1) / np.sqrt(len(folds)) for folds in found])
+        clear = np.abs(means) > 2 * errors
+        ahead, behind = means > 0, means < 0
+        lines.append(
+            [TITLES[key], len(found), ahead.sum(), (ahead & clear).sum()]
+            + [behind.sum(), (behind & clear).sum()]
+        )
+    header = ["CVB beside", "cells", "ahead", "clearly", "behind", "clearly"]
+    title = "Series, emissions and numbers of states from 2 (clearly: by two standard errors)"
+    return Table(header, lines, title)
+
+
+def draw(results, folder):
+    """Held-out log density above VB's, and the regimes of the US economy."""
+    _draw_held_out(cases(results).values(), folder)
+    if "regimes" in results:
+        _draw_regimes(results["regimes"], folder)
+
+
+def _draw_held_out(some, folder):
+    """What all are ahead of VB, a panel for each series and emission."""
+    from matplotlib.figure import Figure
+
+    n_columns = min(4, len(some))
+    n_rows = -(-len(some) // n_columns)
+    figure = Figure(figsize=(3.2 * n_columns, 0.5 + 2.4 * n_rows), layout="constrained")
+    panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    for panel in panels[len(some) :]:
+        panel.set_visible(False)
+    for panel, (title, found) in zip(panels, some, strict=False):
+        ahead = {
+            key: [np.mean(runs) - np.mean(found["vb"][n]) for n, runs in found[key].items()]
+            for key in TITLES
+        }
+        for key, values in ahead.items():
+            panel.plot([int(n) for n in found[key]], values, ".-", label=TITLES[key])
+        # EM falls out of any picture.
+        shown = np.concatenate([values for key, values in ahead.items() if key != "em"])
+        margin = 0.1 * (np.ptp(shown) + 0.001)
+        panel.set_ylim(shown.min() - margin, shown.max() + margin)
+        panel.set_title(title.replace(" (", "\n("), fontsize=9)
+        panel.grid(alpha=0.3)
+    figure.supxlabel("states")
+    figure.supylabel("held-out log density minus VB's, nats a step")
+    lines = panels[0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside upper center", ncols=len(TITLES), frameon=False)
+    figure.savefig(folder / "series_held_out.png", dpi=110)
+
+
+def _draw_regimes(found, folder):
+    """Growth by quarter; what is shaded are the states, darkest where growth is lowest."""
+    from matplotlib.figure import Figure
+
+    growth, states = np.array(found["growth"]), np.array(found["states"])
+    rank = np.argsort(np.argsort(found["means"]))
+    quarters = _FIRST_QUARTER + np.arange(len(growth)) / 4
+    figure = Figure(figsize=(9, 2.8), layout="constrained")
+    panel = figure.subplots()
+    shades = ("0.62", "0.82", "1.0")
+    for quarter, state in zip(quarters, states, strict=True):
+        panel.axvspan(quarter - 0.125, quarter + 0.125, color=shades[rank[state]], lw=0)
+    panel.plot(quarters, growth, color="C0", lw=1.0)
+    panel.axhline(0, color="0.3", lw=0.6)
+    panel.set(ylabel="growth of product, %", xlim=(quarters[0], quarters[-1]))
+    panel.set_title("US economy: three states of CVB, darkest where growth is lowest", fontsize=9)
+    figure.savefig(folder / "series_regimes.png", dpi=110)

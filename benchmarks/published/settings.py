@@ -5,36 +5,18 @@ from typing import NamedTuple
 
 
 class Settings(NamedTuple):
-    """How an experiment is run.
+    """How an experiment is run."""
 
-    Attributes
-    ----------
-    data_home : str or None
-        Folder of the corpora, as the functions ``fetch_*`` take it.
-    quick : bool
-        A small version of the same experiment, for tests.
-    n_jobs : int
-        Threads for restarts; figures do not depend on it, seconds do.
-    """
-
-    data_home: str | None = None
-    quick: bool = False
-    n_jobs: int = 1
+    data_home: str | None = None  # folder of the corpora, as the functions ``fetch_*`` take it
+    quick: bool = False  # a small version of the same experiment, for tests
+    n_jobs: int = 1  # threads for restarts; figures do not depend on it, seconds do
 
 
 def run_parts(parts, settings):
-    """Run the parts of an experiment.
+    """Run all parts of an experiment, without files.
 
-    Parameters
-    ----------
-    parts : dict of str to callable
-        ``part(settings) -> dict``.
-    settings : Settings
-
-    Returns
-    -------
-    dict
-        What each part found, by its name, with its ``seconds`` on the wall.
+    `parts`: ``part(settings) -> dict``. Returns what each part found, by its name, with its
+    ``seconds`` on the wall.
     """
     return {name: timed(part, settings) for name, part in parts.items()}
 

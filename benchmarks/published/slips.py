@@ -28,20 +28,8 @@ class Noisy(NamedTuple):
 def with_slips(X, weights, rate, seed):
     """Give some words of every hundred one wrong tag each, seen once.
 
-    Parameters
-    ----------
-    X : list of list
-        Sentences, which rank the words.
-    weights : dict of dict
-        How often each tag was seen with each word.
-    rate : int
-        Words hit in every hundred of the ranking, so also among the hundred most frequent.
-    seed : int
-
-    Returns
-    -------
-    dict of dict
-        Of the words of `X` alone.
+    `X`: sentences, which rank the words. `weights`: how often each tag was seen with each word.
+    `rate`: words hit in every hundred of the ranking, so also among the hundred most frequent.
     """
     rng = np.random.default_rng(seed)
     ranked = [word for word, _ in Counter(word for row in X for word in row).most_common()]

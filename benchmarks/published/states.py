@@ -14,8 +14,7 @@ from statistics import fmean, stdev
 import numpy as np
 from sklearn.metrics import v_measure_score
 
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM
 from sklearn_cvb.datasets import fetch_alice
@@ -169,20 +168,6 @@ PARTS = {
 }
 
 
-def run(settings):
-    """Run all parts.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def against_best(cells, name, method):
     """Perplexity of a method over that of the best fixed number of states, less 1.
 
@@ -196,23 +181,14 @@ def against_best(cells, name, method):
 
 
 def tables(results):
-    """States found on chains, and perplexities.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
-    text = []
+    """States found on chains, and perplexities."""
+    found = {}
     if any(kind in results for kind in TRUE):
-        text.append(_chain_table(results))
+        found["chains"] = _chain_table(results)
     for part, title in (("letters", "Letters of Alice"), ("tags", "Words of the journal")):
         if part in results:
-            text.append(_held_out_table(results[part]["cells"], title))
-    return "\n".join(text)
+            found[part] = _held_out_table(results[part]["cells"], title)
+    return found
 
 
 def _chain_table(results):
@@ -224,7 +200,7 @@ def _chain_table(results):
         rows[-1] += [_found(own, TRUE[kind]) for own, kind in zip(found, kinds, strict=True)]
     header = ["model", "prior", *(f"{kind}: {TRUE[kind]} states" for kind in kinds)]
     title = f"Seeds with the true number of states, of those tried, and range; {MOST} at hand"
-    return list_table(header, rows, title)
+    return Table(header, rows, title)
 
 
 def _found(states, true):
@@ -247,17 +223,11 @@ def _held_out_table(cells, title):
         rows.append(row)
     header = ["model", "prior", "states at hand", "states used", "held-out perplexity"]
     header += ["V-measure, %"] if with_tags else []
-    return list_table([*header, "against the best fixed, %"], rows, title)
+    return Table([*header, "against the best fixed, %"], rows, title)
 
 
 def draw(results, folder):
-    """Perplexity against the number of states, one panel a text.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Perplexity against the number of states, one panel a text."""
     from matplotlib.figure import Figure
 
     parts = [part for part in ("letters", "tags") if part in results]

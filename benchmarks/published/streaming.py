@@ -5,8 +5,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from benchmarks.published.monitor import curve
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table
+from benchmarks.published.tables import Table
 from sklearn_cvb import (
     CVBHMM,
     EMHMM,
@@ -56,17 +55,8 @@ def quality(model, X, y):
 def streamed(model, X, y=None, due=()):
     """One pass, measured after the batches in `due` on the first sentences, and in the end on all.
 
-    Parameters
-    ----------
-    model : estimator
-    X, y : list
-    due : collection of int
-        Batches, counted from 1.
-
-    Returns
-    -------
-    dict
-        ``curve`` (tokens seen, accuracy, perplexity), and the quality in the end.
+    `due`: batches, counted from 1. Returns ``curve`` (tokens seen, accuracy, perplexity), and the
+    quality in the end.
     """
     points, tokens = [], 0
     for number, first in enumerate(range(0, len(X), BATCH), 1):
@@ -152,31 +142,8 @@ def grid(settings):
 PARTS = {"grid": grid, "curves": curves} | {name: partial(whole, name) for name in FETCHERS}
 
 
-def run(settings):
-    """Run all parts.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def tables(results):
-    """The end of one pass beside the end of the sweeps, and the grid.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """The end of one pass beside the end of the sweeps, and the grid."""
     rows = []
     for name in FETCHERS:
         for algorithm, found in results.get(name, {"found": {}})["found"].items():
@@ -192,10 +159,10 @@ def tables(results):
     header = ["corpus", "algorithm", f"right, % ({SWEEPS} sweeps)", "one pass", "points"]
     header += ["perplexity", "one pass", "%"]
     title = f"{SWEEPS} sweeps over all sentences, and one pass in batches of {BATCH}"
-    parts = [list_table(header, rows, title)] * bool(rows)
+    tables = {"ends": Table(header, rows, title)}
     if "grid" in results:
-        parts.append(_grid_table(results["grid"]))
-    return "\n".join(parts)
+        tables["grid"] = _grid_table(results["grid"])
+    return tables
 
 
 def _grid_table(found):
@@ -220,17 +187,11 @@ def _grid_table(found):
         for corpus, algorithm, with_tags in columns
     ]
     n = f"{found['n_sentences']:,}"
-    return list_table(header, lines, f"One pass over {n} sentences: % right; perplexity")
+    return Table(header, lines, f"One pass over {n} sentences: % right; perplexity")
 
 
 def draw(results, folder):
-    """Accuracy and perplexity by tokens seen.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy and perplexity by tokens seen."""
     from matplotlib.figure import Figure
 
     if "curves" not in results:

@@ -7,8 +7,7 @@ without and with weights in the dictionary.
 
 from functools import partial
 
-from benchmarks.published.settings import run_parts
-from benchmarks.published.tables import list_table, plus_minus, spread
+from benchmarks.published.tables import Table, plus_minus, spread
 from benchmarks.published.taggers import (
     CONCENTRATIONS,
     METHODS,
@@ -134,47 +133,23 @@ PARTS = (
 )
 
 
-def run(settings):
-    """Run all rows.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def accuracy(fits):
     """Mean and deviation in per cent."""
     return plus_minus(fits["accuracies"], 2 if len(fits["accuracies"]) > 1 else 1, 100)
 
 
 def tables(results):
-    """Our table 1 beside the published one, and the further rows.
-
-    Parameters
-    ----------
-    results : dict
-        What `run` gives, or some of its parts.
-
-    Returns
-    -------
-    str
-    """
+    """Our table 1 beside the published one, and the further rows."""
     sizes = [name for name in ROWS if name in results]
     others = [name for name in _OTHER_TITLES if name in results]
-    parts = [
-        _accuracies(results, sizes),
-        _concentrations(results),
-        _by_size(results),
-        _others(results, others),
-        _times(results, [*sizes, *(name for name in others if name == "brown")]),
-    ]
-    return "\n".join(part for part in parts if part)
+    found = {"accuracies": _accuracies(results, sizes)}
+    if "choice" in results:
+        found["choice"] = _concentrations(results["choice"]["methods"])
+    if "choice by size" in results:
+        found["choice_by_size"] = _by_size(results["choice by size"]["sizes"])
+    found["others"] = _others(results, others)
+    found["times"] = _times(results, [*sizes, *(name for name in others if name == "brown")])
+    return found
 
 
 def _accuracies(results, sizes):
@@ -197,29 +172,24 @@ def _accuracies(results, sizes):
         cells = [f"{cell.mean} ({cell.deviation})" if cell else "" for cell in cells]
         lines.append(["", "paper", PUBLISHED_RANDOM[name], *cells])
     title = "Accuracy of the training tags in per cent: mean (standard deviation) over the starts"
-    return list_table(header, lines, title) if lines else ""
+    return Table(header, lines, title)
 
 
-def _concentrations(results):
+def _concentrations(methods):
     """What was chosen on held-out sentences."""
-    if "choice" not in results:
-        return ""
-    methods = results["choice"]["methods"]
     chosen = [name for name in METHODS if name != "em"]
     lines = [
         ["alpha, beta", *(f"{methods[n]['alpha']:g}, {methods[n]['beta']:g}" for n in chosen)],
         ["accuracy held out", *(f"{100 * methods[n]['held_out']:.1f}" for n in chosen)],
     ]
     header = ["", *(METHODS[name].title for name in chosen)]
-    return list_table(header, lines, "Chosen on the first 1,000 sentences, a quarter held out")
+    return Table(header, lines, "Chosen on the first 1,000 sentences, a quarter held out")
 
 
-def _by_size(results):
+def _by_size(sizes):
     """Chosen anew for each size: the pair, and the accuracy."""
-    if "choice by size" not in results:
-        return ""
     lines = []
-    for n, found in results["choice by size"]["sizes"].items():
+    for n, found in sizes.items():
         cells = [
             (f"{found[m]['alpha']:g}, {found[m]['beta']:g}", accuracy(found[m]))
             for m in CHOSEN_BY_SIZE
@@ -227,7 +197,7 @@ def _by_size(results):
         lines.append([f"{int(n):,}", *(part for cell in cells for part in cell)])
     titles = [(METHODS[name].title, "") for name in CHOSEN_BY_SIZE]
     header = ["sentences", *(part for title in titles for part in title)]
-    return list_table(header, lines, "alpha and beta chosen at each size, and the accuracy then")
+    return Table(header, lines, "alpha and beta chosen at each size, and the accuracy then")
 
 
 _OTHER_TITLES = {
@@ -244,7 +214,7 @@ def _others(results, others):
         [_OTHER_TITLES[name], *(accuracy(results[name]["methods"][m]) for m in METHODS)]
         for name in others
     ]
-    return list_table(header, lines, "Further rows, beta = 0.03") if lines else ""
+    return Table(header, lines, "Further rows, beta = 0.03")
 
 
 def _times(results, names):
@@ -261,17 +231,11 @@ def _times(results, names):
         chains = f"{gibbs['sweeps']:,}, {len(gibbs['accuracies'])}"
         lines.append([size, *(f"{value:.3g}" for value in seconds), chains, minutes])
     title = "Processor seconds of one fit, and minutes of the whole row"
-    return list_table(header, lines, title) if lines else ""
+    return Table(header, lines, title)
 
 
 def draw(results, folder):
-    """Accuracy by size, ours and the paper's.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy by size, ours and the paper's."""
     from matplotlib.figure import Figure
 
     sizes = [name for name in ROWS if name in results]

@@ -2,9 +2,8 @@
 
 from functools import partial
 
-from benchmarks.published.settings import run_parts
 from benchmarks.published.table1 import accuracy
-from benchmarks.published.tables import list_table, plus_minus, spread
+from benchmarks.published.tables import Table, plus_minus, spread
 from benchmarks.published.taggers import (
     CONCENTRATIONS,
     METHODS,
@@ -39,33 +38,14 @@ def row(min_count, settings):
 PARTS = {str(min_count): partial(row, min_count) for min_count in PUBLISHED_AMBIGUITY}
 
 
-def run(settings):
-    """Run all rows.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
-    return run_parts(PARTS, settings)
-
-
 def tables(results):
-    """Our table 2 beside the published one, and what was chosen.
-
-    Parameters
-    ----------
-    results : dict
-
-    Returns
-    -------
-    str
-    """
+    """Our table 2 beside the published one, and what was chosen."""
     rows = {int(name): results[name] for name in PARTS if name in results}
-    return "\n".join([_accuracies(rows), _margins(rows), _concentrations(rows)])
+    return {
+        "accuracies": _accuracies(rows),
+        "margins": _margins(rows),
+        "concentrations": _concentrations(rows),
+    }
 
 
 def _accuracies(rows):
@@ -81,7 +61,7 @@ def _accuracies(rows):
         cells = [f"{cell.mean} ({cell.deviation})" if cell else "" for cell in cells]
         lines.append(["", "paper", *PUBLISHED_AMBIGUITY[min_count], *cells])
     title = "Accuracy of the training tags in per cent: mean (standard deviation) over the starts"
-    return list_table(header, lines, title)
+    return Table(header, lines, title)
 
 
 def margins(found, better, worse):
@@ -105,7 +85,7 @@ def _margins(rows):
         theirs = published_accuracies("wsj", 1000, False, min_count)
         cells = [f"{theirs[one].mean - theirs[other].mean:.1f}" for one, other in _MARGINS]
         lines.append(["", "paper", *cells])
-    return list_table(header, lines, "Margins in points, from the same starts")
+    return Table(header, lines, "Margins in points, from the same starts")
 
 
 def _concentrations(rows):
@@ -116,17 +96,11 @@ def _concentrations(rows):
         methods = found["methods"]
         cells = [f"{methods[name]['alpha']:g}, {methods[name]['beta']:g}" for name in chosen]
         lines.append([min_count, *cells, f"{found.get('seconds', 0):.0f}"])
-    return list_table(header, lines, "alpha, beta chosen on held-out sentences")
+    return Table(header, lines, "alpha, beta chosen on held-out sentences")
 
 
 def draw(results, folder):
-    """Accuracy by d, ours and the paper's.
-
-    Parameters
-    ----------
-    results : dict
-    folder : pathlib.Path
-    """
+    """Accuracy by d, ours and the paper's."""
     from matplotlib.figure import Figure
 
     rows = {int(name): results[name] for name in PARTS if name in results}

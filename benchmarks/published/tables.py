@@ -1,8 +1,18 @@
-"""Figures as texts, and texts as reStructuredText."""
+"""Figures as texts, and texts as tables: comma-separated, for reStructuredText to read."""
 
+import csv
+import io
 import math
 from statistics import fmean, stdev
 from typing import NamedTuple
+
+
+class Table(NamedTuple):
+    """A table of the documentation; cells are shown by `str` and may hold marks of its pages."""
+
+    header: list
+    rows: list
+    title: str = ""
 
 
 class Spread(NamedTuple):
@@ -14,22 +24,7 @@ class Spread(NamedTuple):
 
 
 def spread(values):
-    """Mean and standard deviation of a few values.
-
-    Parameters
-    ----------
-    values : list of float
-
-    Returns
-    -------
-    Spread
-
-    Examples
-    --------
-    >>> from benchmarks.published.tables import spread
-    >>> spread([1.0, 3.0])
-    Spread(mean=2.0, deviation=1.4142135623730951, n=2)
-    """
+    """Mean and standard deviation of a few values."""
     values = [float(value) for value in values]
     return Spread(fmean(values), stdev(values) if len(values) > 1 else 0.0, len(values))
 
@@ -37,25 +32,8 @@ def spread(values):
 def plus_minus(values, digits=1, scale=1.0):
     """Mean of a few values, with their standard deviation in brackets if there are several.
 
-    Parameters
-    ----------
-    values : list of float
-    digits : int, default=1
-        Digits after the point; the deviation has one more where the mean has one.
-    scale : float, default=1.0
-        Factor, 100 for shares in per cent.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from benchmarks.published.tables import plus_minus
-    >>> plus_minus([0.931, 0.933], scale=100)
-    '93.2 (0.1)'
-    >>> plus_minus([573.4], digits=0)
-    '573'
+    `digits`: digits after the point; the deviation has one more where the mean has one. `scale`:
+    factor, 100 for shares in per cent.
     """
     found = spread(values)
     mean = f"{scale * found.mean:z,.{digits}f}"
@@ -64,36 +42,26 @@ def plus_minus(values, digits=1, scale=1.0):
     return f"{mean} ({scale * found.deviation:.{digits}f})"
 
 
-def list_table(header, rows, title=""):
-    """A table as reStructuredText has them.
+def comma_separated(table):
+    """Header and rows, a line each."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([table.header, *table.rows])
+    return text.getvalue()
 
-    Parameters
-    ----------
-    header : list of str
-    rows : list of list
-        Cells are shown by `str`.
-    title : str, default=""
-        Caption of the table.
 
-    Returns
-    -------
-    str
-        Ends in a line break.
+def as_text(tables):
+    """Titles and cells of all tables."""
+    return "\n".join(f"{table.title}\n{comma_separated(table)}" for table in tables.values())
 
-    Examples
-    --------
-    >>> from benchmarks.published.tables import list_table
-    >>> print(list_table(["d", "EM"], [[1, 89.0]], "Accuracy"))
-    .. list-table:: Accuracy
-       :header-rows: 1
-    <BLANKLINE>
-       * - d
-         - EM
-       * - 1
-         - 89.0
-    <BLANKLINE>
-    """
-    lines = [f".. list-table:: {title}".rstrip(), "   :header-rows: 1", ""]
-    for row in [header, *rows]:
-        lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
-    return "\n".join(lines) + "\n"
+
+def write_tables(name, tables, folder):
+    """Write ``NAME_WHAT.csv`` for each table that has rows, and ``NAME.rst``, which shows all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = []
+    for what, table in tables.items():
+        if table.rows:
+            path = folder / f"{name}_{what}.csv"
+            path.write_text(comma_separated(table), encoding="utf-8")
+            caption = f".. csv-table:: {table.title}".rstrip()
+            shown.append(f"{caption}\n   :file: {path.name}\n   :header-rows: 1\n")
+    (folder / f"{name}.rst").write_text("\n".join(shown), encoding="utf-8")

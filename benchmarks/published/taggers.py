@@ -23,19 +23,11 @@ class Plan(NamedTuple):
 
 
 class Search(NamedTuple):
-    """How alpha and beta are chosen.
-
-    Attributes
-    ----------
-    alphas, betas : tuple of float
-    folds : int
-        How many of the four quarters of the sentences are held out in turn.
-    sweeps, gibbs_sweeps : int
-    """
+    """How alpha and beta are chosen."""
 
     alphas: tuple
     betas: tuple
-    folds: int
+    folds: int  # how many of the four quarters of the sentences are held out in turn
     sweeps: int
     gibbs_sweeps: int
 
@@ -43,18 +35,7 @@ class Search(NamedTuple):
 def tagger_of(name, text, sweeps, **changes):
     """An unfitted tagger that never sees the gold tags.
 
-    Parameters
-    ----------
-    name : str
-        Key of `METHODS`.
-    text : Text
-    sweeps : int
-    **changes
-        Further arguments.
-
-    Returns
-    -------
-    estimator
+    `name`: key of `METHODS`.
     """
     method = METHODS[name]
     arguments = {"supervision": "none", "max_iter": sweeps, "tol": 0}
@@ -64,24 +45,9 @@ def tagger_of(name, text, sweeps, **changes):
 def fit_restarts(name, text, plan, n_jobs=1, first_seed=0, **changes):
     """Accuracies of the training tags, and processor seconds, of several starts.
 
-    Parameters
-    ----------
-    name : str
-        Key of `METHODS`.
-    text : Text
-    plan : Plan
-    n_jobs : int, default=1
-        Threads.
-    first_seed : int, default=0
-        Seed of the first start; the others follow.
-    **changes
-        Arguments of the tagger, such as alpha and beta.
-
-    Returns
-    -------
-    dict
-        ``sweeps``, ``first_seed``, ``accuracies`` (shares) and ``seconds``, the latter two by
-        start; and the arguments.
+    `name`: key of `METHODS`. `first_seed`: seed of the first start; the others follow. `**changes`:
+    arguments of the tagger, such as alpha and beta. Returns ``sweeps``, ``first_seed``,
+    ``accuracies`` (shares) and ``seconds``, the latter two by start; and the arguments.
     """
 
     def fit(seed):
@@ -109,17 +75,8 @@ def choose(name, text, search):
     Quarters of the sentences are held out in turn; the tagger learns from the raw text of the rest
     with every pair of values, and the pair that tags the held-out sentences best is kept.
 
-    Parameters
-    ----------
-    name : str
-        Key of `METHODS`. EM is maximum likelihood and has nothing to choose.
-    text : Text
-    search : Search
-
-    Returns
-    -------
-    dict
-        ``alpha`` and ``beta``, and ``held_out``, their accuracy.
+    `name`: key of `METHODS`. EM is maximum likelihood and has nothing to choose. Returns ``alpha``
+    and ``beta``, and ``held_out``, their accuracy.
     """
     if name == "em":
         return {}
@@ -137,15 +94,7 @@ def choose(name, text, search):
 def choose_all(text, search):
     """The choice of every method.
 
-    Parameters
-    ----------
-    text : Text
-    search : Search
-
-    Returns
-    -------
-    dict of str to dict
-        What `choose` gives, by key of `METHODS`.
+    Returns what `choose` gives, by key of `METHODS`.
     """
     return {name: choose(name, text, search) for name in METHODS}
 
@@ -153,19 +102,8 @@ def choose_all(text, search):
 def compare(text, plans, chosen, n_jobs):
     """Run all restarts of every method.
 
-    Parameters
-    ----------
-    text : Text
-    plans : dict of str to Plan
-        By key of `METHODS`.
-    chosen : dict of str to dict
-        alpha and beta, as `choose_all` gives them.
-    n_jobs : int
-
-    Returns
-    -------
-    dict
-        By method, what `fit_restarts` gives.
+    `plans`: by key of `METHODS`. `chosen`: alpha and beta, as `choose_all` gives them. Returns by
+    method, what `fit_restarts` gives.
     """
     found = {}
     for name, plan in plans.items():

@@ -18,37 +18,16 @@ class Shared(dict):
 
 @lru_cache(maxsize=2)
 def whole(corpus, data_home):
-    """A whole corpus.
-
-    Parameters
-    ----------
-    corpus : {"wsj", "brown", "mac_morpho"}
-    data_home : str or None
-
-    Returns
-    -------
-    sklearn.utils.Bunch
-    """
+    """A whole corpus."""
     return (FETCHERS | {"mac_morpho": fetch_mac_morpho})[corpus](data_home=data_home)
 
 
 def first_sentences(settings, n=None, min_count=1, corpus="wsj", weights=False):
     """The first sentences of a corpus.
 
-    Parameters
-    ----------
-    settings : Settings
-    n : int, default=None
-        How many; None for all.
-    min_count : int, default=1
-        Words seen fewer than this many times among these sentences may take any tag.
-    corpus : {"wsj", "brown"}, default="wsj"
-    weights : bool, default=False
-        Whether the dictionary says how often the corpus has each tag.
-
-    Returns
-    -------
-    Text
+    `n`: how many; None for all. `min_count`: words seen fewer than this many times among these
+    sentences may take any tag. `weights`: whether the dictionary says how often the corpus has each
+    tag.
     """
     return _first_sentences(settings.data_home, n, min_count, corpus, weights)
 
@@ -77,18 +56,7 @@ def _without_most_others(dictionary, X):
 
 
 def random_sentences(settings, n, seed):
-    """Sentences of the journal drawn without replacement.
-
-    Parameters
-    ----------
-    settings : Settings
-    n : int
-    seed : int
-
-    Returns
-    -------
-    Text
-    """
+    """Sentences of the journal drawn without replacement."""
     return drawn(first_sentences(settings), n, seed)
 
 

@@ -12,7 +12,7 @@ from statistics import fmean
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.published.tables import list_table, plus_minus
+from benchmarks.published.tables import Table, plus_minus
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, HMMClassifier
 from sklearn_cvb.datasets import fetch_japanese_vowels
 from sklearn_cvb.emissions import Gaussian
@@ -120,16 +120,7 @@ PARTS = {"selection": run_selection, "test": run_test}
 
 
 def run(settings):
-    """Run the experiment.
-
-    Parameters
-    ----------
-    settings : Settings
-
-    Returns
-    -------
-    dict
-    """
+    """Run the experiment."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {name: part(settings) for name, part in PARTS.items()}
@@ -169,15 +160,15 @@ def tables(results):
         for a, cell in chosen(results).items()
     ]
     header = ["learner", "covariance", "states", "cross-validation", "test"]
-    text = list_table(header, rows, "Speakers found (%), settings by cross-validation")
+    tables = {"chosen": Table(header, rows, "Speakers found (%), settings by cross-validation")}
     settings = list(dict.fromkeys(cell[1:] for cell in test))
     learners = list(dict.fromkeys(cell[0] for cell in test))
-    for title, part in (("cross-validation", selection), ("test", test)):
+    for what, part in (("cross-validation", selection), ("test", test)):
         cells = {cell: shown(values) for cell, values in part.items()}
         rows = [[*one, *(cells.get((a, *one), "") for a in learners)] for one in settings]
         header = ["covariance", "states", *learners]
-        text += "\n" + list_table(header, rows, f"Speakers found (%), all settings: {title}")
-    return text
+        tables[what] = Table(header, rows, f"Speakers found (%), all settings: {what}")
+    return tables
 
 
 def draw(results, folder):

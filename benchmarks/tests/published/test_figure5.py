@@ -1,0 +1,63 @@
+"""Figure 5: accuracies by sweep, and a clock that leaves scoring out."""
+
+import time
+
+import numpy as np
+import pytest
+
+from benchmarks.published import figure5
+from benchmarks.published.monitor import curve
+from benchmarks.published.settings import run_parts
+from benchmarks.published.tables import as_text
+from benchmarks.published.taggers import tagger_of
+from benchmarks.published.text import first_sentences
+from sklearn_cvb import CVBHMM
+
+
+@pytest.fixture(scope="module")
+def results(quick):
+    return run_parts(figure5.PARTS, quick)
+
+
+def test_a_curve_is_what_separate_fits_of_so_many_sweeps_reach(results, quick):
+    text = first_sentences(quick, 300)
+    for n_sweeps in (1, 4):
+        tagger = tagger_of("cvb-sequence", text, n_sweeps, handle_unknown="error", random_state=1)
+        tagger.set_params(**figure5.USUAL).fit(text.X)
+        found = results["cvb-sequence"]["curves"][1]
+        here = found["sweeps"].index(n_sweeps)
+        assert found["accuracy"][here] == figure5.training_accuracy(tagger, None, text.y)
+
+
+def test_variational_algorithms_arrive_within_twenty_sweeps_cvb_above_em(results):
+    last = {name: figure5.mean_curve(found)[2][-1] for name, found in results.items()}
+    assert min(last["cvb-token"], last["cvb-sequence"]) > max(last["em"], last["vb"])
+    for name in ("em", "vb", "cvb-token", "cvb-sequence"):
+        assert figure5.arrival(results[name])[0] <= 15
+        first = figure5.mean_curve(results[name])[2][0]
+        assert last[name] > first + 1
+
+
+def test_seconds_grow_and_leave_scoring_out():
+    def slow(fitted, X, y):
+        end = time.thread_time() + 0.05
+        while time.thread_time() < end:
+            pass
+        return float(fitted.n_iter_)
+
+    X = [["a", "b", "a"], ["b", "a"]] * 3
+    model = CVBHMM(n_components=2, max_iter=6, tol=0, random_state=0)
+    model.fit(X)  # compiles
+    found = curve(model, X, [None] * len(X), {"sweeps_done": slow}, due=(2, 3, 6))
+    assert found["sweeps"] == [2, 3, 6]
+    assert found["sweeps_done"] == [2, 3, 6]
+    assert np.all(np.diff(found["seconds"]) > 0)
+    assert found["seconds"][-1] < 0.05
+
+
+def test_tables_and_picture(results, tmp_path):
+    text = as_text(figure5.tables(results))
+    assert "\nCVB sequence," in text
+    assert ",ms a sweep\n" in text
+    figure5.draw(results, tmp_path)
+    assert (tmp_path / "figure5_accuracy.png").stat().st_size > 5000
