@@ -1,8 +1,7 @@
 """What all hidden Markov models share: what a fit reads and leaves, predictions and scores."""
 
 from collections.abc import Iterable
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,10 +13,8 @@ from sklearn_cvb.chain.intervals import CredibleIntervals
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
-from sklearn_cvb.chain.topology import NAMES
 from sklearn_cvb.estimators.base import BaseModel, learned_of, over_partitions
 from sklearn_cvb.kernels.chain import decoding as kernels
-from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
@@ -25,12 +22,8 @@ from sklearn_cvb.learning.online import seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
 from sklearn_cvb.reading.validation import (
-    CHECKPOINT_PARAMETERS,
-    HasMethods,
-    Interval,
     InvalidParameterError,
     Seed,
-    StrOptions,
     check_choice,
     without_lengths,
 )
@@ -40,57 +33,19 @@ if TYPE_CHECKING:
 
 
 class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
-    """What is read, what a fit leaves, and what it predicts; an estimator adds its algorithm."""
+    """What is read, what a fit leaves, and what it predicts; an estimator adds its algorithm.
 
-    # Models that learn no concentration have no such parameters.
-    alpha_prior = beta_prior = gamma_prior = (1.0, 1.0)
-    # Nor have EM and taggers these.
-    transition_prior: str = "dirichlet"
-    gamma: float | str = 1.0
-    sticky: float = 0.0
-    # Nor have taggers this.
-    emission: Any = "categorical"
+    Attributes
+    ----------
+    alpha_, beta_ : float
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sequences that no path explains; they are left out of the counts.
+    """
+
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
     _takes_dask = _takes_bulk = True
-
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "emission": [
-            StrOptions({"categorical", "gaussian", "bernoulli", "poisson"}),
-            HasMethods("bind"),
-        ],
-        "topology": [StrOptions(set(NAMES)), "array-like"],
-        "supervision": [StrOptions({"none", "y"})],
-        "transition_prior": [StrOptions({"dirichlet", "hdp"})],
-        "gamma": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
-        "sticky": [Interval(Real, 0, LARGEST, closed="both")],
-        "end_state": ["boolean"],
-        "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
-        "beta": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
-        "start_alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), None],
-        "alpha_prior": [tuple],
-        "beta_prior": [tuple],
-        "gamma_prior": [tuple],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "init": [
-            StrOptions(
-                {"token", "word", "parameter", "unambiguous", "context", "merged", "kmeans"}
-            ),
-            HasMethods("predict_proba"),
-            "array-like",
-            None,
-        ],
-        "handle_unknown": [StrOptions({"error", "smooth", "rare"})],
-        "vocabulary": ["array-like", set, None],
-        "warm_start": ["boolean"],
-        **CHECKPOINT_PARAMETERS,
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
 
     @property
     def _observed(self) -> Any:
@@ -143,7 +98,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     _model = symbols.model_of
     # What an algorithm infers at a time: fields of `ChainSettings`.
-    _at_a_time: dict = {}  # noqa: RUF012
+    _at_a_time: ClassVar[dict[str, Any]] = {}
     # Why steps that a topology rules out cannot be kept from paths; empty where they can.
     _why_all_steps = ""
 
