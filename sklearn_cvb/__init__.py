@@ -12,7 +12,7 @@ _collects = gc.isenabled()
 gc.disable()
 try:
     from sklearn_cvb.chain.parameters import HMMCounts
-    from sklearn_cvb.estimators.hmm_by_algorithm import CVBHMM, EMHMM, VBHMM, GibbsHMM
+    from sklearn_cvb.estimators.hmm import CVBHMM, EMHMM, VBHMM, GibbsHMM
     from sklearn_cvb.estimators.taggers import (
         CVBHMMTagger,
         EMHMMTagger,

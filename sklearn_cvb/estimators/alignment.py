@@ -1,4 +1,4 @@
-"""What all models of word alignment share: a fit from reading to what it leaves, predictions."""
+"""Word alignment: parameters, what all models share, and a class for each algorithm."""
 
 from numbers import Integral, Real
 from typing import Annotated, Any

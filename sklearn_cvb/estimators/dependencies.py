@@ -1,4 +1,4 @@
-"""What all dependency models share: reading sentences and heads, what a fit leaves, predictions."""
+"""Dependency models: their parameters, what they share, and a class for each algorithm."""
 
 from numbers import Real
 from typing import Annotated, Any, ClassVar

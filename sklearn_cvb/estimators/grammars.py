@@ -1,4 +1,4 @@
-"""What all probabilistic grammars share: reading sentences, what a fit leaves, predictions."""
+"""Probabilistic grammars: their parameters, what they share, and a class for each algorithm."""
 
 from dataclasses import dataclass, field
 from numbers import Real

@@ -12,11 +12,11 @@ from sklearn_cvb.chain.tags import knowledge as tags
 from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
 from sklearn_cvb.chain.tags.word_review import WordTable
 from sklearn_cvb.estimators.base import learned_of
-from sklearn_cvb.estimators.hmm import BaseHMM
-from sklearn_cvb.estimators.hmm_by_algorithm import (
+from sklearn_cvb.estimators.hmm import (
     CVBHMM,
     EMHMM,
     VBHMM,
+    BaseHMM,
     GibbsHMM,
     PlainTransitions,
     States,

@@ -1,4 +1,4 @@
-"""What all treebank grammars share: a fit from reading to what it leaves, predictions."""
+"""Treebank grammars: their parameters, what they share, and a class for each algorithm."""
 
 from itertools import pairwise
 from numbers import Integral, Real
