@@ -126,5 +126,5 @@ def main_job(settings):
 def _seconds(situations, folder, settings):
     """Processor seconds of the last situation; compiled code is in the folder."""
     kept = _byte_code(settings)
-    run_python(["-c", _IMPORT.format("sklearn_cvb, sklearn_cvb.estimators.grammars_em")], **kept)
+    run_python(["-c", _IMPORT.format("sklearn_cvb, sklearn_cvb.estimators.grammars")], **kept)
     return run_python(["-c", _FITS, *situations], NUMBA_CACHE_DIR=str(folder), **kept)

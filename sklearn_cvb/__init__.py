@@ -12,14 +12,13 @@ _collects = gc.isenabled()
 gc.disable()
 try:
     from sklearn_cvb.chain.parameters import HMMCounts
-    from sklearn_cvb.estimators.hmm_cvb import CVBHMM
-    from sklearn_cvb.estimators.hmm_em import EMHMM
-    from sklearn_cvb.estimators.hmm_gibbs import GibbsHMM
-    from sklearn_cvb.estimators.hmm_vb import VBHMM
-    from sklearn_cvb.estimators.taggers_cvb import CVBHMMTagger
-    from sklearn_cvb.estimators.taggers_em import EMHMMTagger
-    from sklearn_cvb.estimators.taggers_gibbs import GibbsHMMTagger
-    from sklearn_cvb.estimators.taggers_vb import VBHMMTagger
+    from sklearn_cvb.estimators.hmm import CVBHMM, EMHMM, VBHMM, GibbsHMM
+    from sklearn_cvb.estimators.taggers import (
+        CVBHMMTagger,
+        EMHMMTagger,
+        GibbsHMMTagger,
+        VBHMMTagger,
+    )
     from sklearn_cvb.reading.corpus import split_by_lengths
     from sklearn_cvb.reading.dictionary import tag_dictionary_from
 finally:
@@ -32,23 +31,16 @@ if TYPE_CHECKING:
     from sklearn_cvb.alignment.pharaoh import read_pharaoh, to_pharaoh
     from sklearn_cvb.alignment.symmetrization import symmetrize
     from sklearn_cvb.dependency.parameters import DMVCounts
-    from sklearn_cvb.estimators.alignment_cvb import CVBAlignmentHMM
-    from sklearn_cvb.estimators.alignment_em import EMAlignmentHMM
-    from sklearn_cvb.estimators.alignment_gibbs import GibbsAlignmentHMM
-    from sklearn_cvb.estimators.alignment_vb import VBAlignmentHMM
+    from sklearn_cvb.estimators.alignment import (
+        CVBAlignmentHMM,
+        EMAlignmentHMM,
+        GibbsAlignmentHMM,
+        VBAlignmentHMM,
+    )
     from sklearn_cvb.estimators.classifier import HMMClassifier
-    from sklearn_cvb.estimators.dependencies_cvb import CVBDMV
-    from sklearn_cvb.estimators.dependencies_em import EMDMV
-    from sklearn_cvb.estimators.dependencies_gibbs import GibbsDMV
-    from sklearn_cvb.estimators.dependencies_vb import VBDMV
-    from sklearn_cvb.estimators.grammars_cvb import CVBPCFG
-    from sklearn_cvb.estimators.grammars_em import EMPCFG
-    from sklearn_cvb.estimators.grammars_gibbs import GibbsPCFG
-    from sklearn_cvb.estimators.grammars_hastings import HastingsPCFG
-    from sklearn_cvb.estimators.grammars_vb import VBPCFG
-    from sklearn_cvb.estimators.treebanks_cvb import CVBLatentPCFG
-    from sklearn_cvb.estimators.treebanks_em import EMLatentPCFG
-    from sklearn_cvb.estimators.treebanks_vb import VBLatentPCFG
+    from sklearn_cvb.estimators.dependencies import CVBDMV, EMDMV, VBDMV, GibbsDMV
+    from sklearn_cvb.estimators.grammars import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, HastingsPCFG
+    from sklearn_cvb.estimators.treebanks import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
     from sklearn_cvb.grammar.grammar import Grammar
     from sklearn_cvb.grammar.model import PCFGCounts
     from sklearn_cvb.store import CorpusStore, open_store, write_store
@@ -100,28 +92,28 @@ __all__ = [
 # Loaded when asked for: who learns taggers need not wait for the kernels of trees.
 _LATER = {
     "AlignmentCounts": "alignment.parameters",
-    "CVBAlignmentHMM": "estimators.alignment_cvb",
-    "CVBDMV": "estimators.dependencies_cvb",
-    "CVBLatentPCFG": "estimators.treebanks_cvb",
-    "CVBPCFG": "estimators.grammars_cvb",
+    "CVBAlignmentHMM": "estimators.alignment",
+    "CVBDMV": "estimators.dependencies",
+    "CVBLatentPCFG": "estimators.treebanks",
+    "CVBPCFG": "estimators.grammars",
     "CorpusStore": "store",
     "DMVCounts": "dependency.parameters",
-    "EMAlignmentHMM": "estimators.alignment_em",
-    "EMDMV": "estimators.dependencies_em",
-    "EMLatentPCFG": "estimators.treebanks_em",
-    "EMPCFG": "estimators.grammars_em",
-    "GibbsAlignmentHMM": "estimators.alignment_gibbs",
-    "GibbsDMV": "estimators.dependencies_gibbs",
-    "GibbsPCFG": "estimators.grammars_gibbs",
+    "EMAlignmentHMM": "estimators.alignment",
+    "EMDMV": "estimators.dependencies",
+    "EMLatentPCFG": "estimators.treebanks",
+    "EMPCFG": "estimators.grammars",
+    "GibbsAlignmentHMM": "estimators.alignment",
+    "GibbsDMV": "estimators.dependencies",
+    "GibbsPCFG": "estimators.grammars",
     "Grammar": "grammar.grammar",
     "HMMClassifier": "estimators.classifier",
-    "HastingsPCFG": "estimators.grammars_hastings",
+    "HastingsPCFG": "estimators.grammars",
     "LatentPCFGCounts": "treebank.parameters",
     "PCFGCounts": "grammar.model",
-    "VBAlignmentHMM": "estimators.alignment_vb",
-    "VBDMV": "estimators.dependencies_vb",
-    "VBLatentPCFG": "estimators.treebanks_vb",
-    "VBPCFG": "estimators.grammars_vb",
+    "VBAlignmentHMM": "estimators.alignment",
+    "VBDMV": "estimators.dependencies",
+    "VBLatentPCFG": "estimators.treebanks",
+    "VBPCFG": "estimators.grammars",
     "fit_agreeing": "alignment.joint",
     "open_store": "store",
     "read_pharaoh": "alignment.pharaoh",

@@ -19,7 +19,7 @@ assert not of_trees(), of_trees()
 assert set(sklearn_cvb.__all__) <= set(dir(sklearn_cvb))
 from sklearn_cvb import EMPCFG, Grammar
 assert of_trees()
-assert EMPCFG is sklearn_cvb.EMPCFG is sys.modules["sklearn_cvb.estimators.grammars_em"].EMPCFG
+assert EMPCFG is sklearn_cvb.EMPCFG is sys.modules["sklearn_cvb.estimators.grammars"].EMPCFG
 assert not hasattr(sklearn_cvb, "nothing")
 """
 

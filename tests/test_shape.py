@@ -24,10 +24,7 @@ _MOST_ARGUMENTS, _LONGEST_BODY, _LONGEST_FILE = 8, 60, 500
 
 
 def _functions():
-    """File, class (None outside of one) and node of all functions but estimators' constructors.
-
-    scikit-learn wants a parameter for each setting of an estimator.
-    """
+    """File, class (None outside of one) and node of all functions."""
     for name, tree in _TREES.items():
         nodes = list(ast.walk(tree))
         owners = {
@@ -38,10 +35,7 @@ def _functions():
         }
         for node in nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                owner = owners.get(node)
-                is_estimator = hasattr(getattr(sklearn_cvb, owner or "", None), "fit")
-                if not (is_estimator and node.name == "__init__"):
-                    yield name, owner, node
+                yield name, owners.get(node), node
 
 
 def _n_arguments(owner, function):

@@ -11,10 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from sklearn_cvb.demo.text import HeldOut, Text
-from sklearn_cvb.estimators.taggers_cvb import CVBHMMTagger
-from sklearn_cvb.estimators.taggers_em import EMHMMTagger
-from sklearn_cvb.estimators.taggers_gibbs import GibbsHMMTagger
-from sklearn_cvb.estimators.taggers_vb import VBHMMTagger
+from sklearn_cvb.estimators.taggers import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.metrics import token_accuracy
 
 _MEASURED_SWEEPS = 60

@@ -1,7 +1,7 @@
-"""What all models of word alignment share: a fit from reading to what it leaves, predictions."""
+"""Word alignment: parameters, what all models share, and a class for each algorithm."""
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,66 +24,133 @@ from sklearn_cvb.alignment.parameters import (
 )
 from sklearn_cvb.alignment.reading import pairs_read, read_pairs, reading_of
 from sklearn_cvb.estimators.base import BaseModel, learned_of
+from sklearn_cvb.estimators.parameters import (
+    BoundedSweeps,
+    Chain,
+    Concentration,
+    LeaveOneOutSweeps,
+    Parameters,
+    PseudoCount,
+    Supervision,
+    Sweeps,
+    chain_of,
+)
 from sklearn_cvb.kernels.alignment import Pairs
+from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
+from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import record_of
+from sklearn_cvb.learning.loop import best_fit, record_of
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.reading.corpus import Corpus, arrange, object_array
 from sklearn_cvb.reading.validation import (
-    CHECKPOINT_PARAMETERS,
     HasMethods,
     Interval,
     InvalidParameterError,
     StrOptions,
     check_choice,
+    check_concentrations,
     check_table,
     check_table_to_fit,
     tell,
 )
 
 
+class Alignments(Parameters):
+    """What a model of word alignment is.
+
+    Parameters
+    ----------
+    alpha : float
+        Concentration of the Dirichlet prior of jumps, 1e-10 to 1e10.
+    beta : float
+        Concentration of the Dirichlet priors of translations, a row for each source word and one
+        for target words without a source, 1e-10 to 1e10.
+    p_null : float or tuple (without, with)
+        The probability that a target word has no source, 0 to below 1; or, to have it learned, the
+        two parameters of its Beta prior, for words without a source and with one (EM:
+        pseudo-counts).
+    longest_jump : int
+        Jumps so far and farther, forwards or backwards, share a probability, and the positions that
+        such a jump can reach are equally likely.
+    dictionary : dict or None
+        Translations that are known: source word -> list of target words, or -> target word ->
+        weight. A weight (1 in a list) is prior mass beside `beta`, a number of times that the words
+        were seen linked.
+
+    Attributes
+    ----------
+    counts_ : AlignmentCounts
+        Expected counts after the last E-step.
+    lexicon_ : Lexicon
+        p(target word | source word), to be read: ``lexicon_.translations("house")``.
+    jumpprob_ : ndarray of shape (2 * longest_jump + 1,)
+        p(jump), from -longest_jump to longest_jump positions; the ends stand for all farther ones.
+    p_null_ : float
+        The probability that a target word has no source.
+    labels_ : ndarray
+        The source of each target word of the training pairs, in the form that `predict` gives: the
+        most probable one by `link_proba_`.
+    link_proba_ : ndarray
+        Link posteriors of the training pairs, in the form that `predict_proba` gives, float32:
+        those of the last E-step.
+    source_vocabulary_, vocabulary_ : ndarray of shape (n_known,)
+        The known source words, and the known target words.
+    """
+
+    alpha: Concentration = 0.5
+    beta: Concentration = 0.001
+    p_null: Annotated[float | tuple[float, float], Interval(Real, 0, 1, closed="left"), tuple] = 0.2
+    longest_jump: Annotated[int, Interval(Integral, 1, 10_000, closed="both")] = 10
+    dictionary: Annotated[dict | None, dict, None] = None
+
+
+class AlignedPairs(Parameters):
+    """Where a fit starts, and how pairs are read.
+
+    Parameters
+    ----------
+    init : {"ibm1", "even", "random"}, list of arrays, or model
+        Where to start: the links that first counts come from. "ibm1": those of IBM model 1, by
+        collapsed variational Bayes. "even": all equally likely. "random": those of each target word
+        from Dirichlet(1). A table for each pair, of the form that `predict_proba` gives. A fitted
+        model: what it predicts for the pairs. Only "random" differs between restarts, but for
+        samplers.
+    init_sweeps : int
+        Sweeps of IBM model 1 with init="ibm1".
+    handle_unknown : {"error", "smooth"}
+        Words that are new in `predict` or `score`, of either side: refuse them, or let one more
+        word stand for them, with prior mass.
+    supervision : {"y", "none"}
+        Whether `fit` learns from the links in `y` where they are known. With "none" `y` is ignored:
+        choosing `beta` by F1 must not train on the gold links.
+    """
+
+    init: Annotated[
+        Any, StrOptions({"ibm1", "even", "random"}), "array-like", HasMethods("predict_proba")
+    ] = "ibm1"
+    init_sweeps: Annotated[int, Interval(Integral, 0, None, closed="left")] = 5
+    handle_unknown: Annotated[str, StrOptions({"error", "smooth"})] = "smooth"
+    supervision: Supervision = "y"
+
+
 class BaseAlignmentHMM(BaseModel):
     """What is read, what a fit leaves, and what is predicted; counts are flat cells.
 
     See `sklearn_cvb.kernels.alignment`. An estimator adds its algorithm.
+
+    Attributes
+    ----------
+    alpha_, beta_ : float
+        The concentrations.
+    unexplained_ : ndarray
+        Indices of training pairs without an alignment of any weight; they are left out of the
+        counts.
     """
 
     _unexplained_words = "sentence pairs have no alignment with any weight"
     # What to use where leaving out one giant pair leaves little; empty for what leaves none out.
     _in_place_of_leaving_out = ""
-
-    # Set by the constructors.
-    alpha: float
-    beta: float
-    p_null: float | tuple[float, float]
-    longest_jump: int
-    dictionary: dict | None
-    init_sweeps: int
-
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both")],
-        "beta": [Interval(Real, SMALLEST, LARGEST, closed="both")],
-        "p_null": [Interval(Real, 0, 1, closed="left"), tuple],
-        "longest_jump": [Interval(Integral, 1, 10_000, closed="both")],
-        "dictionary": [dict, None],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "init": [
-            StrOptions({"ibm1", "even", "random"}),
-            "array-like",
-            HasMethods("predict_proba"),
-        ],
-        "init_sweeps": [Interval(Integral, 0, None, closed="left")],
-        "handle_unknown": [StrOptions({"error", "smooth"})],
-        "supervision": [StrOptions({"y", "none"})],
-        "warm_start": ["boolean"],
-        **CHECKPOINT_PARAMETERS,
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
 
     def _read(self, X: Any, y: Any) -> Reading:
         self._check_parameters()
@@ -102,7 +169,9 @@ class BaseAlignmentHMM(BaseModel):
         """Checks that the declared constraints cannot express."""
         if isinstance(self.p_null, tuple) and not (
             len(self.p_null) == 2
-            and all(isinstance(part, Real) and SMALLEST <= part <= LARGEST for part in self.p_null)
+            and all(
+                isinstance(one, Real) and SMALLEST <= float(one) <= LARGEST for one in self.p_null
+            )
         ):
             raise InvalidParameterError(
                 "p_null must be a probability below 1, or a tuple (without, with) of two numbers "
@@ -252,3 +321,190 @@ def _tell_of_unexplained(logs: np.ndarray) -> None:
                 "they hold what the model has never seen; beta above 0 leaves nothing out"
             ]
         )
+
+
+class EMAlignmentHMM(Alignments, Sweeps, AlignedPairs, BaseAlignmentHMM):
+    """Word alignment by a hidden Markov model learned by expectation-maximisation.
+
+    Learns from sentence pairs which source word each target word translates. The states of a pair
+    are the positions of its source sentence, and twins of these for target words that have no
+    source; the probability of a jump from one to the next depends on its length alone.
+
+    Parameters
+    ----------
+    alpha : float
+        Pseudo-count of every jump; 0 is maximum likelihood, above 0 maximum a posteriori in the
+        softmax basis (adds alpha, not alpha - 1).
+    beta : float
+        The same for every target word as a translation of every source word.
+
+    Attributes
+    ----------
+    objective_ : float
+        Log-likelihood plus the sum of pseudo-counts times log probabilities (nats), before the last
+        update of the counts. It never falls.
+
+    References
+    ----------
+    Vogel, Ney and Tillmann (1996), "HMM-based word alignment in statistical translation", COLING.
+    Och and Ney (2003), "A systematic comparison of various statistical alignment models",
+    Computational Linguistics 29.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMAlignmentHMM
+    >>> pairs = [("the house", "la casa"), ("a house", "una casa"), ("the book", "el libro")]
+    >>> X = [(source.split(), target.split()) for source, target in pairs]
+    >>> model = EMAlignmentHMM().fit(X)
+    >>> model.lexicon_.translations("house", 1)[0][0]
+    'casa'
+    """
+
+    alpha: PseudoCount = 0.0
+    beta: PseudoCount = 0.0
+    max_iter = 10
+
+    _algorithm = EM
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("alpha", "beta"):
+            check_concentrations(name, np.array(getattr(self, name)), or_zero=True)
+
+
+class VBAlignmentHMM(Alignments, BoundedSweeps, AlignedPairs, BaseAlignmentHMM):
+    """Word alignment by a hidden Markov model learned by variational Bayes.
+
+    Alignments and probabilities are taken as independent given the pairs, and a lower bound of the
+    evidence is raised. With the usual small `beta` rare words win all too many links; see the page
+    on alignment.
+
+    Attributes
+    ----------
+    objective_ : float
+        `lower_bound_`.
+    history_ : ndarray of shape (n_iter_,)
+        The bound after every sweep (nats).
+    lower_bound_ : float
+        The bound of log p(target words | source words) (nats).
+
+    References
+    ----------
+    Vogel, Ney and Tillmann (1996), "HMM-based word alignment in statistical translation", COLING.
+    Och and Ney (2003), "A systematic comparison of various statistical alignment models",
+    Computational Linguistics 29.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import VBAlignmentHMM
+    >>> pairs = [("the house", "la casa"), ("a house", "una casa"), ("the book", "el libro")]
+    >>> X = [(source.split(), target.split()) for source, target in pairs]
+    >>> model = VBAlignmentHMM().fit(X)
+    >>> model.lexicon_.translations("house", 1)[0][0]
+    'casa'
+    """
+
+    max_iter = 10
+
+    _algorithm = VB
+
+
+class CVBAlignmentHMM(Alignments, LeaveOneOutSweeps, AlignedPairs, BaseAlignmentHMM):
+    """Word alignment by a hidden Markov model learned by collapsed variational Bayes.
+
+    Learns from sentence pairs which source word each target word translates. Probabilities are
+    integrated out, and the alignment of each pair is inferred from the expected counts of all
+    others.
+
+    Attributes
+    ----------
+    counts_ : AlignmentCounts
+        Expected counts under the last posteriors.
+    link_proba_ : ndarray
+        Link posteriors of the training pairs, in the form that `predict_proba` gives, float32: the
+        last Q(a_i), each from the counts of all other pairs.
+    history_ : ndarray of shape (n_iter_,)
+        Mean log normaliser per target word of every sweep (nats): a monitor, not a bound; it may
+        fall.
+    loo_score_ : float
+        Mean over target words of log p(f_i | expected counts of all other pairs), nats. A pseudo
+        leave-one-out score: the other pairs' posteriors have seen f_i, so it is optimistic.
+
+    References
+    ----------
+    Vogel, Ney and Tillmann (1996), "HMM-based word alignment in statistical translation", COLING.
+    Och and Ney (2003), "A systematic comparison of various statistical alignment models",
+    Computational Linguistics 29.
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
+    AISTATS.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import CVBAlignmentHMM
+    >>> pairs = [("the house", "la casa"), ("a house", "una casa"), ("the book", "el libro")]
+    >>> X = [(source.split(), target.split()) for source, target in pairs]
+    >>> model = CVBAlignmentHMM().fit(X)
+    >>> model.lexicon_.translations("house", 1)[0][0]
+    'casa'
+    """
+
+    max_iter = 10
+
+    _algorithm = CVB
+    _in_place_of_leaving_out = "use VBAlignmentHMM"
+
+
+class GibbsAlignmentHMM(Alignments, Chain, AlignedPairs, BaseAlignmentHMM):
+    """Word alignment by a hidden Markov model learned by a collapsed sampler over whole pairs.
+
+    Probabilities are integrated out. The alignment of each pair is proposed from the posterior
+    means given all other pairs, and accepted or rejected (Hastings) so that the samples follow the
+    exact posterior.
+
+    Attributes
+    ----------
+    counts_ : AlignmentCounts
+        Mean counts of the kept samples.
+    link_proba_ : ndarray
+        Link posteriors of the training pairs, in the form that `predict_proba` gives, float32: how
+        often the kept samples have each link.
+    objective_ : float
+        Mean of log p(x, a | alpha, beta) over the last tenth of the sweeps (nats).
+    history_ : ndarray of shape (n_iter_,)
+        log p(x, a | alpha, beta) of the sample after every sweep (nats).
+    acceptance_rate_ : float
+        Share of proposed alignments that were accepted, over all sweeps.
+
+    References
+    ----------
+    Vogel, Ney and Tillmann (1996), "HMM-based word alignment in statistical translation", COLING.
+    Och and Ney (2003), "A systematic comparison of various statistical alignment models",
+    Computational Linguistics 29.
+    Johnson, Griffiths and Goldwater (2007), "Bayesian inference for PCFGs via Markov chain Monte
+    Carlo", NAACL-HLT, for the Hastings step.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import GibbsAlignmentHMM
+    >>> pairs = [("the house", "la casa"), ("a house", "una casa"), ("the book", "el libro")]
+    >>> X = [(source.split(), target.split()) for source, target in pairs]
+    >>> model = GibbsAlignmentHMM(max_iter=50, thin=1, random_state=0).fit(X)
+    >>> model.lexicon_.translations("house", 1)[0][0]
+    'casa'
+    """
+
+    max_iter = 200
+    _algorithm = chain_of
+
+    def _fixed_start(self, read: Reading) -> str:
+        """Nothing: chains differ wherever they begin."""
+        return ""
+
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        """Also averages over samples of the posterior means given the sample."""
+        left, state = super()._left(fits, read), best_fit(fits).state
+        means, _ = mean_means(state, self._model(read))
+        proposed, accepted = state.work.proposals
+        rate = {"acceptance_rate_": float(accepted / max(1, proposed))}
+        learned = left.learned._replace(more=means)
+        return left._replace(learned=learned, attributes=left.attributes | rate)

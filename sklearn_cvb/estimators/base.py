@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb import version
+from sklearn_cvb.estimators.parameters import Running
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.learned import Learned, Left, Reading
@@ -15,8 +16,6 @@ from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.reading.corpus import is_dask, place_of, refuse_lengths
 from sklearn_cvb.reading.validation import (
     CallbackSupportMixin,
-    Folder,
-    Seed,
     check_choice,
     fit_context,
     tell,
@@ -25,7 +24,7 @@ from sklearn_cvb.reading.validation import (
 )
 
 
-class BaseModel(CallbackSupportMixin, BaseEstimator):
+class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
     Hooks: `_read` makes a value of X and y, `_model` binds it to the settings, `_algorithm` says
@@ -33,15 +32,6 @@ class BaseModel(CallbackSupportMixin, BaseEstimator):
     must be the same if an earlier fit is to go on. All of them are functions of what they are
     given and of the parameters; only `_leave` sets attributes, all of them at once.
     """
-
-    # Set by the constructors.
-    n_init: int
-    warm_start: bool
-    checkpoint: Folder | None
-    checkpoint_every: int | str
-    random_state: Seed
-    n_jobs: int | None
-    verbose: int
 
     # Whether X may be in partitions of Dask, and on the disk.
     _takes_dask = _takes_bulk = False

@@ -1,6 +1,7 @@
 """Classifying sequences: one model for each class, and Bayes' rule."""
 
-from typing import Any, NamedTuple, Self
+from dataclasses import field
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -12,6 +13,7 @@ from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import is_table, samples_of
 from sklearn_cvb.reading.validation import (
@@ -33,7 +35,7 @@ class _Classes(NamedTuple):
     width: int | None
 
 
-class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Classifier of sequences: a model for each class, and Bayes' rule.
 
     A sequence gets the class under which it is most probable, the priors of the classes included.
@@ -46,10 +48,10 @@ class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         What is fitted to the sequences of each class, such as ``VBHMM(emission="gaussian")``.
         Models of symbols know the symbols of all classes, if their `vocabulary` does not say
         otherwise: each gives some probability to those that its own class lacks.
-    priors : array-like of shape (n_classes,) or None, default=None
+    priors : array-like of shape (n_classes,) or None
         Probabilities of the classes, in the order of `classes_`; None for their shares of the
         training sequences.
-    n_jobs : int or None, default=None
+    n_jobs : int or None
         Threads that fit classes; the result does not depend on it.
 
     Attributes
@@ -73,18 +75,9 @@ class HMMClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ['up', 'down']
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "estimator": [HasMethods(["fit", "score_samples"])],
-        "priors": ["array-like", None],
-        "n_jobs": [int, np.integer, None],
-    }
-
-    def __init__(
-        self, estimator: Any, *, priors: ArrayLike | None = None, n_jobs: int | None = None
-    ) -> None:
-        self.estimator = estimator
-        self.priors = priors
-        self.n_jobs = n_jobs
+    estimator: Annotated[Any, HasMethods(["fit", "score_samples"])] = field(kw_only=False)
+    priors: Annotated[ArrayLike | None, "array-like", None] = None
+    n_jobs: Annotated[int | None, int, np.integer, None] = None
 
     @without_lengths
     @fit_context(prefer_skip_nested_validation=False)

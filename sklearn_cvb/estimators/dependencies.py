@@ -1,7 +1,7 @@
-"""What all dependency models share: reading sentences and heads, what a fit leaves, predictions."""
+"""Dependency models: their parameters, what they share, and a class for each algorithm."""
 
-from numbers import Integral, Real
-from typing import Any
+from numbers import Real
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -33,21 +33,39 @@ from sklearn_cvb.dependency.prediction import (
 from sklearn_cvb.dependency.rules import rule_prior, rules_from
 from sklearn_cvb.dependency.trees import Trees, heads_from
 from sklearn_cvb.estimators.base import BaseModel, learned_of
+from sklearn_cvb.estimators.parameters import (
+    AnnealedChain,
+    BoundedSweeps,
+    Concentration,
+    Flag,
+    GammaPrior,
+    KnownWords,
+    LearnedConcentration,
+    LeaveOneOutSweeps,
+    Parameters,
+    PseudoCount,
+    Supervision,
+    Sweeps,
+    UnknownWords,
+    chain_of,
+    check_temperatures,
+)
 from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
+from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import NOBODY, Fit
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, object_array
+from sklearn_cvb.reading.corpus import Corpus, caution_of_giant, object_array
 from sklearn_cvb.reading.validation import (
-    CHECKPOINT_PARAMETERS,
     HasMethods,
     Interval,
     InvalidParameterError,
     Seed,
     StrOptions,
+    check_concentrations,
 )
 
 # A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
@@ -56,53 +74,134 @@ _TABLES, _MANY_GIGABYTES = 10, 1.0
 # Starts that the seed decides.
 _RANDOM_STARTS = ("uniform", "random")
 
+# Powers of weights at lower ones are below float64.
+_LOWEST_TEMPERATURE = 0.1
+
+
+class Dependencies(Parameters):
+    """What a dependency model with valence is.
+
+    Parameters
+    ----------
+    alpha : float or "auto"
+        Concentration of the Dirichlet priors of attachments: of what each tag takes on either side,
+        and of the root, 1e-10 to 1e10. "auto" learns it while fitting (one step of Wang and Blunsom
+        2013, HMM, eq. 29, a sweep, from sweep 20 on).
+    alpha_stop : float, "auto" or None
+        The same for decisions to stop or to go on; None for one concentration of both.
+    alpha_prior : tuple (shape, rate)
+        Gamma prior of what is "auto".
+    extended_valence : bool
+        Whether attachments, too, depend on whether the head has a child on that side yet.
+    backoff : {"head", "direction"} or None
+        Coarser tables to share what is seen (Headden, Johnson and McClosky 2009): each attachment
+        is drawn from its own table or from a coarse one, p(child | head, side) ("head", which needs
+        `extended_valence`) or p(child | side) ("direction"). How often from which is learned for
+        each own table.
+    alpha_backoff : float
+        Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
+    rule_weights : dict or None
+        What is known of the language: ``{(head, child): weight}``, None as head for the root; a
+        tuple of tags stands for any of them. The weight is prior mass (a number of attachments)
+        that the rule's cells, on both sides, share as they do harmonic counts. The harmonic start
+        is tilted towards the rules as well. See the page on dependencies.
+
+    Attributes
+    ----------
+    counts_ : DMVCounts
+        Expected counts after the last E-step.
+    rootprob_ : ndarray of shape (n_types,)
+        p(tag of the root). Here and below the unknown tag, if there is one, is the last.
+    attachprob_ : ndarray of shape (n_types, 2, n_types)
+        p(child | head, side): by head, side of the child (0 left, 1 right), child. With
+        `extended_valence` p(child | head, side, valence), of shape (n_types, 2, 2, n_types). With
+        `backoff` own and coarse tables together.
+    stopprob_ : ndarray of shape (n_types, 2, 2)
+        p(stop | head, side, valence): valence 0 without and 1 with a child on that side.
+    mixtureprob_, ownprob_, coarseprob_ : ndarray
+        With `backoff` alone: how likely own and coarse tables are, by head, side, valence if any,
+        and which; and p(child | ...) in either.
+    labels_ : ndarray
+        Heads of the training sentences, in the form that `predict` gives: those of
+        the Viterbi trees under the final weights.
+    vocabulary_ : ndarray of shape (n_known,)
+        The known tags.
+    """
+
+    alpha: LearnedConcentration = 0.1
+    alpha_stop: Annotated[
+        float | str | None,
+        Interval(Real, SMALLEST, LARGEST, closed="both"),
+        StrOptions({"auto"}),
+        None,
+    ] = None
+    alpha_prior: GammaPrior = (1.0, 1.0)
+    extended_valence: Flag = False
+    backoff: Annotated[str | None, StrOptions({"head", "direction"}), None] = None
+    alpha_backoff: Concentration = 1.0
+    rule_weights: Annotated[dict | None, dict, None] = None
+
+
+class Hardening(Parameters):
+    """How hard the E-step of EM is.
+
+    Parameters
+    ----------
+    temperature : float
+        Hardens the E-step: trees have their posterior to the power 1 / temperature, 0.1 to 1. 0 is
+        Viterbi EM (Spitkovsky et al. 2010), which learns from the heaviest tree of each sentence;
+        there `alpha` above 0 keeps what these trees lack alive.
+    """
+
+    temperature: Annotated[float, Interval(Real, 0, 1, closed="both")] = 1.0
+
+
+class TaggedSentences(Parameters):
+    """Where a fit starts, and how tags and heads are read.
+
+    Parameters
+    ----------
+    init : {"harmonic", "uniform", "random"} or model
+        Where to start: an E-step under these weights, or for samplers trees drawn under them.
+        "harmonic": as if each token chose its head alone, the nearer the likelier, in proportion to
+        1 / distance (Klein and Manning 2004). "uniform": equal, with 1 % of noise. "random": each
+        row from Dirichlet(1). A fitted model: its posterior means; tags that it does not know are
+        its unknown one. From "harmonic" or a model only one restart is run, but for samplers.
+    handle_unknown : {"error", "smooth", "rare"}
+        Tags outside the vocabulary: refuse them; let one more tag stand for them, with prior mass;
+        or give that tag the mean expected counts of the tags seen once as well.
+    vocabulary : collection or None
+        The known tags; None for those seen in `fit`.
+    supervision : {"y", "none"}
+        Whether `fit` learns from the heads in `y` where they are known. With "none" `y` is ignored:
+        choosing `alpha` by accuracy must not train on the gold heads.
+    """
+
+    init: Annotated[Any, StrOptions({"harmonic", *_RANDOM_STARTS}), HasMethods("score_samples")] = (
+        "harmonic"
+    )
+    handle_unknown: UnknownWords = "smooth"
+    vocabulary: KnownWords = None
+    supervision: Supervision = "y"
+
 
 class BaseDMV(BaseModel):
     """What is read, what a fit leaves, and predictions; counts, prior and weights are flat cells.
 
     See `sklearn_cvb.kernels.dependency.arrays`. An estimator adds its algorithm.
+
+    Attributes
+    ----------
+    alpha_, alpha_stop_ : float
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sentences without a tree; they are left out of the counts.
     """
 
-    # Models that learn no concentration have no such parameter.
-    alpha_prior = (1.0, 1.0)
     # Algorithms that do not harden their E-step have no such parameter.
     temperature = 1.0
 
-    # Set by the constructors.
-    alpha: float | str
-    alpha_stop: float | str | None
-    extended_valence: bool
-    backoff: str | None
-    alpha_backoff: float
-    rule_weights: dict | None
-
     _unexplained_words = "sentences have no tree with any weight"
-
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})],
-        "alpha_stop": [
-            Interval(Real, SMALLEST, LARGEST, closed="both"),
-            StrOptions({"auto"}),
-            None,
-        ],
-        "alpha_prior": [tuple],
-        "extended_valence": ["boolean"],
-        "backoff": [StrOptions({"head", "direction"}), None],
-        "rule_weights": [dict, None],
-        "alpha_backoff": [Interval(Real, SMALLEST, LARGEST, closed="both")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "init": [StrOptions({"harmonic", *_RANDOM_STARTS}), HasMethods("score_samples")],
-        "handle_unknown": [StrOptions({"error", "smooth", "rare"})],
-        "vocabulary": ["array-like", set, None],
-        "supervision": [StrOptions({"y", "none"})],
-        "warm_start": ["boolean"],
-        **CHECKPOINT_PARAMETERS,
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
 
     # Reading X and y
 
@@ -337,3 +436,192 @@ def _refuse_impossible(problem: Problem) -> None:
             f"{[None if head == UNKNOWN_HEAD else head for head in heads.tolist()]}; put None for "
             "some of them"
         )
+
+
+class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
+    """Dependency model with valence learned by expectation-maximisation.
+
+    Learns from sentences of tags, or words, which token depends on which: each token chooses its
+    children on either side from the nearest to the farthest, and before each whether to stop.
+
+    Parameters
+    ----------
+    alpha : float
+        Pseudo-count of every attachment of one tag to another or to the root; 0 is maximum
+        likelihood, above 0 maximum a posteriori in the softmax basis (adds alpha, not alpha - 1).
+    alpha_stop : float or None
+        The same for decisions to stop or to go on; None for the same as `alpha`.
+
+    Attributes
+    ----------
+    objective_ : float
+        Log-likelihood plus the sum of pseudo-counts times log probabilities (nats), before the last
+        update of the counts. With `temperature` 0 the log probability of the heaviest trees stands
+        for the likelihood, between 0 and 1 a sum between the two. It never falls.
+
+    References
+    ----------
+    Klein and Manning (2004), "Corpus-based induction of syntactic structure: models of dependency
+    and constituency", ACL.
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL, 4.2.
+    Spitkovsky, Alshawi, Jurafsky and Manning (2010), "Viterbi training improves unsupervised
+    dependency parsing", CoNLL.
+    Eisner (1996) for the chart.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMDMV
+    >>> text = ["DET NOUN VERB", "NOUN VERB", "PRON VERB DET NOUN", "PRON VERB", "PRON VERB NOUN"]
+    >>> X = [tags.split() for tags in text]
+    >>> model = EMDMV().fit(X)
+    >>> print(model.predict([["DET", "NOUN", "VERB"]])[0])
+    [2 3 0]
+    """
+
+    alpha: PseudoCount = 0.0
+    alpha_stop: Annotated[float | None, Interval(Real, 0, None, closed="left"), None] = None
+    # EM learns no concentration.
+    alpha_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)  # type: ignore[misc]
+    _algorithm = EM
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("alpha", "alpha_stop"):
+            check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
+        if 0 < self.temperature < _LOWEST_TEMPERATURE:
+            raise InvalidParameterError(
+                f"temperature must be 0 or from {_LOWEST_TEMPERATURE} to 1, got {self.temperature}"
+            )
+
+
+class VBDMV(Dependencies, BoundedSweeps, TaggedSentences, BaseDMV):
+    """Dependency model with valence learned by variational Bayes.
+
+    Trees and probabilities are taken as independent given the sentences, and a lower bound of the
+    evidence is raised.
+
+    Attributes
+    ----------
+    labels_ : ndarray
+        Heads of the training sentences, in the form that `predict` gives: those of
+        the Viterbi trees under the exp-digamma weights of the final counts.
+    objective_ : float
+        Lower bound of the log evidence (nats), before the last update of the counts.
+    history_ : ndarray of shape (n_iter_,)
+        The bound of every sweep; it never falls.
+    lower_bound_ : float
+        `objective_`.
+
+    References
+    ----------
+    Klein and Manning (2004), "Corpus-based induction of syntactic structure: models of dependency
+    and constituency", ACL.
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL, 2.2, 4.2.
+    Eisner (1996) for the chart.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import VBDMV
+    >>> text = ["DET NOUN VERB", "NOUN VERB", "PRON VERB DET NOUN", "PRON VERB", "PRON VERB NOUN"]
+    >>> X = [tags.split() for tags in text]
+    >>> model = VBDMV().fit(X)
+    >>> bool(model.lower_bound_ == model.history_[-1])
+    True
+    >>> print(model.predict([["DET", "NOUN", "VERB"]])[0])
+    [2 3 0]
+    """
+
+    _algorithm = VB
+
+
+class CVBDMV(Dependencies, LeaveOneOutSweeps, TaggedSentences, BaseDMV):
+    """Dependency model with valence learned by collapsed variational Bayes.
+
+    Probabilities are integrated out, and the trees of each sentence are inferred from the expected
+    counts of all others.
+
+    Attributes
+    ----------
+    counts_ : DMVCounts
+        Expected counts under the last posteriors.
+    labels_ : ndarray
+        Heads of the training sentences, in the form that `predict` gives: those of
+        each sentence's Viterbi tree under its last Q(t_i)'s weights, from the counts of all others.
+    loo_score_ : float
+        Mean over tokens of log p(x_i | expected counts of all other sentences), nats. A pseudo
+        leave-one-out score: the other sentences' posteriors have seen x_i, so it is optimistic.
+
+    References
+    ----------
+    Klein and Manning (2004), "Corpus-based induction of syntactic structure: models of dependency
+    and constituency", ACL.
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL, figure 3.
+    Eisner (1996) for the chart.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import CVBDMV
+    >>> text = ["DET NOUN VERB", "NOUN VERB", "PRON VERB DET NOUN", "PRON VERB", "PRON VERB NOUN"]
+    >>> X = [tags.split() for tags in text]
+    >>> model = CVBDMV().fit(X)
+    >>> print(model.predict([["DET", "NOUN", "VERB"]])[0])
+    [2 3 0]
+    """
+
+    _algorithm = CVB
+
+    def _cautions(self, problem: Problem) -> tuple[str, ...]:
+        """Much memory, and where leaving out a sentence leaves little to learn from."""
+        return *super()._cautions(problem), *caution_of_giant(problem.corpus, "use VBDMV")
+
+
+class GibbsDMV(Dependencies, AnnealedChain, TaggedSentences, BaseDMV):
+    """Dependency model with valence learned by a collapsed sampler over whole trees.
+
+    Probabilities are integrated out. The tree of each sentence is proposed from the posterior means
+    given all other trees, and accepted or rejected (Hastings) so that the samples follow the exact
+    posterior.
+
+    Attributes
+    ----------
+    counts_ : DMVCounts
+        Mean counts of the kept samples.
+    labels_ : ndarray
+        Heads of the training sentences, in the form that `predict` gives: the tree
+        sampled most often in the last tenth of the sweeps.
+    acceptance_rate_ : float
+        Share of proposed trees that were accepted, over all sweeps.
+
+    References
+    ----------
+    Klein and Manning (2004), "Corpus-based induction of syntactic structure: models of dependency
+    and constituency", ACL.
+    Johnson, Griffiths and Goldwater (2007), "Bayesian inference for PCFGs via Markov chain Monte
+    Carlo", NAACL-HLT.
+    Eisner (1996) for the chart.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import GibbsDMV
+    >>> text = ["DET NOUN VERB", "NOUN VERB", "PRON VERB DET NOUN", "PRON VERB", "PRON VERB NOUN"]
+    >>> X = [tags.split() for tags in text]
+    >>> model = GibbsDMV(max_iter=200, random_state=0).fit(X)
+    >>> bool(0.5 < model.acceptance_rate_ <= 1)
+    True
+    """
+
+    _algorithm = chain_of
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_temperatures(self.temperatures)
+
+    def _fixed_start(self, read: Reading) -> str:
+        """Nothing: chains differ wherever they begin."""
+        return ""
+
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        left, (best, _) = super()._left(fits, read), record_of(fits)
+        proposed, accepted = best.state.work.proposals
+        rate = float(accepted / max(1, proposed))
+        return left._replace(attributes=left.attributes | {"acceptance_rate_": rate})

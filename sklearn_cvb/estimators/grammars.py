@@ -1,14 +1,32 @@
-"""What all probabilistic grammars share: reading sentences, what a fit leaves, predictions."""
+"""Probabilistic grammars: their parameters, what they share, and a class for each algorithm."""
 
-from numbers import Integral, Real
-from typing import Any
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel, learned_of, over_partitions
+from sklearn_cvb.estimators.parameters import (
+    AnnealedChain,
+    Batches,
+    BoundedSweeps,
+    Chain,
+    Count,
+    GammaPrior,
+    KnownWords,
+    LeaveOneOutSweeps,
+    Parameters,
+    Supervision,
+    Sweeps,
+    UnknownWords,
+    chain_of,
+    check_temperatures,
+)
 from sklearn_cvb.grammar.grammar import Grammar, written_out
-from sklearn_cvb.grammar.inference import Problem, expectation
+from sklearn_cvb.grammar.inference import Problem, draw_sweep, expectation, frozen_tally, used_rules
 from sklearn_cvb.grammar.layout import Layout, laid_out_over, lay_out, problem_of, unseen
 from sklearn_cvb.grammar.model import (
     RANDOM_STARTS,
@@ -29,26 +47,28 @@ from sklearn_cvb.grammar.prediction import (
 )
 from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
 from sklearn_cvb.kernels.tree.arrays import Trees
-from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
-from sklearn_cvb.learning.model import Fit, State
-from sklearn_cvb.learning.online import Batch, Running, Seen, seen_by_fit
+from sklearn_cvb.learning.model import Drawn, Fit, State
+from sklearn_cvb.learning.online import Batch, Running, Seen, partial_fit, seen_by_fit
+from sklearn_cvb.learning.stepwise import Pace, Stepwise
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
     Sequences,
     Vocabulary,
+    caution_of_giant,
     is_dask,
     object_array,
     refuse_lengths,
 )
 from sklearn_cvb.reading.validation import (
-    CHECKPOINT_PARAMETERS,
     HasMethods,
     Interval,
+    InvalidParameterError,
     Seed,
     StrOptions,
     check_counts,
@@ -56,50 +76,159 @@ from sklearn_cvb.reading.validation import (
 )
 
 
+class Rules(Parameters):
+    """What a grammar is.
+
+    Parameters
+    ----------
+    grammar : str, nltk.CFG, nltk.PCFG, Grammar, list of trees or None
+        The rules: text in NLTK's notation, a grammar of NLTK's, a `Grammar`, or a treebank to read
+        the rules off. Right-hand sides may have any length and mix symbols with words; unary rules
+        may form cycles; several words alone are one terminal. Empty rules are refused. The terminal
+        ``<unk>`` stands for all words outside the vocabulary (see `handle_unknown`). None: all
+        rules A -> B C and A -> word over `n_components` symbols.
+    n_components : int
+        Number of symbols where no grammar is given; the start symbol is one of them.
+    rules : {"full", "independent"}
+        Where no grammar is given: one probability for each rule A -> B C; or p(A -> B C) =
+        p(binary | A) p(B | A, left) p(C | A, right). Independent children cost a K-th, so that K =
+        `n_components` may be in the hundreds (Liu et al. 2023). Then ``rules_`` has, for each
+        symbol A, a left part ``A.left`` and a right part ``A.right``, with rules A -> A.left
+        A.right, A.left -> B and A.right -> C in place of all A -> B C; trees do not show them.
+    alpha : float, "auto", dict or array-like of shape (n_rules,)
+        Concentration of the Dirichlet prior of the rules of each symbol, 1e-10 to 1e10. A dict has
+        one value per symbol, an array one per rule, in the order of ``rules_.rules``. "auto" learns
+        one value while fitting (one step of Wang and Blunsom 2013, HMM, eq. 29, a sweep, from sweep
+        20 on).
+    alpha_prior : tuple (shape, rate)
+        Gamma prior of `alpha` where it is "auto".
+
+    Attributes
+    ----------
+    counts_ : PCFGCounts
+        Expected counts after the last E-step, one E-step newer than the bound.
+    rules_ : Grammar
+        The rules as given, in the order of all arrays over rules.
+    rule_probabilities_ : ndarray of shape (n_rules,)
+        Posterior means; they sum to 1 over the rules of a symbol.
+    grammar_ : nltk.PCFG
+        The rules with these probabilities.
+    symbols_ : ndarray of shape (n_symbols,)
+        Labels of the nonterminal symbols.
+    labels_ : ndarray
+        Trees of the training sentences, in the form that `predict` gives: Viterbi trees under the
+        exp E[log] weights of the final counts.
+    vocabulary_ : ndarray of shape (n_words,)
+        The known words.
+    """
+
+    grammar: Annotated[Any, str, Grammar, HasMethods("productions"), "array-like", None] = field(
+        default=None, kw_only=False
+    )
+    n_components: Count = 2
+    rules: Annotated[str, StrOptions({"full", "independent"})] = "full"
+    alpha: Annotated[
+        float | str | dict | ArrayLike,
+        Interval(Real, SMALLEST, LARGEST, closed="both"),
+        StrOptions({"auto"}),
+        dict,
+        "array-like",
+    ] = 0.1
+    alpha_prior: GammaPrior = (1.0, 1.0)
+
+
+class Steps(Parameters):
+    """When EM changes weights.
+
+    Parameters
+    ----------
+    update : {"batch", "sequence"}
+        When weights change. "batch": after each sweep, from the counts of all sentences.
+        "sequence": after every `batch_size` sentences (stepwise or online EM, Liang and Klein
+        2009), which come in an order drawn anew for each sweep. Step k = 0, 1, ... keeps 1 - eta of
+        the running counts and adds eta times the batch's, scaled up to the corpus, with eta = (k +
+        2) ** -step_power; the first running counts are those of a batch E-step. Stops after two
+        small changes in a row.
+    batch_size : int
+        Sentences between two updates with "sequence".
+    step_power : float in (0.5, 1]
+        How fast steps get smaller with "sequence": the smaller, the sooner are old counts
+        forgotten.
+    """
+
+    update: Annotated[str, StrOptions({"batch", "sequence"})] = "batch"
+    batch_size: Count = 1
+    step_power: Annotated[float, Interval(Real, 0.5, 1.0, closed="right")] = 0.7
+
+
+class StartOfGrammar(Parameters):
+    """Where a fit starts, and what becomes of unknown words.
+
+    Parameters
+    ----------
+    init : {"parameter", "uniform", "trees", "grammar"}, array, model or None
+        Where to start: an E-step under these weights, or for samplers trees drawn under them.
+        "parameter": each symbol's from Dirichlet(1) (None means this without a grammar). "uniform":
+        equal for the rules of each symbol, with 1 % of noise. "trees": equal for all rules, with 1
+        % of noise, so that all trees of a sentence are alike; where terminals have several words,
+        "uniform" prefers the longest by far. None means "trees" with a grammar that has such
+        terminals (and no cycle of unary rules), else "uniform". "grammar": the probabilities of the
+        given grammar (None means this where it has some). An array of shape (n_rules,): weights in
+        the order of ``rules_.rules``. A fitted model over the same rules: its
+        `rule_probabilities_`. From "grammar", an array or a model only one restart is run.
+    handle_unknown : {"error", "smooth", "rare"}
+        Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
+        model without grammar has for every symbol; or give these rules the mean expected count of
+        the words seen once as well. A given grammar without ``<unk>`` cannot derive them.
+    """
+
+    init: Annotated[
+        Any,
+        StrOptions({*RANDOM_STARTS, "grammar"}),
+        HasMethods("score_samples"),
+        "array-like",
+        None,
+    ] = None
+    handle_unknown: UnknownWords = "smooth"
+
+
+class Sentences(Parameters):
+    """How sentences and their trees are read.
+
+    Parameters
+    ----------
+    vocabulary : collection or None
+        The known words where no grammar is given; None for those seen in `fit`.
+    supervision : {"y", "none"}
+        Whether `fit` learns from the trees or brackets in `y` where they are known. With "none" `y`
+        is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
+    """
+
+    vocabulary: KnownWords = None
+    supervision: Supervision = "y"
+
+
 class BasePCFG(BaseModel):
-    """What is read, what a fit leaves, and predictions from it; an estimator adds its algorithm."""
+    """What is read, what a fit leaves, and predictions from it; an estimator adds its algorithm.
+
+    Attributes
+    ----------
+    alpha_ : float or ndarray of shape (n_rules,)
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sentences that the grammar cannot derive; they are left out of the
+        counts.
+    """
 
     _takes_dask = True
     _unexplained_words = "sentences cannot be derived by the grammar"
 
-    # Models that learn no concentration have no such parameter.
-    alpha_prior = (1.0, 1.0)
     # Whether a concentration may be 0.
     _zero_alpha = False
     # What sentences, grammar and settings are bound to.
     _model_type: type[GrammarModel] = GrammarModel
     # Estimators that have `partial_fit` learn in batches whatever their parameters.
     _why_no_batches = ""
-
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "grammar": [str, Grammar, HasMethods("productions"), "array-like", None],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "rules": [StrOptions({"full", "independent"})],
-        "alpha": [
-            Interval(Real, SMALLEST, LARGEST, closed="both"),
-            StrOptions({"auto"}),
-            dict,
-            "array-like",
-        ],
-        "alpha_prior": [tuple],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "init": [
-            StrOptions({*RANDOM_STARTS, "grammar"}),
-            HasMethods("score_samples"),
-            "array-like",
-            None,
-        ],
-        "handle_unknown": [StrOptions({"error", "smooth", "rare"})],
-        "vocabulary": ["array-like", set, None],
-        "supervision": [StrOptions({"y", "none"})],
-        "warm_start": ["boolean"],
-        **CHECKPOINT_PARAMETERS,
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
 
     # Reading X and y
 
@@ -376,3 +505,287 @@ def carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -
     larger = np.full(n_rules, fill)
     larger[places] = values
     return larger
+
+
+class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Batches, Sentences, BasePCFG):
+    """Probabilistic context-free grammar learned by expectation-maximisation (inside-outside).
+
+    Parameters
+    ----------
+    alpha : float, dict or array-like of shape (n_rules,)
+        Pseudo-count of every rule; 0 is maximum likelihood, 1e-10 to 1e10 maximum a posteriori in
+        the softmax basis (adds alpha, not alpha - 1). A dict has one value per symbol, an array one
+        per rule, in the order of ``rules_.rules``.
+
+    Attributes
+    ----------
+    counts_ : PCFGCounts
+        Expected counts after the last E-step; with "sequence" the running counts.
+    rule_probabilities_ : ndarray of shape (n_rules,)
+        Estimates; they sum to 1 over the rules of a symbol.
+    labels_ : ndarray
+        Trees of the training sentences, in the form that `predict` gives: Viterbi trees under the
+        final weights.
+    objective_ : float
+        Log-likelihood plus the sum of pseudo-counts times log probabilities (nats), before the last
+        update of the counts; with "sequence" under the final weights.
+    history_ : ndarray of shape (n_iter_,)
+        The objective of every sweep; with "sequence" from the likelihood of each sentence under
+        the weights it met, which may fall.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL:
+    section 2.2;
+    Pereira and Schabes (1992) for known brackets;
+    Liang and Klein (2009), "Online EM for unsupervised models", NAACL-HLT, for "sequence".
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMPCFG
+    >>> X = [["they", "saw", "ducks"], ["they", "saw"], ["ducks", "swim"]]
+    >>> text = '''
+    ... S -> N V | N V N
+    ... N -> 'they' | 'ducks'
+    ... V -> 'saw' | 'swim'
+    ... '''
+    >>> model = EMPCFG(text, random_state=0).fit(X)
+    >>> print(model.grammar_)
+    Grammar with 6 productions (start state = S)
+        S -> N V [0.666667]
+        S -> N V N [0.333333]
+        N -> 'they' [0.5]
+        N -> 'ducks' [0.5]
+        V -> 'saw' [0.666667]
+        V -> 'swim' [0.333333]
+    >>> print(model.predict([["they", "swim"]])[0])
+    (S (N they) (V swim))
+    """
+
+    alpha: Annotated[
+        float | dict | ArrayLike, Interval(Real, 0, None, closed="left"), dict, "array-like"
+    ] = 0.0
+    # EM learns no concentration.
+    alpha_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)  # type: ignore[misc]
+
+    _zero_alpha = True
+
+    partial_fit = partial_fit
+
+    def _algorithm(self) -> EM:
+        if self.update == "batch":
+            return EM()
+        return Stepwise(Pace(self.batch_size, float(self.step_power)))
+
+    def _algorithm_of_batches(self) -> EM:
+        """Plain EM: a batch is inferred at once, whatever `update` says of a fit."""
+        return EM()
+
+
+class VBPCFG(Rules, BoundedSweeps, StartOfGrammar, Batches, Sentences, BasePCFG):
+    """Probabilistic context-free grammar learned by variational Bayes.
+
+    Attributes
+    ----------
+    lower_bound_ : float
+        `objective_`.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL:
+    section 2.2.
+    Kurihara and Sato (2006), "Variational Bayesian grammar induction for natural language".
+
+    Examples
+    --------
+    >>> from sklearn_cvb import VBPCFG
+    >>> X = [["a", "a", "b", "b"], ["a", "b"], ["a", "a", "a", "b", "b", "b"]]
+    >>> model = VBPCFG("S -> 'a' S 'b' | 'a' 'b' | S S", random_state=0).fit(X)
+    >>> bool(model.lower_bound_ == model.history_[-1])
+    True
+    >>> print(model.predict([["a", "a", "b", "b"]])[0])
+    (S a (S a b) b)
+    """
+
+    partial_fit = partial_fit
+    _algorithm = VB
+
+
+class CVBPCFG(Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, BasePCFG):
+    """Probabilistic context-free grammar learned by collapsed variational Bayes.
+
+    Probabilities are integrated out, and the trees of each sentence are inferred from the expected
+    counts of all others: as accurate as sampling at the price of EM.
+
+    Attributes
+    ----------
+    counts_ : PCFGCounts
+        Expected counts under the last posteriors.
+    labels_ : ndarray
+        Trees of the training sentences, in the form that `predict` gives: each sentence's Viterbi
+        tree under its last Q(t_i)'s weights, from the counts of all other sentences.
+    loo_score_ : float
+        Mean over tokens of log p(x_i | expected counts of all other sentences), nats. A pseudo
+        leave-one-out score: the other sentences' posteriors have seen x_i, so it is optimistic.
+        Report it beside a held-out likelihood, not instead of one.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL:
+    figure 3.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import CVBPCFG
+    >>> verbs = ["ngihamba", "uhamba", "ngifunda", "ufunda", "ngibona", "ubona"]
+    >>> X = [list(verb) for verb in verbs]
+    >>> text = '''
+    ... Verb -> Prefix Stem
+    ... Prefix -> 'n' 'g' 'i' | 'u' | 'n' 'g'
+    ... Stem -> 'h' 'a' 'm' 'b' 'a' | 'f' 'u' 'n' 'd' 'a' | 'b' 'o' 'n' 'a' | 'i' 'b' 'o' 'n' 'a'
+    ... '''
+    >>> model = CVBPCFG(text, alpha=0.01, random_state=0).fit(X)
+    >>> print(model.predict([list("ngibona")])[0])
+    (Verb (Prefix n g i) (Stem b o n a))
+    """
+
+    partial_fit = partial_fit
+    _algorithm = CVB
+
+    def _cautions(self, problem: Problem) -> tuple[str, ...]:
+        """Where leaving out a sentence leaves little to learn from."""
+        return caution_of_giant(problem.corpus, "use VBPCFG")
+
+
+class HastingsPCFG(Rules, AnnealedChain, StartOfGrammar, Sentences, BasePCFG):
+    """Probabilistic context-free grammar learned by a collapsed Hastings sampler.
+
+    Probabilities are integrated out. The tree of each sentence is proposed from the posterior means
+    given all other trees, and accepted or rejected so that the samples follow the exact posterior.
+
+    Parameters
+    ----------
+    temperatures : tuple (first, last) or None
+        Annealing: temperature of the first and of the last sweep, linear in between. None samples
+        the posterior. Above 1 the grammar must have no cycle of unary rules.
+
+    Attributes
+    ----------
+    counts_ : PCFGCounts
+        Mean counts of the kept samples.
+    rule_probabilities_ : ndarray of shape (n_rules,)
+        Mean over the kept samples of the posterior means given the sample.
+    labels_ : ndarray
+        Trees of the training sentences, in the form that `predict` gives: the trees sampled most
+        often in the last tenth of the sweeps.
+    acceptance_rate_ : float
+        Share of proposed trees that were accepted, over all sweeps.
+
+    References
+    ----------
+    Johnson, Griffiths and Goldwater (2007), "Bayesian inference for PCFGs via Markov chain Monte
+    Carlo", NAACL-HLT.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import HastingsPCFG
+    >>> X = [["a", "a", "a"], ["a", "a"], ["a", "a", "a", "a"]]
+    >>> model = HastingsPCFG("S -> S S | 'a'", max_iter=200, random_state=0).fit(X)
+    >>> bool(0.9 < model.acceptance_rate_ <= 1)
+    True
+    >>> print(model.predict([["a", "a"]])[0])
+    (S (S a) (S a))
+    """
+
+    _algorithm = chain_of
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_temperatures(self.temperatures)
+
+    def _check_layout(self, layout: Layout) -> None:
+        super()._check_layout(layout)
+        has_cycles = len(layout.rules.member) > 0
+        if self.temperatures is not None and max(self.temperatures) > 1 and has_cycles:
+            raise InvalidParameterError(
+                f"temperatures={self.temperatures!r} above 1 give the chains of a cycle of unary "
+                "rules infinite weight: stay at 1 or below, or leave such cycles out"
+            )
+
+    def _left(self, fits: list[Fit], read: Reading) -> Left:
+        left, (best, _) = super()._left(fits, read), record_of(fits)
+        proposed, accepted = best.state.work.proposals
+        rate = float(accepted / max(1, proposed))
+        return left._replace(attributes=left.attributes | {"acceptance_rate_": rate})
+
+
+@dataclass(frozen=True)
+class DrawnGrammar(GrammarModel):
+    """A grammar whose probabilities are drawn before each sample of trees."""
+
+    def resample(
+        self,
+        counts: np.ndarray,
+        prior: np.ndarray,
+        sample: Trees,
+        rng: np.random.Generator,
+        temperature: float,
+    ) -> Drawn:
+        """Probabilities given the trees, then all trees given the probabilities."""
+        layout = self.problem.layout
+        tally = frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
+        trees = draw_sweep(self.problem, tally, rng)[0]
+        return Drawn(used_rules(trees, layout), trees)
+
+
+class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
+    """Probabilistic context-free grammar learned by Gibbs sampling with explicit probabilities.
+
+    Draws all probabilities given the trees, then all trees given the probabilities: exact, but it
+    mixes more slowly than `HastingsPCFG`, which integrates the probabilities out.
+
+    Parameters
+    ----------
+    n_burn_in : int or None
+        Sweeps before samples are kept; None for half of `max_iter`. A fit that goes on with a chain
+        (`warm_start`) keeps to the burn-in and the last tenth of the fit that began it.
+
+    Attributes
+    ----------
+    counts_ : PCFGCounts
+        Mean counts of the kept samples.
+    rule_probabilities_ : ndarray of shape (n_rules,)
+        Mean over the kept samples of the posterior means given the sample.
+    labels_ : ndarray
+        Trees of the training sentences, in the form that `predict` gives: the trees sampled most
+        often in the last tenth of the sweeps.
+
+    References
+    ----------
+    Johnson, Griffiths and Goldwater (2007), "Bayesian inference for PCFGs via Markov chain Monte
+    Carlo", NAACL-HLT: section 3.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import GibbsPCFG
+    >>> X = [["a", "a", "b", "b"], ["a", "b"], ["a", "b", "a", "b"]]
+    >>> model = GibbsPCFG("S -> 'a' S 'b' | 'a' 'b' | S S", max_iter=200, random_state=0).fit(X)
+    >>> print(model.labels_[2])
+    (S (S a b) (S a b))
+    """
+
+    _algorithm = chain_of
+
+    _model_type = DrawnGrammar
+
+
+def dirichlet_draw(cells: np.ndarray, layout: Layout, rng: np.random.Generator) -> np.ndarray:
+    """Probabilities of rules from each symbol's Dirichlet, also where its cells are tiny.
+
+    log Gamma(a) is drawn as log Gamma(a + 1) + log(U) / a, which does not underflow.
+    """
+    logs = np.log(rng.standard_gamma(cells + 1.0)) + np.log1p(-rng.random(len(cells))) / cells
+    largest = np.full(layout.n_lhs, -np.inf)
+    np.maximum.at(largest, layout.lhs, logs)
+    draws = np.exp(logs - largest[layout.lhs])
+    return draws / np.bincount(layout.lhs, draws, layout.n_lhs)[layout.lhs]

@@ -1,7 +1,8 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from dataclasses import field
+from numbers import Real
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -11,31 +12,94 @@ from sklearn_cvb.chain.tags import knowledge as tags
 from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
 from sklearn_cvb.chain.tags.word_review import WordTable
 from sklearn_cvb.estimators.base import learned_of
+from sklearn_cvb.estimators.hmm import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    BaseHMM,
+    GibbsHMM,
+    PlainTransitions,
+    States,
+)
+from sklearn_cvb.estimators.parameters import KnownWords, OptionalCount, Supervision
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, encoded_again, is_store
 from sklearn_cvb.reading.validation import Interval, StrOptions, without_lengths
 
-if TYPE_CHECKING:
-    from sklearn_cvb.estimators.hmm import BaseHMM as _Model
-else:
-    _Model = object
+
+class Tags(States):
+    """What is known of tags.
+
+    Parameters
+    ----------
+    tag_dictionary : dict or None
+        Maps a word to its legal tags, or to a dict that says how often each was seen, such as
+        ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). Words missing from it may take
+        the tags that `unknown_tags` and `handle_unknown` leave them. Looked up by the word itself,
+        also outside the vocabulary.
+    dictionary_weight : float
+        How much a dictionary that says how often tags were seen counts as evidence: as if so many
+        times the corpus had been tagged in its proportions (added to `beta` cell by cell). The
+        shares of tags that the forms of words give count half as much.
+    denoise : {"auto", "none"}
+        What to do about slips in a plain dictionary of text. "auto": drop the tags that the forms
+        of a word in other case lack (`dropped_tags_`), and weight the rest by how well they go with
+        the word's shape (its case, digits and hyphens) among all words of the dictionary.
+        Entries that say how often tags were seen are left alone, and so is all where most say it,
+        or the words of the text are no strings or all in one case.
+    unknown_tags : collection or None
+        Tags of words missing from the dictionary. None for all or, where words are known by their
+        form (see `handle_unknown`), for those of open classes, `open_tags_`.
+    supervision : {"y", "none"}
+        Whether `fit` learns from the tags in `y` where they are known. With "none" only `score`
+        uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
+    n_components : int or None
+        Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_components,)
+        The tags, sorted.
+    open_tags_ : ndarray
+        The tags of words that neither dictionary nor labels tell of: `unknown_tags`, else with
+        ``handle_unknown="form"`` those that at least one in a thousand of the rarer words takes,
+        else all. A word known in lower case may take its tags there, too.
+    dropped_tags_ : dict
+        The tags that `denoise` dropped, by word: look at the frequent ones.
+    coverage_ : tuple (tokens, types)
+        The shares of the tokens and of the distinct words of the training sequences that have an
+        entry in `tag_dictionary`, from 0 to 1.
+    """
+
+    tag_dictionary: Annotated[dict | None, dict, None] = field(default=None, kw_only=False)
+    dictionary_weight: Annotated[float, Interval(Real, 0, None, closed="left")] = 2.0
+    denoise: Annotated[str, StrOptions({"auto", "none"})] = "auto"
+    unknown_tags: KnownWords = None
+    supervision: Supervision = "y"
+    n_components: OptionalCount = None
 
 
-class TaggerMixin(_Model):
-    """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token."""
+class HMMTagger(Tags, PlainTransitions, BaseHMM):
+    """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token.
+
+    Parameters
+    ----------
+    handle_unknown : {"error", "smooth", "rare", "form"}
+        Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
+        cell the mean expected count of the words seen once as well. With the cell the number of
+        symbols is ``len(vocabulary_) + 1`` everywhere. "form" does as "rare", and lets words that
+        neither dictionary nor labels tell of, in `fit` and later, take tags in shares that their
+        shape and their last letters suggest; these are learned from the rarer words of both, one
+        vote a type, and a word known in lower case takes half from there. In `fit` the shares are
+        weights, as those of a dictionary, and `beta` is divided in them (``beta="auto"``: only the
+        tags of open classes). Tokens that are no strings have no form.
+    """
+
+    emission: ClassVar[str] = "categorical"
+    handle_unknown: Annotated[str, StrOptions({"error", "smooth", "rare", "form"})] = "form"
 
     # With a cleaned dictionary: without labels, with some.
     _starts_when_clean = ("context", "unambiguous")
-
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "tag_dictionary": [dict, None],
-        "dictionary_weight": [Interval(Real, 0, None, closed="left")],
-        "denoise": [StrOptions({"auto", "none"})],
-        "unknown_tags": ["array-like", set, None],
-        "handle_unknown": [StrOptions({"error", "smooth", "rare", "form"})],
-        "supervision": [StrOptions({"y", "none"})],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-    }
 
     @without_lengths
     def score(self, X: Any, y: Any = None) -> float:
@@ -166,3 +230,129 @@ class TaggerMixin(_Model):
                 f"with a cleaned dictionary (see denoise) init=None is {usual!r}, always the same"
             )
         return why
+
+
+class EMHMMTagger(HMMTagger, EMHMM):
+    """Tagger learned by expectation-maximisation from raw text, a dictionary and any labels.
+
+    On fully labelled sentences this is supervised maximum likelihood.
+
+    `sklearn_cvb.display.TaggedSentence` shows what it makes of a sentence.
+
+    Attributes
+    ----------
+    labels_ : ndarray
+        Tags of the training sequences: Viterbi paths under the final weights.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
+    AISTATS: eqs. 4-10.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMHMMTagger
+    >>> X = [["the", "duck", "swims"], ["they", "duck"], ["the", "dog", "swims"]]
+    >>> legal = {"the": ["DT"], "they": ["PRP"], "dog": ["NN"], "duck": ["NN", "VB"]}
+    >>> legal["swims"] = ["VB"]
+    >>> tagger = EMHMMTagger(legal, random_state=0).fit(X)
+    >>> tagger.predict([["the", "duck", "swims"]])[0].tolist()
+    ['DT', 'NN', 'VB']
+    """
+
+
+class VBHMMTagger(HMMTagger, VBHMM):
+    """Tagger learned by variational Bayes from raw text, a dictionary and any labels.
+
+    `sklearn_cvb.display.TaggedSentence` shows what it makes of a sentence.
+
+    Attributes
+    ----------
+    labels_ : ndarray
+        Tags of the training sequences: Viterbi paths under the exp E[log] weights of the final
+        counts.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
+    AISTATS: eq. 11; Beal (2003), chapter 3.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import VBHMMTagger
+    >>> X = [["the", "duck", "swims"], ["they", "duck"], ["the", "dog", "swims"]]
+    >>> legal = {"the": ["DT"], "they": ["PRP"], "dog": ["NN"], "duck": ["NN", "VB"]}
+    >>> legal["swims"] = ["VB"]
+    >>> tagger = VBHMMTagger(legal, random_state=0).fit(X)
+    >>> tagger.predict([["the", "duck", "swims"]])[0].tolist()
+    ['DT', 'NN', 'VB']
+    """
+
+    alpha = 1.0
+
+
+class CVBHMMTagger(HMMTagger, CVBHMM):
+    """Tagger learned by collapsed variational Bayes from raw text, a dictionary and any labels.
+
+    `sklearn_cvb.display.TaggedSentence` shows what it makes of a sentence.
+
+    Attributes
+    ----------
+    labels_ : ndarray
+        Tags of the training sequences: at each token the one with the largest q(z_t).
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
+    AISTATS: figure 3 (token) and eq. 25 (sequence).
+
+    Examples
+    --------
+    >>> from sklearn_cvb import CVBHMMTagger
+    >>> X = [["the", "duck", "swims"], ["they", "duck"], ["the", "dog", "swims"]]
+    >>> legal = {"the": ["DT"], "they": ["PRP"], "dog": ["NN"], "duck": ["NN", "VB"]}
+    >>> legal["swims"] = ["VB"]
+    >>> tagger = CVBHMMTagger(legal, random_state=0).fit(X)
+    >>> tagger.predict([["the", "duck", "swims"]])[0].tolist()
+    ['DT', 'NN', 'VB']
+    """
+
+    alpha = 1.0
+    beta = 0.03
+
+
+class GibbsHMMTagger(HMMTagger, GibbsHMM):
+    """Tagger learned by Gibbs sampling from raw text, a dictionary and any labels.
+
+    `sklearn_cvb.display.TaggedSentence` shows what it makes of a sentence.
+
+    Attributes
+    ----------
+    labels_ : ndarray
+        Tags of the training sequences: the most frequent ones over the last tenth of the sweeps.
+
+    References
+    ----------
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for hidden Markov models",
+    AISTATS: figure 1; eqs. 28-29.
+
+    Gao and Johnson (2008), "A comparison of Bayesian estimators for unsupervised hidden Markov
+    model POS taggers", EMNLP.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import GibbsHMMTagger
+    >>> X = [["the", "duck", "swims"], ["they", "duck"], ["the", "dog", "swims"]]
+    >>> legal = {"the": ["DT"], "they": ["PRP"], "dog": ["NN"], "duck": ["NN", "VB"]}
+    >>> legal["swims"] = ["VB"]
+    >>> tagger = GibbsHMMTagger(legal, random_state=0, max_iter=100).fit(X)
+    >>> tagger.predict([["the", "duck", "swims"]])[0].tolist()
+    ['DT', 'NN', 'VB']
+    """
+
+    alpha = 1.0
+    beta = 0.03
+    temperatures = (2.0, 0.08)
+
+    # Annealing forgets the start, and chains are to begin apart.
+    _starts_when_clean = ("token", "token")

@@ -1,22 +1,35 @@
-"""What all treebank grammars share: a fit from reading to what it leaves, predictions."""
+"""Treebank grammars: their parameters, what they share, and a class for each algorithm."""
 
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel, learned_of
-from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
+from sklearn_cvb.estimators.parameters import (
+    BoundedSweeps,
+    Concentration,
+    LeaveOneOutSweeps,
+    Parameters,
+    PseudoCount,
+    Sweeps,
+)
+from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, shown
-from sklearn_cvb.reading.validation import CHECKPOINT_PARAMETERS, Interval, Seed, StrOptions, tell
+from sklearn_cvb.reading.validation import (
+    Interval,
+    Seed,
+    StrOptions,
+    check_concentrations,
+    tell,
+)
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.treebank.inference import Problem
 from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel
@@ -41,13 +54,119 @@ from sklearn_cvb.treebank.treebank import (
 )
 
 
+class Subtypes(Parameters):
+    """What a treebank grammar is.
+
+    Parameters
+    ----------
+    n_subtypes : int
+        Number of subtypes of each symbol; with schedule="split-merge" the most that it can get.
+    schedule : {"fixed", "split-merge"}
+        "fixed": all subtypes from the start. "split-merge" (Petrov et al. 2006): begin with one
+        subtype, and in as many rounds as it takes to double it to `n_subtypes` split each in two,
+        with 1 % of noise; after 70 % of a round's sweeps undo the splits that gain least.
+    round_length : int
+        Sweeps of each of these rounds; more sweeps may follow.
+    merge_share : float
+        Part of the splits that each round undoes, from 0 to below 1.
+    alpha : float
+        Concentration of the Dirichlet priors, 1e-10 to 1e10: of every annotated rule, so that the
+        prior of a symbol outweighs more counts the more subtypes there are.
+
+    Attributes
+    ----------
+    counts_ : LatentPCFGCounts
+        Expected counts after the last E-step.
+    rules_ : list of tuple
+        The rules before annotation, as pairs (parent, children).
+    rule_probabilities_ : ndarray of shape (n_cells,)
+        Posterior means of all annotated rules, in the order of `counts_`.
+    n_subtypes_ : dict
+        Number of subtypes of each symbol.
+    symbols_ : ndarray of shape (n_symbols,)
+        Labels of the treebank.
+    vocabulary_ : ndarray of shape (n_words,)
+        Words that are not replaced by a class.
+    """
+
+    n_subtypes: Annotated[int, Interval(Integral, 1, 1024, closed="both")] = 2
+    schedule: Annotated[str, StrOptions({"fixed", "split-merge"})] = "fixed"
+    round_length: Annotated[int, Interval(Integral, 2, None, closed="left")] = 20
+    merge_share: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.5
+    alpha: Concentration = 0.1
+
+
+class Smoothing(Parameters):
+    """What EM adds to its counts.
+
+    Parameters
+    ----------
+    smoothing : float
+        Pseudo-count of every annotated rule that is added to the final counts, for prediction and
+        scores only: what a prior gains there, without its effect on learning.
+    """
+
+    smoothing: PseudoCount = 0.0
+
+
+class LeavingOutTrees(Parameters):
+    """What is left out at a time.
+
+    Parameters
+    ----------
+    update : {"sequence", "token"}
+        "sequence": leave out a tree at a time, all its subtypes together (section 3.2). "token":
+        a node at a time, as if the nodes of a tree were independent (section 3.4).
+    """
+
+    update: Annotated[str, StrOptions({"sequence", "token"})] = "sequence"
+
+
+class Trees(Parameters):
+    """Where a fit starts, how trees are read, and which are predicted.
+
+    Parameters
+    ----------
+    init : {"treebank", "random"}
+        Where to start: an E-step under these weights. "treebank": relative frequencies of the
+        treebank's rules, alike for all subtypes but for 1 % of noise. "random": those of each
+        annotated left-hand side from Dirichlet(1).
+    rare_threshold : int
+        Words seen so often or less are replaced by classes of words: how they begin, which marks
+        they hold, how they end. Words that `fit` has not seen are read as the same classes.
+    horizontal_markovisation : int or None
+        Nodes with more than two children become binary by helper symbols, which stand for the rest
+        of a node's children. How many of the children before the helper remembers; None for all.
+    decoding : {"max-rule", "viterbi"}
+        What `predict` looks for: the tree with the largest product of posteriors of its rules
+        (Petrov and Klein 2007), or the one below the heaviest annotated tree.
+    n_jobs : int or None
+        Threads that run restarts and parse sentences; the result does not depend on it.
+    """
+
+    init: Annotated[str, StrOptions({"treebank", "random"})] = "treebank"
+    rare_threshold: Annotated[int, Interval(Integral, 0, None, closed="left")] = 1
+    horizontal_markovisation: Annotated[
+        int | None, Interval(Integral, 0, None, closed="left"), None
+    ] = 0
+    decoding: Annotated[str, StrOptions({"max-rule", "viterbi"})] = "max-rule"
+
+
 class BaseLatentPCFG(BaseModel):
-    """What is read, what a fit leaves, and what is predicted; an estimator adds its algorithm."""
+    """What is read, what a fit leaves, and what is predicted; an estimator adds its algorithm.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The concentration.
+    unexplained_ : ndarray
+        Indices of training trees without weight; they are left out of the counts.
+    """
 
     _unexplained_words = "trees have no weight"
 
     # How subtypes are learned between splits and merges.
-    _sweeps: type[Algorithm]
+    _sweeps: ClassVar[type[Algorithm]]
     # What to use where leaving out one giant tree leaves little; empty for what leaves none out.
     _in_place_of_leaving_out = ""
     # A pseudo-count that only some models add, and a way to leave out.
@@ -56,26 +175,6 @@ class BaseLatentPCFG(BaseModel):
 
     # Words are those of the treebank, and no parameter says which.
     vocabulary = None
-
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "n_subtypes": [Interval(Integral, 1, 1024, closed="both")],
-        "schedule": [StrOptions({"fixed", "split-merge"})],
-        "round_length": [Interval(Integral, 2, None, closed="left")],
-        "merge_share": [Interval(Real, 0, 1, closed="left")],
-        "alpha": [Interval(Real, SMALLEST, LARGEST, closed="both")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "init": [StrOptions({"treebank", "random"})],
-        "rare_threshold": [Interval(Integral, 0, None, closed="left")],
-        "horizontal_markovisation": [Interval(Integral, 0, None, closed="left"), None],
-        "decoding": [StrOptions({"max-rule", "viterbi"})],
-        "warm_start": ["boolean"],
-        **CHECKPOINT_PARAMETERS,
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
 
     def _read(self, X: Any, y: Any) -> Reading:
         self._check_parameters()
@@ -320,3 +419,128 @@ def _numbered(learned: Learned, sequences: Sequences) -> Corpus:
     reading.refuse_missing(corpus)
     numbers = lexicon.numbers(sequences.tokens, corpus.starts[:-1].tolist())
     return corpus._replace(tokens=np.array(numbers, np.int32))
+
+
+class EMLatentPCFG(Subtypes, Smoothing, Sweeps, Trees, BaseLatentPCFG):
+    """Treebank grammar with latent annotations learned by expectation-maximisation.
+
+    Learns a parser from trees: every symbol of the treebank is split into subtypes, which are
+    hidden.
+
+    Parameters
+    ----------
+    alpha : float
+        Pseudo-count of every annotated rule; 0 is maximum likelihood, above 0 maximum a posteriori
+        in the softmax basis (adds alpha, not alpha - 1).
+
+    Attributes
+    ----------
+    objective_ : float
+        Log-likelihood of the trees, annotations summed out, and log prior, nats.
+    history_ : ndarray of shape (n_iter_,)
+        The objective of every sweep, of the weights that it used.
+
+    References
+    ----------
+    Matsuzaki, Miyao and Tsujii (2005), "Probabilistic CFG with latent annotations", ACL.
+    Petrov, Barrett, Thibaux and Klein (2006), "Learning accurate, compact, and interpretable tree
+    annotation", ACL.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMLatentPCFG
+    >>> trees = [
+    ...     "(S (NP (DT the) (NN dog)) (VP (VBD ran)))",
+    ...     "(S (NP (DT a) (NN cat)) (VP (VBD saw) (NP (DT the) (NN dog))))",
+    ... ]
+    >>> model = EMLatentPCFG(rare_threshold=0, random_state=0).fit(trees)
+    >>> print(model.predict([["the", "cat", "ran"]])[0])
+    (S (NP (DT the) (NN cat)) (VP (VBD ran)))
+    """
+
+    alpha: PseudoCount = 0.0
+
+    _sweeps = EM
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("alpha", "smoothing"):
+            check_concentrations(name, np.array(getattr(self, name)), or_zero=True)
+
+
+class VBLatentPCFG(Subtypes, BoundedSweeps, Trees, BaseLatentPCFG):
+    """Treebank grammar with latent annotations learned by variational Bayes.
+
+    Learns a parser from trees: every symbol of the treebank is split into subtypes, which are
+    hidden. The posterior of the probabilities is a product of Dirichlet distributions.
+
+    Attributes
+    ----------
+    objective_ : float
+        `lower_bound_`.
+    history_ : ndarray of shape (n_iter_,)
+        The bound after every sweep; it never falls while the subtypes are the same.
+    lower_bound_ : float
+        Bound of the log evidence of the trees, nats.
+
+    References
+    ----------
+    Matsuzaki, Miyao and Tsujii (2005), "Probabilistic CFG with latent annotations", ACL.
+    Petrov, Barrett, Thibaux and Klein (2006), "Learning accurate, compact, and interpretable tree
+    annotation", ACL.
+    Kurihara and Sato (2006), "Variational Bayesian grammar induction for natural language", ICGI.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import VBLatentPCFG
+    >>> trees = [
+    ...     "(S (NP (DT the) (NN dog)) (VP (VBD ran)))",
+    ...     "(S (NP (DT a) (NN cat)) (VP (VBD saw) (NP (DT the) (NN dog))))",
+    ... ]
+    >>> model = VBLatentPCFG(rare_threshold=0, random_state=0).fit(trees)
+    >>> print(model.predict([["the", "cat", "ran"]])[0])
+    (S (NP (DT the) (NN cat)) (VP (VBD ran)))
+    """
+
+    _sweeps = VB
+
+
+class CVBLatentPCFG(Subtypes, LeavingOutTrees, LeaveOneOutSweeps, Trees, BaseLatentPCFG):
+    """Treebank grammar with latent annotations learned by collapsed variational Bayes.
+
+    Learns a parser from trees: every symbol of the treebank is split into subtypes, which are
+    hidden. Probabilities are integrated out, and the subtypes in each tree are inferred from the
+    expected counts of all others.
+
+    Attributes
+    ----------
+    counts_ : LatentPCFGCounts
+        Expected counts under the last posteriors.
+    history_ : ndarray of shape (n_iter_,)
+        Mean log normaliser per token of every sweep (nats): a monitor, not a bound; it may fall.
+        With update="token" that of a pass over the trees after the sweep.
+    loo_score_ : float
+        Mean over tokens of log p(tree i | expected counts of all other trees), nats. A pseudo
+        leave-one-out score: the other trees' posteriors have seen tree i, so it is optimistic.
+
+    References
+    ----------
+    Matsuzaki, Miyao and Tsujii (2005), "Probabilistic CFG with latent annotations", ACL.
+    Petrov, Barrett, Thibaux and Klein (2006), "Learning accurate, compact, and interpretable tree
+    annotation", ACL.
+    Wang and Blunsom (2013), "Collapsed variational Bayesian inference for PCFGs", CoNLL, 3.2, 4.3.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import CVBLatentPCFG
+    >>> trees = [
+    ...     "(S (NP (DT the) (NN dog)) (VP (VBD ran)))",
+    ...     "(S (NP (DT a) (NN cat)) (VP (VBD saw) (NP (DT the) (NN dog))))",
+    ... ]
+    >>> model = CVBLatentPCFG(rare_threshold=0, random_state=0).fit(trees)
+    >>> print(model.predict([["the", "cat", "ran"]])[0])
+    (S (NP (DT the) (NN cat)) (VP (VBD ran)))
+    """
+
+    _sweeps = CVB
+    _in_place_of_leaving_out = "use VBLatentPCFG"

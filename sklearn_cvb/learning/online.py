@@ -7,7 +7,6 @@ inferred from the mixture. Running counts sum to the tokens seen so far, or to t
 `total_samples` sequences would have.
 """
 
-from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -18,7 +17,6 @@ from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import spawn_generators
 from sklearn_cvb.learning.model import Fit, mapped, mixed
 from sklearn_cvb.reading.validation import (
-    Interval,
     InvalidParameterError,
     available_if,
     check_sizes,
@@ -32,13 +30,6 @@ _LAYOUT = (
     *("n_components", "grammar", "rules", "topology", "end_state", "emission"),
     *("tag_dictionary", "unknown_tags", "denoise", "handle_unknown", "vocabulary"),
 )
-
-
-CONSTRAINTS: dict = {
-    "learning_decay": [Interval(Real, 0.5, 1.0, closed="right")],
-    "learning_offset": [Interval(Real, 0.0, None, closed="left")],
-    "total_samples": [Interval(Integral, 1, None, closed="left"), None],
-}
 
 
 class Seen(NamedTuple):

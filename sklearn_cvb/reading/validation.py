@@ -43,12 +43,6 @@ Folder = str | os.PathLike[str]
 # What is said to those who come from hmmlearn.
 LENGTHS = "cut X into a list of sequences with sklearn_cvb.split_by_lengths(X, lengths)"
 
-# What the parameters of checkpoints may be, in every estimator.
-CHECKPOINT_PARAMETERS: dict[str, list] = {
-    "checkpoint": [str, os.PathLike, None],
-    "checkpoint_every": [Interval(Integral, 1, None, closed="left"), str],
-}
-
 
 # A method keeps its signature under a decorator, so that editors know it.
 _Estimator = TypeVar("_Estimator")

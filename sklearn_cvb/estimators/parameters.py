@@ -1,0 +1,403 @@
+"""What a user types: parameters as fields of groups, and how estimators are made of groups.
+
+A group writes a parameter once: a field has its type, what scikit-learn checks, and its default;
+the docstring has its text, and the texts of fitted attributes that go with it. An estimator names
+its groups in the order of its signature. What a class restates wins: a field in its body, a default
+without a type (``max_iter = 10``), a text in its docstring. What it declares a ClassVar is fixed,
+and no parameter.
+"""
+
+import inspect
+import math
+import os
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import MISSING, Field, field, make_dataclass
+from numbers import Integral, Real
+from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform, get_origin
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
+from sklearn_cvb.learning.gibbs import Gibbs
+from sklearn_cvb.reading.validation import (
+    Folder,
+    Interval,
+    InvalidParameterError,
+    Seed,
+    StrOptions,
+)
+
+# How groups are joined
+
+_SECTION = re.compile(r"^(\w[\w ]*)\n---+\n", re.M)
+
+
+class Stated(NamedTuple):
+    """What a class itself says of parameters and fitted attributes."""
+
+    fields: dict[str, Any]  # annotations
+    by_place: set[str]  # those that need no name where they come first
+    parameters: dict[str, str]  # paragraphs of the docstring by the names that they begin with
+    attributes: dict[str, str]
+    summary: str
+    rest: str  # sections about something else
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+class Parameters:
+    """Base of groups of parameters, and of estimators, whose constructors and texts it makes."""
+
+    _parameter_constraints: ClassVar[dict[str, list]]
+    _stated: ClassVar[Stated]
+    # Those of the constructor that was made; a class that has written its own has none.
+    _fields: ClassVar[dict[str, Field]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._stated = _stated_by(cls)
+        owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
+        if issubclass(cls, BaseEstimator) and (owner is object or "_fields" in vars(owner)):
+            _complete(cls)
+
+
+def _stated_by(cls: type) -> Stated:
+    fields = {
+        name: annotation
+        for name, annotation in inspect.get_annotations(cls).items()
+        if not name.startswith("_") and not name.endswith("_")
+    }
+    by_place = set()
+    for name, value in [(name, vars(cls).get(name)) for name in fields]:
+        if isinstance(value, Field):
+            by_place |= set() if value.kw_only else {name}
+            delattr(cls, name)
+            if value.default is not MISSING:
+                setattr(cls, name, value.default)
+    summary, *sections = _SECTION.split(inspect.cleandoc(cls.__doc__ or ""))
+    texts = dict(zip(sections[::2], sections[1::2], strict=True))
+    parameters = _paragraphs(texts.pop("Parameters", ""))
+    attributes = _paragraphs(texts.pop("Attributes", ""))
+    rest = [f"{title}\n{'-' * len(title)}\n{text.strip()}" for title, text in texts.items()]
+    return Stated(fields, by_place, parameters, attributes, summary.strip(), "\n\n".join(rest))
+
+
+def _paragraphs(section: str) -> dict[str, str]:
+    paragraphs = re.split(r"\n(?=\S)", section.strip()) if section else []
+    return {paragraph.partition(" : ")[0]: paragraph for paragraph in paragraphs}
+
+
+def _joined(bases: list[type[Parameters]], part: str) -> dict[str, Any]:
+    """What classes state, the first of them winning, in the order of groups, then of estimators.
+
+    A class that restates what one of its own bases has does not change its place.
+    """
+    own = {base: getattr(base._stated, part) for base in bases}
+    stated: dict[str, Any] = {}
+    for found in reversed(own.values()):
+        stated |= found
+    groups = [base for base in bases if not issubclass(base, BaseEstimator)]
+    estimators = [base for base in reversed(bases) if issubclass(base, BaseEstimator)]
+    places = (
+        name
+        for base in (*groups, *estimators)
+        for name in own[base]
+        if not any(name in own.get(above, ()) for above in base.__mro__[1:])
+    )
+    return {name: stated[name] for name in dict.fromkeys(places)}
+
+
+def _is_fixed(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return "ClassVar" in annotation
+    return annotation is ClassVar or get_origin(annotation) is ClassVar
+
+
+def _complete(cls: type[Parameters]) -> None:
+    """Give an estimator its constructor, its constraints and all texts of its docstring."""
+    bases = [base for base in cls.__mro__ if issubclass(base, Parameters)][:-1]
+    before = getattr(cls, "_parameter_constraints", {})
+    fields: list[Any] = []
+    constraints = {}
+    by_place = set().union(*(base._stated.by_place for base in bases))
+    for name, annotation in _joined(bases, "fields").items():
+        if not _is_fixed(annotation):
+            checked = get_origin(annotation) is Annotated
+            kind = annotation.__origin__ if checked else annotation
+            kw_only = bool(fields) or name not in by_place
+            fields.append((name, kind, field(default=getattr(cls, name, MISSING), kw_only=kw_only)))
+            if checked:
+                constraints[name] = list(annotation.__metadata__)
+            elif name in before:
+                constraints[name] = before[name]
+    made: Any = make_dataclass(
+        cls.__name__,
+        fields,
+        namespace={"__doc__": cls.__name__, "__qualname__": cls.__qualname__},
+        eq=False,
+        repr=False,
+        match_args=False,
+    )
+    made.__init__.__module__ = cls.__module__
+    cls.__init__ = made.__init__
+    cls._fields = made.__dataclass_fields__
+    cls._parameter_constraints = constraints
+    if cls.__doc__:
+        cls.__doc__ = "\n\n".join(_sections(cls, bases))
+
+
+def _sections(cls: type[Parameters], bases: list[type[Parameters]]) -> Iterator[str]:
+    """What a docstring is made of; a group all of whose parameters are fixed adds nothing."""
+    yield cls._stated.summary
+    found = _joined(bases, "parameters")
+    paragraphs = {names.split(", ")[0]: text.partition("\n") for names, text in found.items()}
+    lines = ["Parameters\n----------"]
+    for name in cls._fields:
+        if name in paragraphs:
+            head, _, body = paragraphs[name]
+            lines += [head + _shown(cls._fields[name].default), body]
+    yield "\n".join(lines)
+    shown = [
+        base
+        for base in bases
+        if not base._stated.fields or base._stated.fields.keys() & cls._fields.keys()
+    ]
+    yield "\n".join(("Attributes\n----------", *_joined(shown, "attributes").values()))
+    if cls._stated.rest:
+        yield cls._stated.rest
+
+
+def _shown(default: Any) -> str:
+    """A default as docstrings have it."""
+    if default is MISSING:
+        return ""
+    if isinstance(default, str):
+        return f', default="{default}"'
+    if isinstance(default, float) and 0 < abs(default) < 1e-3:
+        return f", default={np.format_float_scientific(default, trim='-', exp_digits=1)}"
+    return f", default={default!r}"
+
+
+# What fields may be
+
+Count = Annotated[int, Interval(Integral, 1, None, closed="left")]
+OptionalCount = Annotated[int | None, Interval(Integral, 1, None, closed="left"), None]
+Concentration = Annotated[float, Interval(Real, SMALLEST, LARGEST, closed="both")]
+LearnedConcentration = Annotated[
+    float | str, Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})
+]
+PseudoCount = Annotated[float, Interval(Real, 0, None, closed="left")]
+GammaPrior = Annotated[tuple[float, float], tuple]
+Flag = Annotated[bool, "boolean"]
+Supervision = Annotated[str, StrOptions({"y", "none"})]
+UnknownWords = Annotated[str, StrOptions({"error", "smooth", "rare"})]
+KnownWords = Annotated[Collection | None, "array-like", set, None]
+
+
+# Groups of several families
+
+
+class Sweeps(Parameters):
+    """How often and how long an algorithm sweeps; in the words of EM.
+
+    Parameters
+    ----------
+    n_init : int
+        Number of restarts; the one with the best objective is kept.
+    max_iter : int
+        Largest number of sweeps.
+    tol : float
+        Stop when the objective changes by less than this per token.
+
+    Attributes
+    ----------
+    objective_ : float
+        Log-likelihood plus the sum of pseudo-counts times log parameters (nats), before the last
+        update of the counts.
+    history_ : ndarray of shape (n_iter_,)
+        The objective of every sweep.
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart.
+    restart_histories_ : list of ndarray
+        `history_` of every restart.
+    n_iter_ : int
+        Sweeps of the kept restart.
+    converged_ : bool
+        Whether it stopped by `tol`.
+    """
+
+    n_init: Count = 1
+    max_iter: Count = 100
+    tol: Annotated[float, Interval(Real, 0, None, closed="left")] = 1e-4
+
+
+class BoundedSweeps(Sweeps):
+    """The same of variational Bayes.
+
+    Parameters
+    ----------
+    tol : float
+        Stop when the bound changes by less than this per token.
+
+    Attributes
+    ----------
+    objective_ : float
+        The lower bound on the log evidence (nats).
+    history_ : ndarray of shape (n_iter_,)
+        The bound of every sweep; it never decreases.
+    """
+
+
+class LeaveOneOutSweeps(Sweeps):
+    """The same of collapsed variational Bayes.
+
+    Parameters
+    ----------
+    tol : float
+        Stop after two changes of the monitor in a row below this (nats per token).
+
+    Attributes
+    ----------
+    objective_ : float
+        `loo_score_`.
+    history_ : ndarray of shape (n_iter_,)
+        Mean log normaliser per token of every sweep (nats): a monitor, not a bound; it may fall.
+    """
+
+
+class Chain(Sweeps):
+    """The same of samplers, and what they keep.
+
+    Parameters
+    ----------
+    n_burn_in : int or None
+        Sweeps before samples are kept; None for half of `max_iter`. A fit that goes on with a chain
+        (`warm_start`) keeps to the burn-in of the fit that began it.
+    thin : int
+        Keep every `thin`-th sample.
+    max_iter : int
+        Number of sweeps.
+    tol : float
+        Ignored: a sampler runs all its sweeps.
+
+    Attributes
+    ----------
+    objective_ : float
+        Mean of log p(x, t | alpha) over the last tenth of the sweeps (nats).
+    history_ : ndarray of shape (n_iter_,)
+        log p(x, t | alpha) of the sample after every sweep (nats).
+    converged_ : bool
+        Whether it stopped by `tol` (never).
+    """
+
+    n_burn_in: Annotated[int | None, Interval(Integral, 0, None, closed="left"), None] = None
+    thin: Count = 10
+    max_iter = 1000
+
+
+class AnnealedChain(Chain):
+    """Samplers whose temperature may fall.
+
+    Parameters
+    ----------
+    temperatures : tuple (first, last) or None
+        Annealing: temperature of the first and of the last sweep, linear in between. None samples
+        the posterior.
+    n_burn_in : int or None
+        Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths. A
+        fit that goes on with a chain (`warm_start`) keeps to the burn-in, the temperatures and the
+        last tenth of the fit that began it.
+    """
+
+    temperatures: Annotated[tuple[float, float] | None, tuple, None] = None
+
+
+class Batches(Parameters):
+    """How `partial_fit` learns from one batch after another.
+
+    Parameters
+    ----------
+    learning_decay : float in (0.5, 1]
+        With `partial_fit`: how fast steps get smaller. Where t batches of this size were seen, the
+        last one makes up a share (learning_offset + t) ** -learning_decay of the counts, but no
+        less than 1 / t, as if all were counted alike: so with 1. The smaller, the sooner are old
+        counts forgotten.
+    learning_offset : float
+        With `partial_fit`: the larger, the longer are all batches counted alike.
+    total_samples : int or None
+        With `partial_fit`: of how many sequences there will be all counts are estimates; None for
+        as many as were seen so far. Give it where sequences come several times.
+
+    Attributes
+    ----------
+    n_batches_seen_ : int
+        Calls of `partial_fit` since the last `fit`.
+    """
+
+    learning_decay: Annotated[float, Interval(Real, 0.5, 1.0, closed="right")] = 1.0
+    learning_offset: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 10.0
+    total_samples: OptionalCount = None
+
+
+class Running(Parameters):
+    """How a fit runs: what all models end with.
+
+    Parameters
+    ----------
+    warm_start : bool
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
+    checkpoint : path or None
+        Folder in which the fit is saved while it runs. With ``warm_start=True`` the next `fit` on
+        the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
+        nothing had stopped it. One folder for each fit.
+    checkpoint_every : int or str
+        How often each restart is saved: after so many sweeps (10), or seconds ("60s"; seldomer
+        where saving would take a twentieth of the time).
+    random_state : int, RandomState or None
+        Seed of all that is random: the starts, and what is drawn later.
+    n_jobs : int or None
+        Threads that run restarts; the result does not depend on it.
+    verbose : int
+        1 prints a line per restart, 2 a line per sweep.
+    """
+
+    warm_start: Flag = False
+    checkpoint: Annotated[Folder | None, str, os.PathLike, None] = None
+    checkpoint_every: Annotated[int | str, Interval(Integral, 1, None, closed="left"), str] = "60s"
+    random_state: Annotated[Seed, "random_state"] = None
+    n_jobs: Annotated[int | None, Integral, None] = None
+    verbose: Annotated[int, "verbose"] = 0
+
+
+# What parameters of samplers ask for
+
+# Counts over a lower temperature may leave the range of float64.
+_LOWEST_TEMPERATURE = 1e-100
+
+
+def check_temperatures(temperatures: Any) -> None:
+    """Raise InvalidParameterError unless these are None or two positive numbers."""
+    if temperatures is None:
+        return
+    numbers: list[Any] = [t for t in temperatures if isinstance(t, Real)]
+    if not (len(temperatures) == len(numbers) == 2 and all(0 < t < math.inf for t in numbers)):
+        raise InvalidParameterError(
+            f"temperatures must be None or two positive numbers, got {temperatures!r}"
+        )
+    if min(temperatures) < _LOWEST_TEMPERATURE:
+        raise InvalidParameterError(
+            f"temperatures must be at least {_LOWEST_TEMPERATURE:g}, got {temperatures!r}"
+        )
+
+
+def chain_of(sampler: Any) -> Gibbs:
+    """The algorithm that an estimator's parameters ask for; some have no `temperatures`."""
+    n_burn_in = sampler.n_burn_in
+    if n_burn_in is not None and not sampler.warm_start:
+        # Where no other fit is to come the last sample is kept in any case.
+        n_burn_in = min(n_burn_in, sampler.max_iter - 1)
+    temperatures = getattr(sampler, "temperatures", None)
+    return Gibbs(sampler.max_iter, n_burn_in, int(sampler.thin), temperatures)
