@@ -164,12 +164,6 @@ class CategoricalFamily(Family):
         counts = self._posterior(as_units(statistics))
         return LinearScores(np.log(counts) - np.log(self._totals(counts)))
 
-    def divergence(self, statistics: np.ndarray) -> float:
-        counts = self._posterior(statistics)
-        logs = digamma(counts) - digamma(self._totals(counts))
-        gain = float(((counts - self.prior) * logs).sum())
-        return gain - self.log_evidence(statistics)
-
     def log_evidence(self, statistics: np.ndarray) -> float:
         counts = self._posterior(statistics)
         prior = np.broadcast_to(self.prior, counts.shape)

@@ -91,7 +91,6 @@ class SummedScores(NamedTuple):
     parts: tuple[Scores, ...]
 
     def fill(self, observations: MixedObservations, units: np.ndarray, out: np.ndarray) -> None:
-        """Fill `out` (n_steps, K)."""
         self.parts[0].fill(observations.parts[0], units, out)
         more = np.empty_like(out)
         for scores, own in zip(self.parts[1:], observations.parts[1:], strict=True):

@@ -112,9 +112,15 @@ class Family(ABC):
     def predictive(self, statistics: np.ndarray) -> Scores:
         """Scores log p(x | what the statistics were made of) (CVB)."""
 
-    @abstractmethod
     def divergence(self, statistics: np.ndarray) -> float:
-        """KL divergence of the posterior from the prior (nats)."""
+        """KL divergence of the posterior from the prior (nats).
+
+        The expected log likelihood, linear in statistics that are sums of features, minus the log
+        evidence.
+        """
+        scores = self.expected(statistics)
+        assert isinstance(scores, LinearScores), "other scores have formulas of their own"
+        return float((statistics * scores.weights[0]).sum()) - self.log_evidence(statistics)
 
     @abstractmethod
     def log_evidence(self, statistics: np.ndarray) -> float:

@@ -123,7 +123,6 @@ class NormalScores(NamedTuple):
     precisions: np.ndarray
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
-        """Fill `out` (n_steps, K)."""
         tables = self.constants, self.means, -0.5 * self.precisions
         parabolas_by_column(observations.values, observations.observed, units, tables, out)
 
@@ -143,7 +142,6 @@ class StudentScores(NamedTuple):
     is_spherical: bool
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
-        """Fill `out` (n_steps, K)."""
         if self.is_spherical:
             self._fill_together(observations, units, out)
             return
@@ -247,7 +245,8 @@ class GaussianColumns(GaussianFamily):
             # The density of mean and precision has its peak here.
             n_means = self.n_columns if self.is_shared else 1
             degrees = np.maximum(found.degrees - 2.0 + n_means, FEWEST)
-            return self._floored(Point(found.mean, found.scale / degrees))
+            variances = np.maximum(found.scale / degrees, self.prior.floor)
+            return Point(found.mean, variances)
         count, total, squares = self._parts(statistics)
         means = total / np.maximum(count, FEWEST)
         scatter, n_seen = np.maximum(squares - total * means, 0.0), count
@@ -258,10 +257,8 @@ class GaussianColumns(GaussianFamily):
             kept = Point(np.zeros_like(means), np.ones_like(means))
         # One value that is seen in any column tells of a variance that all of them share.
         variances = np.where(n_seen > FEWEST, variances, kept.variances)
-        return self._floored(Point(np.where(count > FEWEST, means, kept.means), variances))
-
-    def _floored(self, point: Point) -> Point:
-        return point._replace(variances=np.maximum(point.variances, self.prior.floor))
+        variances = np.maximum(variances, self.prior.floor)
+        return Point(np.where(count > FEWEST, means, kept.means), variances)
 
     def mean(self, statistics: np.ndarray) -> Point:
         found = self._posterior(statistics)

@@ -60,7 +60,6 @@ class MatrixScores(NamedTuple):
     log_scales: np.ndarray  # (D,), which standard units take off log densities
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
-        """Fill `out` (n_steps, K)."""
         values, means, factors = observations.values, self.means, self.factors
         if self.exponents is None:
             parabolas(values, units, (self.constants, means, factors), -0.5, out)
@@ -149,22 +148,16 @@ class GaussianMatrices(GaussianFamily):
 
     # From statistics to distributions
 
-    def _parts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Number of steps (..., K), their sum (..., K, D) and sums of products (..., K, D, D)."""
+    def _scatter(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Number of steps (..., K), their average (..., K, D) and sums of products around it."""
         n = self.n_columns
         states_first = np.moveaxis(statistics, -1, -2)
-        count = np.maximum(states_first[..., 0], 0.0)
+        count, total = np.maximum(states_first[..., 0], 0.0), states_first[..., 1 : 1 + n]
         rows, columns = np.tril_indices(n)
         products = np.empty((*count.shape, n, n))
         products[..., rows, columns] = products[..., columns, rows] = states_first[..., 1 + n :]
-        return count, states_first[..., 1 : 1 + n], products
-
-    def _scatter(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Number of steps, their average, and sums of products around it."""
-        count, total, products = self._parts(statistics)
         average = total / np.maximum(count, FEWEST)[..., None]
-        scatter = products - total[..., :, None] * average[..., None, :]
-        return count, average, scatter
+        return count, average, products - total[..., :, None] * average[..., None, :]
 
     def _posterior(self, statistics: np.ndarray) -> Posterior:
         prior = self.prior
@@ -275,7 +268,10 @@ class GaussianMatrices(GaussianFamily):
     def predictive(self, statistics: np.ndarray) -> MatrixScores:
         statistics = np.ascontiguousarray(as_units(statistics))
         if self.is_shared:
-            mean, factors, log_det = self._tied_factors(statistics)
+            found = self._posterior(statistics)
+            cholesky = _cholesky(found.scale)
+            factors, log_det = _states_last(np.linalg.inv(cholesky), 2), _log_determinants(cholesky)
+            mean = _states_last(found.mean, 1)
         else:
             shape = len(statistics), self.n_columns, self.n_columns, self.n_states
             mean, factors = np.empty((shape[0], *shape[2:])), np.empty(shape)
@@ -305,13 +301,6 @@ class GaussianMatrices(GaussianFamily):
         exponents = -0.5 * (degrees + n)
         return MatrixScores(constants, mean, factors, exponents, self.log_scales)
 
-    def _tied_factors(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Posterior means, factors inv(L) and log |Psi|, states last."""
-        found = self._posterior(statistics)
-        factors = _cholesky(found.scale)
-        inverse = _states_last(np.linalg.inv(factors), 2)
-        return _states_last(found.mean, 1), inverse, _log_determinants(factors)
-
     # Objectives
 
     def divergence(self, statistics: np.ndarray) -> float:
@@ -337,7 +326,7 @@ class GaussianMatrices(GaussianFamily):
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         found, prior, n = self._posterior(statistics), self.prior, self.n_columns
-        count = self._parts(statistics)[0]
+        count = np.maximum(statistics[..., 0, :], 0.0)
         of_means = 0.5 * n * np.log(prior.mean_precision / found.precision) - count * (
             0.5 * n * math.log(math.pi) + self.log_scales.sum()
         )

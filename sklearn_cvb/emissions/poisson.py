@@ -117,7 +117,6 @@ class NegativeBinomialScores(NamedTuple):
     rate: np.ndarray
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
-        """Fill `out` (n_steps, K)."""
         values, observed = observations.values, observations.observed
         largest = self.shape.max(axis=(0, 2)) + values.max(axis=0, initial=0.0)
         constants = -self.shape * np.log1p(1.0 / self.rate) - gammaln(self.shape)
@@ -197,12 +196,6 @@ class PoissonFamily(Family):
 
     def predictive(self, statistics: np.ndarray) -> NegativeBinomialScores:
         return NegativeBinomialScores(*self._posterior(as_units(statistics)))
-
-    def divergence(self, statistics: np.ndarray) -> float:
-        shape, rate = self._posterior(statistics)
-        value = (shape - self.shape) * digamma(shape) - gammaln(shape) + gammaln(self.shape)
-        value = value + self.shape * np.log(rate / self.rates)
-        return float((value + shape * (self.rates - rate) / rate).sum())
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         shape, rate = self._posterior(statistics)

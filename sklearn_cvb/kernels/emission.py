@@ -260,13 +260,6 @@ def _less_product(row, left, right):
         row[k] -= left[k] * right[k]
 
 
-@jit_token_reduction
-def _divided(row, divisors):
-    """row /= divisors, state by state."""
-    for k in range(row.size):
-        row[k] /= divisors[k]
-
-
 @jit_inline
 def _sums_of_squares(table, mean_prior, strength, scale_prior, mean, factor):
     """Posterior means (D, K), and Psi of each state in the lower triangle of `factor` (D, D, K)."""
@@ -305,7 +298,8 @@ def _invert_factors(factor, scale_prior, log_det):
         for i in range(j + 1, n):
             for h in range(j):
                 _less_product(factor[i, j], factor[i, h], factor[j, h])
-            _divided(factor[i, j], factor[j, j])
+            for k in range(n_states):
+                factor[i, j, k] /= factor[j, j, k]
     # inv(L), row by row from the top: row i is (e_i - sum over h < i of L[i, h] row h) / L[i, i].
     for i in range(n):
         # Rows above are inverted; this one holds L until column i has all sums.

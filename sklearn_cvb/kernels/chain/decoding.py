@@ -164,6 +164,17 @@ def viterbi(
         best_states(lattice, emission, starts[i], starts[i + 1], path)
 
 
+@jit_inline
+def _filter(weights, lattice, begin, end, passes):
+    """Forward messages of one sequence: the number of its entries, and log p(x), NaN if lost."""
+    start, transition, emission = weights.start, weights.transition, passes.emission
+    size = fill_emission(weights.emission, lattice, begin, end, 1.0, emission)
+    log_z = forward_pass(
+        start, transition, lattice, begin, end, emission, passes.forward, passes.scale
+    )
+    return size, log_z
+
+
 @jit
 def marginals(weights, lattice, starts, smooth, passes, target, log_z):
     """p(z_t | x) of every token, or p(z_t | x_1..t) without `smooth`, in probability space.
@@ -175,17 +186,7 @@ def marginals(weights, lattice, starts, smooth, passes, target, log_z):
     offset = 0
     for i in range(starts.size - 1):
         begin, end = starts[i], starts[i + 1]
-        size = fill_emission(weights.emission, lattice, begin, end, 1.0, passes.emission)
-        log_z[i] = forward_pass(
-            weights.start,
-            weights.transition,
-            lattice,
-            begin,
-            end,
-            passes.emission,
-            passes.forward,
-            passes.scale,
-        )
+        size, log_z[i] = _filter(weights, lattice, begin, end, passes)
         if math.isnan(log_z[i]):
             offset += size
             continue
@@ -221,17 +222,7 @@ def forward_likelihoods(weights, lattice, starts, zeros_are_safe, passes, log_z)
     """
     for i in range(starts.size - 1):
         begin, end = starts[i], starts[i + 1]
-        size = fill_emission(weights.emission, lattice, begin, end, 1.0, passes.emission)
-        log_z[i] = forward_pass(
-            weights.start,
-            weights.transition,
-            lattice,
-            begin,
-            end,
-            passes.emission,
-            passes.forward,
-            passes.scale,
-        )
+        size, log_z[i] = _filter(weights, lattice, begin, end, passes)
         is_safe = not math.isnan(log_z[i])
         if is_safe:
             for position in range(size):

@@ -261,7 +261,7 @@ def _first_row(factors, lattice, span, bounds):
     return row
 
 
-@jit_called
+@jit_inline
 def filter_stretch(factors, lattice, span, bounds, work):
     """Fill ``work.forward`` with p(z_t | x up to t) for the tokens `span` in sequence `bounds`.
 

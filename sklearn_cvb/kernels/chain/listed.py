@@ -50,15 +50,6 @@ class ListBuffers(NamedTuple):
     by_state: np.ndarray  # (N_ROWS, K)
 
 
-@jit_inline
-def _count_certain(items, parts, by_state):
-    """Count the certain tokens by state."""
-    for k in range(by_state.shape[1]):
-        by_state[_CERTAIN, k] = 0.0
-    for c in range(parts[CERTAIN], parts[CERTAIN + 1]):
-        by_state[_CERTAIN, items[np.uint64(c)]] += 1.0
-
-
 @jit_called
 def _shift(items, parts, spot, shared, stored, by_state, sign):
     """Take the counts of a unit out (sign -1) or put them back (1)."""
@@ -281,7 +272,10 @@ def pass_over_lists(steps, span, shared, lists, stored, buffers):
     items, weight, by_state = lists.items, buffers.weight, buffers.by_state
     for i in range(span[0], span[1]):
         parts, spot = lists.parts[i], (lists.entry[i], lists.pair[i])
-        _count_certain(items, parts, by_state)
+        for k in range(by_state.shape[1]):
+            by_state[_CERTAIN, k] = 0.0
+        for c in range(parts[CERTAIN], parts[CERTAIN + 1]):
+            by_state[_CERTAIN, items[np.uint64(c)]] += 1.0
         if steps & TAKE_OUT:
             _shift(items, parts, spot, shared, stored, by_state, -1.0)
         if steps & INFER:

@@ -18,7 +18,7 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     Weights,
 )
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
-from sklearn_cvb.kernels.tiles import ROWS, add_outer_products, fetch, multiply
+from sklearn_cvb.kernels.tiles import ROWS, add_outer_products, aligned, fetch, multiply
 from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of
 
 # Sequences side by side: enough for matrix products, few enough for the cache.
@@ -89,14 +89,6 @@ def _look_back(message, forward, weights, inverse, g, counts):
     return sum_of(sums)
 
 
-def _aligned(*shape):
-    """An array of zeros that begins at a cache line."""
-    size = math.prod(shape)
-    memory = np.zeros(size + LANES)
-    first = -memory.ctypes.data // memory.itemsize % LANES
-    return memory[first : first + size].reshape(shape)
-
-
 def tables_for(lattice: Lattice, n_emitting: int, n_states: int) -> Tables:
     """Tables for the words of a lattice in which every token may take every state.
 
@@ -105,21 +97,21 @@ def tables_for(lattice: Lattice, n_emitting: int, n_states: int) -> Tables:
     """
     n_rows, width = -(-lattice.state.size // n_emitting), width_for(n_states)
     tables = tables_for_tokens(0, n_states)
-    return tables._replace(emission=_aligned(n_rows, width), received=_aligned(n_rows, width))
+    return tables._replace(emission=aligned(n_rows, width), received=aligned(n_rows, width))
 
 
 def tables_for_tokens(n_rows: int, n_states: int, emission: np.ndarray | None = None) -> Tables:
     """Tables of zeros with so many rows of emission weights, or with `emission` (n_rows, width)."""
     width = width_for(n_states)
-    emission = _aligned(n_rows, width) if emission is None else emission
+    emission = aligned(n_rows, width) if emission is None else emission
     return Tables(
-        start=_aligned(width),
-        transition=_aligned(width, width),
-        backward=_aligned(width, width),
+        start=aligned(width),
+        transition=aligned(width, width),
+        backward=aligned(width, width),
         emission=emission,
-        starts=_aligned(width),
-        received=_aligned(n_rows, width),
-        outer=_aligned(width, width),
+        starts=aligned(width),
+        received=aligned(n_rows, width),
+        outer=aligned(width, width),
     )
 
 
@@ -127,9 +119,9 @@ def messages_for(side: int, longest: int, n_states: int) -> Messages:
     """Buffers for so many sequences side by side, of at most that length."""
     width = width_for(n_states)
     return Messages(
-        _aligned(longest * side + ROWS, width),
-        _aligned(longest * side + ROWS, width),
-        _aligned(side + ROWS, width),
+        aligned(longest * side + ROWS, width),
+        aligned(longest * side + ROWS, width),
+        aligned(side + ROWS, width),
         np.empty(longest * side),
         np.empty(longest * side, np.int64),
         np.zeros(side, bool),
@@ -139,7 +131,7 @@ def messages_for(side: int, longest: int, n_states: int) -> Messages:
 def tables_beside(tables: Tables) -> Tables:
     """The same weights, with counts of their own."""
     shapes = (getattr(tables, name).shape for name in _COUNTS)
-    return tables._replace(**{name: _aligned(*s) for name, s in zip(_COUNTS, shapes, strict=True)})
+    return tables._replace(**{name: aligned(*s) for name, s in zip(_COUNTS, shapes, strict=True)})
 
 
 def clear_counts(tables: Tables) -> None:
