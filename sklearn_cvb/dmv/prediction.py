@@ -14,7 +14,7 @@ from sklearn_cvb.dmv.parameters import (
     predicting_weights,
 )
 from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP
-from sklearn_cvb.kernels.dependency.chart_log import ALMOST_NOTHING
+from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
 from sklearn_cvb.learned import Learned
 from sklearn_cvb.validation import tell
 
