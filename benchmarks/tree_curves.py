@@ -6,9 +6,8 @@ from benchmarks import peers
 from benchmarks.timing import sample, warmed_up
 from benchmarks.trees import N_NARROW, N_WIDE, WORDS, FullGrammar
 from sklearn_cvb.grammar.layout import MOST_EDGES
-from sklearn_cvb.kernels.tree.forest_inference import expected_forest_counts, forest_work_for
-from sklearn_cvb.kernels.tree.forests import forest_of
-from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
+from sklearn_cvb.kernels.tree.forests import expected_forest_counts, forest_of, forest_workspace_for
+from sklearn_cvb.kernels.tree.tables import expected_counts_by_tables
 
 
 def milliseconds(run, n_sentences):
@@ -34,7 +33,7 @@ def by_forest(problem):
     forest = forest_of(problem.rules, problem.lexicon, problem.free, n_cells, MOST_EDGES)
     if forest is None:
         return None
-    weights, work = np.append(problem.theta, 1.0)[forest.cell], forest_work_for(forest)
+    weights, work = np.append(problem.theta, 1.0)[forest.cell], forest_workspace_for(forest)
     counts = np.empty(len(forest.cell))
     return lambda: expected_forest_counts(forest, weights, work, counts, problem.log_z, True)
 

@@ -7,13 +7,11 @@ from benchmarks.measurement import Measurement
 from benchmarks.text import read
 from benchmarks.timing import interleaved
 from sklearn_cvb.grammar.inference import set_log_weights, set_weights
-from sklearn_cvb.kernels.tree.arrays import brackets_of, lexicon_of, rules_of
+from sklearn_cvb.kernels.tree.arrays import brackets_of, lexicon_of, listed_of, rules_of
 from sklearn_cvb.kernels.tree.charts import chart_for
 from sklearn_cvb.kernels.tree.decoding import best_listed_trees
-from sklearn_cvb.kernels.tree.listed import listed_of
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
-from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
-from sklearn_cvb.kernels.tree.tables import dense_rules_of, tables_for
+from sklearn_cvb.kernels.tree.tables import dense_rules_of, expected_counts_by_tables, tables_for
 from sklearn_cvb.reading.corpus import Corpus
 
 # The grammar that NLTK is timed with: so many rules, and a sentence of so many words.

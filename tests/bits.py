@@ -48,7 +48,8 @@ CHANGED: list[tuple[str, str, str, float | None]] = [
     ("CVBHMMTagger", "*", "labels_*", None),
     ("CVBHMMTagger", "more: one token", "predict(X)", None),
     ("VBHMM*", "*, partial_fit", "*", 1e-12),
-    ("VBDMV", "*auto*", "*", 1e-12),
+    # Products and logs have one recursion over dependency trees.
+    ("*DMV", "*", "*", 1e-12),
     # Samplers of numbers count labels and keep samples by the rule of all samplers.
     ("GibbsHMM", "*", "labels_*", None),
     ("GibbsHMM", "*", "training_posteriors*", None),

@@ -18,19 +18,19 @@ from sklearn_cvb.kernels.dependency.arrays import (
     Shares,
     Sums,
     Tally,
-    Work,
+    Workspace,
     shares_for,
-    work_for,
+    workspace_for,
 )
-from sklearn_cvb.kernels.dependency.chart_log import (
+from sklearn_cvb.kernels.dependency.chart import count_in_logs, fill_in_logs
+from sklearn_cvb.kernels.dependency.expectation import EXPECT, SCORE, SWEEP, WEIGH, infer
+from sklearn_cvb.kernels.dependency.trees import (
     ALMOST_NOTHING,
-    count_lost,
-    fill_lost,
+    descent_for,
+    draw_trees,
+    draws_for,
     heaviest_trees,
 )
-from sklearn_cvb.kernels.dependency.draws import draw_trees, draws_for
-from sklearn_cvb.kernels.dependency.expectation import EXPECT, SCORE, SWEEP, WEIGH, infer
-from sklearn_cvb.kernels.dependency.trees import descent_for
 from sklearn_cvb.reading.corpus import Corpus
 
 
@@ -107,9 +107,9 @@ def longest_of(sentences: Sentences) -> int:
     return int(np.diff(sentences.starts).max())
 
 
-def room_for(sentences: Sentences) -> Work:
+def room_for(sentences: Sentences) -> Workspace:
     """A chart with room for the longest sentence."""
-    return work_for(longest_of(sentences), *_form_of(sentences))
+    return workspace_for(longest_of(sentences), *_form_of(sentences))
 
 
 def _form_of(sentences: Sentences) -> tuple[int, bool]:
@@ -142,9 +142,9 @@ def _inferred(
             return log_z
         n = sentences.starts[i + 1] - sentences.starts[i]
         if update in (EXPECT, SWEEP):
-            log_z[i] = count_lost(work, n, shares.count, shares.first[i])
+            log_z[i] = count_in_logs(work, n, shares.count, shares.first[i])
         else:
-            log_z[i] = fill_lost(work, n)
+            log_z[i] = fill_in_logs(work, n)
         assert not np.isnan(log_z[i]), "weights are finite numbers"
 
 
@@ -182,7 +182,7 @@ def sum_of(shares: Shares, sentences: Sentences, layout: Layout) -> np.ndarray:
     """Counts of all sentences from what each adds, summed anew: updates leave rounding errors."""
     tally = frozen_tally(np.zeros(layout.n_cells))
     # No sentence is to be inferred, so that shares are added, and that is all.
-    done, work = np.zeros(len(sentences.starts) - 1), work_for(1)
+    done, work = np.zeros(len(sentences.starts) - 1), workspace_for(1)
     infer(sentences, tally, tally.sums, shares, work, SCORE, np.int64(0), done)
     return tally.sums.cells
 
@@ -241,4 +241,4 @@ def draw_sweep(
         i = draw_trees(sentences, tally, work, draws, float(power), i, log_z)
         if i == len(log_z):
             return heads, is_coarse, log_z, draws.n_accepted.astype(np.float64)
-        log_z[i] = fill_lost(work, sentences.starts[i + 1] - sentences.starts[i])
+        log_z[i] = fill_in_logs(work, sentences.starts[i + 1] - sentences.starts[i])

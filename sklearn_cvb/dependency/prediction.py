@@ -13,7 +13,7 @@ from sklearn_cvb.dependency.parameters import (
 )
 from sklearn_cvb.grammar.derivations import drawn_within
 from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP
-from sklearn_cvb.kernels.dependency.chart_log import ALMOST_NOTHING
+from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import tell

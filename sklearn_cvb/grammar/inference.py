@@ -3,29 +3,31 @@
 import numpy as np
 
 from sklearn_cvb.grammar.layout import Layout, Problem
-from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.kernels.tree.arrays import (
+    Listed,
+    Trees,
+    empty_trees,
+    listed_of,
+    trimmed,
+    with_room,
+)
 from sklearn_cvb.kernels.tree.charts import chart_for
 from sklearn_cvb.kernels.tree.decoding import best_chart_for, best_listed_trees
-from sklearn_cvb.kernels.tree.draws import BEGIN, draw_trees, draws_for
+from sklearn_cvb.kernels.tree.draws import BEGIN, draw_in_logs, draw_trees, draws_for
+from sklearn_cvb.kernels.tree.engines import Engine, count_in_logs
 from sklearn_cvb.kernels.tree.factors import expected_counts_by_factors, factors_for
-from sklearn_cvb.kernels.tree.forest_inference import (
+from sklearn_cvb.kernels.tree.forests import (
+    Forest,
     best_forest_trees,
     expected_forest_counts,
-    forest_work_for,
+    forest_workspace_for,
     room_for_trees,
 )
-from sklearn_cvb.kernels.tree.forests import Forest
-from sklearn_cvb.kernels.tree.forms import Form
-from sklearn_cvb.kernels.tree.leave_out import leave_out
-from sklearn_cvb.kernels.tree.listed import Listed, listed_of
+from sklearn_cvb.kernels.tree.leave_out import leave_out, steps_for, sweep_steps
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
-from sklearn_cvb.kernels.tree.lost_sentences import count_lost, draw_lost
-from sklearn_cvb.kernels.tree.nodes import empty_trees, trimmed, with_room
-from sklearn_cvb.kernels.tree.stepwise import steps_for, sweep_steps
-from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
-from sklearn_cvb.kernels.tree.tables import tables_for
+from sklearn_cvb.kernels.tree.tables import expected_counts_by_tables, tables_for
 from sklearn_cvb.kernels.tree.tallies import Shares, Tally, empty_shares
-from sklearn_cvb.kernels.tree.unary_rules import chain_work_for, fill_closure
+from sklearn_cvb.kernels.tree.unary_rules import chain_workspace_for, fill_closure
 
 # For each sentence: rules of a tree as bytes -> how often it was drawn, and its nodes.
 SeenTrees = tuple[dict[bytes, tuple[int, tuple]], ...]
@@ -36,17 +38,17 @@ def listed_for(problem: Problem) -> Listed:
     return listed_of(problem.layout.rules, problem.lexicon, problem.brackets)
 
 
-def form_for(problem: Problem, to_draw: bool = False) -> Form:
+def form_for(problem: Problem, to_draw: bool = False) -> Engine:
     """The form and its buffers; trees by tables are drawn from a chart."""
     if problem.forest is not None:
-        return Form(problem.forest, forest_work_for(problem.forest), None, None, None)
+        return Engine(problem.forest, forest_workspace_for(problem.forest), None, None, None)
     listed = listed_for(problem)
     if problem.dense is None and not problem.factored:
-        return Form(None, None, listed, None, chart_for(listed))
+        return Engine(None, None, listed, None, chart_for(listed))
     chart = chart_for(listed) if to_draw else None
     if problem.dense is None:
-        return Form(None, None, listed, None, None, factors_for(listed, chart))
-    return Form(None, None, listed, tables_for(problem.dense, listed, chart), None)
+        return Engine(None, None, listed, None, None, factors_for(listed, chart))
+    return Engine(None, None, listed, tables_for(problem.dense, listed, chart), None)
 
 
 def expectation(
@@ -71,7 +73,7 @@ def expectation(
             expected_counts_by_factors(form.factors, form.listed, order, ordered, with_counts)
         log_z[order] = ordered
     for i in np.flatnonzero(np.isnan(log_z)).tolist():
-        log_z[i] = count_lost(form, i)
+        log_z[i] = count_in_logs(form, i)
     return cells_of(form.listed, len(theta)), log_z
 
 
@@ -89,7 +91,7 @@ def _forest_expectation(
         here = slice(forest.rule_first[i], forest.rule_first[i + 1])
         n_rules = here.stop - here.start
         form.work.weight[:n_rules] = weights[here]
-        log_z[i] = count_lost(form, i)
+        log_z[i] = count_in_logs(form, i)
         if log_z[i] > -np.inf:
             counts[here] = form.work.count[:n_rules]
     # Cell -1, of helpers, comes first and is left out.
@@ -108,7 +110,7 @@ def heaviest_trees(logs: np.ndarray, problem: Problem) -> Trees:
 def heaviest_in_forest(logs: np.ndarray, forest: Forest) -> Trees:
     """The same under log weights of each sentence's rules."""
     trees = room_for_trees(forest)
-    best_forest_trees(forest, logs, forest_work_for(forest), trees)
+    best_forest_trees(forest, logs, forest_workspace_for(forest), trees)
     return trimmed(trees)
 
 
@@ -164,7 +166,7 @@ def leave_out_sweep(
             return Shares(new.starts, cell, count, tables), log_z
         inferred = bool(np.isnan(log_z[i]))
         if inferred:
-            log_z[i] = count_lost(form, i)
+            log_z[i] = count_in_logs(form, i)
         else:
             new = _enlarged(new, form)
 
@@ -181,7 +183,7 @@ def _with_tables(shares: Shares, n: int, frozen: bool) -> tuple[Shares, np.ndarr
     return shares, np.empty((1, 2 * n, n)) if frozen else shares.tables
 
 
-def _most_rules(form: Form) -> int:
+def _most_rules(form: Engine) -> int:
     """How many rules a sentence may have."""
     listed = form.listed
     assert listed is not None, "without a forest there are lists"
@@ -189,7 +191,7 @@ def _most_rules(form: Form) -> int:
     return len(listed.binary.cell) + n_unary + int(np.diff(listed.terminals.starts).max())
 
 
-def _enlarged(shares: Shares, form: Form) -> Shares:
+def _enlarged(shares: Shares, form: Engine) -> Shares:
     """The same shares with twice the room, and for one more sentence at least."""
     size = len(shares.cell)
     more = 2 * size if form.listed is None else 2 * size + _most_rules(form)
@@ -221,7 +223,7 @@ def draw_sweep(
         if i == n:
             return trimmed(draws.new), log_z, draws.proposals.astype(np.float64)
         if draws.stage[0] == BEGIN and np.isnan(log_z[i]):
-            draws, log_z[i] = draw_lost(form, i, draws, rng)
+            draws, log_z[i] = draw_in_logs(form, i, draws, rng)
         else:
             n_nodes = draws.new.starts[i] + old.starts[i + 1] - old.starts[i]
             draws = draws._replace(new=with_room(draws.new, int(n_nodes)))
@@ -248,7 +250,7 @@ def stepwise_sweep(
             return log_z, int(steps.n_steps[0])
         inferred = bool(np.isnan(log_z[order[at]]))
         if inferred:
-            log_z[order[at]] = count_lost(form, int(order[at]))
+            log_z[order[at]] = count_in_logs(form, int(order[at]))
         else:
             shares = _enlarged(shares, form)
 
@@ -406,7 +408,7 @@ def set_weights(listed: Listed, theta: np.ndarray) -> None:
     if unary is not None:
         unary.weight[:] = theta[unary.cell]
         if len(unary.member):
-            work = chain_work_for(len(listed.binary.left_first) - 1, unary)
+            work = chain_workspace_for(len(listed.binary.left_first) - 1, unary)
             if not fill_closure(unary, work):
                 raise ValueError(
                     "a cycle of unary rules has so much weight that its chains never end"

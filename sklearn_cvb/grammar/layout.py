@@ -11,7 +11,7 @@ the same results:
 - Lists go from rule to rule. They are for what none of these can do: cycles of unary rules, and
   sentences with more derivations than memory holds.
 
-`sklearn_cvb.kernels.tree.forms` infers one sentence by a form. What float64 loses in any of them is
+`sklearn_cvb.kernels.tree.engines` infers one sentence by an engine. What float64 loses is
 inferred with logs.
 """
 

@@ -15,10 +15,9 @@ from sklearn_cvb.grammar.inference import (
 from sklearn_cvb.grammar.layout import Layout, Problem, as_lists, log_weights, unseen
 from sklearn_cvb.grammar.model import posterior_mean, predicting_weights
 from sklearn_cvb.kernels.tree.arrays import Trees
-from sklearn_cvb.kernels.tree.forms import Form
-from sklearn_cvb.kernels.tree.k_best import k_best_trees
+from sklearn_cvb.kernels.tree.decoding import k_best_trees
+from sklearn_cvb.kernels.tree.engines import Engine, count_in_logs
 from sklearn_cvb.kernels.tree.lists import Spans, expected_listed_counts, spans_of
-from sklearn_cvb.kernels.tree.lost_sentences import count_lost
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import tell
@@ -181,7 +180,7 @@ def span_tables(problem: Problem, theta: np.ndarray) -> list[np.ndarray]:
     return tables
 
 
-def span_posteriors(form: Form, i: int) -> tuple[Spans | None, float]:
+def span_posteriors(form: Engine, i: int) -> tuple[Spans | None, float]:
     """Posterior of all nodes of sentence `i`, by lists that have weights, and log p(words).
 
     None where it has no tree.
@@ -192,7 +191,7 @@ def span_posteriors(form: Form, i: int) -> tuple[Spans | None, float]:
     expected_listed_counts(form.listed, form.chart, np.array([i]), log_z, True)
     value = float(log_z[0])
     if np.isnan(value):
-        value = count_lost(form, i)
+        value = count_in_logs(form, i)
     if value == -np.inf:
         return None, value
     return spans_of(form.chart, int(form.listed.terminals.length[i])), value

@@ -17,7 +17,7 @@ from sklearn_cvb.kernels.latent.training import (
     Tally,
     infer,
     shares_for,
-    work_for,
+    workspace_for,
 )
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.treebank.binarise import Treebank
@@ -62,7 +62,7 @@ def _inferred(
     trees: Trees, layout: Layout, tally: Tally, shares: Shares, update: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Logs of the weights of all trees, and sums; what is done is said in the kernel."""
-    work = work_for(trees, layout.rules, adds=update == EXPECT)
+    work = workspace_for(trees, layout.rules, adds=update == EXPECT)
     log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
     while True:
         i = infer(trees, layout.blocks, tally, shares, work, update, i, log_z)
@@ -79,7 +79,7 @@ def marginals(
     Those of lost trees are of no use, and their log is -inf.
     """
     tally = frozen_tally(weights, layout)
-    work = work_for(trees, layout.rules, kept=True, adds=True)
+    work = workspace_for(trees, layout.rules, kept=True, adds=True)
     log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
     shares = shares_for(trees, layout.blocks, False)
     while i < len(log_z):
@@ -130,7 +130,7 @@ def sum_of(shares: Shares, layout: Layout, trees: Trees) -> np.ndarray:
     log_scale = np.zeros(len(layout.blocks.first))
     tally = Tally(np.zeros(n_cells), np.zeros(n_rows), 0.0, np.zeros(n_rows), log_scale)
     # No tree is to be inferred, so that shares are added, and that is all.
-    done, work = np.zeros(len(trees.root)), work_for(trees, layout.rules)
+    done, work = np.zeros(len(trees.root)), workspace_for(trees, layout.rules)
     infer(trees, layout.blocks, tally, shares, work, SCORE, np.int64(0), done)
     return tally.cells
 

@@ -10,8 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from sklearn_cvb.kernels.latent.arrays import NONE, Parses, Rules, rows_of
-from sklearn_cvb.kernels.latent.best_trees import SAME, Best, best_for
+from sklearn_cvb.kernels.latent.arrays import NONE, Grammar, Parses, Rules, grammar_of, rows_of
 from sklearn_cvb.kernels.latent.chart import (
     Chart,
     Items,
@@ -22,9 +21,7 @@ from sklearn_cvb.kernels.latent.chart import (
     outside,
     reach_for,
 )
-from sklearn_cvb.kernels.latent.grammar import Grammar, grammar_of
-from sklearn_cvb.kernels.latent.max_rule import max_rule
-from sklearn_cvb.kernels.latent.viterbi import viterbi
+from sklearn_cvb.kernels.latent.decoding import SAME, Best, best_for, max_rule, viterbi
 from sklearn_cvb.learning.threads import on_threads
 
 # Rounds in which expected counts of subtypes are found.

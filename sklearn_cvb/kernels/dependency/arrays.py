@@ -26,30 +26,18 @@ OPEN_RIGHT, RIGHT, ARC_RIGHT, OPEN_LEFT, LEFT, ARC_LEFT, RIGHT_BY_END, LEFT_BY_E
 
 
 class Sentences(NamedTuple):
-    """Tagged sentences.
+    """Tagged sentences."""
 
-    Attributes
-    ----------
-    token : ndarray of shape (n_tokens,), int64
-        The tag of each token.
-    starts : ndarray of shape (n_sentences + 1,), int64
-        Where each sentence begins, and where the last one ends.
-    head : ndarray of shape (n_tokens,), int64
-        The position of a known head within its sentence, from 1; 0 for the root; or
-        `UNKNOWN_HEAD`.
-    n_types : int
-        Number of tags.
-    n_valences : int, default=1
-        Rows of attachments for each head and side.
-    coarse : ndarray of shape (2 * n_types * n_valences,), int64, or None, default=None
-        The coarse row that each row of attachments backs off to; None where none does.
-    """
-
-    token: np.ndarray
+    token: np.ndarray  # (n_tokens,), int64: the tag of each token
+    # (n_sentences + 1,), int64: where each sentence begins, and where the last one ends
     starts: np.ndarray
+    # (n_tokens,), int64: the position of a known head within its sentence, from 1; 0 for the root;
+    # or `UNKNOWN_HEAD`
     head: np.ndarray
-    n_types: int
-    n_valences: int = 1
+    n_types: int  # number of tags
+    n_valences: int = 1  # rows of attachments for each head and side
+    # (2 * n_types * n_valences,), int64: the coarse row that each row of attachments backs off to;
+    # None where none does
     coarse: np.ndarray | None = None
 
 
@@ -69,44 +57,29 @@ class Tally(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """What each sentence adds to the counts.
+    """What each sentence adds to the counts."""
 
-    Attributes
-    ----------
-    first : ndarray of shape (n_sentences,), int64
-        Where the share of a sentence of n tokens begins: n * n expected arcs by head and child
-        (the root's on the diagonal), then for each token 8 expected choices 4 d + 2 v + (0 stop,
-        1 go). With two valences of attachments the arcs are those to all but a head's first child
-        on a side, and n * n to first children follow. Where attachments back off, as many cells
-        as arcs follow: the part of each that comes from the coarse row. All 0 where every sentence
-        may overwrite the one before.
-    count : ndarray
-    """
-
+    # (n_sentences,), int64: where the share of a sentence of n tokens begins: n * n expected arcs
+    # by head and child (the root's on the diagonal), then for each token 8 expected choices 4 d + 2
+    # v + (0 stop, 1 go). With two valences of attachments the arcs are those to all but a head's
+    # first child on a side, and n * n to first children follow. Where attachments back off, as many
+    # cells as arcs follow: the part of each that comes from the coarse row. All 0 where every
+    # sentence may overwrite the one before
     first: np.ndarray
     count: np.ndarray
 
 
-class Work(NamedTuple):
-    """The chart of one sentence, with room for the longest.
+class Workspace(NamedTuple):
+    """The chart of one sentence, with room for the longest."""
 
-    Attributes
-    ----------
-    weight : ndarray
-        Weights of arcs and choices, placed as in a share, with the share of the coarse row in each
-        arc's weight. Its last cell is the log of what the weights of all trees have been divided
-        by.
-    inner, outer : ndarray of shape (8 * longest * longest,)
-        Eight tables of n rows and n columns, one after the other: inside weights of all parts of
-        trees, and what multiplies them in whole trees.
-    n_valences : int
-        Of attachments.
-    """
-
+    # Weights of arcs and choices, placed as in a share, with the share of the coarse row in each
+    # arc's weight. Its last cell is the log of what the weights of all trees have been divided by
     weight: np.ndarray
+    # (8 * longest * longest,): eight tables of n rows and n columns, one after the other: inside
+    # weights of all parts of trees, and what multiplies them in whole trees
     inner: np.ndarray
-    outer: np.ndarray
-    n_valences: int
+    outer: np.ndarray  # (8 * longest * longest,)
+    n_valences: int  # of attachments
 
 
 def share_size(n: Any, n_valences: int, backs_off: bool) -> Any:
@@ -114,11 +87,11 @@ def share_size(n: Any, n_valences: int, backs_off: bool) -> Any:
     return n * (n + 8) + n * n * (n_valences - 1 + n_valences * backs_off)
 
 
-def work_for(longest: int, n_valences: int = 1, backs_off: bool = False) -> Work:
+def workspace_for(longest: int, n_valences: int = 1, backs_off: bool = False) -> Workspace:
     """Room for sentences of at most `longest` tokens."""
     tables = 8 * longest * longest
     size = share_size(longest, n_valences, backs_off) + 1
-    return Work(np.zeros(size), np.zeros(tables), np.zeros(tables), n_valences)
+    return Workspace(np.zeros(size), np.zeros(tables), np.zeros(tables), n_valences)
 
 
 def shares_for(

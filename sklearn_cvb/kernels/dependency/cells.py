@@ -1,7 +1,13 @@
-"""Which cell and row each part of a sentence's tree uses, and its weight: the posterior mean."""
+"""Which cell and row each part of a sentence's tree uses, and its weight: the posterior mean.
+
+Attachments may back off (Headden, Johnson and McClosky 2009): each comes from its own row of cells
+or from a coarse one. Which of the two is one more hidden variable of every arc, so that an arc's
+weight is a sum, and its expected count has two parts. What is given None for `coarse` does nothing,
+and is compiled to nothing.
+"""
 
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
-from sklearn_cvb.kernels.jit import jit_inline
+from sklearn_cvb.kernels.jit import jit_called, jit_inline
 
 
 @jit_inline
@@ -75,3 +81,129 @@ def mean(tally, cell, row):
     """The posterior mean of a cell; rounding never takes a count below 0."""
     above = max(tally.sums.cells[cell], 0.0) + tally.prior[cell]
     return above / (max(tally.sums.totals[row], 0.0) + tally.prior_totals[row])
+
+
+@jit_called
+def mix(sentences, tally, weight, i, power, coarse):
+    """Replace the weights of arcs, given from own rows to a power, by those of both components.
+
+    The coarse component's share in each follows the weights.
+    """
+    if coarse is not None:
+        first, n_valences = sentences.starts[i], sentences.n_valences
+        n = sentences.starts[i + 1] - first
+        for valence in range(n_valences):
+            arcs, parts = arcs_of(n, n_valences, valence), coarse_arcs_of(n, n_valences, valence)
+            for h in range(n):
+                for c in range(n):
+                    x, share = h * n + c, 0.0
+                    if h != c and is_possible(sentences, first, h, c):
+                        row = row_of_arc(sentences, first, h, c, valence)
+                        tag = sentences.token[first + c]
+                        cell, below = (
+                            cell_of_mixture(sentences, row),
+                            row_of_mixture(sentences, row),
+                        )
+                        general = mean(tally, cell + 1, below) * mean(
+                            tally,
+                            cell_of_coarse(sentences, coarse[row], tag),
+                            row_of_coarse(sentences, coarse[row]),
+                        )
+                        own = mean(tally, cell, below)
+                        if power != 1.0:
+                            own **= power
+                            general **= power
+                        weight[arcs + x] = own * weight[arcs + x] + general
+                        if weight[arcs + x] > 0.0:
+                            share = general / weight[arcs + x]
+                    weight[parts + x] = share
+
+
+@jit_called
+def part(sentences, weight, count, i, at, coarse):
+    """Write which part of each arc's count comes from a coarse row, in a share that begins at `at`.
+
+    The weights are those that `mix` has left.
+    """
+    if coarse is not None:
+        n, n_valences = sentences.starts[i + 1] - sentences.starts[i], sentences.n_valences
+        for valence in range(n_valences):
+            arcs, parts = arcs_of(n, n_valences, valence), coarse_arcs_of(n, n_valences, valence)
+            for x in range(n * n):
+                count[at + parts + x] = count[at + arcs + x] * weight[parts + x]
+
+
+@jit_called
+def move_parts(sentences, sums, shares, i, sign, coarse):
+    """Move the coarse parts of a share that has been added with its own rows, and add the choices.
+
+    The choices are those between own and coarse rows.
+    """
+    if coarse is not None:
+        first, n_valences, n_types = sentences.starts[i], sentences.n_valences, sentences.n_types
+        n = sentences.starts[i + 1] - first
+        for valence in range(n_valences):
+            arcs = shares.first[i] + arcs_of(n, n_valences, valence)
+            parts = shares.first[i] + coarse_arcs_of(n, n_valences, valence)
+            for h in range(n):
+                for c in range(n):
+                    if h != c:
+                        count = sign * shares.count[arcs + h * n + c]
+                        general = sign * shares.count[parts + h * n + c]
+                        row = row_of_arc(sentences, first, h, c, valence)
+                        tag = sentences.token[first + c]
+                        sums.cells[row * n_types + tag] -= general
+                        sums.totals[row] -= general
+                        cell = cell_of_mixture(sentences, row)
+                        sums.cells[cell] += count - general
+                        sums.cells[cell + 1] += general
+                        sums.totals[row_of_mixture(sentences, row)] += count
+                        sums.cells[cell_of_coarse(sentences, coarse[row], tag)] += general
+                        sums.totals[row_of_coarse(sentences, coarse[row])] += general
+
+
+@jit_called
+def name_component(sentences, used, row, size, is_coarse, coarse):
+    """Let the arc listed last use the cells of its component; returns how many are added."""
+    n_more = 0
+    if coarse is not None:
+        if is_coarse:
+            tag = used[size - 1, 0] - row * sentences.n_types
+            used[size - 1, 0] = cell_of_coarse(sentences, coarse[row], tag)
+            used[size - 1, 1] = row_of_coarse(sentences, coarse[row])
+        used[size, 0] = cell_of_mixture(sentences, row) + is_coarse
+        used[size, 1] = row_of_mixture(sentences, row)
+        n_more = 1
+    return n_more
+
+
+@jit_called
+def weigh(sentences, tally, weight, i, power):
+    """Write the weights of all arcs and choices of a sentence, to a power.
+
+    Arcs that disagree with a known head have weight 0.
+    """
+    first, n_valences = sentences.starts[i], sentences.n_valences
+    n = sentences.starts[i + 1] - first
+    for valence in range(n_valences):
+        at = arcs_of(n, n_valences, valence)
+        for h in range(n):
+            for c in range(n):
+                weight[at] = 0.0
+                if is_possible(sentences, first, h, c) and (h != c or valence == n_valences - 1):
+                    row = row_of_arc(sentences, first, h, c, valence)
+                    cell = row * sentences.n_types + sentences.token[first + c]
+                    weight[at] = mean(tally, cell, row)
+                at += 1
+    at = n * n
+    for h in range(n):
+        token = sentences.token[first + h]
+        for x in range(8):
+            cell = cell_of_choice(sentences, token, x)
+            weight[at] = mean(tally, cell, row_of_choice(sentences, token, x // 2))
+            at += 1
+    if power != 1.0:
+        for x in range(n * (n + 8) + (n_valences - 1) * n * n):
+            weight[x] **= power
+    mix(sentences, tally, weight, i, power, sentences.coarse)
+    weight[weight.size - 1] = 0.0

@@ -5,9 +5,14 @@ farthest, so a half of a tree is told by its head and its other end. Whether a h
 side yet is no part of the chart: it has one unless the half ends at the head. So valence (Klein and
 Manning 2004) costs nothing. An arc to a first child begins at such a half, so that it may have a
 weight of its own; `first` says how far behind the weight of an arc to another child it stands.
+
+One chart holds sums of weights, where `logs` is None; or logs, for sentences that float64 loses
+(see `sklearn_cvb.kernels.tree.semirings`). Logs may be those of the heaviest parts alone.
 """
 
 import math
+
+import numpy as np
 
 from sklearn_cvb.kernels.dependency.arrays import (
     ARC_LEFT,
@@ -20,7 +25,15 @@ from sklearn_cvb.kernels.dependency.arrays import (
     RIGHT_BY_END,
 )
 from sklearn_cvb.kernels.dependency.cells import arcs_of
-from sklearn_cvb.kernels.jit import few, jit_called, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.jit import (
+    few,
+    jit,
+    jit_called,
+    jit_inline,
+    jit_token,
+    jit_token_reduction,
+)
+from sklearn_cvb.kernels.tree.semirings import plus, quotient, times, weight_of, zero
 
 # float64 spans e-708 to e+709, and a sentence of n tokens has fewer than e^(1.92 n) trees, none
 # heavier than 1 but for the root: from here on what a chart loses is below rounding.
@@ -68,8 +81,39 @@ def _dot(table, a, b, n):
 
 
 @jit_called
-def inside(weight, inner, n, first):
-    """Fill the chart with the summed weights of all parts of trees; returns that of whole trees."""
+def _log_fold(table, a, b, n, heaviest):
+    """Log of the sum of products of two runs of n cells, or the largest, from their logs."""
+    peak = -math.inf
+    for k in range(n):
+        peak = max(peak, table[a + k] + table[b + k])
+    if not heaviest and peak > -math.inf:
+        total = 0.0
+        for k in range(n):
+            total += math.exp(table[a + k] + table[b + k] - peak)
+        peak += math.log(total)
+    return peak
+
+
+@jit_inline
+def _fold(table, a, b, n, heaviest):
+    """The sum of products of two runs of n cells, or the largest."""
+    return _dot(table, a, b, n) if heaviest is None else _log_fold(table, a, b, n, heaviest)
+
+
+@jit_inline
+def _either(a, b, heaviest):
+    """The sum of two weights, or the larger one."""
+    total = plus(a, b, heaviest)
+    return total if heaviest is None or not heaviest else max(a, b)
+
+
+@jit_called
+def inside(weight, inner, n, first, heaviest):
+    """Fill the chart with the weights of all parts of trees; returns that of whole trees.
+
+    `heaviest` is None for sums of weights; else weights are logs, and it says whether only the
+    heaviest part counts.
+    """
     size = n * n
     right, open_right, arc_right = RIGHT * size, OPEN_RIGHT * size, ARC_RIGHT * size
     left, open_left, arc_left = LEFT * size, OPEN_LEFT * size, ARC_LEFT * size
@@ -84,23 +128,31 @@ def inside(weight, inner, n, first):
         for i in range(n - width):
             j = i + width
             ii, ij, ji, jj = i * n + i, i * n + j, j * n + i, j * n + j
-            total = _dot(inner, open_right + ii + 1, left + ji + 2, width - 1) * weight[ij]
-            total += inner[open_right + ii] * inner[left + ji + 1] * weight[first + ij]
-            inner[arc_right + ij] = total
-            total = _dot(inner, right + ii, open_left + ji + 1, width - 1) * weight[ji]
-            total += inner[right + ij - 1] * inner[open_left + jj] * weight[first + ji]
-            inner[arc_left + ji] = total
-            total = _dot(inner, arc_right + ii + 1, right_by_end + ji + 1, width)
+            total = _fold(inner, open_right + ii + 1, left + ji + 2, width - 1, heaviest)
+            total = times(total, weight[ij], heaviest)
+            one = times(inner[open_right + ii], inner[left + ji + 1], heaviest)
+            one = times(one, weight[first + ij], heaviest)
+            inner[arc_right + ij] = _either(total, one, heaviest)
+            total = _fold(inner, right + ii, open_left + ji + 1, width - 1, heaviest)
+            total = times(total, weight[ji], heaviest)
+            one = times(inner[right + ij - 1], inner[open_left + jj], heaviest)
+            one = times(one, weight[first + ji], heaviest)
+            inner[arc_left + ji] = _either(total, one, heaviest)
+            total = _fold(inner, arc_right + ii + 1, right_by_end + ji + 1, width, heaviest)
             choice = size + 8 * i
-            inner[right + ij] = inner[right_by_end + ji] = total * weight[choice + 6]
-            inner[open_right + ij] = total * weight[choice + 7]
-            total = _dot(inner, arc_left + ji, left_by_end + ii, width)
+            closed = times(total, weight[choice + 6], heaviest)
+            inner[right + ij] = inner[right_by_end + ji] = closed
+            inner[open_right + ij] = times(total, weight[choice + 7], heaviest)
+            total = _fold(inner, arc_left + ji, left_by_end + ii, width, heaviest)
             choice = size + 8 * j
-            inner[left + ji] = inner[left_by_end + ij] = total * weight[choice + 2]
-            inner[open_left + ji] = total * weight[choice + 3]
-    total = 0.0
+            closed = times(total, weight[choice + 2], heaviest)
+            inner[left + ji] = inner[left_by_end + ij] = closed
+            inner[open_left + ji] = times(total, weight[choice + 3], heaviest)
+    total = zero(heaviest)
     for r in range(n):
-        total += weight[r * n + r] * inner[left + r * n] * inner[right + r * n + n - 1]
+        whole = times(weight[r * n + r], inner[left + r * n], heaviest)
+        whole = times(whole, inner[right + r * n + n - 1], heaviest)
+        total = _either(total, whole, heaviest)
     return total
 
 
@@ -109,75 +161,119 @@ def inside_scaled(work, n):
     """log p(words) of the weights at hand; NaN where float64 is too small, or there is no tree."""
     first = arcs_of(n, work.n_valences, 0)
     rescale(work.weight, n, first)
-    total, log_z = inside(work.weight, work.inner, n, first), math.nan
+    total, log_z = inside(work.weight, work.inner, n, first, None), math.nan
     if 0.0 < total < math.inf and math.log(total) > _LEAST_LOG + _LOG_TREES * n:
         log_z = math.log(total) + work.weight[-1]
     return log_z
 
 
+@jit_called
+def to_logs(weight, n, first, least):
+    """Replace the weights of a sentence by their logs, those of 0 by `least`."""
+    for x in range(n * (n + 8) + (first > 0) * n * n):
+        weight[x] = math.log(weight[x]) if weight[x] > 0.0 else least
+
+
+@jit
+def fill_in_logs(work, n):
+    """Fill the chart of a sentence that float64 loses with logs, from its rescaled weights.
+
+    Returns log p(words), -inf without a tree.
+    """
+    first = arcs_of(n, work.n_valences, 0)
+    to_logs(work.weight, n, first, -math.inf)
+    return inside(work.weight, work.inner, n, first, np.bool_(False)) + work.weight[-1]
+
+
 @jit_token
-def _pass_on(outer, inner, share, a, b, n):
+def _pass_on(outer, inner, share, a, b, n, logs):
     """Pass a share of outside weight on to both runs of a sum of products."""
     for k in range(n):
-        outer[a + k] += share * inner[b + k]
-        outer[b + k] += share * inner[a + k]
+        outer[a + k] = plus(outer[a + k], times(share, inner[b + k], logs), logs)
+        outer[b + k] = plus(outer[b + k], times(share, inner[a + k], logs), logs)
+
+
+@jit_inline
+def _count_half(chart, count, places, logs):
+    """Count the choices at a half of a tree; returns what is above the children it may have.
+
+    `places` are those of the half closed, by its end, and open, and of its choice and its count.
+    """
+    weight, inner, outer = chart
+    half, by_end, opened, choice, at = places
+    above, beside = plus(outer[half], outer[by_end], logs), outer[opened]
+    count[at] += weight_of(times(above, inner[half], logs), logs)
+    count[at + 1] += weight_of(times(beside, inner[opened], logs), logs)
+    beside = times(beside, weight[choice + 1], logs)
+    return plus(times(above, weight[choice], logs), beside, logs)
 
 
 @jit_called
-def outside(work, n, total, count, at):
+def outside(work, n, total, count, at, logs):
     """Write the expected counts of arcs and choices to a share that begins at `at`.
 
     `total` is what `inside` has returned.
     """
     weight, inner, outer, size = work.weight, work.inner, work.outer, n * n
+    chart = weight, inner, outer
     right, open_right, arc_right = RIGHT * size, OPEN_RIGHT * size, ARC_RIGHT * size
     left, open_left, arc_left = LEFT * size, OPEN_LEFT * size, ARC_LEFT * size
     right_by_end, left_by_end = RIGHT_BY_END * size, LEFT_BY_END * size
     first = arcs_of(n, work.n_valences, 0)
     for x in range(8 * size):
-        outer[x] = 0.0
+        outer[x] = zero(logs)
     for x in range(at + size, at + size + 8 * n + (first > 0) * size):
         count[x] = 0.0
     for r in range(n):
-        begin, end = r * n, r * n + n - 1
-        share = weight[r * n + r] / total
-        outer[left + begin] += share * inner[right + end]
-        outer[right + end] += share * inner[left + begin]
-        count[at + r * n + r] = share * inner[right + end] * inner[left + begin]
+        begin, end = left + r * n, right + r * n + n - 1
+        share = quotient(weight[r * n + r], total, logs)
+        both = times(times(share, inner[end], logs), inner[begin], logs)
+        count[at + r * n + r] = weight_of(both, logs)
+        _pass_on(outer, inner, share, begin, end, 1, logs)
     for width in range(n - 1, 0, -1):
         for i in range(n - width):
             j = i + width
-            ii, ij, ji = i * n + i, i * n + j, j * n + i
-            x, y = size + 8 * i + 6, size + 8 * j + 2
-            closed, opened = outer[right + ij] + outer[right_by_end + ji], outer[open_right + ij]
-            count[at + x] += closed * inner[right + ij]
-            count[at + x + 1] += opened * inner[open_right + ij]
-            share = closed * weight[x] + opened * weight[x + 1]
-            _pass_on(outer, inner, share, arc_right + ii + 1, right_by_end + ji + 1, width)
-            closed, opened = outer[left + ji] + outer[left_by_end + ij], outer[open_left + ji]
-            count[at + y] += closed * inner[left + ji]
-            count[at + y + 1] += opened * inner[open_left + ji]
-            share = closed * weight[y] + opened * weight[y + 1]
-            _pass_on(outer, inner, share, arc_left + ji, left_by_end + ii, width)
-            side = 0
+            ii, ij, ji, side = i * n + i, i * n + j, j * n + i, 0
             while side < few(2):
-                # Both halves of an arc, where the head's without a child comes first or last.
-                arc, x, y, a = ij, open_right + ii, left + ji + 1, outer[arc_right + ij]
-                total, k, rest = a * inner[arc_right + ij], 0, 1
+                # A half of a tree, the runs of its arcs and of what follows them; then the arc to
+                # its end, and the runs of its halves, where the head's without a child comes first
+                # or last.
+                choice, half, by_end = size + 8 * i + 6, right + ij, right_by_end + ji
+                opened, a, b = open_right + ij, arc_right + ii + 1, right_by_end + ji + 1
+                arc, child = ij, arc_right + ij
+                x, y, k, rest = open_right + ii, left + ji + 1, 0, 1
                 if side == 1:
-                    arc, x, y, a = ji, right + ii, open_left + ji + 1, outer[arc_left + ji]
-                    total, k, rest = a * inner[arc_left + ji], width - 1, 0
-                share = a * weight[first + arc]
-                one = share * inner[x + k] * inner[y + k]
-                outer[x + k] += share * inner[y + k]
-                outer[y + k] += share * inner[x + k]
-                count[at + arc] = max(0.0, total - one)
-                count[at + first + arc] += one
-                _pass_on(outer, inner, a * weight[arc], x + rest, y + rest, width - 1)
+                    choice, half, by_end = size + 8 * j + 2, left + ji, left_by_end + ij
+                    opened, a, b = open_left + ji, arc_left + ji, left_by_end + ii
+                    arc, child = ji, arc_left + ji
+                    x, y, k, rest = right + ii, open_left + ji + 1, width - 1, 0
+                places = half, by_end, opened, choice, at + choice
+                share = _count_half(chart, count, places, logs)
+                _pass_on(outer, inner, share, a, b, width, logs)
+                above = outer[child]
+                share = times(above, weight[first + arc], logs)
+                one = times(times(share, inner[x + k], logs), inner[y + k], logs)
+                whole = weight_of(times(above, inner[child], logs), logs)
+                count[at + arc] = max(0.0, whole - weight_of(one, logs))
+                count[at + first + arc] += weight_of(one, logs)
+                _pass_on(outer, inner, share, x + k, y + k, 1, logs)
+                share = times(above, weight[arc], logs)
+                _pass_on(outer, inner, share, x + rest, y + rest, width - 1, logs)
                 side += 1
-    for i in range(n):
-        ii, x = i * n + i, size + 8 * i
-        count[at + x] += (outer[left + ii] + outer[left_by_end + ii]) * weight[x]
-        count[at + x + 1] += outer[open_left + ii] * weight[x + 1]
-        count[at + x + 4] += (outer[right + ii] + outer[right_by_end + ii]) * weight[x + 4]
-        count[at + x + 5] += outer[open_right + ii] * weight[x + 5]
+    for x in range(2 * n):
+        i, choice = (x // 2) * (n + 1), size + 4 * x
+        half, by_end, opened = left + i, left_by_end + i, open_left + i
+        if x % 2 == 1:
+            half, by_end, opened = right + i, right_by_end + i, open_right + i
+        _count_half(chart, count, (half, by_end, opened, choice, at + choice), logs)
+
+
+@jit
+def count_in_logs(work, n, count, at):
+    """`fill_in_logs`, and the expected counts, written to a share that begins at `at`."""
+    log_z = fill_in_logs(work, n)
+    for x in range(at, at + n * (n + 8) + (work.n_valences - 1) * n * n):
+        count[x] = 0.0
+    if log_z > -math.inf:
+        outside(work, n, log_z - work.weight[-1], count, at, np.bool_(True))
+    return log_z

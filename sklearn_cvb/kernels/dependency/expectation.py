@@ -6,15 +6,16 @@ that float64 loses is handed back to Python.
 
 import math
 
-from sklearn_cvb.kernels.dependency.backoff import move_parts, part
 from sklearn_cvb.kernels.dependency.cells import (
     arcs_of,
     cell_of_choice,
+    move_parts,
+    part,
     row_of_arc,
     row_of_choice,
+    weigh,
 )
 from sklearn_cvb.kernels.dependency.chart import inside_scaled, outside
-from sklearn_cvb.kernels.dependency.weights import weigh
 from sklearn_cvb.kernels.jit import jit, jit_called
 
 # What is done with each sentence: infer it under the tally and add its counts to other sums; or
@@ -50,30 +51,12 @@ def add_share(sentences, sums, shares, i, sign):
 
 @jit
 def infer(sentences, tally, sums, shares, work, update, i, log_z):
-    """Infer sentences from `i` on.
+    """Infer sentences from `i` on whose `log_z` is NaN; returns the next sentence.
 
-    Parameters
-    ----------
-    sentences : Sentences
-    tally : Tally
-        Whose quotients are the weights.
-    sums : Sums
-        To which shares are added: those of the tally, unless `update` is `EXPECT`.
-    shares : Shares
-        What the sentences add; written by `EXPECT` and `SWEEP`.
-    work : Work
-    update : int
-        `EXPECT`, `SWEEP`, `SCORE` or `WEIGH`.
-    i : int
-    log_z : ndarray of shape (n_sentences,)
-        NaN for sentences to infer. Receives log p(words).
-
-    Returns
-    -------
-    int
-        The next sentence. All are done; or it is lost, or has no tree: then its share is taken out,
-        its weights are made, and its share must be written and its `log_z` set before the next
-        call.
+    Weights are quotients of the tally. Shares, which `EXPECT` and `SWEEP` write, are added to
+    `sums`: those of the tally, unless `update` is `EXPECT`. Where not all are done the sentence is
+    lost, or has no tree: then its share is taken out, its weights are made, and its share must be
+    written and its `log_z` set before the next call.
     """
     while i < log_z.size:
         n = sentences.starts[i + 1] - sentences.starts[i]
@@ -86,7 +69,7 @@ def infer(sentences, tally, sums, shares, work, update, i, log_z):
                 break
             if update <= SWEEP:
                 total = math.exp(log_z[i] - work.weight[-1])
-                outside(work, n, total, shares.count, shares.first[i])
+                outside(work, n, total, shares.count, shares.first[i], None)
         if update <= SWEEP:
             part(sentences, work.weight, shares.count, i, shares.first[i], sentences.coarse)
         if update != WEIGH:

@@ -1,4 +1,10 @@
-"""One tree of a filled chart, from the root down: drawn, or the heaviest."""
+"""Trees from the root of a filled chart down: the heaviest, or drawn sentence by sentence.
+
+Trees are drawn from given weights, or by Hastings steps given all others. Such a step proposes a
+tree from the posterior means given all other trees, which ignores that a cell used twice in the
+tree is likelier the second time; the acceptance makes up for that (Johnson, Griffiths and Goldwater
+2007). A sentence that float64 loses is handed back to Python.
+"""
 
 import math
 from typing import NamedTuple
@@ -15,29 +21,36 @@ from sklearn_cvb.kernels.dependency.arrays import (
     RIGHT,
     RIGHT_BY_END,
 )
-from sklearn_cvb.kernels.dependency.cells import arcs_of
-from sklearn_cvb.kernels.jit import jit_called, jit_inline
+from sklearn_cvb.kernels.dependency.cells import (
+    arcs_of,
+    cell_of_choice,
+    coarse_arcs_of,
+    is_possible,
+    mean,
+    name_component,
+    row_of_arc,
+    row_of_choice,
+    weigh,
+)
+from sklearn_cvb.kernels.dependency.chart import inside, inside_scaled, to_logs
+from sklearn_cvb.kernels.dependency.expectation import add_share
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 
 # What a chart holds: weights to draw by, their logs, or logs of the heaviest parts alone.
 PRODUCTS, LOGS, HEAVIEST = range(3)
+# Log of a weight 0 where a tree must be given though none has weight: the one with fewest such.
+ALMOST_NOTHING = -1e9
 
 
 class Descent(NamedTuple):
-    """A way down the chart.
+    """A way down the chart."""
 
-    Attributes
-    ----------
-    stack : ndarray of shape (2 * longest, 2), int64
-        Halves of the tree, head and other end, that are still to be opened.
-    factors : ndarray of shape (2 * longest,)
-        What the weight of each root, or of each way to an arc, is the product, or sum, of.
-    levels : ndarray of shape (2 * longest,)
-        Stands for random numbers where none matter.
-    """
-
+    # (2 * longest, 2), int64: halves of the tree, head and other end, that are still to be opened
     stack: np.ndarray
+    # (2 * longest,): what the weight of each root, or of each way to an arc, is the product, or
+    # sum, of
     factors: np.ndarray
-    levels: np.ndarray
+    levels: np.ndarray  # (2 * longest,): stands for random numbers where none matter
 
 
 def descent_for(longest: int) -> Descent:
@@ -82,18 +95,9 @@ def _chosen(table, a, b, n, kind, level):
 
 @jit_called
 def descend(work, descent, kind, levels, head):
-    """Write the heads of one tree.
+    """Write the heads of one tree of a chart of this kind, from 1, and 0 for the root.
 
-    Parameters
-    ----------
-    work : Work
-        With a chart of the `kind` `PRODUCTS`, `LOGS` or `HEAVIEST`.
-    descent : Descent
-    kind : int
-    levels : ndarray
-        2 n - 1 numbers uniform on [0, 1) or more; for the heaviest tree they do not matter.
-    head : ndarray of shape (n,), int64
-        Receives the head of each token, from 1; 0 for the root.
+    `levels` are 2 n - 1 numbers uniform on [0, 1) or more; for the heaviest they do not matter.
     """
     inner, weight, stack, factors = work.inner, work.weight, descent.stack, descent.factors
     n = head.size
@@ -139,3 +143,203 @@ def descend(work, descent, kind, levels, head):
             stack[height + 1, 0], stack[height + 1, 1] = c, other
             stack[height + 2, 0], stack[height + 2, 1] = h, own
             height += 3
+
+
+# The heaviest
+
+
+@jit_called
+def _rule_out(sentences, weight, i):
+    """Give arcs that disagree with a known head no weight at all."""
+    first, n_valences = sentences.starts[i], sentences.n_valences
+    n = sentences.starts[i + 1] - first
+    for c in range(n):
+        for h in range(n):
+            if not is_possible(sentences, first, h, c):
+                weight[h * n + c] = -math.inf
+                weight[arcs_of(n, n_valences, 0) + h * n + c] = -math.inf
+
+
+@jit
+def heaviest_trees(sentences, tally, shares, leaves_out, places, head, log_weights):
+    """The heaviest tree of each sentence, the first among equals, and its log weight.
+
+    Weights are quotients of the tally, without the share of the sentence itself where asked. Logs
+    are less than `ALMOST_NOTHING` / 2 where a part of the tree has weight 0.
+    """
+    work, descent = places
+    for i in range(log_weights.size):
+        first = sentences.starts[i]
+        n = sentences.starts[i + 1] - first
+        if leaves_out:
+            add_share(sentences, tally.sums, shares, i, -1.0)
+        weigh(sentences, tally, work.weight, i, 1.0)
+        if leaves_out:
+            add_share(sentences, tally.sums, shares, i, 1.0)
+        after = arcs_of(n, work.n_valences, 0)
+        to_logs(work.weight, n, after, ALMOST_NOTHING)
+        _rule_out(sentences, work.weight, i)
+        log_weights[i] = inside(work.weight, work.inner, n, after, np.bool_(True))
+        descend(work, descent, np.int64(HEAVIEST), descent.levels, head[first : first + n])
+
+
+# Drawn
+
+
+class Draws(NamedTuple):
+    """The trees of a sweep."""
+
+    # (n_tokens,), int64: the head of each token in the tree at hand, from 1; 0 for the root; -1
+    # where a sentence has no tree yet
+    head: np.ndarray
+    is_coarse: np.ndarray  # (n_tokens,), int64: whether each token's arc comes from a coarse row
+    # (2 * n_tokens,) or (3 * n_tokens,): random numbers, uniform on [0, 1): three for each token
+    # where attachments back off
+    levels: np.ndarray
+    # (2, longest), int64: heads of a tree that is proposed, and which of its arcs are coarse
+    proposal: np.ndarray
+    used: np.ndarray  # (5 * longest, 2), int64: cell and row of all that a tree uses
+    # (longest,), int64: row of each token's arc among those of its head and side
+    valence: np.ndarray
+    n_children: np.ndarray  # (longest, 2), int64: by side
+    n_accepted: np.ndarray  # (2,), int64: trees proposed and accepted
+    descent: Descent
+
+
+def draws_for(head: np.ndarray, is_coarse: np.ndarray, levels: np.ndarray, longest: int) -> Draws:
+    """A sweep that has not begun."""
+    return Draws(
+        head,
+        is_coarse,
+        levels,
+        np.zeros((2, longest), np.int64),
+        np.zeros((5 * longest, 2), np.int64),
+        np.zeros(longest, np.int64),
+        np.zeros((longest, 2), np.int64),
+        np.zeros(2, np.int64),
+        descent_for(longest),
+    )
+
+
+@jit_called
+def list_used(sentences, i, head, is_coarse, draws):
+    """List cell and row of all that the tree of a sentence uses; returns how many they are."""
+    used, n_children, first = draws.used, draws.n_children, sentences.starts[i]
+    n, size = head.size, 0
+    for c in range(n):
+        n_children[c, 0] = n_children[c, 1] = 0
+    for x in range(2 * n):
+        # Children on the right, and the root, from the left on; then children on the left from the
+        # right on: those of a head from the nearest to the farthest.
+        c, side = (x, 1) if x < n else (2 * n - 1 - x, 0)
+        h = c if head[c] == 0 else head[c] - 1
+        if int(c >= h) == side:
+            valence = min(n_children[h, side], sentences.n_valences - 1)
+            row, tag = row_of_arc(sentences, first, h, c, valence), sentences.token[first + c]
+            draws.valence[c] = valence
+            used[size, 0], used[size, 1] = row * sentences.n_types + tag, row
+            size += 1
+            if h != c:
+                n_children[h, side] += 1
+                size += name_component(sentences, used, row, size, is_coarse[c], sentences.coarse)
+    for h in range(n):
+        token = sentences.token[first + h]
+        for side in range(2):
+            # Each child but the first is one more decision to go on with valence 1.
+            for x in range(n_children[h, side] + 1):
+                stops = x == n_children[h, side]
+                choice = 4 * side + 2 * (x > 0) + (0 if stops else 1)
+                used[size, 0] = cell_of_choice(sentences, token, choice)
+                used[size, 1] = row_of_choice(sentences, token, choice // 2)
+                size += 1
+    return size
+
+
+@jit_called
+def draw_components(sentences, i, work, draws, levels, coarse):
+    """Draw whether the arcs of a proposed tree come from coarse rows, by the shares of weights."""
+    if coarse is not None:
+        n = sentences.starts[i + 1] - sentences.starts[i]
+        head, is_coarse = draws.proposal[0, :n], draws.proposal[1, :n]
+        list_used(sentences, i, head, is_coarse, draws)
+        for c in range(n):
+            is_coarse[c] = 0
+            if head[c] > 0:
+                parts = coarse_arcs_of(n, work.n_valences, draws.valence[c])
+                share = work.weight[parts + (head[c] - 1) * n + c]
+                is_coarse[c] = int(levels[2 * n + c] < share)
+
+
+@jit_called
+def _add_used(tally, used, size, sign):
+    """Add what a tree uses to the counts, or take it out."""
+    for x in range(size):
+        tally.sums.cells[used[x, 0]] += sign
+        tally.sums.totals[used[x, 1]] += sign
+
+
+@jit_called
+def _log_ratio(tally, used, size):
+    """Log of p(tree | all others) over the product of posterior means it is proposed by.
+
+    The first is that of an urn: cell after cell, each given those before (Wang and Blunsom 2013,
+    eq. 5).
+    """
+    total = 0.0
+    for x in range(size):
+        total -= math.log(mean(tally, used[x, 0], used[x, 1]))
+    for x in range(size):
+        total += math.log(mean(tally, used[x, 0], used[x, 1]))
+        tally.sums.cells[used[x, 0]] += 1.0
+        tally.sums.totals[used[x, 1]] += 1.0
+    _add_used(tally, used, size, -1.0)
+    return total
+
+
+@jit
+def draw_trees(sentences, tally, work, draws, power, i, log_z):
+    """Draw the trees of sentences from `i` on whose `log_z` is NaN; returns the next sentence.
+
+    A sentence that has a tree in `draws` takes a Hastings step given all other trees, and the tally
+    changes; one without gets a tree from its posterior given the tally as it is, or none where
+    `log_z` is -inf. Probabilities are raised to a power. Where not all are done the sentence is
+    lost, or has no tree: then its old tree is taken out and its weights are made, and the chart
+    must be filled with logs and its `log_z` set.
+    """
+    per_token = draws.levels.size // draws.head.size
+    while i < log_z.size:
+        first = sentences.starts[i]
+        n = sentences.starts[i + 1] - first
+        old, proposal, kind = draws.head[first : first + n], draws.proposal[0, :n], LOGS
+        was_coarse, is_coarse = draws.is_coarse[first : first + n], draws.proposal[1, :n]
+        has_tree = old[0] >= 0
+        if math.isnan(log_z[i]):
+            if has_tree:
+                size = list_used(sentences, i, old, was_coarse, draws)
+                _add_used(tally, draws.used, size, -1.0)
+            weigh(sentences, tally, work.weight, i, power)
+            log_z[i], kind = inside_scaled(work, n), PRODUCTS
+            if math.isnan(log_z[i]):
+                break
+        if log_z[i] > -math.inf:
+            levels = draws.levels[per_token * first : per_token * (first + n)]
+            descend(work, draws.descent, kind, levels, proposal)
+            draw_components(sentences, i, work, draws, levels, sentences.coarse)
+            accepted = True
+            if has_tree:
+                size = list_used(sentences, i, old, was_coarse, draws)
+                ratio = -_log_ratio(tally, draws.used, size)
+                size = list_used(sentences, i, proposal, is_coarse, draws)
+                ratio += _log_ratio(tally, draws.used, size)
+                accepted = math.log(1.0 - levels[2 * n - 1]) < power * ratio
+                draws.n_accepted[0] += 1
+                draws.n_accepted[1] += accepted
+            if accepted:
+                for c in range(n):
+                    old[c] = proposal[c]
+                    was_coarse[c] = is_coarse[c]
+            if has_tree:
+                size = list_used(sentences, i, old, was_coarse, draws)
+                _add_used(tally, draws.used, size, 1.0)
+        i += 1
+    return i

@@ -1,7 +1,8 @@
 """What kernels of treebank grammars with latent annotations read and write, as arrays.
 
 A symbol A has subtypes A[0], A[1], ...: one or more, each symbol as many as it needs. A rule of the
-treebank stands for all ways to annotate its symbols: a block of cells. Matsuzaki et al. (2005).
+treebank stands for all ways to annotate its symbols: a block of cells. Matsuzaki et al. (2005). The
+parser reads rules by their parts, and by words (`Grammar`).
 """
 
 from typing import NamedTuple
@@ -16,90 +17,93 @@ class Rules(NamedTuple):
     """The rules of a binarised treebank; cells of annotated rules lie in blocks, rule by rule.
 
     First come the roots, then binary rules A -> B C, unary rules A -> B, and words A -> w.
-
-    Attributes
-    ----------
-    n_subtypes : ndarray of shape (n_symbols,), int64
-        Number of subtypes of each symbol.
-    parent : ndarray of shape (n_rules,), int64
-        Left-hand side; `NONE` for a root.
-    left : ndarray of shape (n_rules,), int64
-        The symbol of the root, the left or only child, or the word.
-    right : ndarray of shape (n_rules,), int64
-        The right child of a binary rule, else `NONE`.
-    first : ndarray of shape (n_rules + 1,), int64
-        Where the block of each rule begins. It has n(B) cells for a root B; n(A) n(B) n(C) for a
-        binary rule, of which that of A[x] -> B[y] C[z] is number (x n(B) + y) n(C) + z;
-        n(A) n(B) for a unary rule; n(A) for a word.
-    begin : ndarray of shape (5,), int64
-        The first rule of each of the four kinds, and the number of rules.
     """
 
-    n_subtypes: np.ndarray
-    parent: np.ndarray
+    n_subtypes: np.ndarray  # (n_symbols,), int64: number of subtypes of each symbol
+    parent: np.ndarray  # (n_rules,), int64: left-hand side; `NONE` for a root
+    # (n_rules,), int64: the symbol of the root, the left or only child, or the word
     left: np.ndarray
-    right: np.ndarray
+    right: np.ndarray  # (n_rules,), int64: the right child of a binary rule, else `NONE`
+    # (n_rules + 1,), int64: where the block of each rule begins. It has n(B) cells for a root B;
+    # n(A) n(B) n(C) for a binary rule, of which that of A[x] -> B[y] C[z] is number (x n(B) + y)
+    # n(C) + z; n(A) n(B) for a unary rule; n(A) for a word
     first: np.ndarray
+    # (5,), int64: the first rule of each of the four kinds, and the number of rules
     begin: np.ndarray
 
 
 class Trees(NamedTuple):
-    """Observed trees, without annotations: nodes of a tree in post-order, so its root is the last.
+    """Observed trees without annotations, nodes in post-order, so that the root is the last."""
 
-    Attributes
-    ----------
-    starts : ndarray of shape (n_trees + 1,), int64
-        Where the nodes of each tree begin.
-    rule : ndarray of shape (n_nodes,), int64
-        The rule that expands the node: binary, unary or of a word.
-    left, right : ndarray of shape (n_nodes,), int64
-        Children, as numbers of nodes in these arrays; `NONE` where there is none.
-    root : ndarray of shape (n_trees,), int64
-        The rule of each tree's root symbol.
-    """
-
-    starts: np.ndarray
+    starts: np.ndarray  # (n_trees + 1,), int64: where the nodes of each tree begin
+    # (n_nodes,), int64: the rule that expands the node: binary, unary or of a word
     rule: np.ndarray
+    # (n_nodes,), int64: children, as numbers of nodes in these arrays; `NONE` where there is none
     left: np.ndarray
-    right: np.ndarray
-    root: np.ndarray
+    right: np.ndarray  # (n_nodes,), int64
+    root: np.ndarray  # (n_trees,), int64: the rule of each tree's root symbol
 
 
 class Parses(NamedTuple):
-    """Binarised trees that were found: nodes of a tree in pre-order, so its root is the first.
+    """Binarised trees that were found: nodes of a tree in pre-order, so its root is the first."""
 
-    Attributes
-    ----------
-    starts : ndarray of shape (n_sentences + 1,), int64
-        Where the nodes of each sentence begin; none for a sentence without a tree.
-    symbol : ndarray of shape (n_nodes,), int64
-        Symbols, without annotation; above each word at least its tag.
-    begin, end : ndarray of shape (n_nodes,), int64
-        Each node covers the words begin, ..., end - 1 of its sentence.
-    """
-
+    # (n_sentences + 1,), int64: where the nodes of each sentence begin; none for a sentence without
+    # a tree
     starts: np.ndarray
+    # (n_nodes,), int64: symbols, without annotation; above each word at least its tag
     symbol: np.ndarray
+    # (n_nodes,), int64: each node covers the words begin, ..., end - 1 of its sentence
     begin: np.ndarray
-    end: np.ndarray
+    end: np.ndarray  # (n_nodes,), int64
+
+
+class Pairs(NamedTuple):
+    """Binary rules, by the pairs of their parts, in order of (left, right, parent)."""
+
+    first: np.ndarray  # (n_symbols + 1,), int64: where the pairs of each left part begin
+    left: np.ndarray  # (n_pairs,), int64
+    right: np.ndarray  # (n_pairs,), int64
+    rule_first: np.ndarray  # (n_pairs + 1,), int64: where the rules of each pair begin
+    parent: np.ndarray  # (n_binary,), int64
+    cell: np.ndarray  # (n_binary,), int64: where the block of each rule begins
+
+
+class Unary(NamedTuple):
+    """Unary rules."""
+
+    parent: np.ndarray  # (n_unary,), int64
+    child: np.ndarray  # (n_unary,), int64
+    cell: np.ndarray  # (n_unary,), int64: where the block of each rule begins
+
+
+class Lexicon(NamedTuple):
+    """Rules tag -> word, by words."""
+
+    first: np.ndarray  # (n_words + 1,), int64: where the rules of each word begin
+    tag: np.ndarray  # (n_rules,), int64
+    cell: np.ndarray  # (n_rules,), int64: where the block of each rule begins
+
+
+class Roots(NamedTuple):
+    """Root rules."""
+
+    symbol: np.ndarray  # (n_roots,), int64
+    cell: np.ndarray  # (n_roots,), int64: where the block of each rule begins
+
+
+class Grammar(NamedTuple):
+    """Rules and their weights."""
+
+    n_subtypes: np.ndarray  # (n_symbols,), int64
+    pairs: Pairs
+    unary: Unary
+    words: Lexicon
+    roots: Roots
+    weight: np.ndarray  # (n_cells,)
 
 
 def rules_of(n_subtypes: np.ndarray, roots: list, binary: list, unary: list, words: list) -> Rules:
-    """Lay out the blocks of all rules.
-
-    Parameters
-    ----------
-    n_subtypes : ndarray of shape (n_symbols,)
-    roots : list of int
-        Symbols.
-    binary : list of tuple (parent, left, right)
-    unary : list of tuple (parent, child)
-    words : list of tuple (tag, word)
-
-    Returns
-    -------
-    Rules
-    """
+    """Lay out the blocks of roots, (parent, left, right), (parent, child) and (tag, word)."""
     n_subtypes = np.asarray(n_subtypes, np.int64)
     rows = [(NONE, symbol, NONE) for symbol in roots]
     rows += binary
@@ -117,15 +121,8 @@ def rules_of(n_subtypes: np.ndarray, roots: list, binary: list, unary: list, wor
 def rows_of(rules: Rules) -> np.ndarray:
     """The annotated left-hand side of each cell, whose cells have weights that sum to 1.
 
-    Parameters
-    ----------
-    rules : Rules
-
-    Returns
-    -------
-    ndarray of shape (n_cells,), int64
-        Subtype x of symbol A has the number of all subtypes of the symbols before A, plus x; the
-        root has the number after all.
+    Subtype x of symbol A has the number of all subtypes of the symbols before A, plus x; the root
+    has the number after all.
     """
     before = np.concatenate([[0], np.cumsum(rules.n_subtypes)])
     sizes = np.diff(rules.first)
@@ -134,3 +131,34 @@ def rows_of(rules: Rules) -> np.ndarray:
     row = np.where(is_root, before[-1], before[rules.parent])
     within = np.arange(rules.first[-1]) - np.repeat(rules.first[:-1], sizes)
     return np.repeat(row, sizes) + within // np.repeat(sizes // n_parent, sizes)
+
+
+def grammar_of(rules: Rules, weights: np.ndarray) -> Grammar:
+    """Arrange rules and the weights of their cells for the parser."""
+    begin, symbols = rules.begin, np.arange(len(rules.n_subtypes) + 1)
+    binary = np.arange(begin[1], begin[2])
+    parent, left, right = (x[binary] for x in (rules.parent, rules.left, rules.right))
+    order = np.lexsort((parent, right, left))
+    parent, left, right = parent[order], left[order], right[order]
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (np.diff(left) != 0) | (np.diff(right) != 0)
+    pairs = Pairs(
+        np.searchsorted(left[is_new], symbols).astype(np.int64),
+        left[is_new].astype(np.int64),
+        right[is_new].astype(np.int64),
+        np.append(np.flatnonzero(is_new), len(order)).astype(np.int64),
+        parent.astype(np.int64),
+        rules.first[binary][order],
+    )
+    unary, words, roots = slice(begin[2], begin[3]), slice(begin[3], begin[4]), slice(begin[1])
+    by_word = np.argsort(rules.left[words], kind="stable")
+    word = rules.left[words][by_word]
+    first = np.searchsorted(word, np.arange(word.max(initial=-1) + 2)).astype(np.int64)
+    return Grammar(
+        rules.n_subtypes,
+        pairs,
+        Unary(rules.parent[unary].copy(), rules.left[unary].copy(), rules.first[unary].copy()),
+        Lexicon(first, rules.parent[words][by_word], rules.first[words][by_word]),
+        Roots(rules.left[roots].copy(), rules.first[roots].copy()),
+        np.ascontiguousarray(weights, np.float64),
+    )

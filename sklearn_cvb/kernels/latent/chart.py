@@ -17,108 +17,69 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token, jit_token_reduction
-from sklearn_cvb.kernels.latent.arrays import NONE
-from sklearn_cvb.kernels.latent.grammar import Grammar
-from sklearn_cvb.kernels.tree.spans import NOTHING, power, span_at
+from sklearn_cvb.kernels.latent.arrays import NONE, Grammar
+from sklearn_cvb.kernels.tree.charts import NOTHING, power, span_at
 
 # Weights so far below the heaviest of their span are dropped.
 _LEAST = 2.0**-960
 
 
 class Reach(NamedTuple):
-    """Which upper items derive their words, how far they reach, and what meets within a span.
+    """Which upper items derive their words, how far they reach, and what meets within a span."""
 
-    Attributes
-    ----------
-    by_begin, by_end : ndarray of shape (n * n_symbols * (n + 1),), int64
-        First cell of the upper item of words[i:j] at (i * n_symbols + symbol) * (n + 1) + j, and of
-        words[j:k] at ((k - 1) * n_symbols + symbol) * (n + 1) + j; `NONE` where nothing is derived.
-    nearest_end, farthest_end : ndarray of shape (n * n_symbols,), int64
-        Of the spans of a symbol that begin at i: number i * n_symbols + symbol.
-    first_begin, last_begin : ndarray of shape (n * n_symbols,), int64
-        Of the spans of a symbol that end at k: number (k - 1) * n_symbols + symbol.
-    pair, low, high : ndarray of shape (n_pairs,), int64
-        Pairs listed for a span, and the range of splits in which they can meet.
-    factor : ndarray of shape (n + 1,)
-        What to multiply products of a split with.
-    products : ndarray of shape (most subtypes of two symbols,)
-    """
-
+    # (n * n_symbols * (n + 1),), int64: first cell of the upper item of words[i:j] at (i *
+    # n_symbols + symbol) * (n + 1) + j, and of words[j:k] at ((k - 1) * n_symbols + symbol) * (n +
+    # 1) + j; `NONE` where nothing is derived
     by_begin: np.ndarray
-    by_end: np.ndarray
+    by_end: np.ndarray  # (n * n_symbols * (n + 1),), int64
+    # (n * n_symbols,), int64: of the spans of a symbol that begin at i: number i * n_symbols +
+    # symbol
     nearest_end: np.ndarray
-    farthest_end: np.ndarray
+    farthest_end: np.ndarray  # (n * n_symbols,), int64
+    # (n * n_symbols,), int64: of the spans of a symbol that end at k: number (k - 1) * n_symbols +
+    # symbol
     first_begin: np.ndarray
-    last_begin: np.ndarray
+    last_begin: np.ndarray  # (n * n_symbols,), int64
+    # (n_pairs,), int64: pairs listed for a span, and the range of splits in which they can meet
     pair: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    factor: np.ndarray
-    products: np.ndarray
+    low: np.ndarray  # (n_pairs,), int64
+    high: np.ndarray  # (n_pairs,), int64
+    factor: np.ndarray  # (n + 1,): what to multiply products of a split with
+    products: np.ndarray  # (most subtypes of two symbols,)
 
 
 class Items(NamedTuple):
-    """Items of a sentence, span by span (bottom up), lower ones first; their subtypes are cells.
+    """Items of a sentence, span by span (bottom up), lower ones first; their subtypes are cells."""
 
-    Attributes
-    ----------
-    span, symbol : ndarray of shape (n_items,), int64
-    is_upper : ndarray of shape (n_items,), bool
-    first : ndarray of shape (n_items + 1,), int64
-        Where the cells of each item begin.
-    layers : ndarray of shape (2 * n_spans + 1,), int64
-        Where the lower and the upper items of each span begin, in turn.
-    lower_at, upper_at : ndarray of shape (n_spans * n_symbols,), int64
-        First cells of items; `NONE` where there is none.
-    """
-
-    span: np.ndarray
-    symbol: np.ndarray
-    is_upper: np.ndarray
-    first: np.ndarray
+    span: np.ndarray  # (n_items,), int64
+    symbol: np.ndarray  # (n_items,), int64
+    is_upper: np.ndarray  # (n_items,), bool
+    first: np.ndarray  # (n_items + 1,), int64: where the cells of each item begin
+    # (2 * n_spans + 1,), int64: where the lower and the upper items of each span begin, in turn
     layers: np.ndarray
+    # (n_spans * n_symbols,), int64: first cells of items; `NONE` where there is none
     lower_at: np.ndarray
-    upper_at: np.ndarray
+    upper_at: np.ndarray  # (n_spans * n_symbols,), int64
 
 
 class Chart(NamedTuple):
-    """Items and their weights.
+    """Items and their weights."""
 
-    Attributes
-    ----------
-    layers, first, lower_at, upper_at, symbol : ndarray
-        Those of `Items`.
-    inside, outside : ndarray of shape (n_cells,)
-    exponent : ndarray of shape (n_spans,), int64
-        Inside weights of a span stand for ``inside * 2.0 ** exponent``.
-    """
-
-    layers: np.ndarray
+    layers: np.ndarray  # those of `Items`
     first: np.ndarray
     lower_at: np.ndarray
     upper_at: np.ndarray
     symbol: np.ndarray
-    inside: np.ndarray
-    outside: np.ndarray
+    inside: np.ndarray  # (n_cells,)
+    outside: np.ndarray  # (n_cells,)
+    # (n_spans,), int64: inside weights of a span stand for ``inside * 2.0 ** exponent``
     exponent: np.ndarray
 
 
 def items_of(
     n_subtypes: np.ndarray, n: int, span: np.ndarray, is_upper: np.ndarray, symbol: np.ndarray
 ) -> Items:
-    """Arrange items of a sentence of n words.
-
-    Parameters
-    ----------
-    n_subtypes : ndarray of shape (n_symbols,)
-    n : int
-    span, is_upper, symbol : ndarray of shape (n_items,)
-        In ascending order.
-
-    Returns
-    -------
-    Items
-    """
+    """Arrange items of a sentence of n words, given by span, layer and symbol in this order."""
     n_spans, n_symbols = n * (n + 1) // 2, len(n_subtypes)
     first = np.concatenate([[0], np.cumsum(n_subtypes[symbol])])
     layers = np.searchsorted(2 * span + is_upper, np.arange(2 * n_spans + 1)).astype(np.int64)
@@ -299,16 +260,9 @@ def _raise(grammar, reach, chart, i, k, n):
 
 @jit
 def inside(grammar, reach, chart, n):
-    """Fill in the inside weights of a sentence of n words.
+    """Fill in the inside weights of a sentence of n words, and of `reach` what is reached.
 
-    Parameters
-    ----------
-    grammar : Grammar
-    reach : Reach
-        Where nothing is reached; filled in.
-    chart : Chart
-        With the weights of the words in the cells of their tags, and zeros elsewhere.
-    n : int
+    The cells of tags have the weights of the words, all others 0.
     """
     for k in range(1, n + 1):
         for i in range(k - 1, -1, -1):
@@ -405,15 +359,8 @@ def _divide(grammar, reach, chart, i, k, n):
 def outside(grammar, reach, chart, n, threshold):
     """Fill in the outside weights of a sentence of n words that has a tree.
 
-    Parameters
-    ----------
-    grammar : Grammar
-    reach : Reach
-    chart : Chart
-        With inside weights, with the outside weights of the root, and zeros elsewhere.
-    n : int
-    threshold : float
-        An item with a smaller posterior keeps outside weights of 0, and passes none on.
+    The chart has those of the root. An item whose posterior is below the threshold keeps outside
+    weights of 0, and passes none on.
     """
     for k in range(n, 0, -1):
         for i in range(k):

@@ -16,18 +16,12 @@ from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 
 
 class Nodes(NamedTuple):
-    """Distributions over subtypes.
+    """Distributions over subtypes."""
 
-    Attributes
-    ----------
-    q : ndarray of shape (n_nodes + 1, n_most)
-        By node; the last row stands for a child that is not there: it has one subtype.
-    above : ndarray of shape (n_nodes,), int64
-        The node above each, -1 for a root.
-    """
-
+    # (n_nodes + 1, n_most): by node; the last row stands for a child that is not there: it has one
+    # subtype
     q: np.ndarray
-    above: np.ndarray
+    above: np.ndarray  # (n_nodes,), int64: the node above each, -1 for a root
 
 
 @jit_called
@@ -160,18 +154,7 @@ def count_own(trees, blocks, tally, nodes, v, found):
 
 @jit
 def sweep_nodes(trees, blocks, tally, nodes, work):
-    """Update all nodes, tree by tree, children first.
-
-    Parameters
-    ----------
-    trees : Trees
-    blocks : Blocks
-    tally : Tally
-        Expected counts; changed in place.
-    nodes : Nodes
-        Changed in place.
-    work : ndarray of shape (2, n_most)
-    """
+    """Update all nodes and the tally of expected counts, tree by tree, children first."""
     q = nodes.q
     for i in range(trees.root.size):
         for v in range(trees.starts[i], trees.starts[i + 1]):
@@ -215,15 +198,7 @@ def add_uses(trees, blocks, tally, q):
 
 @jit
 def spread(trees, blocks, shares, q):
-    """Write what each tree adds to the counts.
-
-    Parameters
-    ----------
-    trees : Trees
-    blocks : Blocks
-    shares : Shares
-    q : ndarray of shape (n_nodes + 1, n_most)
-    """
+    """Write what each tree adds to the counts, from probabilities of subtypes by node."""
     for i in range(trees.root.size):
         for v in range(trees.starts[i], trees.starts[i + 1]):
             rule, at = trees.rule[v], shares.first[v]

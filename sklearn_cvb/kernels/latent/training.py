@@ -26,84 +26,48 @@ _SMALL, _LARGE = 1e-280, 1e280
 
 
 class Blocks(NamedTuple):
-    """Where the cells of each rule lie, and their shape.
+    """Where the cells of each rule lie, and their shape."""
 
-    Attributes
-    ----------
-    first : ndarray of shape (n_rules,), int64
-    row : ndarray of shape (n_rules,), int64
-        The row of the first subtype of the left-hand side; see `rows_of`.
-    nx, ny, nz : ndarray of shape (n_rules,), int64
-        Subtypes of the parent and the children; 1 for what is not there.
-    """
-
-    first: np.ndarray
+    first: np.ndarray  # (n_rules,), int64
+    # (n_rules,), int64: the row of the first subtype of the left-hand side; see `rows_of`
     row: np.ndarray
+    # (n_rules,), int64: subtypes of the parent and the children; 1 for what is not there
     nx: np.ndarray
-    ny: np.ndarray
-    nz: np.ndarray
+    ny: np.ndarray  # (n_rules,), int64
+    nz: np.ndarray  # (n_rules,), int64
 
 
 class Tally(NamedTuple):
-    """Counts as a sweep changes them, and the prior: weights are their quotients.
+    """Counts as a sweep changes them, and the prior: weights are their quotients."""
 
-    Attributes
-    ----------
-    cells : ndarray of shape (n_cells,)
-    totals : ndarray of shape (n_rows,)
-    prior : float
-        Of each cell.
-    prior_totals : ndarray of shape (n_rows,)
-    log_scale : ndarray of shape (n_rules,)
-        Logs of what the cells of each rule have been divided by.
-    """
-
-    cells: np.ndarray
-    totals: np.ndarray
-    prior: float
-    prior_totals: np.ndarray
-    log_scale: np.ndarray
+    cells: np.ndarray  # (n_cells,)
+    totals: np.ndarray  # (n_rows,)
+    prior: float  # of each cell
+    prior_totals: np.ndarray  # (n_rows,)
+    log_scale: np.ndarray  # (n_rules,): logs of what the cells of each rule have been divided by
 
 
 class Shares(NamedTuple):
-    """What each tree adds to the counts.
+    """What each tree adds to the counts."""
 
-    Attributes
-    ----------
-    first : ndarray of shape (n_nodes,), int64
-        Where the block of each node begins.
-    root : ndarray of shape (n_trees,), int64
-        The same for the rule of the root symbol.
-    count : ndarray, float64 or float32
-    """
-
-    first: np.ndarray
-    root: np.ndarray
-    count: np.ndarray
+    first: np.ndarray  # (n_nodes,), int64: where the block of each node begins
+    root: np.ndarray  # (n_trees,), int64: the same for the rule of the root symbol
+    count: np.ndarray  # float64 or float32
 
 
-class Work(NamedTuple):
-    """Room for one tree at a time, or for all.
+class Workspace(NamedTuple):
+    """Room for one tree at a time, or for all."""
 
-    Attributes
-    ----------
-    place : ndarray of shape (n_trees,), int64
-        Where the nodes of each tree begin in these tables.
-    inner, outer : ndarray of shape (n_places, n_most + 1)
-        Inside and outside weights of each node; inner has the scale in the last column. The last
-        row of inner is 1: the weight of a child that is not there.
-    pair, mass : ndarray of shape (n_most * n_most,)
-        Products of children's inside weights; what a node's block gives its children.
-    sums : ndarray of shape (n_cells,)
-        To which expected counts are added, where asked for.
-    """
-
-    place: np.ndarray
+    place: np.ndarray  # (n_trees,), int64: where the nodes of each tree begin in these tables
+    # (n_places, n_most + 1): inside and outside weights of each node; inner has the scale in the
+    # last column. The last row of inner is 1: the weight of a child that is not there
     inner: np.ndarray
-    outer: np.ndarray
+    outer: np.ndarray  # (n_places, n_most + 1)
+    # (n_most * n_most,): products of children's inside weights; what a node's block gives its
+    # children
     pair: np.ndarray
-    mass: np.ndarray
-    sums: np.ndarray
+    mass: np.ndarray  # (n_most * n_most,)
+    sums: np.ndarray  # (n_cells,): to which expected counts are added, where asked for
 
 
 def blocks_of(rules: Rules) -> Blocks:
@@ -134,7 +98,7 @@ def shares_for(trees: Trees, blocks: Blocks, kept: bool, dtype: type = np.float6
     return Shares(first, root, np.zeros(nodes[-1] + size[trees.root].sum(), dtype))
 
 
-def work_for(trees: Trees, rules: Rules, kept: bool = False, adds: bool = False) -> Work:
+def workspace_for(trees: Trees, rules: Rules, kept: bool = False, adds: bool = False) -> Workspace:
     """Room for the largest tree, or for all at once, and for the sums of counts."""
     sizes, most = np.diff(trees.starts), int(rules.n_subtypes.max())
     place = trees.starts[:-1].copy() if kept else np.zeros(len(sizes), np.int64)
@@ -142,7 +106,7 @@ def work_for(trees: Trees, rules: Rules, kept: bool = False, adds: bool = False)
     inner = np.ones((n_places, most + 1))
     pairs = np.empty((2, most * most))
     outer, sums = np.zeros((n_places, most + 1)), np.zeros(int(rules.first[-1]) if adds else 0)
-    return Work(place, inner, outer, pairs[0], pairs[1], sums)
+    return Workspace(place, inner, outer, pairs[0], pairs[1], sums)
 
 
 @jit_token_reduction
@@ -182,12 +146,9 @@ def _child(trees, work, place, child):
 
 @jit_called
 def inside(trees, blocks, tally, work, i):
-    """Inside weights of all nodes of a tree.
+    """Inside weights of all nodes of a tree; returns the log of its weight with all annotations.
 
-    Returns
-    -------
-    float
-        Log of the weight of the tree with all its annotations; NaN where float64 loses it.
+    NaN where float64 loses it.
     """
     place = work.place[i] - trees.starts[i]
     log_z, at = 0.0, np.int64(0)
@@ -306,29 +267,12 @@ def add_share(trees, blocks, tally, shares, i, sign):
 
 @jit
 def infer(trees, blocks, tally, shares, work, update, i, log_z):
-    """Infer trees from `i` on.
+    """Infer trees from `i` on whose `log_z` is NaN; returns the next tree.
 
-    Parameters
-    ----------
-    trees : Trees
-    blocks : Blocks
-    tally : Tally
-        Whose quotients are the weights; changed by `SWEEP` and `SCORE`.
-    shares : Shares
-        What the trees add; written by `KEEP` and `SWEEP`.
-    work : Work
-        To whose sums `EXPECT` adds.
-    update : int
-        `EXPECT`, `KEEP`, `SWEEP`, `SCORE` or `WEIGH`.
-    i : int
-    log_z : ndarray of shape (n_trees,)
-        NaN for trees to infer. Receives the logs of their weights.
-
-    Returns
-    -------
-    int
-        The next tree. All are done; or float64 loses it: then its share is taken out, and its new
-        share must be written and its `log_z` set before the next call.
+    Weights are quotients of the tally, which `SWEEP` and `SCORE` change. `KEEP` and `SWEEP` write
+    shares; `EXPECT` adds to the sums of `work`. Where not all are done float64 loses the tree: then
+    its share is taken out, and its new share must be written and its `log_z` set before the next
+    call.
     """
     while i < log_z.size:
         if math.isnan(log_z[i]):

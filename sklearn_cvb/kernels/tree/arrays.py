@@ -8,77 +8,123 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.kernels.jit import jit_inline
+
 
 class Rules(NamedTuple):
-    """A binarised grammar, see `rules_of`.
-
-    Attributes
-    ----------
-    n_symbols, start : int
-        Number of symbols, and the one that derives whole sentences.
-    parent, left, right : ndarray of shape (n_binary,), int32
-        Rules parent -> left right, sorted by (left, right, parent).
-    binary : ndarray of shape (n_binary,), int64
-        Cell of the parameter vector that a binary rule belongs to; -1 for the only rule of a
-        helper symbol, which has weight 1.
-    left_first : ndarray of shape (n_symbols + 1,), int64
-        The rules with left symbol B are left_first[B] to left_first[B + 1].
-    by_parent : ndarray of shape (n_binary,), int32
-        Binary rules in order of (parent, left, right).
-    parent_first : ndarray of shape (n_symbols + 1,), int64
-        Where the rules of each parent begin in `by_parent`.
-    upper, lower : ndarray of shape (n_unary,), int32
-        Rules upper -> lower. Sorted by component, the lowest components first; within a component
-        the rules that leave it come first.
-    unary : ndarray of shape (n_unary,), int64
-        Cell of the parameter vector of each unary rule.
-    unary_first : ndarray of shape (n_components + 1,), int64
-        Where the unary rules of each component begin. A component is a set of symbols that reach
-        each other by unary rules; only those that have unary rules are listed.
-    internal_first : ndarray of shape (n_components,), int64
-        Where the rules within each component begin.
-    member : ndarray of shape (n_members,), int32
-        Symbols of the components with cycles.
-    member_first : ndarray of shape (n_components + 1,), int64
-        Where the members of each component begin; none if it has no cycle.
-    block_first : ndarray of shape (n_components + 1,), int64
-        Where the block of each component begins in `TreeWeights.closure`.
-    """
+    """A binarised grammar, see `rules_of`."""
 
     n_symbols: int
-    start: int
+    start: int  # the symbol that derives whole sentences
+    # (n_binary,), int32: rules parent -> left right, sorted by (left, right, parent)
     parent: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
+    left: np.ndarray  # (n_binary,), int32
+    right: np.ndarray  # (n_binary,), int32
+    # (n_binary,), int64: cell of the parameter vector that a binary rule belongs to; -1 for the
+    # only rule of a helper symbol, which has weight 1
     binary: np.ndarray
+    # (n_symbols + 1,), int64: the rules with left symbol B are left_first[B] to left_first[B + 1]
     left_first: np.ndarray
-    by_parent: np.ndarray
+    by_parent: np.ndarray  # (n_binary,), int32: binary rules in order of (parent, left, right)
+    # (n_symbols + 1,), int64: where the rules of each parent begin in `by_parent`
     parent_first: np.ndarray
+    # (n_unary,), int32: rules upper -> lower. Sorted by component, the lowest components first;
+    # within a component the rules that leave it come first
     upper: np.ndarray
-    lower: np.ndarray
-    unary: np.ndarray
+    lower: np.ndarray  # (n_unary,), int32
+    unary: np.ndarray  # (n_unary,), int64: cell of the parameter vector of each unary rule
+    # (n_components + 1,), int64: where the unary rules of each component begin. A component is a
+    # set of symbols that reach each other by unary rules; only those that have unary rules are
+    # listed
     unary_first: np.ndarray
+    # (n_components,), int64: where the rules within each component begin
     internal_first: np.ndarray
-    member: np.ndarray
+    member: np.ndarray  # (n_members,), int32: symbols of the components with cycles
+    # (n_components + 1,), int64: where the members of each component begin; none if it has no cycle
     member_first: np.ndarray
+    # (n_components + 1,), int64: where the block of each component begins in `UnaryRules.closure`
     block_first: np.ndarray
 
 
 class Lexicon(NamedTuple):
-    """Occurrences of terminals in sentences, see `lexicon_of`.
+    """Occurrences of terminals in sentences, see `lexicon_of`."""
 
-    Attributes
-    ----------
-    length : ndarray of shape (n_sentences,), int32
-        Number of words of each sentence.
-    starts : ndarray of shape (n_sentences + 1,), int64
-        Where the occurrences of each sentence begin.
-    begin, end : ndarray of shape (n_occurrences,), int32
-        The words derived. Within a sentence `end` ascends, and `begin` descends for equal `end`.
-    symbol : ndarray of shape (n_occurrences,), int32
-        The symbol that derives them.
-    rule : ndarray of shape (n_occurrences,), int64
-        Cell of the parameter vector of the lexical rule.
+    length: np.ndarray  # (n_sentences,), int32: number of words of each sentence
+    starts: np.ndarray  # (n_sentences + 1,), int64: where the occurrences of each sentence begin
+    # (n_occurrences,), int32: the words derived. Within a sentence `end` ascends, and `begin`
+    # descends for equal `end`
+    begin: np.ndarray
+    end: np.ndarray  # (n_occurrences,), int32
+    symbol: np.ndarray  # (n_occurrences,), int32: the symbol that derives them
+    rule: np.ndarray  # (n_occurrences,), int64: cell of the parameter vector of the lexical rule
+
+
+class Brackets(NamedTuple):
+    """What is known of trees, see `brackets_of`: brackets that no constituent crosses."""
+
+    starts: np.ndarray  # (n_sentences + 1,), int64: where the brackets of each sentence begin
+    # (n_brackets,), int32: span of each bracket; those of one span are neighbours
+    begin: np.ndarray
+    end: np.ndarray  # (n_brackets,), int32
+    # (n_brackets,), int32: A symbol its span may have, or -1: any. Several brackets of a span allow
+    # several symbols
+    symbol: np.ndarray
+
+
+class Trees(NamedTuple):
+    """Derivations of some sentences, one after the other; each in pre-order."""
+
+    # (n_trees + 1,), int64: where the nodes of each tree begin; a sentence without a tree has none
+    starts: np.ndarray
+    begin: np.ndarray  # (n_nodes,), int32: span of each node
+    end: np.ndarray  # (n_nodes,), int32
+    symbol: np.ndarray  # (n_nodes,), int32
+    # (n_nodes,), int64: cell of the rule applied at the node; -1 at helper symbols
+    rule: np.ndarray
+    # (n_nodes,), int8: 2 after a binary rule, 1 after a unary rule, 0 after a lexical one
+    n_children: np.ndarray
+
+
+class BinaryRules(NamedTuple):
+    """Rules parent -> left right, see `Rules` for their order."""
+
+    start: int  # the symbol that derives whole sentences
+    parent: np.ndarray  # (n_binary,), int32
+    left: np.ndarray  # (n_binary,), int32
+    right: np.ndarray  # (n_binary,), int32
+    by_parent: np.ndarray  # (n_binary,), int32
+    left_first: np.ndarray  # (n_symbols + 1,), int64
+    parent_first: np.ndarray  # (n_symbols + 1,), int64
+    cell: np.ndarray  # (n_binary,), int64: `Rules.binary`
+    # (n_binary,): weights (or their logs, where a kernel says so), and expected counts, which
+    # kernels add to
+    weight: np.ndarray
+    count: np.ndarray  # (n_binary,)
+
+
+class UnaryRules(NamedTuple):
+    """Rules upper -> lower, see `Rules` for their order and components."""
+
+    upper: np.ndarray  # (n_unary,), int32
+    lower: np.ndarray  # (n_unary,), int32
+    cell: np.ndarray  # (n_unary,), int64
+    first: np.ndarray  # `unary_first` and so on of `Rules`
+    internal_first: np.ndarray
+    member: np.ndarray
+    member_first: np.ndarray
+    block_first: np.ndarray
+    # (n_unary,): weights (or their logs, where a kernel says so), and expected counts, which
+    # kernels add to
+    weight: np.ndarray
+    count: np.ndarray  # (n_unary,)
+    # (block_first[-1],): the summed weights of chains within each component, from `fill_closure`
+    closure: np.ndarray
+
+
+class Terminals(NamedTuple):
+    """Sentences as occurrences of terminals: the fields of `Lexicon`.
+
+    With weights (or their logs) and expected counts, which kernels add to, of each occurrence.
     """
 
     length: np.ndarray
@@ -86,69 +132,21 @@ class Lexicon(NamedTuple):
     begin: np.ndarray
     end: np.ndarray
     symbol: np.ndarray
-    rule: np.ndarray
+    cell: np.ndarray
+    weight: np.ndarray
+    count: np.ndarray
 
 
-class Brackets(NamedTuple):
-    """What is known of trees, see `brackets_of`: brackets that no constituent crosses.
+class Listed(NamedTuple):
+    """All that one sentence after the other is inferred from, see `listed_of`."""
 
-    Attributes
-    ----------
-    starts : ndarray of shape (n_sentences + 1,), int64
-        Where the brackets of each sentence begin.
-    begin, end : ndarray of shape (n_brackets,), int32
-        Span of each bracket; those of one span are neighbours.
-    symbol : ndarray of shape (n_brackets,), int32
-        A symbol its span may have, or -1: any. Several brackets of a span allow several symbols.
-    """
-
-    starts: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
-    symbol: np.ndarray
+    binary: BinaryRules
+    unary: UnaryRules | None
+    terminals: Terminals
+    brackets: Brackets
 
 
-class TreeWeights(NamedTuple):
-    """Weights of rules (or their logs, where a kernel says so).
-
-    Attributes
-    ----------
-    binary : ndarray of shape (n_binary,)
-    unary : ndarray of shape (n_unary,)
-    closure : ndarray of shape (rules.block_first[-1],)
-        The summed weights of unary chains within each component, from `fill_closure`.
-    lexical : ndarray of shape (n_occurrences,)
-        One for each occurrence of the lexicon.
-    """
-
-    binary: np.ndarray
-    unary: np.ndarray
-    closure: np.ndarray
-    lexical: np.ndarray
-
-
-class Trees(NamedTuple):
-    """Derivations of some sentences, one after the other; each in pre-order.
-
-    Attributes
-    ----------
-    starts : ndarray of shape (n_trees + 1,), int64
-        Where the nodes of each tree begin; a sentence without a tree has none.
-    begin, end : ndarray of shape (n_nodes,), int32
-        Span of each node.
-    symbol : ndarray of shape (n_nodes,), int32
-    rule : ndarray of shape (n_nodes,), int64
-        Cell of the rule applied at the node; -1 at helper symbols.
-    n_children : ndarray of shape (n_nodes,), int8
-        2 after a binary rule, 1 after a unary rule, 0 after a lexical one.
-    """
-
-    starts: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
-    symbol: np.ndarray
-    rule: np.ndarray
-    n_children: np.ndarray
+# Grammars, sentences and brackets, arranged
 
 
 def _components(n_symbols, upper, lower):
@@ -186,21 +184,7 @@ def _first(keys, size):
 
 
 def rules_of(n_symbols, start, binary_rules, unary_rules):
-    """Arrange the rules of a binarised grammar for the kernels.
-
-    Parameters
-    ----------
-    n_symbols, start : int
-    binary_rules : array-like of shape (n_binary, 4)
-        Rows (parent, left, right, cell); the cell is -1 for the only rule of a helper symbol.
-    unary_rules : array-like of shape (n_unary, 3)
-        Rows (upper, lower, cell).
-
-    Returns
-    -------
-    Rules
-        Weights are gathered through its fields `binary` and `unary`: the rules are reordered.
-    """
+    """Arrange rules, rows (parent, left, right, cell) and (upper, lower, cell), for the kernels."""
     table = np.asarray(binary_rules, np.int64).reshape(-1, 4)
     parent, left, right, binary = table[np.lexsort((table[:, 0], table[:, 2], table[:, 1]))].T
     by_parent = np.lexsort((right, left, parent))
@@ -238,20 +222,7 @@ def rules_of(n_symbols, start, binary_rules, unary_rules):
 
 
 def lexicon_of(length, sentence, begin, end, symbol, rule):
-    """Sort occurrences of terminals into a lexicon.
-
-    Parameters
-    ----------
-    length : array-like of shape (n_sentences,)
-    sentence, begin, end, symbol, rule : array-like of shape (n_occurrences,)
-        Sentence of each occurrence, and the fields of `Lexicon`.
-
-    Returns
-    -------
-    Lexicon
-    order : ndarray of shape (n_occurrences,), int64
-        Where each of its occurrences was.
-    """
+    """Sort occurrences of terminals into a lexicon; where each of its occurrences was."""
     fields = [np.asarray(x, np.int64) for x in (sentence, begin, end, symbol, rule)]
     order = np.lexsort((fields[4], fields[3], -fields[1], fields[2], fields[0]))
     sentence, begin, end, symbol, rule = (x[order] for x in fields)
@@ -261,20 +232,107 @@ def lexicon_of(length, sentence, begin, end, symbol, rule):
 
 
 def brackets_of(n_sentences, sentence=(), begin=(), end=(), symbol=()):
-    """Sort brackets by sentence and span; without brackets nothing is restricted.
-
-    Parameters
-    ----------
-    n_sentences : int
-    sentence, begin, end, symbol : array-like of shape (n_brackets,)
-        Sentence of each bracket, and the fields of `Brackets`.
-
-    Returns
-    -------
-    Brackets
-    """
+    """Sort brackets by sentence and span; without brackets nothing is restricted."""
     fields = [np.asarray(x, np.int64) for x in (sentence, begin, end, symbol)]
     order = np.lexsort((fields[3], fields[2], fields[1], fields[0]))
     sentence, begin, end, symbol = (x[order] for x in fields)
     narrow = (x.astype(np.int32) for x in (begin, end, symbol))
     return Brackets(_first(sentence, n_sentences), *narrow)
+
+
+def unary_rules_of(rules: Rules) -> UnaryRules | None:
+    """The unary rules of a grammar with room for weights and counts; None if it has none."""
+    n = len(rules.upper)
+    if n == 0:
+        return None
+    return UnaryRules(
+        rules.upper,
+        rules.lower,
+        rules.unary,
+        *rules[-5:],
+        np.empty(n),
+        np.zeros(n),
+        np.empty(rules.block_first[-1]),
+    )
+
+
+def listed_of(rules: Rules, lexicon: Lexicon, brackets: Brackets) -> Listed:
+    """Arrange rules and sentences, with room for weights, and counts of 0."""
+    n, n_terminals = len(rules.binary), len(lexicon.rule)
+    binary = BinaryRules(
+        rules.start,
+        rules.parent,
+        rules.left,
+        rules.right,
+        rules.by_parent,
+        rules.left_first,
+        rules.parent_first,
+        rules.binary,
+        np.empty(n),
+        np.zeros(n),
+    )
+    terminals = Terminals(*lexicon, np.empty(n_terminals), np.zeros(n_terminals))
+    return Listed(binary, unary_rules_of(rules), terminals, brackets)
+
+
+# Trees written node by node, into room that Python makes and enlarges
+
+
+def empty_trees(n_trees: int, n_nodes: int) -> Trees:
+    """Trees without nodes, and room for so many."""
+    return Trees(
+        np.zeros(n_trees + 1, np.int64),
+        np.empty(n_nodes, np.int32),
+        np.empty(n_nodes, np.int32),
+        np.empty(n_nodes, np.int32),
+        np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int8),
+    )
+
+
+def with_room(trees: Trees, n_nodes: int) -> Trees:
+    """The same trees, and room for at least so many nodes: those there are, or twice as many."""
+    larger = empty_trees(len(trees.starts) - 1, max(n_nodes, 2 * len(trees.rule)))
+    larger.starts[:] = trees.starts
+    for new, old in zip(larger[1:], trees[1:], strict=True):
+        new[: len(old)] = old
+    return larger
+
+
+def trimmed(trees: Trees) -> Trees:
+    """Trees without the room that is left."""
+    size = trees.starts[-1]
+    return Trees(trees.starts, *(field[:size].copy() for field in trees[1:]))
+
+
+def append(trees: Trees, first: int, nodes: list[tuple]) -> None:
+    """Write nodes (begin, end, symbol, cell, number of children) after the first so many."""
+    for field, values in zip(trees[1:], zip(*nodes, strict=True), strict=True):
+        field[first : first + len(nodes)] = values
+
+
+def trees_of(found: list[list[tuple]]) -> Trees:
+    """Trees out of lists of nodes (begin, end, symbol, cell, number of children)."""
+    trees = empty_trees(len(found), sum(map(len, found)))
+    trees.starts[1:] = np.cumsum([len(nodes) for nodes in found])
+    for first, nodes in zip(trees.starts.tolist(), found, strict=False):
+        append(trees, first, nodes)
+    return trees
+
+
+@jit_inline
+def put(trees, at, begin, end, symbol, rule, n_children):
+    """Write a node over words[begin:end] and the rule applied there."""
+    trees.begin[at] = begin
+    trees.end[at] = end
+    trees.symbol[at] = symbol
+    trees.rule[at] = rule
+    trees.n_children[at] = n_children
+
+
+@jit_inline
+def push(stack, height, begin, end, symbol):
+    """Write a node to place `height` of those still to be derived, ndarray (room, 3), int64."""
+    stack[height, 0] = begin
+    stack[height, 1] = end
+    stack[height, 2] = symbol

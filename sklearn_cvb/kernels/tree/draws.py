@@ -2,8 +2,8 @@
 
 A Hastings step proposes a tree from the rules' posterior means given all other trees, which ignores
 that a rule used twice in the tree is likelier the second time; the acceptance makes up for that
-(Johnson, Griffiths and Goldwater 2007). One sweep for all forms of a grammar; it hands back to
-Python a sentence that float64 loses, and trees without room.
+(Johnson, Griffiths and Goldwater 2007). One sweep for all engines of a grammar; it hands back to
+Python a sentence whose weights leave float64, and trees without room.
 """
 
 import math
@@ -12,14 +12,17 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tree.arrays import Trees
-from sklearn_cvb.kernels.tree.forms import (
+from sklearn_cvb.kernels.tree.arrays import Trees, put, with_room
+from sklearn_cvb.kernels.tree.engines import (
+    Engine,
     draw_tree,
+    draw_tree_in_logs,
+    fields_in_logs,
     fill_chart,
+    infer_in_logs,
     weigh_rules,
     weigh_sentence,
 )
-from sklearn_cvb.kernels.tree.nodes import put
 from sklearn_cvb.kernels.tree.tallies import add_count, add_tree, rule_mean
 
 # What is to be done next for a sentence.
@@ -27,31 +30,15 @@ BEGIN, DRAW, SETTLE = 0, 1, 2
 
 
 class Draws(NamedTuple):
-    """The trees of a sweep.
+    """The trees of a sweep."""
 
-    Attributes
-    ----------
-    old, new : Trees
-        Trees before the sweep, and room for those after it.
-    stack : ndarray of shape (longest + 1, 3), int64
-        Nodes of a tree that are still to be written.
-    height : ndarray of shape (1,), int64
-        How many they are.
-    stop : ndarray of shape (1,), int64
-        Where the tree at hand ends among the nodes of `new`.
-    stage : ndarray of shape (1,), int64
-        `BEGIN`, `DRAW` or `SETTLE`.
-    proposals : ndarray of shape (2,), int64
-        Trees proposed and accepted.
-    """
-
-    old: Trees
+    old: Trees  # trees before the sweep, and room for those after it
     new: Trees
-    stack: np.ndarray
-    height: np.ndarray
-    stop: np.ndarray
-    stage: np.ndarray
-    proposals: np.ndarray
+    stack: np.ndarray  # (longest + 1, 3), int64: nodes of a tree that are still to be written
+    height: np.ndarray  # (1,), int64: how many they are
+    stop: np.ndarray  # (1,), int64: where the tree at hand ends among the nodes of `new`
+    stage: np.ndarray  # (1,), int64: `BEGIN`, `DRAW` or `SETTLE`
+    proposals: np.ndarray  # (2,), int64: trees proposed and accepted
 
 
 def draws_for(old: Trees, new: Trees, longest: int) -> Draws:
@@ -67,30 +54,20 @@ def draws_for(old: Trees, new: Trees, longest: int) -> Draws:
     )
 
 
-@jit_inline
-def _log_proposal(tally, trees, begin, end):
-    """Log of the product of the rules' posterior means."""
-    total = 0.0
-    for x in range(begin, end):
-        total += math.log(rule_mean(tally, trees.rule[x]))
-    return total
+@jit_called
+def _log_weights(tally, trees, begin, end):
+    """Logs of p(tree | all others), by an urn (eq. 5), and of the product of posterior means.
 
-
-@jit_inline
-def _log_urn(tally, trees, begin, end):
-    """log p(tree | all others): rule after rule, each given those before (eq. 5)."""
-    total = 0.0
+    In the urn each rule is given those before it in the tree, too.
+    """
+    urn, proposal = 0.0, 0.0
     for x in range(begin, end):
-        total += math.log(rule_mean(tally, trees.rule[x]))
+        proposal += math.log(rule_mean(tally, trees.rule[x]))
+    for x in range(begin, end):
+        urn += math.log(rule_mean(tally, trees.rule[x]))
         add_count(tally, trees.rule[x], 1.0)
     add_tree(tally, trees, begin, end, -1.0)
-    return total
-
-
-@jit_called
-def _log_ratio(tally, trees, begin, end):
-    """Log of what the acceptance multiplies by for a tree: p(tree | all others) / proposal."""
-    return _log_urn(tally, trees, begin, end), _log_proposal(tally, trees, begin, end)
+    return urn, proposal
 
 
 @jit_inline
@@ -99,8 +76,8 @@ def _settle(tally, draws, i, temperature, rng):
     old, new = draws.old, draws.new
     first, stop = new.starts[i], draws.stop[0]
     begin, end = old.starts[i], old.starts[i + 1]
-    urn, proposal = _log_ratio(tally, new, first, stop)
-    old_urn, old_proposal = _log_ratio(tally, old, begin, end)
+    urn, proposal = _log_weights(tally, new, first, stop)
+    old_urn, old_proposal = _log_weights(tally, old, begin, end)
     ratio = urn - old_urn
     ratio += old_proposal - proposal
     # Where a low temperature leaves no proposal any weight there is no new tree.
@@ -117,35 +94,17 @@ def _settle(tally, draws, i, temperature, rng):
 
 
 @jit
-def draw_trees(form, tally, draws, frozen, temperature, i, rng, log_z):
-    """Draw the trees of sentences from `i` on.
+def draw_trees(engine, tally, draws, frozen, temperature, i, rng, log_z):
+    """Draw the trees of sentences from `i` on, to `draws.new`; returns the next sentence.
 
-    Parameters
-    ----------
-    form : Form
-    tally : Tally
-        Counts of all trees; changed in place, unless frozen.
-    draws : Draws
-        `new` receives the trees.
-    frozen : bool
-        Whether every sentence gets a tree from its posterior given the tally as it is. If not, each
-        that has a tree takes a Hastings step given all other trees.
-    temperature : float
-        Probabilities are raised to the power 1 / temperature.
-    i : int
-    rng : numpy.random.Generator
-    log_z : ndarray of shape (n_sentences,)
-        Receives log p(words) in nats, -inf for a sentence without a tree.
-
-    Returns
-    -------
-    int
-        The next sentence. All are done; or there is no room for its tree; or its `log_z` is NaN:
-        then its weights are made, and a tree must be drawn with logs.
+    Frozen, every sentence gets a tree from its posterior given the tally as it is; if not, each
+    that has a tree takes a Hastings step given all other trees, and the tally changes. Where not
+    all are done there is no room for the next tree, or its `log_z` is NaN: then its weights are
+    made, and a tree must be drawn in logs. Probabilities are raised to the power 1 / temperature.
     """
     old, new, stage = draws.old, draws.new, draws.stage
     if frozen and stage[0] == BEGIN:
-        weigh_rules(form, tally, 1.0 / temperature)
+        weigh_rules(engine, tally, 1.0 / temperature)
     while i < log_z.size:
         first, begin, end = new.starts[i], old.starts[i], old.starts[i + 1]
         draws.stop[0] = first if stage[0] == BEGIN else draws.stop[0]
@@ -154,9 +113,11 @@ def draw_trees(form, tally, draws, frozen, temperature, i, rng, log_z):
                 break
             if not frozen:
                 add_tree(tally, old, begin, end, -1.0)
-                weigh_rules(form, tally, 1.0 / temperature)
-            weigh_sentence(form, tally, i, 1.0 / temperature)
-            log_z[i] = fill_chart(form, i)
+                weigh_rules(engine, tally, 1.0 / temperature)
+            weigh_sentence(engine.forest, engine.work, engine.listed, tally, i, 1.0 / temperature)
+            log_z[i] = fill_chart(
+                engine.forest, engine.tables, engine.chart, engine.factors, engine, i
+            )
             if log_z[i] > -math.inf:
                 stage[0] = DRAW
             elif math.isnan(log_z[i]):
@@ -164,7 +125,9 @@ def draw_trees(form, tally, draws, frozen, temperature, i, rng, log_z):
             else:
                 stage[0] = SETTLE
         if stage[0] == DRAW:
-            draw_tree(form, i, rng, draws)
+            draw_tree(
+                engine.forest, engine.tables, engine.chart, engine.factors, engine, i, rng, draws
+            )
             if draws.height[0] > 0:
                 break
             stage[0] = SETTLE
@@ -176,3 +139,21 @@ def draw_trees(form, tally, draws, frozen, temperature, i, rng, log_z):
         i += 1
         new.starts[i] = draws.stop[0]
     return i
+
+
+def draw_in_logs(
+    engine: Engine, i: int, draws: Draws, rng: np.random.Generator
+) -> tuple[Draws, float]:
+    """Draw a tree of sentence `i`, to be settled or kept.
+
+    Returns the draws, with room for it, and log p(words): -inf if the sentence has no tree.
+    """
+    fields = fields_in_logs(engine)
+    log_z = infer_in_logs(*fields, i, False)
+    draws.stage[0], draws.stop[0] = SETTLE, draws.new.starts[i]
+    if log_z > -math.inf:
+        draw_tree_in_logs(*fields, i, rng, draws)
+    while draws.height[0] > 0:
+        draws = draws._replace(new=with_room(draws.new, 0))
+        draw_tree_in_logs(*fields, i, rng, draws)
+    return draws, log_z

@@ -14,9 +14,17 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 from sklearn_cvb.kernels.tiles import add_outer_products, aligned, multiply
-from sklearn_cvb.kernels.tree.charts import Chart
-from sklearn_cvb.kernels.tree.listed import Listed
-from sklearn_cvb.kernels.tree.lists import has_terminal, largest_exponent
+from sklearn_cvb.kernels.tree.arrays import Listed
+from sklearn_cvb.kernels.tree.charts import (
+    NOTHING,
+    SMALLEST_ITEM,
+    Chart,
+    has_terminal,
+    power,
+    rescale,
+    span_at,
+)
+from sklearn_cvb.kernels.tree.lists import largest_exponent
 from sklearn_cvb.kernels.tree.side_by_side import (
     CHUNK,
     DenseCharts,
@@ -27,42 +35,24 @@ from sklearn_cvb.kernels.tree.side_by_side import (
     log_weight,
     longest_at_hand,
 )
-from sklearn_cvb.kernels.tree.spans import NOTHING, SMALLEST_ITEM, power, rescale, span_at
 from sklearn_cvb.kernels.vectors import up_to_vectors
 
 
 class Factors(NamedTuple):
-    """Weights, counts and buffers: K symbols, W of them with those that fill whole vectors.
+    """Weights, counts and buffers: K symbols, W of them with those that fill whole vectors."""
 
-    Attributes
-    ----------
-    n_symbols : int
-        K.
-    up, down : ndarray of shape (W, 2 W) and (2 W, W)
-        Weights of the children of left parts, then of right parts.
-    counts : ndarray of shape (2 W, W)
-        Their expected counts, without the weights.
-    symbols, parts : ndarray of shape (rows, W) and (rows, 2 W)
-        Inside or outside weights of some spans.
-    charts : DenseCharts
-    chart : Chart or None
-        To draw trees from, see `inside_by_factors`.
-    one : ndarray of shape (1,), int64
-        Number of the sentence at hand, where they come one after the other.
-    log_z : ndarray of shape (1,)
-        Its log normaliser.
-    """
-
-    n_symbols: int
+    n_symbols: int  # K
+    # (W, 2 W): weights of the children of left parts, then of right parts
     up: np.ndarray
-    down: np.ndarray
-    counts: np.ndarray
-    symbols: np.ndarray
-    parts: np.ndarray
+    down: np.ndarray  # (2 W, W): the same
+    counts: np.ndarray  # (2 W, W): their expected counts, without the weights
+    symbols: np.ndarray  # (rows, W): inside or outside weights of some spans
+    parts: np.ndarray  # (rows, 2 W): the same of parts
     charts: DenseCharts
-    chart: Chart | None
+    chart: Chart | None  # to draw trees from, see `inside_by_factors`
+    # (1,), int64: number of the sentence at hand, where they come one after the other
     one: np.ndarray
-    log_z: np.ndarray
+    log_z: np.ndarray  # (1,): its log normaliser
 
 
 def factors_for(listed: Listed, chart: Chart | None = None) -> Factors:
@@ -264,17 +254,7 @@ def inside_by_factors(factors, listed, sentence, chart):
 def expected_counts_by_factors(factors, listed, sentences, log_z, with_counts):
     """E-step: `lists.expected_listed_counts` by factors; the same numbers but for rounding.
 
-    Parameters
-    ----------
-    factors : Factors
-    listed : Listed
-        With weights; its counts are added to.
-    sentences : ndarray, int64
-        Numbers of the sentences; those of similar length are best next to each other.
-    log_z : ndarray of shape (len(sentences),)
-        Receives log p(words) in nats; NaN for a sentence without a tree, which adds nothing.
-    with_counts : bool
-        False for `log_z` alone.
+    Sentences of similar length are best next to each other.
     """
     charts, begin, lengths = factors.charts, np.int64(0), listed.terminals.length
     _fill_factors(factors, listed.unary.weight)

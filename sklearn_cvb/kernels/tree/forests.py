@@ -4,80 +4,105 @@ A node is a symbol over a span that occurs in some tree of the sentence; an edge
 with the nodes below. Nothing else is looked at in a sweep. Within a sentence nodes are numbered
 from 1 at the root, every node before those below it; 0 stands for no node. Edges of a node are in
 the order of their splits, then of the rules; unary rules and terminals follow.
+
+Weights of terminals are multiplied by a power of two per word where the weight of the sentence
+would leave float64: all its derivations have the same words, so nothing else changes. Where that
+does not help the log normaliser is NaN, and the sentence is inferred once more with logs (`logs`,
+see `sklearn_cvb.kernels.tree.semirings`).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Rules
-from sklearn_cvb.kernels.tree.spans import FORBIDDEN, FREE, allow, restrict, span_at
+from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Rules, Trees, empty_trees, put
+from sklearn_cvb.kernels.tree.charts import FORBIDDEN, FREE, allow, restrict, span_at
+from sklearn_cvb.kernels.tree.semirings import (
+    element,
+    part_of,
+    plus,
+    quotient,
+    times,
+    weight_of,
+    zero,
+)
+
+_LOG_2 = math.log(2.0)
+# Weights of sentences within this range have lost nothing that counts.
+_SMALLEST, _LARGEST = 1e-200, 1e200
+# Binary digits that each word is multiplied by, tried in turn.
+_DIGITS = (0, 16, 32)
+# The number of an item that will be a node.
+_WANTED = -1
 
 
 class Forest(NamedTuple):
-    """Nodes, edges and rules of all sentences, one after the other.
+    """Nodes, edges and rules of all sentences, one after the other."""
 
-    Attributes
-    ----------
-    node_first : ndarray of shape (n_sentences + 1,), int64
-        Where the nodes of each sentence begin; a sentence without a tree has none.
-    begin, end, symbol : ndarray of shape (n_nodes,), int32
-    edge_first : ndarray of shape (n_nodes + 1,), int64
-        Where the edges of each node begin.
-    edge : ndarray of shape (n_edges, 3), uint32
-        Which of the sentence's rules is applied, and the left and right node below: the right one
-        is 0 for a unary rule, both are for a terminal.
-    rule_first : ndarray of shape (n_sentences + 1,), int64
-        Where the distinct rules of each sentence begin.
-    cell : ndarray of shape (n_rules,), int64
-        Cell of the parameter vector of each of them; -1: a helper symbol's only rule, of weight 1.
-    n_words : ndarray of shape (n_rules,), int32
-        Number of words that a lexical rule derives, else 0.
-    """
-
+    # (n_sentences + 1,), int64: where the nodes of each sentence begin; a sentence without a tree
+    # has none
     node_first: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
-    symbol: np.ndarray
-    edge_first: np.ndarray
+    begin: np.ndarray  # (n_nodes,), int32
+    end: np.ndarray  # (n_nodes,), int32
+    symbol: np.ndarray  # (n_nodes,), int32
+    edge_first: np.ndarray  # (n_nodes + 1,), int64: where the edges of each node begin
+    # (n_edges, 3), uint32: which of the sentence's rules is applied, and the left and right node
+    # below: the right one is 0 for a unary rule, both are for a terminal
     edge: np.ndarray
+    # (n_sentences + 1,), int64: where the distinct rules of each sentence begin
     rule_first: np.ndarray
+    # (n_rules,), int64: cell of the parameter vector of each of them; -1: a helper symbol's only
+    # rule, of weight 1
     cell: np.ndarray
-    n_words: np.ndarray
+    n_words: np.ndarray  # (n_rules,), int32: number of words that a lexical rule derives, else 0
+
+
+class ForestWorkspace(NamedTuple):
+    """Buffers for one sentence of a forest."""
+
+    weight: np.ndarray  # (n_rules,): weights of the sentence's rules, and their expected counts
+    count: np.ndarray  # (n_rules,)
+    scaled: np.ndarray  # (n_rules,): the weights, those of terminals multiplied; or logs
+    inside: np.ndarray  # (n_nodes + 1,): by number of the node; the first belongs to no node
+    outside: np.ndarray  # (n_nodes + 1,)
+    best: np.ndarray  # (n_nodes + 1,), int64: the edge of the heaviest derivation of each node
+    stack: np.ndarray  # (n_nodes + 1,), int64: nodes of a tree that are still to be written
 
 
 class _Items(NamedTuple):
-    """Symbols that derive the spans of one sentence.
+    """Symbols that derive the spans of one sentence."""
 
-    Attributes
-    ----------
-    first : ndarray of shape (n_spans + 1,), int64
-        Where the items of each span begin.
-    symbol : ndarray of shape (n_items,), int32
-    number : ndarray of shape (n_items + 1,), int64
-        Number of the node, `_WANTED` if it will be one, 0 if not; item x is at x + 1.
-    place : ndarray of shape (n_spans, n_symbols), int32
-        The item of a symbol plus 1, or 0.
-    entry : ndarray of shape (n_spans,), int64
-        First entry of the lexicon that belongs to each span, or to those after it.
-    gate : ndarray of shape (n_spans,), int64
-    allowed : ndarray of shape (n_symbols,), bool
-    order : ndarray of shape (n_symbols,), int64
-        Symbols, those above others by unary rules later.
-    """
-
-    first: np.ndarray
-    symbol: np.ndarray
+    first: np.ndarray  # (n_spans + 1,), int64: where the items of each span begin
+    symbol: np.ndarray  # (n_items,), int32
+    # (n_items + 1,), int64: number of the node, `_WANTED` if it will be one, 0 if not; item x is at
+    # x + 1
     number: np.ndarray
-    place: np.ndarray
+    place: np.ndarray  # (n_spans, n_symbols), int32: the item of a symbol plus 1, or 0
+    # (n_spans,), int64: first entry of the lexicon that belongs to each span, or to those after it
     entry: np.ndarray
-    gate: np.ndarray
-    allowed: np.ndarray
-    order: np.ndarray
+    gate: np.ndarray  # (n_spans,), int64
+    allowed: np.ndarray  # (n_symbols,), bool
+    order: np.ndarray  # (n_symbols,), int64: symbols, those above others by unary rules later
 
 
-_WANTED = -1
+class _Buffers(NamedTuple):
+    """What is written: rows of nodes, edges and rules, how many they are, and where a rule is."""
+
+    # (room, 4), int32: begin, end, symbol, and first edge among those of the sentence
+    node: np.ndarray
+    edge: np.ndarray  # (room, 3), uint32: rule, left and right item, or node in the end; 0 for none
+    rule: np.ndarray  # (room, 2), int64: key and number of words
+    sizes: np.ndarray  # (3,), int64
+    ends: np.ndarray  # (n_sentences + 1, 3), int64: the sizes after each sentence
+    # (n_keys,), int64: 1 + the place of each rule among those of the sentence, 0 if it has none.
+    # The keys of rules without a cell come after the cells: one for all of two symbols, and one for
+    # each number of words
+    rule_at: np.ndarray
+
+
+# Derivations, listed
 
 
 def _items_for(rules, longest):
@@ -143,34 +168,6 @@ def _derive(rules, lexicon, brackets, i, items):
                     item += 1
                     row[x] = item
             items.first[s + 1] = item
-
-
-class _Buffers(NamedTuple):
-    """What is written: rows of nodes, edges and rules, how many they are, and where a rule is.
-
-    Attributes
-    ----------
-    node : ndarray of shape (room, 4), int32
-        Begin, end, symbol, and first edge among those of the sentence.
-    edge : ndarray of shape (room, 3), uint32
-        Rule, left and right item, or node in the end; 0 for none.
-    rule : ndarray of shape (room, 2), int64
-        Key and number of words.
-    sizes : ndarray of shape (3,), int64
-    ends : ndarray of shape (n_sentences + 1, 3), int64
-        The sizes after each sentence.
-    rule_at : ndarray of shape (n_keys,), int64
-        1 + the place of each rule among those of the sentence, 0 if it has none. The keys of rules
-        without a cell come after the cells: one for all of two symbols, and one for each number of
-        words.
-    """
-
-    node: np.ndarray
-    edge: np.ndarray
-    rule: np.ndarray
-    sizes: np.ndarray
-    ends: np.ndarray
-    rule_at: np.ndarray
 
 
 @jit_called
@@ -272,23 +269,10 @@ def _add_sentences(rules, lexicon, brackets, items, n_cells, i, buffers):
 def forest_of(
     rules: Rules, lexicon: Lexicon, brackets: Brackets, n_cells: int, most: int
 ) -> Forest | None:
-    """List the derivations of all sentences.
+    """List the derivations of all sentences; None where they need too much.
 
-    Parameters
-    ----------
-    rules : Rules
-        Without cycles of unary rules.
-    lexicon : Lexicon
-    brackets : Brackets
-    n_cells : int
-        Size of the parameter vector; a cell belongs to one rule.
-    most : int
-        Largest number of edges, and of symbols over all spans of a sentence.
-
-    Returns
-    -------
-    Forest or None
-        None where there are more.
+    Unary rules have no cycles, and a cell belongs to one rule. `most` is the largest number of
+    edges, and of symbols over all spans of a sentence.
     """
     n, longest = len(lexicon.length), int(lexicon.length.max(initial=1))
     if longest * (longest + 1) // 2 * rules.n_symbols > most:
@@ -308,9 +292,8 @@ def forest_of(
             return _packed(buffers, n_cells)
         if len(buffers.edge) > most:
             return None
-        buffers = buffers._replace(
-            **{name: _doubled(getattr(buffers, name)) for name in ("node", "edge", "rule")}
-        )
+        node, edge, rule = (np.concatenate([x, np.empty_like(x)]) for x in buffers[:3])
+        buffers = buffers._replace(node=node, edge=edge, rule=rule)
 
 
 def _packed(buffers, n_cells):
@@ -331,8 +314,182 @@ def _packed(buffers, n_cells):
     )
 
 
-def _doubled(table):
-    """A table with twice the room."""
-    larger = np.empty((2 * len(table), table.shape[1]), table.dtype)
-    larger[: len(table)] = table
-    return larger
+# Sentences, inferred
+
+
+def forest_workspace_for(forest: Forest) -> ForestWorkspace:
+    """Buffers for the largest sentence."""
+    n_nodes = int(np.max(np.diff(forest.node_first), initial=0)) + 1
+    n_rules = int(np.max(np.diff(forest.rule_first), initial=0))
+    return ForestWorkspace(
+        *(np.empty(n_rules) for _ in range(3)),
+        *(np.empty(n_nodes) for _ in range(2)),
+        *(np.empty(n_nodes, np.int64) for _ in range(2)),
+    )
+
+
+@jit_called
+def forest_inside(forest, i, work, logs):
+    """Inside weights of all nodes of sentence `i`, from `work.weight`; log p(words) in nats.
+
+    Fills `work.scaled` and `work.inside`. Returns -inf if the sentence has no tree, NaN if its
+    weights leave float64.
+    """
+    node, rule = forest.node_first[i], forest.rule_first[i]
+    n, n_rules = forest.node_first[i + 1] - node, forest.rule_first[i + 1] - rule
+    if n == 0:
+        return -math.inf
+    for digits in _DIGITS:
+        for x in range(n_rules):
+            work.scaled[x] = element(work.weight[x], logs)
+            if digits > 0 and forest.n_words[rule + x] > 0:
+                shift = np.int32(digits * forest.n_words[rule + x])
+                work.scaled[x] = math.ldexp(work.weight[x], shift)
+        work.inside[0] = element(1.0, logs)
+        for x in range(n, 0, -1):
+            total = zero(logs)
+            at = np.uint64(node + x - 1)
+            for e in range(forest.edge_first[at], forest.edge_first[at + np.uint64(1)]):
+                edge = forest.edge[np.uint64(e)]
+                below = times(work.inside[edge[1]], work.inside[edge[2]], logs)
+                total = plus(total, times(work.scaled[edge[0]], below, logs), logs)
+            work.inside[np.uint64(x)] = total
+        if logs is not None:
+            return work.inside[1]
+        if _SMALLEST < work.inside[1] < _LARGEST:
+            return math.log(work.inside[1]) - digits * forest.end[node] * _LOG_2
+    return math.nan
+
+
+@jit_called
+def forest_outside(forest, i, work, logs):
+    """Outside weights of all nodes of sentence `i`, after `forest_inside` found a tree.
+
+    Fills `work.outside`, and `work.count` with the expected counts of the sentence's rules.
+    """
+    node = forest.node_first[i]
+    n = forest.node_first[i + 1] - node
+    work.count[: forest.rule_first[i + 1] - forest.rule_first[i]] = 0.0
+    work.outside[: n + 1] = zero(logs)
+    work.outside[1] = quotient(element(1.0, logs), work.inside[1], logs)
+    for x in range(1, n + 1):
+        above = work.outside[np.uint64(x)]
+        at = np.uint64(node + x - 1)
+        for e in range(forest.edge_first[at], forest.edge_first[at + np.uint64(1)]):
+            edge = forest.edge[np.uint64(e)]
+            rule, left, right = edge[0], edge[1], edge[2]
+            value = times(work.scaled[rule], above, logs)
+            below = times(work.inside[left], work.inside[right], logs)
+            work.count[rule] += weight_of(times(value, below, logs), logs)
+            to_left = times(value, work.inside[right], logs)
+            work.outside[left] = plus(work.outside[left], to_left, logs)
+            to_right = times(value, work.inside[left], logs)
+            work.outside[right] = plus(work.outside[right], to_right, logs)
+
+
+@jit
+def expected_forest_counts(forest, weights, work, counts, log_z, with_counts):
+    """E-step over all sentences under the weights of each sentence's rules.
+
+    `counts` (n_rules,) receives the rules' expected counts, if asked for, and `log_z` log p(words)
+    in nats: -inf without a tree and NaN where weights leave float64, both without counts.
+    """
+    for i in range(log_z.size):
+        first, stop = forest.rule_first[i], forest.rule_first[i + 1]
+        for x in range(first, stop):
+            work.weight[x - first] = weights[x]
+        log_z[i] = forest_inside(forest, i, work, None)
+        counted = with_counts and log_z[i] > -math.inf
+        if counted:
+            forest_outside(forest, i, work, None)
+        for x in range(first, stop):
+            counts[x] = work.count[x - first] if counted else 0.0
+
+
+@jit_inline
+def _draw_edge(forest, i, x, work, rng, logs):
+    """Draw the edge at node `x` of sentence `i`."""
+    node, whole = forest.node_first[i] + x - 1, work.inside[x]
+    level = rng.random() * whole if logs is None else rng.random()
+    # Rounding may leave a little of the level: then the last possible edge is taken.
+    chosen = np.int64(forest.edge_first[node])
+    for e in range(forest.edge_first[node], forest.edge_first[node + 1]):
+        rule, left, right = forest.edge[e, 0], forest.edge[e, 1], forest.edge[e, 2]
+        below = times(work.inside[left], work.inside[right], logs)
+        value = part_of(times(work.scaled[rule], below, logs), whole, logs)
+        if value > 0.0:
+            chosen = e
+            level -= value
+            if level < 0.0:
+                break
+    return chosen
+
+
+@jit_inline
+def draw_forest_tree(forest, work, i, rng, draws, size, logs):
+    """Draw a tree after the first `size` nodes of `draws.new`; returns how many there are now."""
+    height, at = np.int64(1), size
+    work.stack[0] = 1
+    while height > 0:
+        x = work.stack[height - 1]
+        e = _draw_edge(forest, i, x, work, rng, logs)
+        height = _write_node(forest, i, x, e, work, height - 1, draws.new, at)
+        at += 1
+    return at
+
+
+@jit_inline
+def _write_node(forest, i, x, e, work, height, trees, at):
+    """Write node `x` of sentence `i` with the rule of edge `e`; what is below goes to the stack.
+
+    Returns the new height of the stack.
+    """
+    here = forest.node_first[i] + x - 1
+    rule, left, right = forest.edge[e, 0], forest.edge[e, 1], forest.edge[e, 2]
+    cell = forest.cell[forest.rule_first[i] + np.int64(rule)]
+    n_children = (left > 0) + (right > 0)
+    put(trees, at, forest.begin[here], forest.end[here], forest.symbol[here], cell, n_children)
+    above = height
+    if right > 0:
+        work.stack[above] = right
+        above += 1
+    if left > 0:
+        work.stack[above] = left
+        above += 1
+    return above
+
+
+def room_for_trees(forest: Forest) -> Trees:
+    """Room for a tree of each sentence: a node occurs at most once in a tree."""
+    return empty_trees(len(forest.node_first) - 1, len(forest.symbol))
+
+
+@jit
+def best_forest_trees(forest, logs, work, trees):
+    """The heaviest tree of each sentence under log weights of its rules, to `trees`.
+
+    Trees that tie, but for rounding, are chosen from as in `sklearn_cvb.kernels.tree.decoding`.
+    """
+    size = np.int64(0)
+    work.inside[0] = 0.0
+    for i in range(trees.starts.size - 1):
+        node, rule = forest.node_first[i], forest.rule_first[i]
+        n = forest.node_first[i + 1] - node
+        for x in range(n, 0, -1):
+            first, stop = forest.edge_first[node + x - 1], forest.edge_first[node + x]
+            best, at, by_unary = -math.inf, first, False
+            for e in range(first, stop):
+                left, right = forest.edge[e, 1], forest.edge[e, 2]
+                weight = logs[rule + np.int64(forest.edge[e, 0])]
+                value = work.inside[left] + weight + work.inside[right]
+                # A unary rule is taken only where it is better than a terminal.
+                if value > best or (value == best and left == 0 and by_unary):
+                    best, at, by_unary = value, e, left > 0 and right == 0
+            work.inside[x], work.best[x] = best, at
+        work.stack[0] = 1
+        height = 1 if n > 0 and work.inside[1] > -math.inf else 0
+        while height > 0:
+            x = work.stack[height - 1]
+            height = _write_node(forest, i, x, work.best[x], work, height - 1, trees, size)
+            size += 1
+        trees.starts[i + 1] = size

@@ -1,14 +1,29 @@
-"""Leave out one sentence, infer its trees from the expected counts of all others, add it back.
+"""Sweeps of expected counts: each sentence given all others, or batch after batch.
 
-Wang and Blunsom (2013), figure 3. One sweep for all forms of a grammar. It hands back to Python
-what it cannot do: a sentence that float64 loses, and shares without room.
+Leaving out one sentence, inferring its trees from the expected counts of all others, adding it
+back: Wang and Blunsom (2013), figure 3.
+
+Stepwise EM makes new weights after every few sentences (Liang and Klein 2009). After the k-th batch
+the running counts become (1 - eta) times themselves plus eta times the counts that the batch would
+have if it were the whole corpus, with eta = (k + 2) ** -step_power. They are kept divided by one
+number, so that forgetting a share of all of them changes this number alone, and weights are made
+only for rules that the sentences can use.
+
+One sweep of each for all engines of a grammar. They hand back to Python what they cannot do: a
+sentence whose weights leave float64, and shares without room.
 """
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tree.forms import count_rules, weigh_rules, weigh_sentence
-from sklearn_cvb.kernels.tree.tallies import add_share
+from sklearn_cvb.kernels.tree.engines import count_rules, weigh_rules, weigh_sentence
+from sklearn_cvb.kernels.tree.tallies import add_count, add_share
+
+# Below this the common divisor of running counts is multiplied out.
+_SMALLEST_UNIT = 1e-200
 
 
 @jit_called
@@ -19,7 +34,7 @@ def _n_unary(unary):
 
 @jit_called
 def _n_rules(forest, listed, i):
-    """`n_rules_at_most` by the fields of a form."""
+    """How many rules the share of sentence `i` may have."""
     n = 0
     if forest is not None:
         n = forest.rule_first[i + 1] - forest.rule_first[i]
@@ -27,12 +42,6 @@ def _n_rules(forest, listed, i):
         starts = listed.terminals.starts
         n = listed.binary.cell.size + _n_unary(listed.unary) + starts[i + 1] - starts[i]
     return n
-
-
-@jit_inline
-def n_rules_at_most(form, i):
-    """How many rules the share of sentence `i` may have."""
-    return _n_rules(form.forest, form.listed, i)
 
 
 @jit_inline
@@ -75,7 +84,10 @@ def _keep_table(tables, listed, i):
 
 @jit_called
 def _list_counts(forest, work, listed, tables, i, shares, size):
-    """`list_counts` by the fields of a form."""
+    """Append what has been counted in sentence `i` to the shares, and clear it; the new size.
+
+    Children in tables are not listed.
+    """
     if forest is not None:
         first = forest.rule_first[i]
         span = (0, forest.rule_first[i + 1] - first, first)
@@ -91,59 +103,116 @@ def _list_counts(forest, work, listed, tables, i, shares, size):
     return size
 
 
-@jit_inline
-def list_counts(form, i, shares, size):
-    """Append what has been counted in sentence `i` to the shares, and clear it.
-
-    Returns the new size. Children in tables are not listed.
-    """
-    return _list_counts(form.forest, form.work, form.listed, shares.tables, i, shares, size)
-
-
 @jit
-def leave_out(form, tally, old, new, frozen, inferred, i, log_z):
-    """Infer sentences from `i` on, each from the counts of all others, updated at once.
+def leave_out(engine, tally, old, new, frozen, inferred, i, log_z):
+    """Infer sentences from `i` on, each from the counts of all others; returns the next sentence.
 
-    Parameters
-    ----------
-    form : Form
-    tally : Tally
-        Counts of all sentences; changed in place, unless frozen.
-    old, new : Shares
-        What the sentences add before the sweep, and after it: `new` is written. Both may have the
-        same tables.
-    frozen : bool
-        Whether the counts keep the old shares: with those of nobody an E-step, else a score.
-    inferred : bool
-        Whether sentence `i` has been inferred already, and its old share taken out.
-    i : int
-    log_z : ndarray of shape (n_sentences,)
-        Receives the log normaliser of each Q(t_i), -inf for sentences without a tree.
-
-    Returns
-    -------
-    int
-        The next sentence. All are done; or there is no room for its share; or its `log_z` is NaN:
-        then its old share is taken out, its weights are made, and it must be inferred with logs.
+    What the sentences add before the sweep is in `old`, what they add after it goes to `new`; both
+    may have the same tables. Unless frozen, the counts are updated at once; with the shares of
+    nobody a frozen sweep is an E-step, else a score. `inferred` says whether sentence `i` has been
+    inferred already, and its old share taken out. Where not all are done there is no room for the
+    next share, or its `log_z` is NaN: then its old share is taken out, its weights are made, and it
+    must be inferred in logs.
     """
     while i < log_z.size:
         if not inferred:
-            if new.starts[i] + n_rules_at_most(form, i) > new.cell.size:
+            if new.starts[i] + _n_rules(engine.forest, engine.listed, i) > new.cell.size:
                 break
             add_share(tally, old, i, -1.0)
-            weigh_rules(form, tally, 1.0)
-            weigh_sentence(form, tally, i, 1.0)
-            log_z[i] = count_rules(form, i)
+            weigh_rules(engine, tally, 1.0)
+            weigh_sentence(engine.forest, engine.work, engine.listed, tally, i, 1.0)
+            log_z[i] = count_rules(engine, i)
             if math.isnan(log_z[i]):
                 break
         inferred = False
         new.starts[i + 1] = new.starts[i]
         if log_z[i] > -math.inf:
-            new.starts[i + 1] = list_counts(form, i, new, new.starts[i])
-        _keep_table(new.tables, form.listed, i)
+            new.starts[i + 1] = _list_counts(
+                engine.forest, engine.work, engine.listed, new.tables, i, new, new.starts[i]
+            )
+        _keep_table(new.tables, engine.listed, i)
         if frozen:
             add_share(tally, old, i, 1.0)
         else:
             add_share(tally, new, i, 1.0)
         i += 1
     return i
+
+
+class Steps(NamedTuple):
+    """Sentences in the order of a sweep, and how far it is."""
+
+    order: np.ndarray  # int64: numbers of the sentences
+    batch_size: int
+    power: float
+    # (1,), int64: the next sentence in the order; rules listed of its batch, and sentences that
+    # have a tree
+    position: np.ndarray
+    size: np.ndarray  # (1,), int64
+    n_explained: np.ndarray  # (1,), int64
+    n_steps: np.ndarray  # (1,), int64: batches so far, those of earlier sweeps included
+
+
+def steps_for(order: np.ndarray, batch_size: int, power: float, n_steps: int) -> Steps:
+    """A sweep that has not begun, after so many steps."""
+    position, size, n_explained = np.zeros((3, 1), np.int64)
+    steps = np.array([n_steps], np.int64)
+    return Steps(order, batch_size, power, position, size, n_explained, steps)
+
+
+@jit_called
+def _forget(tally, share):
+    """Forget a share of all counts."""
+    tally.unit[0] *= 1.0 - share
+    if tally.unit[0] < _SMALLEST_UNIT:
+        for cell in range(tally.cells.size):
+            tally.cells[cell] *= tally.unit[0]
+        for symbol in range(tally.totals.size):
+            tally.totals[symbol] *= tally.unit[0]
+        tally.unit[0] = 1.0
+
+
+@jit_called
+def _end_batch(tally, steps, shares):
+    """Move the counts towards those of the batch."""
+    if steps.n_explained[0] > 0:
+        share = (steps.n_steps[0] + 2.0) ** -steps.power
+        _forget(tally, share)
+        factor = share * steps.order.size / steps.n_explained[0] / tally.unit[0]
+        for x in range(steps.size[0]):
+            add_count(tally, shares.cell[x], factor * shares.count[x])
+        steps.n_steps[0] += 1
+    steps.size[0] = 0
+    steps.n_explained[0] = 0
+
+
+@jit
+def sweep_steps(engine, tally, steps, shares, inferred, log_z):
+    """Batch after batch, each under the weights that all before have left; the next position.
+
+    `shares` is room for the counts of a batch, and `inferred` says whether the first sentence has
+    been inferred already. Where not all are done there is no room for what the sentence adds, or
+    its `log_z` is NaN: then its weights are made, and it must be inferred in logs.
+    """
+    while steps.position[0] < steps.order.size:
+        position = steps.position[0]
+        i = steps.order[position]
+        if not inferred:
+            if steps.size[0] + _n_rules(engine.forest, engine.listed, i) > shares.cell.size:
+                break
+            if position % steps.batch_size == 0:
+                weigh_rules(engine, tally, 1.0)
+            weigh_sentence(engine.forest, engine.work, engine.listed, tally, i, 1.0)
+            log_z[i] = count_rules(engine, i)
+            if math.isnan(log_z[i]):
+                break
+        inferred = False
+        if log_z[i] > -math.inf:
+            steps.size[0] = _list_counts(
+                engine.forest, engine.work, engine.listed, shares.tables, i, shares, steps.size[0]
+            )
+            steps.n_explained[0] += 1
+        steps.position[0] += 1
+        if (position + 1) % steps.batch_size == 0 or position + 1 == steps.order.size:
+            _end_batch(tally, steps, shares)
+    return steps.position[0]

@@ -7,10 +7,9 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit_called, jit_inline
 from sklearn_cvb.kernels.tiles import ROWS
-from sklearn_cvb.kernels.tree.listed import Listed
-from sklearn_cvb.kernels.tree.lists import has_terminal
-from sklearn_cvb.kernels.tree.spans import FORBIDDEN, NOTHING, restrict, span_at
-from sklearn_cvb.kernels.tree.unary_rules import ChainWork, UnaryRules, chain_work_for
+from sklearn_cvb.kernels.tree.arrays import Listed, UnaryRules
+from sklearn_cvb.kernels.tree.charts import FORBIDDEN, NOTHING, has_terminal, restrict, span_at
+from sklearn_cvb.kernels.tree.unary_rules import ChainWorkspace, chain_workspace_for
 
 # Spans whose rows are products at a time: a few tiles, so that they stay in the cache.
 CHUNK = 4 * ROWS
@@ -21,35 +20,21 @@ _LOG_2 = math.log(2.0)
 
 
 class DenseCharts(NamedTuple):
-    """The spans of the sentences at hand, one sentence after the other.
+    """The spans of the sentences at hand, one sentence after the other."""
 
-    Attributes
-    ----------
-    sentence, first : ndarray of shape (n_sentences,), int64
-        Places of the sentences in the list to do, and where their spans begin.
-    listed : ndarray of shape (n_sentences * longest, 2), int64
-        Sentences at hand and begins of the spans of a width.
-    inside, outside : ndarray of shape (n_spans, n_symbols)
-        Scaled weights.
-    exponent, gate : ndarray of shape (n_spans,), int64
-        As in `sklearn_cvb.kernels.tree.charts.Chart`.
-    entry : ndarray of shape (n_spans,), int64
-        First lexicon entry of each span, or of those after it.
-    labels : ndarray of shape (n_symbols,), bool
-        Symbols that a span may have, in the grammar's own numbers.
-    chains : ChainWork
-    """
-
+    # (n_sentences,), int64: places of the sentences in the list to do, and where their spans begin
     sentence: np.ndarray
-    first: np.ndarray
+    first: np.ndarray  # (n_sentences,), int64
+    # (n_sentences * longest, 2), int64: sentences at hand and begins of the spans of a width
     listed: np.ndarray
-    inside: np.ndarray
-    outside: np.ndarray
-    exponent: np.ndarray
-    gate: np.ndarray
-    entry: np.ndarray
+    inside: np.ndarray  # (n_spans, n_symbols): scaled weights
+    outside: np.ndarray  # (n_spans, n_symbols)
+    exponent: np.ndarray  # (n_spans,), int64: as in `sklearn_cvb.kernels.tree.charts.Chart`
+    gate: np.ndarray  # (n_spans,), int64
+    entry: np.ndarray  # (n_spans,), int64: first lexicon entry of each span, or of those after it
+    # (n_symbols,), bool: symbols that a span may have, in the grammar's own numbers
     labels: np.ndarray
-    chains: ChainWork
+    chains: ChainWorkspace
 
 
 def charts_for(n_symbols: int, listed: Listed, unary: UnaryRules | None) -> DenseCharts:
@@ -67,7 +52,7 @@ def charts_for(n_symbols: int, listed: Listed, unary: UnaryRules | None) -> Dens
         np.empty(n_spans, np.int64),
         np.empty(n_spans, np.int64),
         np.ones(n_symbols, np.bool_),
-        chain_work_for(n_symbols, unary),
+        chain_workspace_for(n_symbols, unary),
     )
 
 

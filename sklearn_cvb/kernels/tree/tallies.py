@@ -8,48 +8,27 @@ from sklearn_cvb.kernels.jit import jit_called, jit_inline
 
 
 class Tally(NamedTuple):
-    """Counts of rules (cells) and of left-hand sides (totals), both in units of `unit`.
+    """Counts of rules (cells) and of left-hand sides (totals), both in units of `unit`."""
 
-    Attributes
-    ----------
-    cells, prior : ndarray of shape (n_rules,)
-    totals, prior_totals : ndarray of shape (n_lhs,)
-    unit : ndarray of shape (1,)
-        1 but in stepwise EM, which forgets a share of all counts by changing this number alone.
-    lhs : ndarray of shape (n_rules,), int32
-        Left-hand side of each rule.
-    kept : ndarray of shape (n_rules,)
-        Weights of symbols with neither count nor prior.
-    """
-
-    cells: np.ndarray
-    totals: np.ndarray
+    cells: np.ndarray  # (n_rules,)
+    totals: np.ndarray  # (n_lhs,)
+    # (1,): 1 but in stepwise EM, which forgets a share of all counts by changing this number alone
     unit: np.ndarray
-    prior: np.ndarray
-    prior_totals: np.ndarray
-    lhs: np.ndarray
-    kept: np.ndarray
+    prior: np.ndarray  # (n_rules,)
+    prior_totals: np.ndarray  # (n_lhs,)
+    lhs: np.ndarray  # (n_rules,), int32: left-hand side of each rule
+    kept: np.ndarray  # (n_rules,): weights of symbols with neither count nor prior
 
 
 class Shares(NamedTuple):
-    """What each sentence adds to the counts.
+    """What each sentence adds to the counts."""
 
-    Attributes
-    ----------
-    starts : ndarray of shape (n_sentences + 1,), int64
-        Where the rules of each sentence begin.
-    cell : ndarray, int64
-        -1: a helper symbol's only rule, which is not counted.
-    count : ndarray
-        Expected counts of these rules.
-    tables : ndarray of shape (n_sentences, 2 K, K) or None
-        Where children are independent: expected counts of the children of all K left parts and of
-        all right parts, which are the last cells. They are not listed, for all are positive.
-    """
-
-    starts: np.ndarray
-    cell: np.ndarray
-    count: np.ndarray
+    starts: np.ndarray  # (n_sentences + 1,), int64: where the rules of each sentence begin
+    cell: np.ndarray  # int64: -1: a helper symbol's only rule, which is not counted
+    count: np.ndarray  # expected counts of these rules
+    # (n_sentences, 2 K, K): where children are independent: expected counts of the children of all
+    # K left parts and of all right parts, which are the last cells. They are not listed, for all
+    # are positive
     tables: np.ndarray | None = None
 
 

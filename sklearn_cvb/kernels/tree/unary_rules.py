@@ -10,75 +10,22 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
-from sklearn_cvb.kernels.tree.arrays import Rules
+from sklearn_cvb.kernels.tree.arrays import UnaryRules
+from sklearn_cvb.kernels.tree.semirings import element, plus, times, weight_of, zero
 
 
-class UnaryRules(NamedTuple):
-    """Rules upper -> lower, see `Rules` for their order and components.
+class ChainWorkspace(NamedTuple):
+    """Buffers for the chains over one span."""
 
-    Attributes
-    ----------
-    upper, lower : ndarray of shape (n_unary,), int32
-    cell : ndarray of shape (n_unary,), int64
-    first, internal_first, member, member_first, block_first : ndarray
-        `unary_first` and so on of `Rules`.
-    weight, count : ndarray of shape (n_unary,)
-        Weights (or their logs, where a kernel says so), and expected counts, which kernels add to.
-    closure : ndarray of shape (block_first[-1],)
-        The summed weights of chains within each component, from `fill_closure`.
-    """
-
-    upper: np.ndarray
-    lower: np.ndarray
-    cell: np.ndarray
-    first: np.ndarray
-    internal_first: np.ndarray
-    member: np.ndarray
-    member_first: np.ndarray
-    block_first: np.ndarray
-    weight: np.ndarray
-    count: np.ndarray
-    closure: np.ndarray
+    allowed: np.ndarray  # (n_symbols,), bool: symbols that the span may have
+    place: np.ndarray  # (n_symbols,), int64: row of each symbol in its component's block
+    block: np.ndarray  # a square table and a line for the largest component
 
 
-class ChainWork(NamedTuple):
-    """Buffers for the chains over one span.
-
-    Attributes
-    ----------
-    allowed : ndarray of shape (n_symbols,), bool
-        Symbols that the span may have.
-    place : ndarray of shape (n_symbols,), int64
-        Row of each symbol in its component's block.
-    block : ndarray
-        A square table and a line for the largest component.
-    """
-
-    allowed: np.ndarray
-    place: np.ndarray
-    block: np.ndarray
-
-
-def unary_rules_of(rules: Rules) -> UnaryRules | None:
-    """The unary rules of a grammar with room for weights and counts; None if it has none."""
-    n = len(rules.upper)
-    if n == 0:
-        return None
-    return UnaryRules(
-        rules.upper,
-        rules.lower,
-        rules.unary,
-        *rules[-5:],
-        np.empty(n),
-        np.zeros(n),
-        np.empty(rules.block_first[-1]),
-    )
-
-
-def chain_work_for(n_symbols: int, unary: UnaryRules | None) -> ChainWork:
+def chain_workspace_for(n_symbols: int, unary: UnaryRules | None) -> ChainWorkspace:
     """Allocate buffers."""
     widest = 0 if unary is None else int(np.max(np.diff(unary.member_first), initial=0))
-    return ChainWork(
+    return ChainWorkspace(
         np.ones(n_symbols, np.bool_),
         np.zeros(n_symbols, np.int64),
         np.zeros(widest * widest + widest),
@@ -136,74 +83,70 @@ def fill_closure(unary, work):
     return finite
 
 
-@jit_called
-def fill_allowed_block(unary, c, work):
-    """Summed chains of a component through allowed symbols only, to the head of `work.block`."""
-    _fill_block(unary, c, np.bool_(False), work, work.block, np.int64(0))
-
-
 @jit_inline
-def _multiply(unary, c, row, work, table, upward):
+def _multiply(unary, c, row, work, table, upward, logs):
     """Multiply the members of a component by a table (n, n), flat, of their summed chains."""
     begin, n = unary.member_first[c], unary.member_first[c + 1] - unary.member_first[c]
     line = n * n
     for x in range(n):
         work.block[line + x] = row[unary.member[begin + x]]
     for x in range(n):
-        total = 0.0
+        total = zero(logs)
         for y in range(n):
-            cell = x * n + y if upward else y * n + x
-            total += table[cell] * work.block[line + y]
+            chains = element(table[x * n + y if upward else y * n + x], logs)
+            total = plus(total, times(chains, work.block[line + y], logs), logs)
         row[unary.member[begin + x]] = total
 
 
 @jit_token
-def _through_cycles(unary, c, row, free, work, upward):
-    """Multiply the members of a component by their summed chains."""
+def _through_cycles(unary, c, row, free, work, upward, logs):
+    """Multiply the members of a component by their summed chains, through allowed symbols only."""
     if free:
-        _multiply(unary, c, row, work, unary.closure[unary.block_first[c] :], upward)
+        _multiply(unary, c, row, work, unary.closure[unary.block_first[c] :], upward, logs)
     else:
-        fill_allowed_block(unary, c, work)
-        _multiply(unary, c, row, work, work.block, upward)
+        _fill_block(unary, c, np.bool_(False), work, work.block, np.int64(0))
+        _multiply(unary, c, row, work, work.block, upward, logs)
         for x in range(unary.member_first[c], unary.member_first[c + 1]):
             if not work.allowed[unary.member[x]]:
-                row[unary.member[x]] = 0.0
+                row[unary.member[x]] = zero(logs)
 
 
 @jit_token
-def climb(unary, row, free, work):
-    """Add the unary rules to the inside weights of a span, the lowest symbols first.
+def climb(unary, row, free, work, logs):
+    """Add the unary rules to the inside weights of a span (n_symbols,), the lowest symbols first.
 
-    `row` (n_symbols,) is changed in place. Symbols that are not allowed stay at 0, unless the span
-    is free.
+    Symbols that are not allowed stay without weight, unless the span is free.
     """
     if unary is not None:
         for c in range(unary.internal_first.size):
             for u in range(unary.first[c], unary.internal_first[c]):
                 upper = unary.upper[u]
                 if free or work.allowed[upper]:
-                    row[upper] += unary.weight[u] * row[unary.lower[u]]
+                    step = times(element(unary.weight[u], logs), row[unary.lower[u]], logs)
+                    row[upper] = plus(row[upper], step, logs)
             if unary.member_first[c + 1] > unary.member_first[c]:
-                _through_cycles(unary, c, row, free, work, np.bool_(True))
+                _through_cycles(unary, c, row, free, work, np.bool_(True), logs)
 
 
 @jit_token
-def descend(unary, row, inside_row, free, work):
-    """Add the unary rules to the outside weights of a span, the highest symbols first.
+def descend(unary, row, inside_row, free, work, logs):
+    """Add the unary rules to the outside weights of a span, the highest symbols first; count them.
 
-    `row` (n_symbols,) is changed in place; `unary.count` is added to. `work.allowed` receives the
-    symbols with an inside weight.
+    `work.allowed` receives the symbols with an inside weight.
     """
     if unary is not None:
         for x in range(row.size):
-            work.allowed[x] = inside_row[x] > 0.0
+            work.allowed[x] = inside_row[x] > zero(logs)
         for c in range(unary.internal_first.size - 1, -1, -1):
             if unary.member_first[c + 1] > unary.member_first[c]:
-                _through_cycles(unary, c, row, free, work, np.bool_(False))
+                _through_cycles(unary, c, row, free, work, np.bool_(False), logs)
             for u in range(unary.first[c], unary.internal_first[c]):
+                lower = unary.lower[u]
                 if work.allowed[unary.upper[u]]:
-                    row[unary.lower[u]] += unary.weight[u] * row[unary.upper[u]]
+                    step = times(element(unary.weight[u], logs), row[unary.upper[u]], logs)
+                    row[lower] = plus(row[lower], step, logs)
         for u in range(unary.upper.size):
             if work.allowed[unary.upper[u]]:
-                both = row[unary.upper[u]] * inside_row[unary.lower[u]]
-                unary.count[u] += unary.weight[u] * both
+                both = times(row[unary.upper[u]], inside_row[unary.lower[u]], logs)
+                both = times(element(unary.weight[u], logs), both, logs)
+                unary.count[u] += weight_of(both, logs)

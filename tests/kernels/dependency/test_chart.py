@@ -15,8 +15,8 @@ from sklearn_cvb import EMPCFG
 from sklearn_cvb.dependency import inference
 from sklearn_cvb.dependency.trees import used_cells
 from sklearn_cvb.grammar.inference import expectation
-from sklearn_cvb.kernels.dependency.arrays import Sentences, shares_for, work_for
-from sklearn_cvb.kernels.dependency.chart_log import count_lost
+from sklearn_cvb.kernels.dependency.arrays import Sentences, shares_for, workspace_for
+from sklearn_cvb.kernels.dependency.chart import count_in_logs
 from sklearn_cvb.kernels.dependency.expectation import WEIGH, infer
 
 N_TYPES = 3
@@ -139,7 +139,7 @@ def test_trees_are_drawn_as_likely_as_they_are(loses):
 
 def log_z_in_products(weights, sentences):
     """What the kernel says of one sentence, NaN if it is lost."""
-    work, tally = work_for(len(sentences.token)), inference.frozen_tally(weights)
+    work, tally = workspace_for(len(sentences.token)), inference.frozen_tally(weights)
     log_z = np.full(1, np.nan)
     shares = shares_for(sentences.starts, False)
     infer(sentences, tally, tally.sums, shares, work, WEIGH, np.int64(0), log_z)
@@ -215,7 +215,7 @@ def test_a_lost_sentence_is_found_with_logs(update, monkeypatch):
     tags = rng.integers(N_TYPES, size=30).tolist()
     logs = spread_logs(rng, N_TYPES, 120.0)
     calls = []
-    for name in ("count_lost", "fill_lost"):
+    for name in ("count_in_logs", "fill_in_logs"):
         kernel = getattr(inference, name)
         monkeypatch.setattr(
             inference, name, lambda *given, kernel=kernel: calls.append(1) or kernel(*given)
@@ -239,11 +239,11 @@ def test_counts_are_the_same_in_products_and_in_logs():
     weights, tags = random_weights(rng), rng.integers(N_TYPES, size=25).tolist()
     sentences = sentences_of([tags])
     _, log_z, shares = inference.expectation(weights, sentences, keeps_shares=True)
-    work, tally = work_for(25), inference.frozen_tally(weights)
+    work, tally = workspace_for(25), inference.frozen_tally(weights)
     in_logs = np.full_like(shares.count, np.nan)
     log_likelihood = np.full(1, np.nan)
     infer(sentences, tally, tally.sums, shares, work, WEIGH, np.int64(0), log_likelihood)
-    assert count_lost(work, np.int64(25), in_logs, np.int64(0)) == pytest.approx(log_z[0])
+    assert count_in_logs(work, np.int64(25), in_logs, np.int64(0)) == pytest.approx(log_z[0])
     np.testing.assert_allclose(in_logs, shares.count, atol=1e-12)
 
 

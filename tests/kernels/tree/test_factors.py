@@ -8,7 +8,7 @@ from tree_cases import drawn, problem_of
 from sklearn_cvb.grammar import inference as forms
 from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally
 from sklearn_cvb.kernels.tree.arrays import brackets_of
-from sklearn_cvb.kernels.tree.lost_sentences import count_lost as logs
+from sklearn_cvb.kernels.tree.engines import count_in_logs as logs
 
 
 def independent_grammar(rng, n, n_words, scale=1.0):
@@ -77,7 +77,7 @@ def test_long_sentences_stay_within_float64(scale):
 
 def test_what_float64_loses_is_inferred_with_logs(monkeypatch):
     lost = []
-    monkeypatch.setattr(forms, "count_lost", lambda *given: lost.append(given) or logs(*given))
+    monkeypatch.setattr(forms, "count_in_logs", lambda *given: lost.append(given) or logs(*given))
     # Words that need symbols whose weights are 200 decimal orders below those of others.
     grammar = independent_grammar(np.random.default_rng(3), 2, 2)
     for rule in grammar.lexical:

@@ -22,11 +22,11 @@ from tree_cases import (
 
 from sklearn_cvb.grammar.inference import cells_of, expectation
 from sklearn_cvb.grammar.prediction import span_posteriors
-from sklearn_cvb.kernels.tree.arrays import Rules, brackets_of, lexicon_of, rules_of
-from sklearn_cvb.kernels.tree.k_best import k_best_trees
+from sklearn_cvb.kernels.tree.arrays import Rules, brackets_of, lexicon_of, rules_of, unary_rules_of
+from sklearn_cvb.kernels.tree.decoding import k_best_trees
+from sklearn_cvb.kernels.tree.engines import count_in_logs
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
-from sklearn_cvb.kernels.tree.lost_sentences import count_lost
-from sklearn_cvb.kernels.tree.unary_rules import chain_work_for, fill_closure, unary_rules_of
+from sklearn_cvb.kernels.tree.unary_rules import chain_workspace_for, fill_closure
 
 
 def learn(grammar, sentences, brackets=None):
@@ -229,7 +229,7 @@ def test_trees_of_dropped_items_are_found_in_log_space():
 def in_log_space(grammar, words, brackets):
     """Expected counts per cell and log p(words), all in log space."""
     form = weighed(grammar, problem_of(grammar, [words], brackets=brackets))
-    log_z = count_lost(form, 0)
+    log_z = count_in_logs(form, 0)
     return cells_of(form.listed, len(grammar.theta)), log_z
 
 
@@ -257,7 +257,7 @@ def test_closure_equals_the_inverse_and_refuses_divergence():
     rules = rules_of(4, 0, [], unary)
     weights = rng.uniform(0, 0.24, 16)
     unary = unary_rules_of(rules)
-    work = chain_work_for(4, unary)
+    work = chain_workspace_for(4, unary)
     unary.weight[:] = weights[rules.unary]
     assert fill_closure(unary, work)
     exact = np.linalg.inv(np.eye(4) - weights.reshape(4, 4))

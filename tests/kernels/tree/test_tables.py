@@ -7,10 +7,9 @@ from tree_cases import CASES, CYCLES, arrays_of, drawn, problem_of, weighed
 
 from sklearn_cvb.grammar.inference import cells_of, draw_sweep, expectation, form_for, frozen_tally
 from sklearn_cvb.kernels.tree.arrays import brackets_of
+from sklearn_cvb.kernels.tree.engines import count_in_logs
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
-from sklearn_cvb.kernels.tree.lost_sentences import count_lost
-from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
-from sklearn_cvb.kernels.tree.tables import dense_rules_of, is_full
+from sklearn_cvb.kernels.tree.tables import dense_rules_of, expected_counts_by_tables, is_full
 
 
 def learn(grammar, sentences, form, brackets=None):
@@ -134,7 +133,7 @@ def test_unlikely_sentences_are_handed_to_lists():
     expected_counts_by_tables(form.tables, form.listed, np.zeros(1, np.int64), log_z, True)
     assert np.isnan(log_z[0])
     expected = 2 * np.log(1e-300)
-    assert count_lost(form, 0) == pytest.approx(expected)
+    assert count_in_logs(form, 0) == pytest.approx(expected)
     np.testing.assert_allclose(cells_of(form.listed, 10), [1, *[0] * 7, 2, 0])
     cells, log_z = expectation(np.asarray(theta), problem)
     assert log_z[0] == pytest.approx(expected)
