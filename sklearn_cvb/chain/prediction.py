@@ -16,8 +16,7 @@ from sklearn_cvb.chain.drawing import (
     paths_of_lengths,
     paths_to_their_end,
 )
-from sklearn_cvb.chain.end_state import lattice_with_end
-from sklearn_cvb.chain.lattice import Cells, dense_posterior, n_entries
+from sklearn_cvb.chain.lattice import Cells, dense_posterior, lattice_with_end, n_entries
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     flat_cells,

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters import HMMCounts, Presence
-from sklearn_cvb.chain.priors import Concentrations
+from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.concentrations import Rows
 

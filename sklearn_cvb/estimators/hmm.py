@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn_cvb.chain import prediction
 from sklearn_cvb.chain.intervals import CredibleIntervals
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
-from sklearn_cvb.chain.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.topology import NAMES
 from sklearn_cvb.estimators.base import BaseModel, learned_of, over_partitions
@@ -21,7 +20,6 @@ from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
-from sklearn_cvb.learning.online import seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
 from sklearn_cvb.reading.validation import (
@@ -133,19 +131,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _attributes_of_words = symbols.attributes_of_words
     _training_lattice = symbols.training_lattice
     _grown = symbols.grown
-    _prior_settings = symbols.prior_settings
-    _chain_settings = symbols.chain_settings
-    _usual_start = symbols.usual_start
     _fixed_start = symbols.fixed_start
     _lattice_of = symbols.lattice_of
     _with_unknown = symbols.with_unknown
     _arranged_states = symbols.arranged_states
 
     _model = symbols.model_of
-    # What an algorithm infers at a time: fields of `ChainSettings`.
-    _at_a_time: dict = {}  # noqa: RUF012
-    # Why steps that a topology rules out cannot be kept from paths; empty where they can.
-    _why_all_steps = ""
 
     def _why_one_restart(self, read: Reading) -> str:
         # With one state there is nothing to tell: searches for the number of states begin there.
@@ -159,50 +150,26 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # What a fit leaves
 
-    _left_paths = symbols.left_paths
-    _shared_weights = symbols.shared_weights
-
     def _left(self, fits: list[Fit], read: Reading) -> Left:
-        learns_in_batches, algorithm = self._learns_in_batches, self._algorithm()
+        algorithm = self._algorithm()
         best, record = record_of(fits)
         model, state = self._model(read), best.state
-        counts, n = algorithm.final_counts(state), model.cells.n_emitting
-        paths = self._left_paths(state, read)
-        attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
-        end = counts.transition[:n, n] if self.end_state else None
-        learned = Learned(
-            read.words,
-            model.cells,
-            state.prior,
-            attributes["counts_"],
-            kept=kept,
-            rare=rare,
-            averages=algorithm.averages,
-            more=BesideCounts(end, numeric),
-        )
-        if learns_in_batches:
-            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
-            record["n_batches_seen_"] = 0
+        counts = algorithm.final_counts(state)
+        learned, found = self._observed.left_of(self, state, counts, model, read)
         attributes = {
             **record,
-            "end_counts_": end,
             "alpha_": state.hyper.alpha,
-            **paths,
             "unexplained_": read.problem.of_given(state.unexplained),
-            **attributes,
+            **found,
             **algorithm.attributes(best, model),
         }
-        return Left(learned, attributes)
+        return Left(learned._replace(averages=algorithm.averages), attributes)
 
     @property
     def _n_features_out(self) -> int:
         return learned_of(self).layout.n_emitting
 
     # One batch after another, where an estimator has `partial_fit`
-
-    @property
-    def _learns_in_batches(self) -> bool:
-        return hasattr(type(self), "partial_fit") and not self._why_no_batches
 
     @property
     def _why_no_batches(self) -> str:

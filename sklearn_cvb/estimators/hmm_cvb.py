@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.chain.lattice import Problem
-from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, LeftOut
+from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL
 from sklearn_cvb.estimators.hmm import BaseHMM
 from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.learning.online import CONSTRAINTS, partial_fit
@@ -280,23 +280,10 @@ class CVBHMM(BaseHMM):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @property
-    def _left_out(self) -> LeftOut:
-        """What is left out at a time."""
-        return LeftOut(self.update, self.block_length)
-
-    @property
-    def _at_a_time(self) -> dict[str, Any]:  # type: ignore[override]
-        return {"left_out": self._left_out}
-
-    @property
-    def _why_all_steps(self) -> str:  # type: ignore[override]
-        if self.update != "token":
-            return ""
-        return (
-            "update='token' infers tokens as if they were independent, which gives paths that "
-            "topology rules out a probability: use update='sequence'"
-        )
+    _why_all_steps = (
+        "update='token' infers tokens as if they were independent, which gives paths that "
+        "topology rules out a probability: use update='sequence'"
+    )
 
     def _cautions(self, problem: Any) -> tuple[str, ...]:
         """What is to be said where leaving out a sequence leaves little to learn from."""

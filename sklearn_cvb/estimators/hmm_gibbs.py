@@ -303,28 +303,14 @@ class GibbsHMM(BaseHMM):
 
     # What is drawn at a time
 
-    @property
-    def _update(self) -> str:
-        update: str = self._observed.default_update if self.update is None else self.update
-        return update
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_temperatures(self.temperatures)
 
-    @property
-    def _why_all_steps(self) -> str:  # type: ignore[override]
-        if self._update != "token":
-            return ""
-        return (
-            "update='token' moves one token at a time, which cannot reach every path that "
-            "topology allows: use update='sequence'"
-        )
-
-    @property
-    def _at_a_time(self) -> dict[str, Any]:  # type: ignore[override]
-        coldest = None if self.temperatures is None else min(self.temperatures)
-        return {"resampled": self._update, "coldest": coldest}
+    _why_all_steps = (
+        "update='token' moves one token at a time, which cannot reach every path that "
+        "topology allows: use update='sequence'"
+    )
 
     def _algorithm(self) -> Gibbs:
         return chain_of(self)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklearn_cvb.chain.priors import PriorSettings
+from sklearn_cvb.chain.symbols.observed import usual_start
 from sklearn_cvb.chain.symbols.vocabulary_growth import Growth
 from sklearn_cvb.chain.tags import knowledge as tags
 from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
@@ -130,7 +130,7 @@ class TaggerMixin(_Model):
         ['dictionary', 'ambiguous', 'form']
         """
         learned = learned_of(self)
-        return tags.tag_sources(learned.words, encoded_again(self, learned, X))
+        return tags.tag_sources(learned.words, encoded_again(self, learned.words.index, X))
 
     # What the template of a hidden Markov model asks
 
@@ -148,19 +148,8 @@ class TaggerMixin(_Model):
 
         return grown(learned, vocabulary, corpus, y, tags.settings_of(self))
 
-    def _prior_settings(self, words: TagKnowledge) -> PriorSettings:
-        # One concentration for all emissions can be learned only where all are equal.
-        equal = words.is_clean and tags.settings_of(self).beta_is_learned
-        weight = 0.0 if equal else self.dictionary_weight
-        return super()._prior_settings(words)._replace(dictionary_weight=weight)
-
-    def _usual_start(self, read: Reading) -> str:
-        if read.words.is_clean and read.problem.cells.topology is None:
-            return self._starts_when_clean[read.words.is_told]
-        return super()._usual_start(read)
-
     def _why_one_restart(self, read: Reading) -> str:
-        why, usual = super()._why_one_restart(read), self._usual_start(read)
+        why, usual = super()._why_one_restart(read), usual_start(self, read)
         if not why and self.init is None and usual in ("context", "unambiguous"):
             return (
                 f"with a cleaned dictionary (see denoise) init=None is {usual!r}, always the same"

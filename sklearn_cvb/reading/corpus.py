@@ -434,13 +434,12 @@ def encoded_by(estimator: Any, types: list, sequences: Sequences) -> tuple[Vocab
     return vocabulary, checked(estimator, corpus, sequences, len(types))
 
 
-def encoded_again(estimator: Any, learned: Any, X: Any) -> Corpus:
+def encoded_again(estimator: Any, index: Mapping, X: Any) -> Corpus:
     """X in numbers of the words that a fit has seen."""
     if isinstance(X, Corpus):
         # A piece of a store, in codes of this vocabulary.
         return X
     sequences = sequences_again(estimator, X)
-    index = learned.words.index
     return checked(estimator, encode(sequences, index), sequences, len(index))
 
 

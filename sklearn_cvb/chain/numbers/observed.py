@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.end_state import cells_with_end
 from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
-from sklearn_cvb.chain.known_states import refuse_impossible
-from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.known_states import known_states, refuse_impossible
+from sklearn_cvb.chain.lattice import Cells, cells_with_end
 from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
     cells_of_chain,
@@ -32,18 +31,27 @@ from sklearn_cvb.chain.numbers.model import Fitted, NumberChain, densities, mode
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     Prior,
+    asked_concentrations,
     log_weights,
     posterior_mean,
     weights_under,
 )
-from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predicting_weights
-from sklearn_cvb.chain.symbols.observed import known_states, n_threads, topology_read
+from sklearn_cvb.chain.prediction import (
+    BesideCounts,
+    Read,
+    chain_counts,
+    mean_and_log,
+    predicting_weights,
+)
+from sklearn_cvb.chain.symbols.observed import left_paths, refuse_ruled_out_steps
+from sklearn_cvb.chain.topology import topology_of
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
     is_missing,
@@ -538,13 +546,16 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     given = corpus = series.corpus
     if hasattr(hmm.init, "predict_proba"):
         series = series._replace(start=model_posterior(hmm.init, X, given, n_states))
-    topology = topology_read(hmm, n_states)
+    topology = topology_of(hmm.topology, n_states)
+    refuse_ruled_out_steps(hmm, topology)
     cells = cells_of_chain(n_states, topology)
     if hmm.end_state:
         cells = cells_with_end(cells)
     if topology is not None and topology.tied:
         corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
-    family, known = emission.bind(series.table, n_states), known_states(hmm, y, given)
+    family, known = emission.bind(series.table, n_states), None
+    if y is not None and hmm.supervision == "y":
+        known = known_states(y, given, n_states)
     if known is not None and topology is not None:
         refuse_impossible(known, given, topology)
     problem = NumericProblem(
@@ -566,10 +577,10 @@ def model(hmm: Any, read: Reading) -> NumberChain:
     """What is learned from a problem."""
     return NumberChain(
         read.problem,
-        hmm._prior_settings(None),
+        asked_concentrations(hmm),
         hmm.init,
         getattr(hmm, "block_length", None),
-        n_threads(hmm, read),
+        threads_for_each(1 if hmm._fixed_start(read) else hmm.n_init, hmm.n_jobs),
     )
 
 
@@ -577,17 +588,22 @@ def model(hmm: Any, read: Reading) -> NumberChain:
 
 
 def left_of(
-    state: Any, counts: HMMCounts, chain: NumberChain
-) -> tuple[dict[str, Any], Weights | None, None, Fitted]:
-    """Public counts and emissions, weights that rows keep; no words seen once."""
+    hmm: Any, state: Any, counts: HMMCounts, chain: NumberChain, read: Reading
+) -> tuple[Learned, dict[str, Any]]:
+    """What predictions read, and fitted attributes."""
+    attributes = left_paths(hmm, state, read)
     n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
-    attributes = {
-        "counts_": HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T),
+    end = counts.transition[:n, n] if hmm.end_state else None
+    public = HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T)
+    kept = None if state.weights is None else state.weights.chain
+    more = BesideCounts(end, numeric)
+    attributes |= {
+        "counts_": public,
+        "end_counts_": end,
         "n_columns_": chain.family.n_columns,
         **chain.family.attributes(numeric.point),
     }
-    kept = None if state.weights is None else state.weights.chain
-    return attributes, kept, None, numeric
+    return Learned(None, chain.cells, state.prior, public, kept=kept, more=more), attributes
 
 
 def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:

@@ -7,19 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain import starts as starting
-from sklearn_cvb.chain.concentrations import going_on, learn, presence
 from sklearn_cvb.chain.lattice import Cells, Problem, n_entries
 from sklearn_cvb.chain.parameters import (
+    Concentrations,
     HMMCounts,
     Prior,
     expected_log,
+    going_on,
+    learn,
+    log_prior_density,
     posterior_mean,
+    presence,
+    prior_of,
     rare_in,
     uniform_weights,
+    weights_and_divergence,
     with_rare,
 )
-from sklearn_cvb.chain.priors import Concentrations, PriorSettings, prior_of
-from sklearn_cvb.chain.rows import log_prior_density, weights_and_divergence
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.state_merging import merged_start
 from sklearn_cvb.chain.symbols.e_step import expectation
@@ -101,7 +105,7 @@ class ChainSettings(NamedTuple):
 
     Attributes
     ----------
-    priors : PriorSettings
+    concentrations : Concentrations
     init : str, list of arrays or fitted model
     vocabulary : ndarray
         The words that a fitted model given as `init` must know.
@@ -117,7 +121,7 @@ class ChainSettings(NamedTuple):
         Of one restart.
     """
 
-    priors: PriorSettings
+    concentrations: Concentrations
     init: Any
     vocabulary: np.ndarray
     left_out: LeftOut = LeftOut("sequence", None)
@@ -148,7 +152,7 @@ class SymbolChain(Model):
 
     def hyper(self) -> Concentrations:
         """Those of the first sweep."""
-        return self.settings.priors.first
+        return self.settings.concentrations
 
     def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
         """One step of eq. 29 from the last counts."""
@@ -169,7 +173,7 @@ class SymbolChain(Model):
 
     def prior(self, hyper: Concentrations) -> Prior:
         """Of start, transitions and emissions."""
-        return prior_of(self.settings.priors, self.cells, hyper)
+        return prior_of(self.cells, hyper)
 
     # Where a restart begins
 
@@ -340,7 +344,7 @@ class SymbolChain(Model):
         if memory.kept:
             paths = np.array(memory.kept)[:, problem.is_given]
             drawn = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
-            kept = PathCounts(problem, settings.counts_rare, state.prior, settings.priors, *drawn)
+            kept = PathCounts(problem, settings.counts_rare, state.prior, *drawn)
         rate = accepted / proposed if proposed else 1.0
         return Sampled(paths, mean_means(state, self), kept), rate
 

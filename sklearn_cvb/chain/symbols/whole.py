@@ -142,7 +142,7 @@ def shard_of(layout: Layout, part: Part, place: Place) -> ChainShard:
 
 def chain_of(layout: Layout, problem: Problem) -> SymbolChain:
     """The chain of a part; whoever asks parts has the threads."""
-    settings = layout.estimator._chain_settings(Reading(problem, layout.words, {}))
+    settings = symbols.chain_settings(layout.estimator, Reading(problem, layout.words, {}))
     return SymbolChain(problem, settings._replace(n_threads=1))
 
 
