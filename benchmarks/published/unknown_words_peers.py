@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from sklearn_cvb.chain.tags.word_shapes import shape_of, suffixes_of
+from sklearn_cvb.chain.tags.word_forms import shape_of, suffixes_of
 
 # NLTK's beam of 1,000 takes a minute for what this takes seconds for, and finds the same.
 _BEAM = 100

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.chain.topology import Topology
 from sklearn_cvb.kernels.chain.decoding import viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -197,6 +198,13 @@ class Problem(NamedTuple):
             unexplained = np.sort(np.concatenate([unexplained, self.left_out.sequences]))
         return unexplained
 
+    def batch_of(self, unexplained: np.ndarray) -> Batch:
+        """How much there is to learn from."""
+        given, n_words = self.given, self.cells.n_words
+        lengths = np.delete(np.diff(given.starts), self.of_given(unexplained))
+        tokens = given.tokens[(given.tokens >= 0) & (given.tokens < n_words)]
+        return Batch(int(lengths.sum()), len(lengths), np.bincount(tokens, minlength=n_words))
+
     @property
     def identity(self) -> tuple[Any, ...]:
         """What a fit that goes on must find again: sequences, cells and allowed states."""
@@ -350,11 +358,6 @@ def overrule(
         np.append(lattice.state, states.astype(lattice.state.dtype)),
         np.append(lattice.cell, own.astype(lattice.cell.dtype)),
     )
-
-
-def n_entries(lattice: Lattice) -> int:
-    """Total number of (token, allowed state) entries."""
-    return int(lattice.count.sum(dtype=np.int64))
 
 
 def entry_states(lattice: Lattice) -> np.ndarray:
@@ -529,7 +532,7 @@ def _runs_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Runs:
 def _tokens_of_lattice(lattice: Lattice, tokens: np.ndarray) -> Lattice:
     """The lattice of some tokens, with the slots that these use and no others.
 
-    Forms for words that may take every state count on slots of such words alone.
+    Engines for words that may take every state count on slots of such words alone.
 
     Parameters
     ----------

@@ -22,6 +22,8 @@ from sklearn_cvb.learning.dirichlet import exp_digamma, kl_divergence
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_RATIO = 1e-280
+# A state that holds so large a share of the tokens counts as one that the data ask for.
+LEAST_SHARE = 0.01
 # gamma starts here where it is learned.
 _FIRST_GAMMA = 1.0
 
@@ -98,6 +100,16 @@ class Concentrations(NamedTuple):
     def learned(self) -> bool:
         """Whether any of them is learned."""
         return self.learn_alpha or self.learn_beta or self.shared is not None
+
+    def weights_of_states(self, held: np.ndarray | None) -> dict[str, Any]:
+        """Fitted attributes: shared weights, and how many states are `held` by many tokens."""
+        if self.shared is None:
+            return {}
+        found: dict[str, Any] = {"state_weights_": np.array(self.shared), "gamma_": self.gamma}
+        if held is not None:
+            many = held >= LEAST_SHARE * held.sum()
+            found["n_effective_components_"] = int(np.count_nonzero(many))
+        return found
 
     def log_density(self) -> float:
         """Log density of the learned concentrations under their priors (nats)."""

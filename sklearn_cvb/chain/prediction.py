@@ -16,7 +16,7 @@ from sklearn_cvb.chain.drawing import (
     paths_of_lengths,
     paths_to_their_end,
 )
-from sklearn_cvb.chain.lattice import Cells, dense_posterior, lattice_with_end, n_entries
+from sklearn_cvb.chain.lattice import Cells, dense_posterior, lattice_with_end
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     flat_cells,
@@ -195,7 +195,7 @@ def smoothed_entries(
     kernel: Callable = decoding.smoothed,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior of every (token, state) entry, and log Z of every sequence."""
-    posterior, log_z = np.empty(n_entries(lattice)), np.empty(len(starts) - 1)
+    posterior, log_z = np.empty(int(lattice.count.sum())), np.empty(len(starts) - 1)
     kernel(weights, logs, lattice, starts, posterior, log_z)
     return posterior, log_z
 

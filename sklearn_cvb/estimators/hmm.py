@@ -20,6 +20,7 @@ from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
 from sklearn_cvb.reading.validation import (
@@ -184,7 +185,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return self._algorithm()
 
     _read_batch = symbols.read_batch
-    _batch_of = symbols.batch_of
+
+    def _batch_of(self, read: Reading, state: Any) -> Batch:
+        batch: Batch = read.problem.batch_of(state.unexplained)
+        return batch
 
     def _with_running_counts(self, state: Any, counts: HMMCounts, model: Any) -> Any:
         """The state of a batch with the counts of all, under the prior without them."""

@@ -60,7 +60,9 @@ class TaggerMixin(_Model):
 
             return accuracy_on_store(self, learned, X, y)
         read, knowledge = self._observed.read_again(self, learned, X), learned.words
-        labels = tags.encode_labels(knowledge, tags.labels_of(y, read.corpus, knowledge.vocabulary))
+        labels = tags.encode_labels(
+            knowledge.legal.states, tags.labels_of(y, read.corpus, knowledge.vocabulary)
+        )
         path, _ = read.best_path()
         known = labels != -1
         if not known.any():
@@ -134,7 +136,7 @@ class TaggerMixin(_Model):
 
     # What the template of a hidden Markov model asks
 
-    _words_read = tags.words_read
+    _words_read = tags.read_tags
     _attributes_of_words = tags.attributes_of
     _training_lattice = tags.training_lattice
     _lattice_of = tags.lattice_of

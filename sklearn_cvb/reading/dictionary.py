@@ -60,26 +60,29 @@ def check_dictionary(tag_dictionary: Mapping) -> None:
     ValueError
         If an entry is empty or None, a tag is missing, or weights are impossible.
     """
-    tags = {word: _tags_checked(word, entry) for word, entry in tag_dictionary.items()}
-    empty = [word for word, entry in tag_dictionary.items() if entry is None or not tags[word]]
+    empty, lacking, wrong = [], [], []
+    # Many words have the same tags, which are looked at once.
+    lack: dict[tuple, bool] = {}
+    for word, entry in tag_dictionary.items():
+        tags = _tags_checked(word, entry)
+        if entry is None or not tags:
+            empty.append(word)
+        if tags not in lack:
+            lack[tags] = any(map(is_missing, tags))
+        if lack[tags]:
+            lacking.append(word)
+        if is_weighted(entry) and not _can_be_shared(entry.values()):
+            wrong.append(word)
     if empty:
         raise ValueError(
             f"tag_dictionary lists no tag for {empty[:5]!r} ({len(empty)} words): leave a word "
             "out to allow any tag, or build the dictionary with tag_dictionary_from"
         )
-    # Many words have the same tags, which are looked at once.
-    lacking = {some for some in set(tags.values()) if any(map(is_missing, some))}
     if lacking:
-        missing = [word for word, some in tags.items() if some in lacking]
         raise ValueError(
-            f"tag_dictionary lists None or NaN as a tag of {missing[:5]!r} ({len(missing)} words), "
+            f"tag_dictionary lists None or NaN as a tag of {lacking[:5]!r} ({len(lacking)} words), "
             "which stand for unknown tags: leave a word out to allow any tag"
         )
-    wrong = [
-        word
-        for word, entry in tag_dictionary.items()
-        if is_weighted(entry) and not _can_be_shared(entry.values())
-    ]
     if wrong:
         raise ValueError(
             f"tag_dictionary gives weights that are negative, not finite, not numbers or all zero "
@@ -92,8 +95,11 @@ def _tags_checked(word: Hashable, entry: Any) -> tuple:
     is_known = isinstance(entry, list | tuple | str | bytes | Mapping | Set)
     can_be = is_known or not hasattr(entry, "__iter__") or as_list(entry) is not None
     tags = tags_of(entry)
-    # A tuple has a hash if all of its items have one.
-    if not can_be or not is_hashable(tags):
+    try:
+        hash(tags)
+    except TypeError:
+        can_be = False
+    if not can_be:
         raise TypeError(
             f"tag_dictionary[{word!r}] is {shown(entry)}: an entry is a tag, a list of tags, or a "
             'dict that says how often each tag was seen, such as {"NOUN": 3, "VERB": 1}'

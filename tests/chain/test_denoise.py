@@ -7,7 +7,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.chain import starts as start
 from sklearn_cvb.chain.parameters import prior_of
-from sklearn_cvb.chain.tags.word_shapes import SHAPE_WEIGHT
+from sklearn_cvb.chain.tags.word_forms import SHAPE_WEIGHT
 
 TAGGERS = [EMHMMTagger, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger]
 LEGAL = {

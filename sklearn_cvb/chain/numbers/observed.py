@@ -43,7 +43,7 @@ from sklearn_cvb.chain.prediction import (
     mean_and_log,
     predicting_weights,
 )
-from sklearn_cvb.chain.symbols.observed import left_paths, refuse_ruled_out_steps
+from sklearn_cvb.chain.symbols.observed import left_paths, refuse_token_updates
 from sklearn_cvb.chain.topology import topology_of
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
 from sklearn_cvb.kernels.chain import decoding
@@ -547,7 +547,8 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     if hasattr(hmm.init, "predict_proba"):
         series = series._replace(start=model_posterior(hmm.init, X, given, n_states))
     topology = topology_of(hmm.topology, n_states)
-    refuse_ruled_out_steps(hmm, topology)
+    if topology is not None and not topology.tied:
+        refuse_token_updates(hmm)
     cells = cells_of_chain(n_states, topology)
     if hmm.end_state:
         cells = cells_with_end(cells)

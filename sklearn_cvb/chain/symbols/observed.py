@@ -21,7 +21,6 @@ from sklearn_cvb.chain.lattice import (
     without_impossible,
 )
 from sklearn_cvb.chain.parameters import (
-    Concentrations,
     HMMCounts,
     Prior,
     asked_concentrations,
@@ -50,11 +49,11 @@ from sklearn_cvb.chain.symbols.vocabulary_growth import (
     carried_weights,
     with_words,
 )
-from sklearn_cvb.chain.topology import Topology, topology_of
+from sklearn_cvb.chain.topology import topology_of
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.learning.online import Batch, Running, Seen, seen_by_fit
+from sklearn_cvb.learning.online import Running, Seen, seen_by_fit
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
@@ -68,8 +67,6 @@ default_update = "token"
 draws_ahead = ""
 # Fewer tokens than this are not worth a thread.
 _SHORTEST_PIECE = 5000
-# A state that holds so large a share of the tokens counts as one that the data ask for.
-LEAST_SHARE = 0.01
 # What scikit-learn knows of the columns of a table.
 _OF_TABLES = ("n_features_in_", "feature_names_in_")
 
@@ -110,18 +107,17 @@ def words_and_cells(
     """What words tell, and the whole layout of parameters, with topology and ends."""
     read: WordsRead = hmm._words_read(vocabulary, corpus, y, streams)
     topology = topology_of(hmm.topology, read.cells.n_states)
-    refuse_ruled_out_steps(hmm, topology)
+    if topology is not None and not topology.tied:
+        refuse_token_updates(hmm)
     cells = read.cells._replace(topology=topology)
     return read._replace(cells=cells_with_end(cells) if hmm.end_state else cells)
 
 
-def refuse_ruled_out_steps(hmm: Any, topology: Topology | None) -> None:
-    """Raise where an algorithm that moves one token at a time cannot keep to a topology."""
-    is_restricted = topology is not None and not topology.tied
-    if is_restricted and getattr(hmm, "update", "sequence") in ("token", None):
-        update = hmm._observed.default_update if hmm.update is None else hmm.update
-        if update == "token":
-            raise InvalidParameterError(hmm._why_all_steps)
+def refuse_token_updates(hmm: Any) -> None:
+    """Raise where a token moves at a time, which cannot keep to a topology."""
+    update = getattr(hmm, "update", "sequence")
+    if (hmm._observed.default_update if update is None else update) == "token":
+        raise InvalidParameterError(hmm._why_all_steps)
 
 
 def words_read(
@@ -176,6 +172,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
     elif hasattr(hmm, "temperatures"):
         resampled = default_update if hmm.update is None else hmm.update
         coldest = None if hmm.temperatures is None else min(hmm.temperatures)
+    n_restarts = 1 if hmm._fixed_start(read) else hmm.n_init
     init = usual_start(hmm, read) if hmm.init is None else hmm.init
     if hmm.init is None and init == "parameter" and left_out.update == "token":
         init = "word"
@@ -193,7 +190,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         resampled,
         coldest,
         counts_rare=hmm.handle_unknown in ("rare", "form"),
-        n_threads=threads_for_each(1 if hmm._fixed_start(read) else hmm.n_init, hmm.n_jobs),
+        n_threads=threads_for_each(n_restarts, hmm.n_jobs),
     )
 
 
@@ -222,8 +219,6 @@ def left_of(
 ) -> tuple[Learned, dict[str, Any]]:
     """What predictions read, and fitted attributes."""
     attributes, cells = left_paths(hmm, state, read), chain.cells
-    # Only estimators with `partial_fit` ask how much there was.
-    batch = batch_of(hmm, read, state) if hasattr(type(hmm), "partial_fit") else None
     end = counts.transition[:-1, -1] if cells.has_end else None
     public = public_counts(counts, cells)
     learned = Learned(
@@ -236,7 +231,8 @@ def left_of(
         more=BesideCounts(end),
     )
     attributes |= {"counts_": public, "end_counts_": end, "beta_": state.hyper.beta}
-    if batch is not None:
+    if hasattr(type(hmm), "partial_fit"):
+        batch = read.problem.batch_of(state.unexplained)
         learned = learned._replace(seen=seen_by_fit(hmm, batch))
         attributes["n_batches_seen_"] = 0
     return learned, attributes
@@ -249,18 +245,7 @@ def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         return in_parts
     path = hmm._observed.path(hmm, state, read)
     labels = hmm._arranged_states(read.words, read.problem.given, path)
-    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
-
-
-def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, Any]:
-    """The weights of the states, where the prior has them, and how many hold many tokens."""
-    if hyper.shared is None:
-        return {}
-    found = {"state_weights_": np.array(hyper.shared), "gamma_": hyper.gamma}
-    if held is not None:
-        many = held >= LEAST_SHARE * held.sum()
-        found["n_effective_components_"] = int(np.count_nonzero(many))
-    return found
+    return {"labels_": labels, **state.hyper.weights_of_states(np.bincount(path, minlength=1))}
 
 
 def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:
@@ -347,17 +332,6 @@ def grown(
     every = np.arange(cells.n_emitting, dtype=np.int32)
     rows = [every] * (len(vocabulary.types) - cells.n_words)
     return with_words(cells, rows), vocabulary, None
-
-
-def batch_of(hmm: Any, read: Reading, state: Any) -> Batch:
-    """How much there is in a batch."""
-    if getattr(read.problem, "is_in_parts", False):
-        found: Batch = read.problem.batch_of(state.unexplained)
-        return found
-    given, n_words = read.problem.given, read.problem.cells.n_words
-    lengths = np.delete(np.diff(given.starts), read.problem.of_given(state.unexplained))
-    tokens = given.tokens[(given.tokens >= 0) & (given.tokens < n_words)]
-    return Batch(int(lengths.sum()), len(lengths), np.bincount(tokens, minlength=n_words))
 
 
 def rare_of_all(hmm: Any, counts: HMMCounts, seen: Seen, read: Reading) -> np.ndarray | None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells, Problem, problem_of
 from sklearn_cvb.chain.symbols.observed import words_and_cells
-from sklearn_cvb.chain.tags.knowledge import only_beginning, read_labels
+from sklearn_cvb.chain.tags.knowledge import read_labels
+from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences
 

@@ -113,7 +113,7 @@ class Whole(InParts):
 
     def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the sequences are."""
-        return symbols.shared_weights(state.hyper, None)
+        return state.hyper.weights_of_states(None)
 
 
 def refuse_in_shards(hmm: Any) -> None:

@@ -139,4 +139,4 @@ class StoredWhole(Whole):
             return path
 
         labels = StoredStates(pieces.store, classes, path_of)
-        return {"labels_": labels, **symbols.shared_weights(state.hyper, held)}
+        return {"labels_": labels, **state.hyper.weights_of_states(held)}

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.dictionary import is_weighted, tags_of
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ _LONGEST_ENDING = 4
 # What a word with a capital takes from its lower case: if that is known or the word only begins
 # sentences, and if both is so.
 _ONE_SIGN, _BOTH_SIGNS = 0.5, 0.95
+
+# So many tokens without a letter may come before the word that begins a sentence.
+_MOST_MARKS = 2
 
 # The states that a word may take, ascending, and the share of each.
 Row = tuple[np.ndarray, np.ndarray]
@@ -75,7 +79,7 @@ def shape_of(token: Hashable) -> Shape | None:
 
     Examples
     --------
-    >>> from sklearn_cvb.chain.tags.word_shapes import shape_of
+    >>> from sklearn_cvb.chain.tags.word_forms import shape_of
     >>> shape_of("Forty-niner")
     Shape(letters='Capitalised', digit=False, hyphen=True)
     """
@@ -114,7 +118,7 @@ def without_capital(word: str) -> str | None:
 
     Examples
     --------
-    >>> from sklearn_cvb.chain.tags.word_shapes import without_capital
+    >>> from sklearn_cvb.chain.tags.word_forms import without_capital
     >>> without_capital("Rose"), without_capital("IBM")
     ('rose', None)
     """
@@ -127,7 +131,7 @@ def suffixes_of(word: str, longest: int = 4) -> Iterator[str]:
 
     Examples
     --------
-    >>> from sklearn_cvb.chain.tags.word_shapes import suffixes_of
+    >>> from sklearn_cvb.chain.tags.word_forms import suffixes_of
     >>> list(suffixes_of("Sees"))
     ['s', 'es', 'ees', 'sees']
     """
@@ -142,33 +146,21 @@ def suffixes_of(word: str, longest: int = 4) -> Iterator[str]:
 def can_be_cleaned(tag_dictionary: Mapping, words: Collection[Hashable]) -> bool:
     """Whether a dictionary is plain for the most part, of a text of strings in both cases."""
     n_weighted = sum(map(is_weighted, tag_dictionary.values()))
-    if not tag_dictionary or 2 * n_weighted >= len(tag_dictionary):
-        return False
     text = [word for word in words if isinstance(word, str)]
-    in_both = any(word != word.lower() for word in text) and any(w != w.upper() for w in text)
-    return in_both and len(text) == len(words)
+    if 2 * n_weighted >= len(tag_dictionary) or len(text) < len(words):
+        return False
+    return any(word != word.lower() for word in text) and any(w != w.upper() for w in text)
 
 
 def disagreeing(tag_dictionary: Mapping, words: Iterable[str]) -> dict[str, tuple]:
-    """The tags of words that their forms in other case lack.
+    """The tags to drop, by word: those that its forms in other case lack.
 
     Of each word the lower, Capitalised and UPPER form count, one after the other, if they are in
     the text and in the dictionary, and share a tag with what is left of it.
 
-    Parameters
-    ----------
-    tag_dictionary : dict
-    words : collection of str
-        The distinct words of a text.
-
-    Returns
-    -------
-    dict
-        Maps words to the tags to drop; without words of which all tags agree.
-
     Examples
     --------
-    >>> from sklearn_cvb.chain.tags.word_shapes import disagreeing
+    >>> from sklearn_cvb.chain.tags.word_forms import disagreeing
     >>> disagreeing({"of": ["IN", "RP"], "Of": ["IN", "NNP"]}, ["of", "Of"])
     {'Of': ('NNP',), 'of': ('RP',)}
     """
@@ -197,11 +189,10 @@ def keeping(dropped: Mapping, pairs: Container) -> dict[str, tuple]:
 
 def without(tag_dictionary: Mapping, dropped: Mapping) -> dict:
     """The dictionary without the tags to drop."""
-    kept = {
-        word: tuple(tag for tag in tags_of(tag_dictionary[word]) if tag not in tags)
-        for word, tags in dropped.items()
-    }
-    return {**tag_dictionary, **kept}
+    kept = dict(tag_dictionary)
+    for word, tags in dropped.items():
+        kept[word] = tuple(tag for tag in tags_of(tag_dictionary[word]) if tag not in tags)
+    return kept
 
 
 class ShapeShares:
@@ -242,24 +233,39 @@ class ShapeShares:
         return found
 
 
+# Where sentences begin
+
+
+def beginnings(corpus: Corpus, words: Sequence) -> np.ndarray:
+    """Places of the tokens that begin sentences: the first with a letter, behind a few marks."""
+    places, last = corpus.starts[:-1], corpus.starts[1:] - 1
+    for _ in range(_MOST_MARKS):
+        types, which = np.unique(corpus.tokens[places], return_inverse=True)
+        some = [words[code] if code >= 0 else None for code in types.tolist()]
+        are_marks = [isinstance(w, str) and not any(map(str.isalpha, w)) for w in some]
+        places = np.minimum(places + np.array(are_marks)[which], last)
+    return places
+
+
+def only_beginning(corpus: Corpus, words: Sequence) -> np.ndarray:
+    """Which of the types (see `beginnings`) are seen, but only where a sentence begins."""
+    begins = np.zeros(len(corpus.tokens), bool)
+    begins[beginnings(corpus, words)] = True
+    found = np.zeros(len(words) + 1, bool)
+    found[corpus.tokens[begins]] = True
+    # The last value is of missing observations.
+    found[corpus.tokens[~begins]] = False
+    return found[:-1]
+
+
 # The shares of open tags
 
 
-class Told(NamedTuple):
-    """What a dictionary and labels tell of words.
+class KnownTags(NamedTuple):
+    """What a dictionary and labels tell of words."""
 
-    Attributes
-    ----------
-    tallies : dict
-        Maps a word to a dict of its states, which says how often each was seen; the states of an
-        entry without counts are seen once each. All numbers are positive.
-    voting : list
-        The words whose tags say something about those of other words: strings that are not used
-        often, and may not take every tag.
-    """
-
-    tallies: dict
-    voting: list
+    tallies: dict  # of a word: how often each state was seen, or once each; all above 0
+    voting: list  # rarer strings that may not take every tag: theirs tell those of other words
 
 
 class TagShares(NamedTuple):
@@ -281,7 +287,7 @@ class TagShares(NamedTuple):
     places : dict
         Where each of these is in it.
     lower : dict
-        What is told of the words that are written in lower case (see `Told`).
+        What is told of the words that are written in lower case (see `KnownTags`).
     """
 
     forms: Branches
@@ -343,19 +349,10 @@ class TagShares(NamedTuple):
         return states, shares
 
 
-def told_by(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping) -> Told:
-    """What is told of words.
+def known_tags(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping) -> KnownTags:
+    """What is told of words: by entries, and by how often each state was the label of a word.
 
-    Parameters
-    ----------
-    dictionary : dict
-        Maps a word to its tags, or to how often each was seen.
-    states : dict
-        The state of each tag.
-    labels : dict
-        Maps a word to how often each state was its label.
-    uses : dict
-        How often words occur in the text; rarer ones may be left out.
+    `uses` is how often words occur in the text; rarer ones may be left out.
     """
     tallies, voting = {}, []
     # Most words share their tally with others.
@@ -375,23 +372,14 @@ def told_by(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping
         rare = max(total, uses.get(word, 0)) <= _MOST_USES
         if rare and not says_nothing and isinstance(word, str):
             voting.append(word)
-    return Told(tallies, voting)
+    return KnownTags(tallies, voting)
 
 
-def tag_shares(told: Told, n_states: int, only: np.ndarray | None = None) -> TagShares | None:
+def tag_shares(told: KnownTags, n_states: int, only: np.ndarray | None = None) -> TagShares | None:
     """Learn shares from what is told of words; None if no word has a vote.
 
-    Parameters
-    ----------
-    told : Told
-    n_states : int
-    only : ndarray or None
-        The states that words may take of which nothing is told; None for those of open tags: the
-        ones that at least one in a thousand of the voting words takes.
-
-    Returns
-    -------
-    TagShares or None
+    Words of which nothing is told may take the states `only`; None for those of open tags, which
+    at least one in a thousand of the voting words takes.
     """
     if not told.voting:
         return None
@@ -405,11 +393,14 @@ def tag_shares(told: Told, n_states: int, only: np.ndarray | None = None) -> Tag
     heard = votes.sum(axis=1) > 0
     if not heard.any():
         return None
-    lower = {word: tally for word, tally in told.tallies.items() if _is_lower(word)}
-    if only is not None:
-        lower = {word: _among(tally, only) for word, tally in lower.items()}
-        lower = {word: tally for word, tally in lower.items() if tally}
-    places = {state: i for i, state in enumerate(states.tolist())}
+    lower, allowed = {}, None if only is None else set(only.tolist())
+    for word, tally in told.tallies.items():
+        if isinstance(word, str) and word == word.lower():
+            if allowed is not None:
+                tally = {state: seen for state, seen in tally.items() if state in allowed}
+            if tally:
+                lower[word] = tally
+    places = dict(zip(states.tolist(), range(len(states)), strict=True))
     voting = [told.voting[i] for i in np.flatnonzero(heard).tolist()]
     trie = _Trie.of(voting, lower)
     return TagShares(trie.forms, _smoothed(trie, votes[heard]), states, places, lower)
@@ -478,16 +469,6 @@ def _symbols(word: str, lower: str, is_told: bool) -> list[str]:
     return [first, *lower[: -_LONGEST_ENDING - 1 : -1]]
 
 
-def _is_lower(word: Hashable) -> bool:
-    return isinstance(word, str) and word == word.lower()
-
-
-def _among(tally: Mapping, states: np.ndarray) -> dict:
-    """The part of a tally that is of some states."""
-    allowed = set(states.tolist())
-    return {state: seen for state, seen in tally.items() if state in allowed}
-
-
 def _votes(tallies: list[Mapping], n_states: int) -> csr_array:
     """Shares of each word's states, shape (n_words, n_states)."""
     lengths = np.array([len(tally) for tally in tallies], dtype=np.int64)
@@ -496,3 +477,27 @@ def _votes(tallies: list[Mapping], n_states: int) -> csr_array:
     words = np.repeat(np.arange(len(tallies)), lengths)
     shares = seen / np.bincount(words, seen, len(tallies))[words]
     return csr_array((shares, (words, states)), shape=(len(tallies), n_states))
+
+
+# The words of a corpus that are known by their form alone
+
+
+def words_by_form(
+    told: KnownTags, n_states: int, only: np.ndarray | None, corpus: Corpus, words: Sequence
+) -> tuple[TagShares | None, dict[int, Row]]:
+    """Shares of open tags by forms, and those of the words, by code, of which nothing is told."""
+    shares = tag_shares(told, n_states, only)
+    if shares is None:
+        return None, {}
+    return shares, by_form(shares, words, told.tallies, only_beginning(corpus, words).tolist())
+
+
+def by_form(
+    shares: TagShares, words: Sequence, told: Container, begins: Sequence[bool]
+) -> dict[int, Row]:
+    """States and shares of the words, by their place, of which nothing else is told."""
+    return {
+        i: shares.row(word, begins[i])
+        for i, word in enumerate(words)
+        if isinstance(word, str) and word not in told
+    }
