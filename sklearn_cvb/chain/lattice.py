@@ -23,42 +23,24 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 
 
 class Cells(NamedTuple):
-    """The parameters there are: for each word (row) the states that may emit it (CSR rows).
+    """The parameters there are: for each word (row) the states that may emit it (CSR rows)."""
 
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_rows + 1,), int64
-        Row r owns the cells ``indptr[r] : indptr[r + 1]``. Rows are the vocabulary, then the
-        unknown item where the model has one.
-    state : ndarray of shape (n_cells,), int32
-        State of each cell, ascending within a row.
-    n_states : int
-        With the end of a sequence, where that is a state.
-    n_words : int
-        Size of the vocabulary, without the unknown item.
-    expected : ndarray of shape (n_cells,) or None
-        How often the corpus would hold each cell if its words were tagged in the shares that a
-        weighted dictionary gives; NaN for words without weights. None without any weights.
-    centre : ndarray of shape (n_cells,) or None
-        What the concentration of each cell is multiplied by: shares times their number for words
-        that are known by their form alone, 1 for all others. None for 1 throughout.
-    topology : Topology or None
-        Which states may follow which; None for all.
-    by_label : ndarray or None
-        The cells that a dictionary rules out but a label needs, ascending; None for none.
-    has_end : bool
-        Whether the last state is the end of a sequence (see above).
-    """
-
+    # (n_rows + 1,) Row r owns the cells ``indptr[r] : indptr[r + 1]``. Rows are the vocabulary,
+    # then the unknown item where the model has one.
     indptr: np.ndarray
-    state: np.ndarray
-    n_states: int
-    n_words: int
+    state: np.ndarray  # (n_cells,) State of each cell, ascending within a row
+    n_states: int  # with the end of a sequence, where that is a state
+    n_words: int  # size of the vocabulary, without the unknown item
+    # (n_cells,) How often the corpus would hold each cell if its words were tagged in the shares
+    # that a weighted dictionary gives; NaN for words without weights. None without any weights.
     expected: np.ndarray | None = None
+    # (n_cells,) What the concentration of each cell is multiplied by: shares times their number for
+    # words that are known by their form alone, 1 for all others. None for 1 throughout.
     centre: np.ndarray | None = None
-    topology: Topology | None = None
+    topology: Topology | None = None  # which states may follow which; None for all
+    # The cells that a dictionary rules out but a label needs, ascending; None for none.
     by_label: np.ndarray | None = None
-    has_end: bool = False
+    has_end: bool = False  # whether the last state is the end of a sequence (see above)
 
     @property
     def n_emitting(self) -> int:
@@ -126,25 +108,14 @@ class Cells(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Ambiguous runs, and the tokens that are certain: those with one allowed state.
+    """Ambiguous runs, and the tokens that are certain: those with one allowed state."""
 
-    Attributes
-    ----------
-    begin, end : ndarray of shape (n_runs,), int32
-        Tokens of each run.
-    sequence : ndarray of shape (n_sequences + 1,), int64
-        Sequence i has the runs ``sequence[i] : sequence[i + 1]``.
-    any_certain : bool
-        Whether any token has a single allowed state.
-    start, transition, emission : ndarray
-        Counts of certain tokens and pairs, which no posterior can change.
-    """
-
-    begin: np.ndarray
+    begin: np.ndarray  # (n_runs,) Tokens of each run
     end: np.ndarray
+    # (n_sequences + 1,) Sequence i has the runs ``sequence[i] : sequence[i + 1]``.
     sequence: np.ndarray
-    any_certain: bool
-    start: np.ndarray
+    any_certain: bool  # whether any token has a single allowed state
+    start: np.ndarray  # counts of certain tokens and pairs, which no posterior can change
     transition: np.ndarray
     emission: np.ndarray
 
@@ -153,31 +124,18 @@ class Problem(NamedTuple):
     """What an algorithm learns from: a corpus, its lattice, the layout of the parameters.
 
     Under a topology, and with ends, the corpus may be other than the one `given`.
-
-    Attributes
-    ----------
-    corpus : Corpus
-    lattice : Lattice
-    cells : Cells
-    runs : Runs
-    given : Corpus
-        The corpus as it was read.
-    sequences : ndarray or None
-        For each sequence of `corpus` the given one that holds it; None where they are the same.
-    places : ndarray or None
-        For each token of `corpus` its place among the given ones, -1 for an end; None: the same.
-    left_out : Problem or None
-        The given sequences that no path can explain.
     """
 
     corpus: Corpus
     lattice: Lattice
     cells: Cells
     runs: Runs
-    given: Corpus
+    given: Corpus  # the corpus as it was read
+    # For each sequence of `corpus` the given one that holds it; None where they are the same.
     sequences: np.ndarray | None = None
+    # For each token of `corpus` its place among the given ones, -1 for an end; None: the same.
     places: np.ndarray | None = None
-    left_out: "Problem | None" = None
+    left_out: "Problem | None" = None  # the given sequences that no path can explain
 
     def among_given(self, values: np.ndarray, of_left_out: np.ndarray | None) -> np.ndarray:
         """Values of all given tokens, from those of the corpus and those left out."""
@@ -533,11 +491,6 @@ def _tokens_of_lattice(lattice: Lattice, tokens: np.ndarray) -> Lattice:
     """The lattice of some tokens, with the slots that these use and no others.
 
     Engines for words that may take every state count on slots of such words alone.
-
-    Parameters
-    ----------
-    lattice : Lattice
-    tokens : ndarray of shape (n_tokens,), bool
     """
     first, count = lattice.first[tokens], lattice.count[tokens]
     n_slots = len(lattice.state)

@@ -78,17 +78,7 @@ def neighbour_products(
 
 
 def counts_from_marginals(problem: Problem, posterior: np.ndarray) -> HMMCounts:
-    """Expected counts of independent token posteriors.
-
-    Parameters
-    ----------
-    problem : Problem
-    posterior : ndarray of shape (n_entries,)
-
-    Returns
-    -------
-    HMMCounts
-    """
+    """Expected counts of independent token posteriors."""
     lattice, cells, starts = problem.lattice, problem.cells, problem.corpus.starts
     first = np.zeros(len(lattice.count), bool)
     first[starts[:-1]] = True

@@ -9,20 +9,11 @@ NAMES = ("full", "independent", "constant", "left-right")
 
 
 class Topology(NamedTuple):
-    """What a model rules out beforehand.
+    """What a model rules out beforehand."""
 
-    Attributes
-    ----------
-    start : ndarray of shape (n_states,), bool
-        Where a sequence may start.
-    transition : ndarray of shape (n_states, n_states), bool
-        Which state (column) may follow which (row).
-    tied : bool
-        Whether all rows of transitions are the start row: no state depends on the one before.
-    """
-
-    start: np.ndarray
-    transition: np.ndarray
+    start: np.ndarray  # (n_states,) Where a sequence may start
+    transition: np.ndarray  # (n_states, n_states) Which state (column) may follow which (row)
+    # Whether all rows of transitions are the start row: no state depends on the one before.
     tied: bool
 
     def masked(self, start: np.ndarray, transition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -31,24 +22,7 @@ class Topology(NamedTuple):
 
 
 def topology_of(value: str | ArrayLike, n_states: int) -> Topology | None:
-    """Read the parameter `topology`.
-
-    Parameters
-    ----------
-    value : {"full", "independent", "constant", "left-right"} or array-like
-        A boolean table says which state (column) may follow which (row).
-    n_states : int
-
-    Returns
-    -------
-    Topology or None
-        None where everything is allowed.
-
-    Raises
-    ------
-    ValueError
-        If a table is not boolean, not (n_states, n_states), or lets nothing follow a state.
-    """
+    """Read the parameter `topology`."""
     every = np.ones(n_states, bool)
     allowed = np.ones((n_states, n_states), bool)
     if isinstance(value, str):

@@ -35,27 +35,15 @@ _TO_LIST = ("to_pylist", "to_list", "tolist")
 
 
 class Corpus(NamedTuple):
-    """Encoded sequences.
+    """Encoded sequences."""
 
-    Attributes
-    ----------
-    tokens : ndarray of shape (n_tokens,), int32
-        Index of each token's type in the vocabulary; ``len(vocabulary) + u`` for the u-th type in
-        `unknown`; -1 for a missing observation.
-    starts : ndarray of shape (n_sequences + 1,), int64
-        Sequence i is ``tokens[starts[i] : starts[i + 1]]``.
-    width : int or None
-        Number of columns of a 2-D input, None for ragged input.
-    unknown : list
-        The types of this corpus that are not in the vocabulary.
-    times : ndarray of shape (n_tokens,), int64, or None
-        How many tokens each stands for, in a digest (`vocabulary_pass`); None for one.
-    """
-
+    # (n_tokens,) Index of each token's type in the vocabulary; ``len(vocabulary) + u`` for the u-th
+    # type in `unknown`; -1 for a missing observation.
     tokens: np.ndarray
-    starts: np.ndarray
-    width: int | None
-    unknown: list
+    starts: np.ndarray  # (n_sequences + 1,) Sequence i is ``tokens[starts[i] : starts[i + 1]]``
+    width: int | None  # number of columns of a 2-D input, None for ragged input
+    unknown: list  # the types of this corpus that are not in the vocabulary
+    # (n_tokens,) How many tokens each stands for, in a digest (`vocabulary_pass`); None for one.
     times: np.ndarray | None = None
 
     @property
@@ -106,22 +94,7 @@ def _is_infinite(token: object) -> bool:
 
 
 def read_table(table: np.ndarray) -> Sequences:
-    """Read a validated 2-D array: rows are sequences, missing values at a row's end are padding.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_sequences, width)
-        Symbols; None or NaN where missing.
-
-    Returns
-    -------
-    Sequences
-
-    Raises
-    ------
-    ValueError
-        If a row holds nothing but missing values.
-    """
+    """Read a validated 2-D array: rows are sequences, missing values at a row's end are padding."""
     width = table.shape[1]
     if table.dtype.kind == "f":
         observed = ~np.isnan(table)
@@ -151,15 +124,7 @@ def are_measurements(table: np.ndarray) -> bool:
 
 
 def read_ragged(X: Any) -> Sequences:
-    """Read a collection of sequences.
-
-    Raises
-    ------
-    TypeError
-        If a sample is a string, a scalar or has no order.
-    ValueError
-        If there is no sample, or a sample is empty.
-    """
+    """Read a collection of sequences."""
     X = samples_of(X)
     if not X:
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
@@ -190,15 +155,7 @@ def _refuse_empty(lengths: np.ndarray) -> None:
 
 
 def types_of(tokens: list, starts: np.ndarray) -> list:
-    """The distinct observed tokens, sorted (mixed types by type name, then text).
-
-    Raises
-    ------
-    TypeError
-        If a token is not hashable.
-    ValueError
-        If a token is infinite.
-    """
+    """The distinct observed tokens, sorted (mixed types by type name, then text)."""
     try:
         types = {token for token in set(tokens) if not is_missing(token)}
     except TypeError:
@@ -297,16 +254,9 @@ def _as_numbers(values: list) -> np.ndarray | None:
 
 
 class Vocabulary(NamedTuple):
-    """Words and their numbers.
+    """Words and their numbers."""
 
-    Attributes
-    ----------
-    types : ndarray of shape (n_words,)
-    index : dict
-        The number of each word.
-    """
-
-    types: np.ndarray
+    types: np.ndarray  # (n_words,)
     index: dict[Hashable, int]  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple:
@@ -327,18 +277,7 @@ def vocabulary_of(types: list) -> Vocabulary:
 
 
 def encode(sequences: Sequences, index: Mapping) -> Corpus:
-    """Encode tokens by a vocabulary.
-
-    Parameters
-    ----------
-    sequences : Sequences
-    index : dict
-        Maps each type of the vocabulary to its position.
-
-    Returns
-    -------
-    Corpus
-    """
+    """Encode tokens by a vocabulary."""
     tokens, starts, width, times = sequences
     try:
         codes = np.fromiter(map(index.get, tokens, repeat(-2)), np.int32, len(tokens))
@@ -367,17 +306,10 @@ def encode(sequences: Sequences, index: Mapping) -> Corpus:
 
 
 class Taken(NamedTuple):
-    """Sequences of X as they were taken to be fitted to.
-
-    Attributes
-    ----------
-    sequences : Sequences
-    attributes : dict
-        ``n_features_in_`` and ``feature_names_in_`` of a table; empty for ragged sequences.
-    messages : tuple of str
-    """
+    """Sequences of X as they were taken to be fitted to."""
 
     sequences: Sequences
+    # ``n_features_in_`` and ``feature_names_in_`` of a table; empty for ragged sequences.
     attributes: dict[str, Any]
     messages: tuple[str, ...] = ()
 
@@ -457,20 +389,7 @@ def checked(estimator: Any, corpus: Corpus, sequences: Sequences, n_known: int) 
 
 
 def arrange(corpus: Corpus, values: np.ndarray, fill: Any) -> np.ndarray:
-    """Give flat values the shape of the input.
-
-    Parameters
-    ----------
-    corpus : Corpus
-    values : ndarray of shape (n_tokens, ...)
-    fill : object
-        Stands where a row of a 2-D input was padded.
-
-    Returns
-    -------
-    ndarray of shape (n_sequences, width, ...) for 2-D input, else object array of shape
-    (n_sequences,) holding one array of shape (length, ...) per sequence.
-    """
+    """Give flat values the shape of the input."""
     starts = corpus.starts
     if corpus.width is not None:
         if len(values) == corpus.n_sequences * corpus.width:
@@ -572,13 +491,7 @@ def is_table(X: Any) -> bool:
 
 
 def samples_of(X: Any, such_as: str = "lists of words") -> list:
-    """The samples of X, as they were given; a message says what sequences are, `such_as`.
-
-    Raises
-    ------
-    TypeError
-        If X is no collection, or one without order.
-    """
+    """The samples of X, as they were given; a message says what sequences are, `such_as`."""
     column = _sequences_in_column(X)
     if column is not None:
         return column
@@ -627,15 +540,7 @@ def _is_of_dask(value: Any) -> bool:
 
 
 def tokens_of(sample: Any, name: str) -> list:
-    """The items of one sample, called `name` where it has none.
-
-    Raises
-    ------
-    TypeError
-        If it is text, a frame, or has no order.
-    ValueError
-        If it has several dimensions.
-    """
+    """The items of one sample, called `name` where it has none."""
     if isinstance(sample, str | bytes | bytearray):
         raise TypeError(f"{name} is the string {sample!r}: {_TOKENISE}")
     if not _is_frame(sample) and len(getattr(sample, "shape", (0,))) > 1:
@@ -650,24 +555,7 @@ def tokens_of(sample: Any, name: str) -> list:
 
 
 def known_of(y: Any, lengths: np.ndarray, width: int | None, form: str) -> list:
-    """What `y` knows of each sequence, one item for each; `form` says what y holds.
-
-    Parameters
-    ----------
-    y : object
-    lengths : ndarray of shape (n_sequences,)
-        Lengths of the sequences.
-    width : int or None
-        Number of columns of a 2-D X.
-    form : str
-
-    Raises
-    ------
-    TypeError
-        If `y` is no ordered collection.
-    ValueError
-        If it has another number of sequences, be it because it holds lengths.
-    """
+    """What `y` knows of each sequence, one item for each; `form` says what y holds."""
     known = _sequences_in_column(y)
     if known is None:
         if _is_frame(y):

@@ -51,15 +51,7 @@ def is_weighted(entry: Any) -> bool:
 
 
 def check_dictionary(tag_dictionary: Mapping) -> None:
-    """Raise where an entry of the dictionary holds no tags, or has impossible weights.
-
-    Raises
-    ------
-    TypeError
-        If an entry, or a tag in it, is of a kind that cannot be one.
-    ValueError
-        If an entry is empty or None, a tag is missing, or weights are impossible.
-    """
+    """Raise where an entry of the dictionary holds no tags, or has impossible weights."""
     empty, lacking, wrong = [], [], []
     # Many words have the same tags, which are looked at once.
     lack: dict[tuple, bool] = {}
@@ -108,15 +100,7 @@ def _tags_checked(word: Hashable, entry: Any) -> tuple:
 
 
 def check_unknown_tags(unknown_tags: Any) -> list:
-    """The tags that words outside a dictionary may take, as a list.
-
-    Raises
-    ------
-    TypeError
-        If it is no collection of hashable tags.
-    ValueError
-        If it is empty, or a tag is missing.
-    """
+    """The tags that words outside a dictionary may take, as a list."""
     tags = list(unknown_tags) if isinstance(unknown_tags, Set) else as_list(unknown_tags)
     if tags is None or not all(map(is_hashable, tags)):
         raise TypeError(f"unknown_tags is {shown(unknown_tags)}: pass a list of tags")
@@ -148,23 +132,12 @@ class Coverage(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """The distinct words of a corpus, looked up in a dictionary.
-
-    Attributes
-    ----------
-    tag_dictionary : dict
-    words : list
-        The distinct words that occur.
-    uses : ndarray of shape (n_words,)
-        How often each occurs.
-    found : ndarray of shape (n_words,), bool
-        Which of them have an entry.
-    """
+    """The distinct words of a corpus, looked up in a dictionary."""
 
     tag_dictionary: Mapping
-    words: list
-    uses: np.ndarray
-    found: np.ndarray
+    words: list  # the distinct words that occur
+    uses: np.ndarray  # (n_words,) How often each occurs
+    found: np.ndarray  # (n_words,) Which of them have an entry
 
     @property
     def coverage(self) -> Coverage:

@@ -72,89 +72,40 @@ _NONE = np.empty(0, np.intp)
 
 
 class RunEngine(NamedTuple):
-    """Sequences that are inferred run by run.
+    """Sequences that are inferred run by run."""
 
-    Attributes
-    ----------
-    members : ndarray of shape (n_members,)
-        The sequences.
-    lattice : Lattice
-        Their tokens, one after the other.
-    starts : ndarray of shape (n_members + 1,), int64
-        Where each begins among these.
-    borders : Borders
-    sequence : ndarray of shape (n_members + 1,), int64
-        Member m has the runs ``sequence[m] : sequence[m + 1]``.
-    certain : HMMCounts
-        Counts of certain tokens and pairs.
-    sizes : tuple of int
-        Most entries of a run, and most entries of its steps.
-    pieces : list of tuple
-        ``(begin, end)``: the runs that are inferred one after the other.
-    """
-
-    members: np.ndarray
-    lattice: Lattice
-    starts: np.ndarray
+    members: np.ndarray  # (n_members,) The sequences
+    lattice: Lattice  # their tokens, one after the other
+    starts: np.ndarray  # (n_members + 1,) Where each begins among these
     borders: Borders
-    sequence: np.ndarray
-    certain: HMMCounts
-    sizes: tuple[int, int]
+    sequence: np.ndarray  # (n_members + 1,) Member m has the runs ``sequence[m] : sequence[m + 1]``
+    certain: HMMCounts  # counts of certain tokens and pairs
+    sizes: tuple[int, int]  # most entries of a run, and most entries of its steps
+    # ``(begin, end)``: the runs that are inferred one after the other.
     pieces: list[tuple[int, int]]
 
 
 class Batch(NamedTuple):
-    """Sequences that one thread infers side by side, and its buffers.
+    """Sequences that one thread infers side by side, and its buffers."""
 
-    Attributes
-    ----------
-    members : ndarray
-        The sequences by falling length.
-    lattice : Lattice
-        Of all sequences; `first` is a token's row in the tables, times the number of states.
-    tables : Tables
-        Weights, which all batches share, and counts of its own.
-    messages : Messages
-    """
-
-    members: np.ndarray
+    members: np.ndarray  # the sequences by falling length
+    # Of all sequences; `first` is a token's row in the tables, times the number of states.
     lattice: Lattice
-    tables: Tables
+    tables: Tables  # weights, which all batches share, and counts of its own
     messages: Messages
 
 
 class Engines(NamedTuple):
-    """Which sequences are inferred how; None for an engine that none has.
-
-    Attributes
-    ----------
-    runs : RunEngine or None
-    side_by_side : list of Batch or None
-    sequences : list of ndarray or None
-        The sequences that each thread infers one at a time.
-    lost : ndarray
-        Those among them that another engine lost.
-    """
+    """Which sequences are inferred how; None for an engine that none has."""
 
     runs: RunEngine | None
     side_by_side: list[Batch] | None
-    sequences: list[np.ndarray] | None
-    lost: np.ndarray = _NONE
+    sequences: list[np.ndarray] | None  # the sequences that each thread infers one at a time
+    lost: np.ndarray = _NONE  # those among them that another engine lost
 
 
 def engines_of(problem: Problem, lost: np.ndarray = _NONE) -> Engines:
-    """The engine of each sequence.
-
-    Parameters
-    ----------
-    problem : Problem
-    lost : ndarray
-        Sequences for which float64 needs the safest engine.
-
-    Returns
-    -------
-    Engines
-    """
+    """The engine of each sequence."""
     rest = np.ones(len(problem.corpus.starts) - 1, bool)
     rest[lost] = False
     runs, batches = None, None
@@ -301,24 +252,12 @@ _NONE = np.empty(0, np.intp)
 
 
 class Expectation(NamedTuple):
-    """What an E-step finds.
+    """What an E-step finds."""
 
-    Attributes
-    ----------
-    counts : HMMCounts
-        Expected counts of the sequences that some path explains.
-    total : float
-        Sum of their log Z (nats).
-    unexplained : ndarray
-        Indices of the others.
-    engines : Engines or None
-        What the next E-step begins with; None where shards know it.
-    """
-
-    counts: HMMCounts
-    total: float
-    unexplained: np.ndarray
-    engines: Engines | None
+    counts: HMMCounts  # expected counts of the sequences that some path explains
+    total: float  # sum of their log Z (nats)
+    unexplained: np.ndarray  # indices of the others
+    engines: Engines | None  # what the next E-step begins with; None where shards know it
 
 
 class Share(NamedTuple):
@@ -336,22 +275,7 @@ def expectation(
     n_jobs: int | None = 1,
     logs: Callable[[], Weights] | None = None,
 ) -> Expectation:
-    """E-step over all sequences, on up to `n_jobs` threads.
-
-    Parameters
-    ----------
-    weights : Weights
-    problem : Problem
-    engines : Engines
-        From `engines_of`, or what the last E-step left.
-    n_jobs : int or None
-    logs : callable or None
-        Gives the logs of `weights` without underflow; None to take logs.
-
-    Returns
-    -------
-    Expectation
-    """
+    """E-step over all sequences, on up to `n_jobs` threads."""
     log_z = np.zeros(problem.corpus.n_sequences)
     tasks: list[tuple] = []
     if engines.runs is not None:

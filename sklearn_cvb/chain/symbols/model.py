@@ -84,50 +84,26 @@ class Logged(NamedTuple):
 
 
 class ChainFacts(NamedTuple):
-    """What a start has to know of some sequences.
+    """What a start has to know of some sequences."""
 
-    Attributes
-    ----------
-    n_entries : int
-        (token, state) entries of the problem.
-    any_told, any_choice : bool
-        Whether a token has a single state, and whether one has several.
-    """
-
-    n_entries: int
-    any_told: bool
-    any_choice: bool
+    n_entries: int  # (token, state) entries of the problem
+    any_told: bool  # whether a token has a single state
+    any_choice: bool  # whether one has several
 
 
 class ChainSettings(NamedTuple):
-    """How a chain begins, and what is inferred at a time.
-
-    Attributes
-    ----------
-    concentrations : Concentrations
-    init : str, list of arrays or fitted model
-    vocabulary : ndarray
-        The words that a fitted model given as `init` must know.
-    left_out : LeftOut
-        CVB: what is left out at a time.
-    resampled : {"token", "sequence", "parameter"}
-        Gibbs: what is drawn at a time.
-    coldest : float or None
-        Gibbs: the lowest temperature; None for 1 throughout, whose samples are kept.
-    counts_rare : bool
-        Whether unknown words take the mean count of words seen once in what samples tell.
-    n_threads : int
-        Of one restart.
-    """
+    """How a chain begins, and what is inferred at a time."""
 
     concentrations: Concentrations
     init: Any
-    vocabulary: np.ndarray
-    left_out: LeftOut = LeftOut("sequence", None)
-    resampled: str = "token"
+    vocabulary: np.ndarray  # the words that a fitted model given as `init` must know
+    left_out: LeftOut = LeftOut("sequence", None)  # CVB: what is left out at a time
+    resampled: str = "token"  # Gibbs: what is drawn at a time
+    # Gibbs: the lowest temperature; None for 1 throughout, whose samples are kept.
     coldest: float | None = None
+    # Whether unknown words take the mean count of words seen once in what samples tell.
     counts_rare: bool = False
-    n_threads: int = 1
+    n_threads: int = 1  # of one restart
 
 
 @dataclass(frozen=True)

@@ -115,61 +115,30 @@ class Legal(NamedTuple):
 
 
 class WordShares(NamedTuple):
-    """What dictionary and forms say of the words of the vocabulary, kept from batch to batch.
+    """What dictionary and forms say of the words of the vocabulary, kept from batch to batch."""
 
-    Attributes
-    ----------
-    shares : ndarray of shape (n_cells,)
-        Of the states of each word; NaN where nothing says them, and behind the vocabulary.
-    is_formed : ndarray of shape (n_words,), bool
-        Words known by their form alone.
-    is_listed : ndarray of shape (n_words,), bool
-        Words with an entry in the dictionary.
-    uses : ndarray of shape (n_words,)
-        How often each was seen without a label that makes the shares idle.
-    shapes : ShapeShares or None
-        Where the dictionary is cleaned.
-    """
-
+    # (n_cells,) Of the states of each word; NaN where nothing says them, and behind the vocabulary.
     shares: np.ndarray
-    is_formed: np.ndarray
-    is_listed: np.ndarray
+    is_formed: np.ndarray  # (n_words,) Words known by their form alone
+    is_listed: np.ndarray  # (n_words,) Words with an entry in the dictionary
+    # (n_words,) How often each was seen without a label that makes the shares idle.
     uses: np.ndarray
-    shapes: ShapeShares | None
+    shapes: ShapeShares | None  # where the dictionary is cleaned
 
 
 class TagKnowledge(NamedTuple):
-    """What a tagger knows besides counts.
-
-    Attributes
-    ----------
-    vocabulary : Vocabulary
-    classes : ndarray of shape (n_states,)
-        The tags.
-    legal : Legal
-        The states of words with an entry in the cleaned dictionary, and of all others.
-    shares : TagShares or None
-        Of open tags by the forms of words; None where forms tell nothing.
-    dropped : dict
-        The tags that were dropped from the dictionary, by word.
-    coverage : Coverage
-    labelled : ndarray of int32
-        The words of the vocabulary that had a label, ascending.
-    is_clean, is_told : bool
-        Whether the dictionary was cleaned; whether there were labels.
-    word_shares : WordShares or None
-        None after a fit or a first batch, from which it can be found again.
-    """
+    """What a tagger knows besides counts."""
 
     vocabulary: Vocabulary
-    classes: np.ndarray
-    legal: Legal
-    shares: TagShares | None
-    dropped: dict
+    classes: np.ndarray  # (n_states,) The tags
+    legal: Legal  # the states of words with an entry in the cleaned dictionary, and of all others
+    shares: TagShares | None  # of open tags by the forms of words; None where forms tell nothing
+    dropped: dict  # the tags that were dropped from the dictionary, by word
     coverage: Coverage
-    labelled: np.ndarray
-    is_clean: bool
-    is_told: bool
+    labelled: np.ndarray  # the words of the vocabulary that had a label, ascending
+    is_clean: bool  # whether the dictionary was cleaned
+    is_told: bool  # whether there were labels
+    # None after a fit or a first batch, from which it can be found again.
     word_shares: WordShares | None = None
 
     @property
@@ -189,21 +158,12 @@ class TagKnowledge(NamedTuple):
 
 
 class CorpusTags(NamedTuple):
-    """What one corpus tells besides: nothing of it is kept.
+    """What one corpus tells besides: nothing of it is kept."""
 
-    Attributes
-    ----------
-    labels : list
-        One for each token, None where unknown; empty for none at all.
-    formed : dict
-        States and shares of the words of the vocabulary that are known by their form alone.
-    outside : dict
-        The same of other words.
-    """
-
-    labels: list
+    labels: list  # one for each token, None where unknown; empty for none at all
+    # States and shares of the words of the vocabulary that are known by their form alone.
     formed: dict[int, Row]
-    outside: dict[Hashable, Row]
+    outside: dict[Hashable, Row]  # the same of other words
 
 
 class TagsRead(NamedTuple):

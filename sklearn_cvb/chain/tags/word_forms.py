@@ -56,22 +56,13 @@ Branches = dict[str, tuple[int, "Branches"]]
 
 
 class Shape(NamedTuple):
-    """The shape of a word.
+    """The shape of a word."""
 
-    Attributes
-    ----------
-    letters : {"none", "lower", "Capitalised", "UPPER", "mixed", "caseless"}
-        How its letters are written; "Capitalised" also for a single capital letter, "caseless" in
-        scripts without capitals, "none" without letters.
-    digit : bool
-        Whether it has a digit.
-    hyphen : bool
-        Whether it has a hyphen between other characters.
-    """
-
+    # How its letters are written; "Capitalised" also for a single capital letter, "caseless" in
+    # scripts without capitals, "none" without letters.
     letters: str
-    digit: bool
-    hyphen: bool
+    digit: bool  # whether it has a digit
+    hyphen: bool  # whether it has a hyphen between other characters
 
 
 def shape_of(token: Hashable) -> Shape | None:
@@ -196,13 +187,7 @@ def without(tag_dictionary: Mapping, dropped: Mapping) -> dict:
 
 
 class ShapeShares:
-    """How well a word's tags go with its shape.
-
-    Parameters
-    ----------
-    tag_dictionary : dict
-        Each of its words counts once, in equal parts for all of its tags.
-    """
+    """How well a word's tags go with its shape."""
 
     def __init__(self, tag_dictionary: Mapping) -> None:
         self._by_shape: dict[Any, dict] = defaultdict(partial(defaultdict, float))
@@ -274,27 +259,15 @@ class TagShares(NamedTuple):
     Forms are the nodes of a trie: all words, then words of one shape, then those of them with one
     last letter, and so on up to four. Two shapes differ, too, if one is of words that are also
     known in lower case.
-
-    Attributes
-    ----------
-    forms : dict
-        Node of a shape, or of a letter below it, and the same for the letters before that one:
-        ``forms[shape] = node, {letter: (node, {...})}``.
-    table : ndarray of shape (n_nodes, n_open)
-        Shares at each node, drawn to those of the node above.
-    states : ndarray of shape (n_open,), int32
-        States of the open tags, ascending.
-    places : dict
-        Where each of these is in it.
-    lower : dict
-        What is told of the words that are written in lower case (see `KnownTags`).
     """
 
+    # Node of a shape, or of a letter below it, and the same for the letters before that one:
+    # ``forms[shape] = node, {letter: (node, {...})}``.
     forms: Branches
-    table: np.ndarray
-    states: np.ndarray
-    places: dict
-    lower: dict
+    table: np.ndarray  # (n_nodes, n_open) Shares at each node, drawn to those of the node above
+    states: np.ndarray  # (n_open,) States of the open tags, ascending
+    places: dict  # where each of these is in it
+    lower: dict  # what is told of the words that are written in lower case (see `KnownTags`)
 
     def row(self, word: str, begins: bool = False) -> Row:
         """States and shares of a word that nothing else is known of.
@@ -302,12 +275,6 @@ class TagShares(NamedTuple):
         A word known in lower case takes half of its shares from there. One that has its capital
         perhaps for no other reason than that it begins a sentence takes half of what it would have
         without, and nearly all if that is known.
-
-        Parameters
-        ----------
-        word : str
-        begins : bool, default=False
-            Whether the word is seen nowhere but at the beginning of sentences.
         """
         lower = word.lower()
         if lower == word:
@@ -454,15 +421,7 @@ def _smoothed(trie: _Trie, votes: csr_array) -> np.ndarray:
 
 
 def _symbols(word: str, lower: str, is_told: bool) -> list[str]:
-    """The steps from the root of a trie to the form of a word.
-
-    Parameters
-    ----------
-    word, lower : str
-        The word, and in lower case.
-    is_told : bool
-        Whether something is told of it in lower case, and that is another word.
-    """
+    """The steps from the root of a trie to the form of a word."""
     shape = shape_of(word)
     # Strings all through, so that a fitted tagger can be written as text (skops).
     first = f"{shape.letters} {shape.digit:d} {shape.hyphen:d} {is_told:d}" if shape else ""

@@ -143,17 +143,7 @@ def _entry(row: WordToCheck) -> tuple | dict:
 def words_at_stake(
     sentences: Iterable[Sequence], tags: Any, checked: Collection, n: int
 ) -> list[tuple[Any, int, str]]:
-    """The words with the largest product of uses and tags: word, uses and a sentence with it.
-
-    Parameters
-    ----------
-    sentences : iterable of sequences
-    tags : callable
-        ``tags(word)`` gives the tags it may take; words with one are not at stake.
-    checked : collection
-        Words that are left out.
-    n : int
-    """
+    """The words with the largest product of uses and tags: word, uses and a sentence with it."""
     uses: Counter = Counter()
     seen: dict = {}
     for sentence in sentences:
