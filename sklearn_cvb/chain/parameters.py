@@ -11,8 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln, xlogy
 
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.topology import Topology
+from sklearn_cvb.chain.lattice import Cells, Topology
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
@@ -101,16 +100,6 @@ class Concentrations(NamedTuple):
         """Whether any of them is learned."""
         return self.learn_alpha or self.learn_beta or self.shared is not None
 
-    def weights_of_states(self, held: np.ndarray | None) -> dict[str, Any]:
-        """Fitted attributes: shared weights, and how many states are `held` by many tokens."""
-        if self.shared is None:
-            return {}
-        found: dict[str, Any] = {"state_weights_": np.array(self.shared), "gamma_": self.gamma}
-        if held is not None:
-            many = held >= LEAST_SHARE * held.sum()
-            found["n_effective_components_"] = int(np.count_nonzero(many))
-        return found
-
     def log_density(self) -> float:
         """Log density of the learned concentrations under their priors (nats)."""
         value = log_density(self.alpha, self.learn_alpha, self.alpha_prior)
@@ -127,7 +116,7 @@ class Concentrations(NamedTuple):
 # Priors
 
 
-def asked_concentrations(hmm: Any, dictionary_weight: float | None = None) -> Concentrations:
+def prior_settings(hmm: Any, dictionary_weight: float | None) -> Concentrations:
     """Those of the first sweep, as an estimator's parameters say; "auto" marks those to learn."""
     first = Concentrations(
         first_value(hmm.alpha),
@@ -151,6 +140,17 @@ def asked_concentrations(hmm: Any, dictionary_weight: float | None = None) -> Co
         learn_gamma=is_learned,
         gamma_prior=hmm.gamma_prior,
     )
+
+
+def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, Any]:
+    """The weights of the states, where the prior has them, and how many hold many tokens."""
+    if hyper.shared is None:
+        return {}
+    found = {"state_weights_": np.array(hyper.shared), "gamma_": hyper.gamma}
+    if held is not None:
+        many = held >= LEAST_SHARE * held.sum()
+        found["n_effective_components_"] = int(np.count_nonzero(many))
+    return found
 
 
 def going_on(first: Concentrations, before: Concentrations) -> Concentrations:

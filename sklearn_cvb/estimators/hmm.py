@@ -11,16 +11,17 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain import prediction
 from sklearn_cvb.chain.intervals import CredibleIntervals
+from sklearn_cvb.chain.lattice import NAMES
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
-from sklearn_cvb.chain.topology import NAMES
 from sklearn_cvb.estimators.base import BaseModel, learned_of, over_partitions
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
-from sklearn_cvb.learning.online import Batch
+from sklearn_cvb.learning.online import Batch, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
 from sklearn_cvb.reading.validation import (
@@ -113,10 +114,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
         return read_in_bulk(self, X, y)
 
-    def _cautions(self, problem: Any) -> tuple[str, ...]:
-        """What is to be said of sequences that an algorithm can do little with."""
-        return ()
-
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
         is_full = isinstance(self.topology, str) and self.topology == "full"
@@ -132,12 +129,14 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _attributes_of_words = symbols.attributes_of_words
     _training_lattice = symbols.training_lattice
     _grown = symbols.grown
+    _chain_settings = symbols.chain_settings
     _fixed_start = symbols.fixed_start
     _lattice_of = symbols.lattice_of
     _with_unknown = symbols.with_unknown
     _arranged_states = symbols.arranged_states
 
-    _model = symbols.model_of
+    def _model(self, read: Reading) -> Any:
+        return self._observed.model(self, read)
 
     def _why_one_restart(self, read: Reading) -> str:
         # With one state there is nothing to tell: searches for the number of states begin there.
@@ -155,16 +154,33 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         algorithm = self._algorithm()
         best, record = record_of(fits)
         model, state = self._model(read), best.state
-        counts = algorithm.final_counts(state)
-        learned, found = self._observed.left_of(self, state, counts, model, read)
+        counts, n = algorithm.final_counts(state), model.cells.n_emitting
+        paths = self._observed.left_paths(self, state, read)
+        attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
+        end = counts.transition[:n, n] if self.end_state else None
+        learned = Learned(
+            read.words,
+            model.cells,
+            state.prior,
+            attributes["counts_"],
+            kept=kept,
+            rare=rare,
+            averages=algorithm.averages,
+            more=BesideCounts(end, numeric),
+        )
+        if hasattr(type(self), "partial_fit") and not self._why_no_batches:
+            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
+            record["n_batches_seen_"] = 0
         attributes = {
             **record,
+            "end_counts_": end,
             "alpha_": state.hyper.alpha,
+            **paths,
             "unexplained_": read.problem.of_given(state.unexplained),
-            **found,
+            **attributes,
             **algorithm.attributes(best, model),
         }
-        return Left(learned._replace(averages=algorithm.averages), attributes)
+        return Left(learned, attributes)
 
     @property
     def _n_features_out(self) -> int:

@@ -4,11 +4,8 @@ from collections.abc import Collection
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.chain.lattice import Problem
-from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL
 from sklearn_cvb.estimators.hmm import BaseHMM
 from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.learning.online import CONSTRAINTS, partial_fit
@@ -284,13 +281,3 @@ class CVBHMM(BaseHMM):
         "update='token' infers tokens as if they were independent, which gives paths that "
         "topology rules out a probability: use update='sequence'"
     )
-
-    def _cautions(self, problem: Any) -> tuple[str, ...]:
-        """What is to be said where leaving out a sequence leaves little to learn from."""
-        # With numbers windows are the rule.
-        is_whole = self.update == "sequence" and self.block_length is None
-        if not (isinstance(problem, Problem) and is_whole):
-            return ()
-        lengths = np.diff(problem.corpus.starts)
-        longest = int(lengths.argmax())
-        return (HALF_OF_ALL.format(longest),) if 2 * lengths[longest] > lengths.sum() else ()

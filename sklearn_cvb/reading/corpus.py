@@ -9,7 +9,7 @@ import numbers
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
-from itertools import chain, pairwise, repeat
+from itertools import chain, filterfalse, pairwise, repeat
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -103,10 +103,8 @@ def read_table(table: np.ndarray) -> Sequences:
     else:
         observed = np.ones(table.shape, bool)
     lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)
-    _refuse_empty(lengths)
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     inside = np.arange(width) < lengths[:, None]
-    return Sequences(table[inside].tolist(), starts, width)
+    return _sequences(table[inside].tolist(), lengths, width)
 
 
 # So many numbers tell measurements from symbols, and so large a share of them differs.
@@ -129,35 +127,34 @@ def read_ragged(X: Any) -> Sequences:
     if not X:
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
     # Arrays of several dtypes would be cast to a common one: 1 would become "1".
-    if all(type(row) is np.ndarray and row.ndim == 1 and row.dtype == X[0].dtype for row in X):
-        return _joined(np.concatenate(X).tolist(), X)
+    kind = getattr(X[0], "dtype", None)
+    if kind is not None and all(
+        type(x) is np.ndarray and x.ndim == 1 and x.dtype == kind for x in X
+    ):
+        return _sequences(np.concatenate(X).tolist(), list(map(len, X)), None)
     X = [
         sequence if type(sequence) in (list, tuple) else tokens_of(sequence, f"X[{i}]")
         for i, sequence in enumerate(X)
     ]
-    return _joined(list(chain.from_iterable(X)), X)
+    return _sequences(list(chain.from_iterable(X)), list(map(len, X)), None)
 
 
-def _joined(tokens: list, sequences: list) -> Sequences:
-    """All tokens, with the offsets of the sequences that they were read from."""
-    lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
-    _refuse_empty(lengths)
-    return Sequences(tokens, np.concatenate([[0], np.cumsum(lengths)]), None)
-
-
-def _refuse_empty(lengths: np.ndarray) -> None:
-    empty = np.flatnonzero(np.asarray(lengths) == 0)
+def _sequences(tokens: list, lengths: ArrayLike, width: int | None) -> Sequences:
+    """All tokens, with the offsets of sequences, of which none may be empty."""
+    lengths = np.asarray(lengths, np.int64)
+    empty = np.flatnonzero(lengths == 0)
     if len(empty):
         raise ValueError(
             f"sequence {empty[0]} is empty ({len(empty)} empty of {len(lengths)} sequences): "
             "leave empty sequences out"
         )
+    return Sequences(tokens, np.concatenate([[0], np.cumsum(lengths)]), width)
 
 
 def types_of(tokens: list, starts: np.ndarray) -> list:
     """The distinct observed tokens, sorted (mixed types by type name, then text)."""
     try:
-        types = {token for token in set(tokens) if not is_missing(token)}
+        types = set(filterfalse(is_missing, set(tokens)))
     except TypeError:
         raise unhashable(tokens, starts) from None
     for token in types:
@@ -273,7 +270,7 @@ def _numbered(words: np.ndarray | list) -> Vocabulary:
 
 def vocabulary_of(types: list) -> Vocabulary:
     """These words, numbered in their order."""
-    return Vocabulary(as_array(types), {word: i for i, word in enumerate(types)})
+    return Vocabulary(as_array(types), dict(zip(types, range(len(types)), strict=True)))
 
 
 def encode(sequences: Sequences, index: Mapping) -> Corpus:
@@ -530,7 +527,7 @@ def place_of(X: Any) -> str:
 def is_dask(X: Any) -> bool:
     """Whether X lies in partitions of Dask: a bag, a column, a frame, or a list of delayed ones."""
     if isinstance(X, list | tuple):
-        return len(X) > 0 and all(_is_of_dask(item) for item in X)
+        return len(X) > 0 and all(map(_is_of_dask, X))
     return _is_of_dask(X)
 
 

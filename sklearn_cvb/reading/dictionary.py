@@ -14,6 +14,7 @@ from collections.abc import (
     Sequence,
     Set,
 )
+from itertools import chain, compress, filterfalse
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -177,8 +178,8 @@ class Lookup(NamedTuple):
 
 def look_up(tag_dictionary: Mapping, words: Sequence, uses: np.ndarray) -> Lookup:
     """Look up the words that are used."""
-    some = [words[i] for i in np.flatnonzero(uses).tolist()]
-    found = np.fromiter((word in tag_dictionary for word in some), bool, len(some))
+    some = list(compress(words, uses > 0))
+    found = np.fromiter(map(tag_dictionary.__contains__, some), bool, len(some))
     return Lookup(tag_dictionary, some, uses[uses > 0], found)
 
 
@@ -204,9 +205,8 @@ def _folded(word: Any) -> Any:
 
 def tags_in(tag_dictionary: Mapping, labels: Iterable = (), unknown_tags: Iterable = ()) -> list:
     """All tags of a dictionary, of labels and of `unknown_tags`, sorted."""
-    entries = {tags_of(entry) for entry in tag_dictionary.values()}
-    tags = {tag for entry in entries for tag in entry}
-    tags.update(tag for tag in labels if not is_missing(tag))
+    tags = set(chain.from_iterable(set(map(tags_of, tag_dictionary.values()))))
+    tags.update(filterfalse(is_missing, labels))
     tags.update(unknown_tags)
     return sorted_types(tags)
 

@@ -6,7 +6,7 @@ from scipy.stats import chi2
 
 from sklearn_cvb import GibbsHMM
 from sklearn_cvb.chain.lattice import lattice_for, problem_of
-from sklearn_cvb.chain.parameters import asked_concentrations, prior_of
+from sklearn_cvb.chain.parameters import prior_of, prior_settings
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
 from sklearn_cvb.chain.traces import log_joint
 
@@ -63,7 +63,7 @@ def _ranks(update, n_replications, n_draws, **keywords):
         model = _model(update, **settings | keywords).fit(X)
         problem = model._learned.more.sampled.kept.problem
         counts = counts_of_path(problem, slots_of(problem.lattice, states))
-        prior = prior_of(problem.cells, asked_concentrations(_model(update)))
+        prior = prior_of(problem.cells, prior_settings(_model(update), None))
         value = log_joint(counts, prior, problem.cells)
         truth = _statistics(np.array([value]), states[None])
         drawn = _statistics(model.history_[25::6], model.samples_)

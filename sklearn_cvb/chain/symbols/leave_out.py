@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain import starts as starting
-from sklearn_cvb.chain.lattice import Cells, Problem
+from sklearn_cvb.chain.lattice import Cells, Problem, Topology
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, empty_counts, floor_of, tally_of
 from sklearn_cvb.chain.symbols.leave_out_lists import Settled, lists_for, ragged
-from sklearn_cvb.chain.topology import Topology
 from sklearn_cvb.kernels.chain.absence import (
     Absence,
     absence_of_tokens,

@@ -18,21 +18,22 @@ from sklearn_cvb.chain.lattice import (
     lattice_for,
     problem_of,
     restrict,
+    topology_of,
     without_impossible,
 )
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     Prior,
-    asked_concentrations,
     log_weights,
     posterior_mean,
+    prior_settings,
     public_counts,
     rare_counts,
     rare_in,
+    shared_weights,
     weights_under,
 )
 from sklearn_cvb.chain.prediction import (
-    BesideCounts,
     Read,
     chain_counts,
     emission_table,
@@ -41,7 +42,7 @@ from sklearn_cvb.chain.prediction import (
     running_counts,
     smoothed_entries,
 )
-from sklearn_cvb.chain.symbols.leave_out import LeftOut
+from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, LeftOut
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
     Growth,
@@ -49,11 +50,10 @@ from sklearn_cvb.chain.symbols.vocabulary_growth import (
     carried_weights,
     with_words,
 )
-from sklearn_cvb.chain.topology import topology_of
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.learning.online import Running, Seen, seen_by_fit
+from sklearn_cvb.learning.online import Running, Seen
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
@@ -97,7 +97,11 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     attributes = {**attributes, **hmm._attributes_of_words(words)}
     lattice, words, of_labels = hmm._training_lattice(words, told, cells, corpus, sequences, y)
     problem = problem_of(corpus, lattice, cells)
-    messages = (*messages, *of_words, *of_labels, *hmm._cautions(problem))
+    messages = (*messages, *of_words, *of_labels)
+    lengths = np.diff(problem.corpus.starts)
+    leaves_out = getattr(hmm, "block_length", 0) is None and hmm.update == "sequence"
+    if leaves_out and 2 * lengths.max() > lengths.sum():
+        messages = (*messages, HALF_OF_ALL.format(int(lengths.argmax())))
     return Reading(problem, words, attributes, messages)
 
 
@@ -148,14 +152,9 @@ def training_lattice(
 # How a chain begins
 
 
-def model_of(hmm: Any, read: Reading) -> Any:
-    """What is learned from a problem, whatever is observed."""
-    return hmm._observed.model(hmm, read)
-
-
 def model(hmm: Any, read: Reading) -> SymbolChain:
     """What is learned from a problem."""
-    settings = chain_settings(hmm, read)
+    settings: ChainSettings = hmm._chain_settings(read)
     kind = TokenChain if settings.left_out.update == "token" else SymbolChain
     return getattr(read.problem, "chain", kind)(read.problem, settings)
 
@@ -183,7 +182,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
             "(see `emission`)"
         )
     return ChainSettings(
-        asked_concentrations(hmm, weight),
+        prior_settings(hmm, weight),
         init,
         read.words.types,
         left_out,
@@ -215,27 +214,12 @@ def fixed_start(hmm: Any, read: Reading) -> str:
 
 
 def left_of(
-    hmm: Any, state: Any, counts: HMMCounts, chain: SymbolChain, read: Reading
-) -> tuple[Learned, dict[str, Any]]:
-    """What predictions read, and fitted attributes."""
-    attributes, cells = left_paths(hmm, state, read), chain.cells
-    end = counts.transition[:-1, -1] if cells.has_end else None
-    public = public_counts(counts, cells)
-    learned = Learned(
-        read.words,
-        cells,
-        state.prior,
-        public,
-        kept=state.weights,
-        rare=rare_in(read.problem, counts) if chain.settings.counts_rare else None,
-        more=BesideCounts(end),
-    )
-    attributes |= {"counts_": public, "end_counts_": end, "beta_": state.hyper.beta}
-    if hasattr(type(hmm), "partial_fit"):
-        batch = read.problem.batch_of(state.unexplained)
-        learned = learned._replace(seen=seen_by_fit(hmm, batch))
-        attributes["n_batches_seen_"] = 0
-    return learned, attributes
+    state: Any, counts: HMMCounts, chain: SymbolChain
+) -> tuple[dict[str, Any], Weights | None, np.ndarray | None, None]:
+    """Public counts and beta, weights that rows keep, what unknown words get beside; no numbers."""
+    attributes = {"counts_": public_counts(counts, chain.cells), "beta_": state.hyper.beta}
+    rare = rare_in(chain.problem, counts) if chain.settings.counts_rare else None
+    return attributes, state.weights, rare, None
 
 
 def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
@@ -243,9 +227,9 @@ def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
     if getattr(read.problem, "is_in_parts", False):
         in_parts: dict[str, Any] = read.problem.left_paths(hmm, state, read)
         return in_parts
-    path = hmm._observed.path(hmm, state, read)
-    labels = hmm._arranged_states(read.words, read.problem.given, path)
-    return {"labels_": labels, **state.hyper.weights_of_states(np.bincount(path, minlength=1))}
+    found = path(hmm, state, read)
+    labels = hmm._arranged_states(read.words, read.problem.given, found)
+    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
 
 
 def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.symbols import observed as symbols
+from sklearn_cvb.chain.parameters import shared_weights
 from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.chain.symbols.shards import ChainShard, ShardedChain
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
@@ -113,7 +113,7 @@ class Whole(InParts):
 
     def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the sequences are."""
-        return state.hyper.weights_of_states(None)
+        return shared_weights(state.hyper, None)
 
 
 def refuse_in_shards(hmm: Any) -> None:
@@ -142,7 +142,7 @@ def shard_of(layout: Layout, part: Part, place: Place) -> ChainShard:
 
 def chain_of(layout: Layout, problem: Problem) -> SymbolChain:
     """The chain of a part; whoever asks parts has the threads."""
-    settings = symbols.chain_settings(layout.estimator, Reading(problem, layout.words, {}))
+    settings = layout.estimator._chain_settings(Reading(problem, layout.words, {}))
     return SymbolChain(problem, settings._replace(n_threads=1))
 
 

@@ -97,6 +97,11 @@ class Legal(NamedTuple):
             rows.append(shared[key])
         return rows
 
+    @property
+    def any_weights(self) -> bool:
+        """Whether any entry has weights."""
+        return any(map(is_weighted, self.tag_dictionary.values()))
+
     def shares(self, words: Iterable[Hashable]) -> list[np.ndarray]:
         """Each word's weights over their sum, in the order of its row; NaN without weights.
 
@@ -332,7 +337,7 @@ def _laid_out(
     legal, types = knowledge.legal, knowledge.vocabulary.types.tolist()
     # One concentration for all emissions can be learned only where all are equal.
     formed = {} if settings.beta_is_learned else told.formed
-    any_weights = any(map(is_weighted, legal.tag_dictionary.values()))
+    any_weights = legal.any_weights
     if any_weights and settings.beta_is_learned:
         raise InvalidParameterError(
             "beta='auto' learns one concentration for all emissions, which a tag_dictionary "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.parameters import shared_weights
 from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL
 from sklearn_cvb.chain.symbols.stored.collapsed import ChainInTurn, InTurn
@@ -139,4 +140,4 @@ class StoredWhole(Whole):
             return path
 
         labels = StoredStates(pieces.store, classes, path_of)
-        return {"labels_": labels, **state.hyper.weights_of_states(held)}
+        return {"labels_": labels, **shared_weights(state.hyper, held)}
