@@ -63,8 +63,8 @@ def test_long_runs_are_inferred_in_sequence(monkeypatch):
     X = [*words(), ["the", *["that"] * 80, "dog", "duck"], ["that"] * 70]
     problem, weights = problem_of(X)
     found = expectation(weights, problem, engines_of(problem))
-    assert found.engines.sequences[0].tolist() == [40, 41]
-    assert found.engines.runs.members.tolist() == list(range(40))
+    assert found.work.sequences[0].tolist() == [40, 41]
+    assert found.work.runs.members.tolist() == list(range(40))
     assert_same(found, expectation(weights, problem, one_at_a_time(problem)))
     monkeypatch.setattr(forms, "_SMALLEST_SHARE", 0.9)
     assert engines_of(problem).runs is None
@@ -81,13 +81,13 @@ def test_a_run_that_float64_loses_goes_to_log_space_alone(n_jobs):
     cells = slice(problem.cells.indptr[word], problem.cells.indptr[word + 1])
     weights.emission[cells] = 1e-60
     found = expectation(weights, problem, engines_of(problem), n_jobs)
-    lost = found.engines.lost
+    lost = found.work.lost
     assert 0 < len(lost) < 40
     assert 7 in lost
-    assert set(found.engines.runs.members) == set(range(40)) - set(lost)
+    assert set(found.work.runs.members) == set(range(40)) - set(lost)
     assert_same(found, expectation(weights, problem, one_at_a_time(problem)), 1e-9)
     # The next sweep begins where this one ended.
-    assert expectation(weights, problem, found.engines).engines is found.engines
+    assert expectation(weights, problem, found.work).work is found.work
 
 
 def test_certain_words_without_weight_leave_their_sequences_out():
@@ -108,7 +108,7 @@ def test_a_sequence_lost_side_by_side_leaves_the_others_there():
     problem, weights = problem_of(X, EMHMM(4, **SETTINGS))
     weights.emission.reshape(4, 4)[3] = 1e-300
     found = expectation(weights, problem, engines_of(problem))
-    assert found.engines.lost.tolist() == [30, 31]
-    assert sorted(found.engines.side_by_side[0].members) == list(range(30))
+    assert found.work.lost.tolist() == [30, 31]
+    assert sorted(found.work.side_by_side[0].members) == list(range(30))
     assert_same(found, expectation(weights, problem, one_at_a_time(problem)), 1e-9)
     assert len(found.unexplained) == 0

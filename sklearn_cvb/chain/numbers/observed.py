@@ -593,10 +593,8 @@ def left_of(
 def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
     """States of all given steps: by the last posterior, or Viterbi by the final weights."""
     posterior = model(hmm, read).posterior(state)
-    if posterior is None:
-        path = _training(hmm, state, read).best_path()[0]
-    else:
-        path = posterior.argmax(axis=1)
+    path = None if posterior is None else posterior.argmax(axis=1)
+    path = _training(hmm, state, read).best_path()[0] if path is None else path
     labels = arrange(read.problem.given, path.astype(np.int64), -1)
     return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
 

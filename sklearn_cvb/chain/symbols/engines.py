@@ -50,6 +50,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     tables_for,
     width_for,
 )
+from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 
 # A sequence with a run whose steps have more entries is none of the runs: wide steps are faster
@@ -111,7 +112,8 @@ def engines_of(problem: Problem, lost: np.ndarray = _NONE) -> Engines:
     runs, batches = None, None
     if problem.any_told:
         rest &= _has_short_runs(problem)
-        if _n_tokens(problem, rest) > _SMALLEST_SHARE * len(problem.corpus.tokens):
+        n_tokens = np.diff(problem.corpus.starts)[rest].sum()
+        if n_tokens > _SMALLEST_SHARE * len(problem.corpus.tokens):
             runs = _runs_of(problem, rest)
     elif _fits_side_by_side(problem):
         batches = _batches_of(problem, rest)
@@ -123,11 +125,6 @@ def engines_of(problem: Problem, lost: np.ndarray = _NONE) -> Engines:
 
 
 # Pieces
-
-
-def _n_tokens(problem: Problem, chosen: np.ndarray) -> int:
-    """Number of tokens of the chosen sequences."""
-    return int(np.diff(problem.corpus.starts)[chosen].sum())
 
 
 def _n_pieces(problem: Problem) -> int:
@@ -251,15 +248,6 @@ def _batches_of(problem: Problem, chosen: np.ndarray) -> list[Batch] | None:
 _NONE = np.empty(0, np.intp)
 
 
-class Expectation(NamedTuple):
-    """What an E-step finds."""
-
-    counts: HMMCounts  # expected counts of the sequences that some path explains
-    total: float  # sum of their log Z (nats)
-    unexplained: np.ndarray  # indices of the others
-    engines: Engines | None  # what the next E-step begins with; None where shards know it
-
-
 class Share(NamedTuple):
     """What a piece of the sequences contributes: counts, sum of log Z, and who is lost."""
 
@@ -274,8 +262,11 @@ def expectation(
     engines: Engines,
     n_jobs: int | None = 1,
     logs: Callable[[], Weights] | None = None,
-) -> Expectation:
-    """E-step over all sequences, on up to `n_jobs` threads."""
+) -> Inferred:
+    """E-step over all sequences, on up to `n_jobs` threads; the next one begins with its `work`.
+
+    `logs` makes the logs of the weights without underflow.
+    """
     log_z = np.zeros(problem.corpus.n_sequences)
     tasks: list[tuple] = []
     if engines.runs is not None:
@@ -293,23 +284,18 @@ def expectation(
         # Rare: counts of the sequences that share an engine with these are no use.
         engines = engines_of(problem, np.union1d(engines.lost, lost))
         return expectation(weights, problem, engines, n_jobs, logs)
-    counts = _added([share.counts for share in shares])
-    total = sum(share.total for share in shares)
+    (counts, total, _), *others = shares
+    for share in others:
+        total += share.total
+        for table, more in zip(counts, share.counts, strict=True):
+            table += more
     # Sequences that float64 may lose even one at a time go to log space.
     if np.isnan(log_z).any():
         log_tables = log_weights(weights) if logs is None else logs()
         infer_in_log_space(log_tables, problem, counts, log_z)
     explained = np.isfinite(log_z)
-    return Expectation(counts, total + log_z[explained].sum(), np.flatnonzero(~explained), engines)
-
-
-def _added(counts: list[HMMCounts]) -> HMMCounts:
-    """The sum of counts, in their order."""
-    total, *others = counts
-    for other in others:
-        for table, more in zip(total, other, strict=True):
-            table += more
-    return total
+    total += log_z[explained].sum()
+    return Inferred(counts, total, np.flatnonzero(~explained), work=engines)
 
 
 # Runs

@@ -220,8 +220,7 @@ class SymbolChain(Model):
         engines, logs = engines_of(self.problem) if work is None else work, None
         if not isinstance(weights, Weights):
             logs, weights = partial(weights.logs, self.cells), weights.weights
-        found = expectation(weights, self.problem, engines, self.settings.n_threads, logs)
-        return Inferred(found.counts, found.total, found.unexplained, None, found.engines)
+        return expectation(weights, self.problem, engines, self.settings.n_threads, logs)
 
     # CVB
 
