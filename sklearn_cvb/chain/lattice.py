@@ -20,6 +20,8 @@ from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 
+# So many tokens at a time: what is laid out for them takes little memory.
+_BLOCK = 2**16
 # What `topology` may be, but for a table.
 NAMES = ("full", "independent", "constant", "left-right")
 
@@ -318,9 +320,8 @@ def lattice_for(
 def _ranges(begins: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All integers of the ranges [begin, end), one after the other, and the ranges' lengths."""
     lengths = ends - begins
-    total = int(lengths.sum())
     offsets = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths)
-    return np.arange(total, dtype=np.int64) + offsets, lengths
+    return np.arange(len(offsets), dtype=np.int64) + offsets, lengths
 
 
 def without_impossible(
@@ -371,14 +372,23 @@ def overrule(
 
 def entry_states(lattice: Lattice) -> np.ndarray:
     """State of every (token, allowed state) entry, tokens in order."""
-    slots, _ = _ranges(lattice.first.astype(np.int64), lattice.first + lattice.count)
-    return lattice.state[slots]
+    return _of_entries(lattice, lattice.state)
 
 
 def entry_cells(lattice: Lattice) -> np.ndarray:
     """Cell of every (token, allowed state) entry, -1 where the observation is missing."""
-    slots, _ = _ranges(lattice.first.astype(np.int64), lattice.first + lattice.count)
-    return lattice.cell[slots]
+    return _of_entries(lattice, lattice.cell)
+
+
+def _of_entries(lattice: Lattice, values: np.ndarray) -> np.ndarray:
+    """The values of the slots of all entries, some tokens at a time: indices need much room."""
+    found, position = np.empty(int(lattice.count.sum()), values.dtype), 0
+    for begin in range(0, len(lattice.count), _BLOCK):
+        first = lattice.first[begin : begin + _BLOCK].astype(np.int64)
+        slots, _ = _ranges(first, first + lattice.count[begin : begin + _BLOCK])
+        found[position : position + len(slots)] = values[slots]
+        position += len(slots)
+    return found
 
 
 def dense_posterior(lattice: Lattice, posterior: np.ndarray, n_states: int) -> np.ndarray:

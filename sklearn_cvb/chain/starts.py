@@ -257,8 +257,9 @@ def _from_neighbours(
     """How well each entry goes with the posteriors of the tokens before and after it."""
     n_tokens, n_states = len(lattice.count), len(weights.start)
     bounds = np.concatenate([[0], np.cumsum(lattice.count, dtype=np.int64)])
-    states = entry_states(lattice)
-    rows = csr_array((posterior, states, bounds), shape=(n_tokens, n_states))
+    rows = csr_array((posterior, entry_states(lattice), bounds), shape=(n_tokens, n_states))
+    # The same numbers in a smaller type.
+    states, bounds = rows.indices, rows.indptr
     found, step = np.empty(len(posterior)), max(1, _BLOCK // n_states)
     for begin in range(0, n_tokens, step):
         end = min(begin + step, n_tokens)
