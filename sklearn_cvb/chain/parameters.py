@@ -1,22 +1,19 @@
 """From concentrations to priors, and from counts to weights: all Dirichlet rows of a chain.
 
-A tally holds counts with the prior added, and their denominators. Concentrations may be learned
-while fitting (Wang and Blunsom 2013, eq. 29).
+A tally holds counts with the prior added, and their denominators.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln, xlogy
 
-from sklearn_cvb.chain.lattice import Cells, Topology
-from sklearn_cvb.kernels.chain.absence import Absence
+from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
 from sklearn_cvb.kernels.divergence import expected_weights
-from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, present, rests
+from sklearn_cvb.learning.concentrations import first_value, log_density
 from sklearn_cvb.learning.dirichlet import exp_digamma, kl_divergence
 
 # Divisors below this have lost digits to underflow.
@@ -203,63 +200,6 @@ def prior_of(cells: Cells, hyper: Concentrations) -> Prior:
     return Prior(start, start_total, transition, out, emission, emit, hyper)
 
 
-# Learning concentrations
-
-
-def learn(
-    concentrations: Concentrations,
-    counts: HMMCounts,
-    cells: Cells,
-    n_sweeps: int,
-    step: Callable,
-    presence: Callable[[], Presence | None] | None = None,
-) -> Concentrations:
-    """One step for each learned concentration, both from the same counts; none in the warm-up.
-
-    `presence` gives None where it is not known, and nothing is learned; without it the plain form
-    of eq. 29 is taken.
-    """
-    if rests(concentrations.learned, n_sweeps):
-        return concentrations
-    surely = certain(counts, cells) if presence is None else presence()
-    if surely is None:
-        return concentrations
-    totals = row_totals(counts, cells)
-
-    def rows(name: str, width: int) -> Rows:
-        tables = (counts, surely.cells, totals, surely.totals)
-        own, seen, sums, sums_seen = (getattr(table, name) for table in tables)
-        return Rows(own, seen, sums, sums_seen, width)
-
-    after = concentrations
-    if concentrations.shared is not None:
-        from sklearn_cvb.chain.shared_weights import learned_weights
-
-        after = learned_weights(concentrations, counts, surely, step)
-    elif concentrations.learn_alpha:
-        tables = _by_width(rows("transition", cells.n_states), cells.topology)
-        if concentrations.start_alpha is None:
-            allowed = None if cells.topology is None else cells.topology.start
-            tables.append(rows("start", cells.n_emitting if allowed is None else allowed.sum()))
-        alpha = step(concentrations.alpha, tables, *concentrations.alpha_prior)
-        after = concentrations._replace(alpha=alpha)
-    if concentrations.learn_beta:
-        tables = [rows("emission", cells.n_rows)]
-        after = after._replace(beta=step(after.beta, tables, *concentrations.beta_prior))
-    return after
-
-
-def _by_width(rows: Rows, topology: Topology | None) -> list[Rows]:
-    """Transition rows grouped by how many states may follow: the cells that share the prior."""
-    if topology is None:
-        return [rows]
-    widths, groups = topology.transition.sum(axis=1), []
-    for width in np.unique(widths).tolist():
-        own, seen, sums, sums_seen = (table[widths == width] for table in rows[:-1])
-        groups.append(Rows(own, seen, sums, sums_seen, width))
-    return groups
-
-
 def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
     """Totals of the start row, of the transition rows and of the emission rows."""
     return HMMCounts(
@@ -267,27 +207,6 @@ def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
         counts.transition.sum(axis=1),
         cells.row_totals(counts.emission),
     )
-
-
-def certain(counts: HMMCounts, cells: Cells) -> Presence:
-    """The plain form: every cell with a positive count is surely present."""
-    totals = row_totals(counts, cells)
-    return Presence(*(HMMCounts(*map(np.ones_like, tables)) for tables in (counts, totals)))
-
-
-def presence(counts: HMMCounts, absence: Absence, cells: Cells) -> Presence:
-    """P(C > 0) from the products of 1 - q, for cells and row totals."""
-    here = HMMCounts(
-        present(absence.start, counts.start),
-        present(absence.transition, counts.transition),
-        present(absence.emission, counts.emission),
-    )
-    totals = HMMCounts(
-        np.ones(1),
-        present(absence.out, counts.transition.sum(axis=1)),
-        present(absence.emit, cells.row_totals(counts.emission)),
-    )
-    return Presence(here, totals)
 
 
 # Weights

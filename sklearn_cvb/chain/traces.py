@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.parameters import (
-    HMMCounts,
-    Prior,
-    prior_of,
-    rare_in,
-    with_rare,
-)
+from sklearn_cvb.chain.parameters import HMMCounts, Prior, prior_of, rare_in, with_rare
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning import dirichlet

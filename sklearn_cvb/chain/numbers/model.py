@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain.concentrations import learn
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
@@ -32,7 +33,6 @@ from sklearn_cvb.chain.parameters import (
     divergence,
     exp_expected_log,
     going_on,
-    learn,
     log_prior_density,
     posterior_mean,
     prior_of,

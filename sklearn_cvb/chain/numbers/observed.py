@@ -581,13 +581,10 @@ def left_of(
 ) -> tuple[dict[str, Any], Weights | None, None, Fitted]:
     """Public counts and emissions, weights that rows keep; no words seen once."""
     n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
-    attributes = {
-        "counts_": HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T),
-        "n_columns_": chain.family.n_columns,
-        **chain.family.attributes(numeric.point),
-    }
-    kept = None if state.weights is None else state.weights.chain
-    return attributes, kept, None, numeric
+    public = HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T)
+    attributes = {"counts_": public, "n_columns_": chain.family.n_columns}
+    attributes |= chain.family.attributes(numeric.point)
+    return attributes, None if state.weights is None else state.weights.chain, None, numeric
 
 
 def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain import starts as starting
+from sklearn_cvb.chain.concentrations import learn, presence
 from sklearn_cvb.chain.lattice import Cells, Problem
 from sklearn_cvb.chain.parameters import (
     Concentrations,
@@ -15,10 +16,8 @@ from sklearn_cvb.chain.parameters import (
     Prior,
     expected_log,
     going_on,
-    learn,
     log_prior_density,
     posterior_mean,
-    presence,
     prior_of,
     rare_in,
     uniform_weights,

@@ -1,0 +1,85 @@
+"""Learning alpha and beta while fitting (Wang and Blunsom 2013, eq. 29)."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sklearn_cvb.chain.lattice import Cells, Topology
+from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence, row_totals
+from sklearn_cvb.kernels.chain.absence import Absence
+from sklearn_cvb.learning.concentrations import Rows, present, rests
+
+
+def learn(
+    concentrations: Concentrations,
+    counts: HMMCounts,
+    cells: Cells,
+    n_sweeps: int,
+    step: Callable,
+    presence: Callable[[], Presence | None] | None = None,
+) -> Concentrations:
+    """One step for each learned concentration, both from the same counts; none in the warm-up.
+
+    `presence` gives None where it is not known, and nothing is learned; without it the plain form
+    of eq. 29 is taken.
+    """
+    if rests(concentrations.learned, n_sweeps):
+        return concentrations
+    surely = certain(counts, cells) if presence is None else presence()
+    if surely is None:
+        return concentrations
+    totals = row_totals(counts, cells)
+
+    def rows(name: str, width: int) -> Rows:
+        tables = (counts, surely.cells, totals, surely.totals)
+        own, seen, sums, sums_seen = (getattr(table, name) for table in tables)
+        return Rows(own, seen, sums, sums_seen, width)
+
+    after = concentrations
+    if concentrations.shared is not None:
+        from sklearn_cvb.chain.shared_weights import learned_weights
+
+        after = learned_weights(concentrations, counts, surely, step)
+    elif concentrations.learn_alpha:
+        tables = _by_width(rows("transition", cells.n_states), cells.topology)
+        if concentrations.start_alpha is None:
+            allowed = None if cells.topology is None else cells.topology.start
+            tables.append(rows("start", cells.n_emitting if allowed is None else allowed.sum()))
+        alpha = step(concentrations.alpha, tables, *concentrations.alpha_prior)
+        after = concentrations._replace(alpha=alpha)
+    if concentrations.learn_beta:
+        tables = [rows("emission", cells.n_rows)]
+        after = after._replace(beta=step(after.beta, tables, *concentrations.beta_prior))
+    return after
+
+
+def _by_width(rows: Rows, topology: Topology | None) -> list[Rows]:
+    """Transition rows grouped by how many states may follow: the cells that share the prior."""
+    if topology is None:
+        return [rows]
+    widths, groups = topology.transition.sum(axis=1), []
+    for width in np.unique(widths).tolist():
+        own, seen, sums, sums_seen = (table[widths == width] for table in rows[:-1])
+        groups.append(Rows(own, seen, sums, sums_seen, width))
+    return groups
+
+
+def certain(counts: HMMCounts, cells: Cells) -> Presence:
+    """The plain form: every cell with a positive count is surely present."""
+    totals = row_totals(counts, cells)
+    return Presence(*(HMMCounts(*map(np.ones_like, tables)) for tables in (counts, totals)))
+
+
+def presence(counts: HMMCounts, absence: Absence, cells: Cells) -> Presence:
+    """P(C > 0) from the products of 1 - q, for cells and row totals."""
+    here = HMMCounts(
+        present(absence.start, counts.start),
+        present(absence.transition, counts.transition),
+        present(absence.emission, counts.emission),
+    )
+    totals = HMMCounts(
+        np.ones(1),
+        present(absence.out, counts.transition.sum(axis=1)),
+        present(absence.emit, cells.row_totals(counts.emission)),
+    )
+    return Presence(here, totals)
