@@ -179,5 +179,5 @@ def bayesian_information(model: Any, X: Any) -> float:
     n_states, n_symbols = model.emissionprob_.shape
     n_next = n_states + (model.end_counts_ is not None)
     free = n_states - 1 + n_states * (n_next - 1) + n_states * (n_symbols - 1)
-    n_observed = encoded_again(model, learned_of(model), X).n_observed
+    n_observed = encoded_again(model, learned_of(model).words.index, X).n_observed
     return float(-2 * log_likelihood + free * np.log(n_observed))

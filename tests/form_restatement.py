@@ -1,6 +1,6 @@
 """Tag shares by form in plain Python, one word at a time."""
 
-from sklearn_cvb.chain.tags.word_shapes import shape_of, suffixes_of
+from sklearn_cvb.chain.tags.word_forms import shape_of, suffixes_of
 
 STRENGTH = 4.0
 

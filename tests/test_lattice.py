@@ -52,7 +52,7 @@ def test_slots_of_words_missing_tokens_and_unknown_types():
     # Unknown types share the cells of the unknown item, 3 to 5, within their own states.
     assert slots_of(lattice, 3) == slots_of(lattice, 5) == [(2, 5)]
     assert slots_of(lattice, 4) == [(0, 3), (1, 4)]
-    assert allowed.n_entries(lattice) == 2 + 3 + 1 + 1 + 2 + 1
+    assert lattice.count.sum() == 2 + 3 + 1 + 1 + 2 + 1
     assert allowed.entry_states(lattice).tolist() == [0, 2, 0, 1, 2, 1, 2, 0, 1, 2]
     free = allowed.lattice_for(corpus, cells)
     assert slots_of(free, 3) == [(0, 3), (1, 4), (2, 5)]

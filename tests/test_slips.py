@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb.chain.tags.knowledge import Legal
-from sklearn_cvb.chain.tags.word_shapes import (
+from sklearn_cvb.chain.tags.word_forms import (
     SHAPE_WEIGHT,
     ShapeShares,
     can_be_cleaned,

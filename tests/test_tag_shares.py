@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from form_restatement import plain_shares
 
-from sklearn_cvb.chain.tags.word_shapes import tag_shares, told_by
+from sklearn_cvb.chain.tags.word_forms import known_tags, tag_shares
 from sklearn_cvb.datasets import make_pocket_english
 from sklearn_cvb.reading.dictionary import tag_dictionary_from
 
@@ -50,7 +50,7 @@ def rows_as_dicts(rows):
 @pytest.mark.parametrize("only", [None, [1, 2], [1, 3]])
 @pytest.mark.parametrize("labels", [{}, {"sold": Counter({3: 2}), "hawk": Counter({1: 5})}])
 def test_shares_are_those_of_the_plain_statement(only, labels):
-    told = told_by(ENTRIES, STATES, labels, {"x-ray": 11, "gladly": 10})
+    told = known_tags(ENTRIES, STATES, labels, {"x-ray": 11, "gladly": 10})
     restricted = None if only is None else np.array(only)
     found = tag_shares(told, 4, restricted)
     assert set(told.voting) == {"walked", "talked", "Hawk", "hawk", "gladly", "so", "ÄRZTIN"} | (
@@ -68,7 +68,7 @@ def test_shares_of_generated_text():
     text = make_pocket_english(500, random_state=0)
     dictionary = tag_dictionary_from(text.data, text.target, weights=True)
     tags = sorted({tag for entry in dictionary.values() for tag in entry})
-    told = told_by(dictionary, {tag: i for i, tag in enumerate(tags)}, {}, {})
+    told = known_tags(dictionary, {tag: i for i, tag in enumerate(tags)}, {}, {})
     found = tag_shares(told, len(tags))
     words = sorted({word for row in text.data for word in row})[::40]
     for word, begins in product(words, (False, True)):
@@ -77,7 +77,7 @@ def test_shares_of_generated_text():
 
 
 def test_an_ending_says_more_than_the_shape():
-    found = tag_shares(told_by(ENTRIES, STATES, {}, {}), 4)
+    found = tag_shares(known_tags(ENTRIES, STATES, {}, {}), 4)
     (row,) = rows_as_dicts([found.row("balked")])
     assert row[3] == max(row.values())
     (row,) = rows_as_dicts([found.row("madly")])
@@ -85,17 +85,17 @@ def test_an_ending_says_more_than_the_shape():
 
 
 def test_a_word_known_in_lower_case_takes_half_from_there():
-    found = tag_shares(told_by(ENTRIES, STATES, {}, {}), 4)
+    found = tag_shares(known_tags(ENTRIES, STATES, {}, {}), 4)
     the, other = rows_as_dicts(map(found.row, ["The", "Tho"]))
     assert the[0] > 0.5
     assert other.get(0, 0) < 0.2
     # Never across tags that are ruled out.
-    found = tag_shares(told_by(ENTRIES, STATES, {}, {}), 4, np.array([1, 2]))
+    found = tag_shares(known_tags(ENTRIES, STATES, {}, {}), 4, np.array([1, 2]))
     assert [set(row) for row in rows_as_dicts(map(found.row, ["The", "Hawks"]))] == [{1, 2}, {1, 2}]
 
 
 def test_a_capital_that_begins_a_sentence_says_little():
-    found = tag_shares(told_by(ENTRIES, STATES, {}, {}), 4)
+    found = tag_shares(known_tags(ENTRIES, STATES, {}, {}), 4)
     (inside,), (first,) = (rows_as_dicts([found.row("Madly", begins)]) for begins in (False, True))
     (lower,) = rows_as_dicts([found.row("madly")])
     halves = {state: (inside[state] + lower[state]) / 2 for state in inside}
@@ -114,16 +114,16 @@ def test_open_tags_are_those_of_many_types():
     many = {f"n{i:05}": ("NN",) for i in range(3000)} | {f"v{i:05}": ("VB",) for i in range(4)}
     few = {"of": ("IN",), "to": ("TO",)}
     states = {"IN": 0, "NN": 1, "TO": 2, "VB": 3}
-    assert tag_shares(told_by(many | few, states, {}, {}), 4).states.tolist() == [1, 3]
-    assert tag_shares(told_by(few, states, {}, {}), 4).states.tolist() == [0, 2]
+    assert tag_shares(known_tags(many | few, states, {}, {}), 4).states.tolist() == [1, 3]
+    assert tag_shares(known_tags(few, states, {}, {}), 4).states.tolist() == [0, 2]
 
 
 def test_nothing_to_learn_from():
-    assert tag_shares(told_by({}, STATES, {}, {}), 4) is None
-    assert tag_shares(told_by({3: ("NN",), (1, 2): ("VB",)}, STATES, {}, {}), 4) is None
-    assert tag_shares(told_by({"any": tuple(STATES)}, STATES, {}, {}), 4) is None
-    assert tag_shares(told_by({"so": ("RB",)}, STATES, {}, {"so": 11}), 4) is None
-    assert tag_shares(told_by({"so": ("RB",)}, STATES, {}, {}), 4, np.array([1])) is None
+    assert tag_shares(known_tags({}, STATES, {}, {}), 4) is None
+    assert tag_shares(known_tags({3: ("NN",), (1, 2): ("VB",)}, STATES, {}, {}), 4) is None
+    assert tag_shares(known_tags({"any": tuple(STATES)}, STATES, {}, {}), 4) is None
+    assert tag_shares(known_tags({"so": ("RB",)}, STATES, {}, {"so": 11}), 4) is None
+    assert tag_shares(known_tags({"so": ("RB",)}, STATES, {}, {}), 4, np.array([1])) is None
 
 
 def test_the_table_has_a_row_for_each_form_that_votes():
@@ -131,7 +131,7 @@ def test_the_table_has_a_row_for_each_form_that_votes():
     tags = ["NN", "VB", "RB"]
     dictionary = {word: {tags[i % 3]: 1} for i, word in enumerate(words)}
     begin = process_time()
-    found = tag_shares(told_by(dictionary, STATES, {}, {}), 4)
+    found = tag_shares(known_tags(dictionary, STATES, {}, {}), 4)
     assert len(list(map(found.row, words))) == 50_000
     print(f"50,000 types: {process_time() - begin:.2f} s")
     # The root, one shape with its longest endings: all ends of four characters of "w0" to "w49999".
@@ -140,7 +140,7 @@ def test_the_table_has_a_row_for_each_form_that_votes():
 
 
 def test_forms_are_strings_so_that_they_can_be_written_as_text():
-    told = told_by(
+    told = known_tags(
         {"walked": ["VB"], "Rome": ["NP"], "2nd": ["JJ"]}, {"JJ": 0, "NP": 1, "VB": 2}, {}, {}
     )
     forms = tag_shares(told, 3).forms

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_cvb.chain.tags.word_shapes import Shape, shape_of, suffixes_of, without_capital
+from sklearn_cvb.chain.tags.word_forms import Shape, shape_of, suffixes_of, without_capital
 
 
 @pytest.mark.parametrize(

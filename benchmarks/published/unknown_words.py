@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.published.tables import Table, plus_minus
 from sklearn_cvb import CVBHMMTagger, EMHMMTagger, VBHMMTagger, tag_dictionary_from
-from sklearn_cvb.chain.tags.word_shapes import shape_of, suffixes_of
+from sklearn_cvb.chain.tags.word_forms import shape_of, suffixes_of
 from sklearn_cvb.datasets import fetch_brown, fetch_mac_morpho, fetch_wsj
 
 # NLTK's beam of 1,000 takes a minute for what this takes seconds for, and finds the same.

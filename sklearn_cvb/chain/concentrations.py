@@ -4,78 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import HMMCounts, Presence
-from sklearn_cvb.chain.priors import Concentrations
-from sklearn_cvb.chain.topology import Topology
+from sklearn_cvb.chain.lattice import Cells, Topology
+from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence, row_totals
 from sklearn_cvb.kernels.chain.absence import Absence
-from sklearn_cvb.learning.concentrations import Rows, first_value, present, rests
-
-# gamma starts here where it is learned.
-_FIRST_GAMMA = 1.0
-
-
-def first_concentrations(
-    alpha: float | str,
-    beta: float | str,
-    alpha_prior: tuple[float, float],
-    beta_prior: tuple[float, float],
-    start_alpha: float | None,
-) -> Concentrations:
-    """The concentrations of the first sweep; "auto" marks those to learn."""
-    return Concentrations(
-        first_value(alpha),
-        first_value(beta),
-        alpha == "auto",
-        beta == "auto",
-        alpha_prior,
-        beta_prior,
-        start_alpha,
-    )
-
-
-def with_equal_weights(
-    first: Concentrations, n: int, gamma: float | str, gamma_prior: tuple[float, float]
-) -> Concentrations:
-    """The concentrations of the first sweep where rows share weights of `n` states."""
-    is_learned = gamma == "auto"
-    return first._replace(
-        # Equal weights are the plain prior, and so is what is learned at first.
-        alpha=n * first.alpha if first.learn_alpha else first.alpha,
-        shared=(1.0 / n,) * n,
-        gamma=_FIRST_GAMMA if is_learned else float(gamma),
-        learn_gamma=is_learned,
-        gamma_prior=gamma_prior,
-    )
-
-
-def certain(counts: HMMCounts, cells: Cells) -> Presence:
-    """The plain form: every cell with a positive count is surely present."""
-    totals = row_totals(counts, cells)
-    return Presence(*(HMMCounts(*map(np.ones_like, tables)) for tables in (counts, totals)))
-
-
-def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
-    """Totals of the start row, of the transition rows and of the emission rows."""
-    return HMMCounts(
-        counts.start.sum(keepdims=True),
-        counts.transition.sum(axis=1),
-        cells.row_totals(counts.emission),
-    )
-
-
-def going_on(first: Concentrations, before: Concentrations) -> Concentrations:
-    """The concentrations asked for now, where learned ones go on from their values `before`."""
-    beta = before.beta if first.learn_beta else first.beta
-    if (first.shared is None) != (before.shared is None):
-        # alpha was that of a cell, and is that of a row, or the other way round.
-        return first._replace(beta=beta)
-    return first._replace(
-        alpha=before.alpha if first.learn_alpha else first.alpha,
-        beta=beta,
-        shared=before.shared,
-        gamma=before.gamma if first.learn_gamma else first.gamma,
-    )
+from sklearn_cvb.learning.concentrations import Rows, present, rests
 
 
 def learn(
@@ -88,23 +20,8 @@ def learn(
 ) -> Concentrations:
     """One step for each learned concentration, both from the same counts; none in the warm-up.
 
-    Parameters
-    ----------
-    concentrations : Concentrations
-    counts : HMMCounts
-        Expected or actual counts, flat emission cells.
-    cells : Cells
-    n_sweeps : int
-        Sweeps done so far.
-    step : callable
-        `dirichlet.fixed_point` or `dirichlet.ascend`.
-    presence : callable, default=None
-        ``presence() -> Presence``, or None where it is not known and nothing is learned; without
-        it the plain form of eq. 29.
-
-    Returns
-    -------
-    Concentrations
+    `presence` gives None where it is not known, and nothing is learned; without it the plain form
+    of eq. 29 is taken.
     """
     if rests(concentrations.learned, n_sweeps):
         return concentrations
@@ -145,6 +62,12 @@ def _by_width(rows: Rows, topology: Topology | None) -> list[Rows]:
         own, seen, sums, sums_seen = (table[widths == width] for table in rows[:-1])
         groups.append(Rows(own, seen, sums, sums_seen, width))
     return groups
+
+
+def certain(counts: HMMCounts, cells: Cells) -> Presence:
+    """The plain form: every cell with a positive count is surely present."""
+    totals = row_totals(counts, cells)
+    return Presence(*(HMMCounts(*map(np.ones_like, tables)) for tables in (counts, totals)))
 
 
 def presence(counts: HMMCounts, absence: Absence, cells: Cells) -> Presence:

@@ -6,30 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.topology import Topology
+from sklearn_cvb.chain.lattice import Topology
 from sklearn_cvb.reading.corpus import Corpus, place, shown
 
 
 def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
-    """State of each token, -1 where unknown.
-
-    Parameters
-    ----------
-    y : sequence or array
-        One sequence of states per sequence, None for one without any. A state is an integer from 0
-        to `n_states` - 1; -1, None and NaN are unknown.
-    corpus : Corpus
-    n_states : int
-
-    Returns
-    -------
-    ndarray of shape (n_tokens,), int32
-
-    Raises
-    ------
-    ValueError
-        If a state is none of these, or lengths differ.
-    """
+    """State of each token, -1 where unknown."""
     from sklearn_cvb.chain.tags.knowledge import read_labels
 
     found = np.full(len(corpus.tokens), -1, np.int32)
@@ -49,14 +31,7 @@ def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
 
 
 def refuse_impossible(known: np.ndarray, corpus: Corpus, topology: Topology) -> None:
-    """Raise ValueError where a topology leaves the known states of a sequence no path.
-
-    Parameters
-    ----------
-    known : ndarray of shape (n_tokens,), int32
-    corpus : Corpus
-    topology : Topology
-    """
+    """Raise ValueError where a topology leaves the known states of a sequence no path."""
     for begin, end in pairwise(corpus.starts):
         if (known[begin:end] < 0).all():
             continue

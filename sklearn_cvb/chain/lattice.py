@@ -1,7 +1,12 @@
-"""Allowed states per token: from a tag dictionary, from known labels, or all of them.
+"""What is allowed: states of each token, by a dictionary, labels or not at all, and steps between.
 
 A token with one allowed state cuts a chain in independent pieces: given the states at its borders,
 a run of ambiguous tokens can be inferred alone (`sklearn_cvb.kernels.chain.runs`).
+
+The end of a sequence may be an event: each sequence gets one more token, a missing observation
+whose only legal state is the last one, the end; all other tokens may take the other states only.
+Each transition row then has K + 1 cells, and all that infers chains works as it stands. What
+nothing ever counts in, the row of the end and its cell in the start row, adds nothing to any bound.
 """
 
 from typing import Any, NamedTuple
@@ -9,48 +14,50 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.chain.topology import Topology
-from sklearn_cvb.kernels.chain.forward_backward import Lattice
+from sklearn_cvb.kernels.chain.decoding import viterbi
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.validation import InvalidParameterError
+
+# So many tokens at a time: what is laid out for them takes little memory.
+_BLOCK = 2**16
+# What `topology` may be, but for a table.
+NAMES = ("full", "independent", "constant", "left-right")
+
+
+class Topology(NamedTuple):
+    """What a model rules out beforehand."""
+
+    start: np.ndarray  # (n_states,) Where a sequence may start
+    transition: np.ndarray  # (n_states, n_states) Which state (column) may follow which (row)
+    # Whether all rows of transitions are the start row: no state depends on the one before.
+    tied: bool
+
+    def masked(self, start: np.ndarray, transition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Copies of a start row and of a transition table with zeros where nothing is allowed."""
+        return np.where(self.start, start, 0.0), np.where(self.transition, transition, 0.0)
 
 
 class Cells(NamedTuple):
-    """The parameters there are: for each word (row) the states that may emit it (CSR rows).
+    """The parameters there are: for each word (row) the states that may emit it (CSR rows)."""
 
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_rows + 1,), int64
-        Row r owns the cells ``indptr[r] : indptr[r + 1]``. Rows are the vocabulary, then the
-        unknown item where the model has one.
-    state : ndarray of shape (n_cells,), int32
-        State of each cell, ascending within a row.
-    n_states : int
-        With the end of a sequence, where that is a state.
-    n_words : int
-        Size of the vocabulary, without the unknown item.
-    expected : ndarray of shape (n_cells,) or None
-        How often the corpus would hold each cell if its words were tagged in the shares that a
-        weighted dictionary gives; NaN for words without weights. None without any weights.
-    centre : ndarray of shape (n_cells,) or None
-        What the concentration of each cell is multiplied by: shares times their number for words
-        that are known by their form alone, 1 for all others. None for 1 throughout.
-    topology : Topology or None
-        Which states may follow which; None for all.
-    by_label : ndarray or None
-        The cells that a dictionary rules out but a label needs, ascending; None for none.
-    has_end : bool
-        Whether the last state is the end of a sequence (see `sklearn_cvb.chain.end_state`).
-    """
-
+    # (n_rows + 1,) Row r owns the cells ``indptr[r] : indptr[r + 1]``. Rows are the vocabulary,
+    # then the unknown item where the model has one.
     indptr: np.ndarray
-    state: np.ndarray
-    n_states: int
-    n_words: int
+    state: np.ndarray  # (n_cells,) State of each cell, ascending within a row
+    n_states: int  # with the end of a sequence, where that is a state
+    n_words: int  # size of the vocabulary, without the unknown item
+    # (n_cells,) How often the corpus would hold each cell if its words were tagged in the shares
+    # that a weighted dictionary gives; NaN for words without weights. None without any weights.
     expected: np.ndarray | None = None
+    # (n_cells,) What the concentration of each cell is multiplied by: shares times their number for
+    # words that are known by their form alone, 1 for all others. None for 1 throughout.
     centre: np.ndarray | None = None
-    topology: Topology | None = None
+    topology: Topology | None = None  # which states may follow which; None for all
+    # The cells that a dictionary rules out but a label needs, ascending; None for none.
     by_label: np.ndarray | None = None
-    has_end: bool = False
+    has_end: bool = False  # whether the last state is the end of a sequence (see above)
 
     @property
     def n_emitting(self) -> int:
@@ -118,25 +125,14 @@ class Cells(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Ambiguous runs, and the tokens that are certain: those with one allowed state.
+    """Ambiguous runs, and the tokens that are certain: those with one allowed state."""
 
-    Attributes
-    ----------
-    begin, end : ndarray of shape (n_runs,), int32
-        Tokens of each run.
-    sequence : ndarray of shape (n_sequences + 1,), int64
-        Sequence i has the runs ``sequence[i] : sequence[i + 1]``.
-    any_certain : bool
-        Whether any token has a single allowed state.
-    start, transition, emission : ndarray
-        Counts of certain tokens and pairs, which no posterior can change.
-    """
-
-    begin: np.ndarray
+    begin: np.ndarray  # (n_runs,) Tokens of each run
     end: np.ndarray
+    # (n_sequences + 1,) Sequence i has the runs ``sequence[i] : sequence[i + 1]``.
     sequence: np.ndarray
-    any_certain: bool
-    start: np.ndarray
+    any_certain: bool  # whether any token has a single allowed state
+    start: np.ndarray  # counts of certain tokens and pairs, which no posterior can change
     transition: np.ndarray
     emission: np.ndarray
 
@@ -145,31 +141,18 @@ class Problem(NamedTuple):
     """What an algorithm learns from: a corpus, its lattice, the layout of the parameters.
 
     Under a topology, and with ends, the corpus may be other than the one `given`.
-
-    Attributes
-    ----------
-    corpus : Corpus
-    lattice : Lattice
-    cells : Cells
-    runs : Runs
-    given : Corpus
-        The corpus as it was read.
-    sequences : ndarray or None
-        For each sequence of `corpus` the given one that holds it; None where they are the same.
-    places : ndarray or None
-        For each token of `corpus` its place among the given ones, -1 for an end; None: the same.
-    left_out : Problem or None
-        The given sequences that no path can explain.
     """
 
     corpus: Corpus
     lattice: Lattice
     cells: Cells
     runs: Runs
-    given: Corpus
+    given: Corpus  # the corpus as it was read
+    # For each sequence of `corpus` the given one that holds it; None where they are the same.
     sequences: np.ndarray | None = None
+    # For each token of `corpus` its place among the given ones, -1 for an end; None: the same.
     places: np.ndarray | None = None
-    left_out: "Problem | None" = None
+    left_out: "Problem | None" = None  # the given sequences that no path can explain
 
     def among_given(self, values: np.ndarray, of_left_out: np.ndarray | None) -> np.ndarray:
         """Values of all given tokens, from those of the corpus and those left out."""
@@ -189,6 +172,13 @@ class Problem(NamedTuple):
         if self.left_out is not None:
             unexplained = np.sort(np.concatenate([unexplained, self.left_out.sequences]))
         return unexplained
+
+    def batch_of(self, unexplained: np.ndarray) -> Batch:
+        """How much there is to learn from."""
+        given, n_words = self.given, self.cells.n_words
+        lengths = np.delete(np.diff(given.starts), self.of_given(unexplained))
+        tokens = given.tokens[(given.tokens >= 0) & (given.tokens < n_words)]
+        return Batch(int(lengths.sum()), len(lengths), np.bincount(tokens, minlength=n_words))
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -217,25 +207,46 @@ class Problem(NamedTuple):
         return slice(None) if self.places is None else self.places >= 0
 
 
-def problem_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
-    """A problem, with its ambiguous runs."""
-    runs = runs_of(lattice, corpus.starts, cells.n_states, len(cells.state))
-    return Problem(corpus, lattice, cells, runs, corpus)
+def topology_of(value: str | ArrayLike, n_states: int) -> Topology | None:
+    """Read the parameter `topology`."""
+    every = np.ones(n_states, bool)
+    allowed = np.ones((n_states, n_states), bool)
+    if isinstance(value, str):
+        if value == "independent":
+            return Topology(every, allowed, True)
+        if value == "constant":
+            allowed = np.eye(n_states, dtype=bool)
+        elif value == "left-right":
+            allowed = np.triu(allowed)
+            every[1:] = False
+    else:
+        allowed = _checked_table(value, n_states)
+    if allowed.all() and every.all():
+        return None
+    return Topology(every, allowed, False)
+
+
+def _checked_table(value: ArrayLike, n_states: int) -> np.ndarray:
+    try:
+        table = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        table = np.empty(0, dtype=object)
+    if table.dtype != bool or table.shape != (n_states, n_states):
+        raise ValueError(
+            f"topology must be one of {', '.join(NAMES)}, or a boolean table of shape "
+            f"{(n_states, n_states)} that says which state may follow which, got a table of "
+            f"{table.dtype} of shape {table.shape}"
+        )
+    dead = np.flatnonzero(~table.any(axis=1))
+    if len(dead):
+        raise ValueError(f"topology lets no state follow states {dead.tolist()[:5]}")
+    return table.copy()
 
 
 def cells_for(
     rows: list[np.ndarray] | None, n_states: int, n_words: int, with_unknown: bool
 ) -> Cells:
-    """Lay out the emission parameters.
-
-    Parameters
-    ----------
-    rows : list of ndarray or None
-        States of each word of the vocabulary; None for all states everywhere.
-    n_states, n_words : int
-    with_unknown : bool
-        Whether an unknown item, open to all states, follows the vocabulary.
-    """
+    """Lay out emissions: the states of each word, None for all, and of an unknown item."""
     every = np.arange(n_states, dtype=np.int32)
     if rows is None:
         n_rows = n_words + with_unknown
@@ -251,15 +262,8 @@ def expect(
 ) -> Cells:
     """Cells that know how often a dictionary's weights expect each of them in a corpus.
 
-    Parameters
-    ----------
-    cells : Cells
-    shares : list of ndarray
-        For each word of the vocabulary, the shares of its states; NaN without weights.
-    tokens : ndarray of shape (n_tokens,), int32
-        Codes of the corpus.
-    times : ndarray of shape (n_tokens,) or None
-        How many tokens each stands for; None for one.
+    `shares` are those of the states of each word, NaN without weights; `times` says how many tokens
+    each stands for.
     """
     known = (tokens >= 0) & (tokens < cells.n_words)
     seen = np.bincount(tokens[known], None if times is None else times[known], cells.n_words)
@@ -271,22 +275,15 @@ def expect(
 def lattice_for(
     corpus: Corpus, cells: Cells, unknown_rows: list[np.ndarray] | None = None
 ) -> Lattice:
-    """Allowed states of every token of a corpus.
+    """Allowed states of every token; `unknown_rows` are those of ``corpus.unknown``, None for all.
 
-    Parameters
-    ----------
-    corpus : Corpus
-    cells : Cells
-    unknown_rows : list of ndarray or None
-        States of each type in ``corpus.unknown``; None for all states.
-
-    Returns
-    -------
-    Lattice
-        With slots for the words in use only, and none for cells that only labels need; missing
-        observations take any state.
+    It has slots for the words in use only, and none for cells that only labels need; missing
+    observations take any state.
     """
-    used = _codes_in_use(corpus.tokens)
+    present = np.zeros(int(corpus.tokens.max()) + 2, bool)
+    present[corpus.tokens] = True
+    # The codes that occur, ascending; code -1, the missing one, is the last entry.
+    used = np.flatnonzero(np.roll(present, 1)) - 1
     every = np.arange(cells.n_emitting, dtype=np.int32)
     states, positions = [], []
     n_missing = int(np.count_nonzero(used < 0))
@@ -309,7 +306,6 @@ def lattice_for(
         lengths.append([len(row) for row in rows])
     n_slots = np.concatenate(lengths).astype(np.int32)
     firsts = (np.cumsum(n_slots) - n_slots).astype(np.uint32)
-    # By code; -1, the missing one, is the last entry.
     size = int(used[-1]) + 2
     first, count = np.empty(size, np.uint32), np.empty(size, np.int32)
     first[used], count[used] = firsts, n_slots
@@ -321,37 +317,31 @@ def lattice_for(
     )
 
 
-def _codes_in_use(tokens: np.ndarray) -> np.ndarray:
-    """The codes that occur, ascending."""
-    present = np.zeros(int(tokens.max()) + 2, bool)
-    present[tokens] = True
-    # Code -1 is the last entry.
-    return np.flatnonzero(np.roll(present, 1)) - 1
-
-
 def _ranges(begins: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All integers of the ranges [begin, end), one after the other, and the ranges' lengths."""
     lengths = ends - begins
-    total = int(lengths.sum())
     offsets = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths)
-    return np.arange(total, dtype=np.int64) + offsets, lengths
+    return np.arange(len(offsets), dtype=np.int64) + offsets, lengths
+
+
+def without_impossible(
+    lattice: Lattice, corpus: Corpus, cells: Cells, emission: np.ndarray
+) -> Lattice:
+    """Unknown tokens are unobserved where no state of theirs gives the unknown item any weight."""
+    if not corpus.unknown or emission[cells.unknown].all():
+        return lattice
+    cell = lattice.cell.copy()
+    tokens = np.flatnonzero(corpus.tokens >= cells.n_words)
+    firsts, places = np.unique(lattice.first[tokens], return_index=True)
+    for first, count in zip(firsts.tolist(), lattice.count[tokens[places]].tolist(), strict=True):
+        slots = slice(first, first + count)
+        if not emission[cell[slots]].any():
+            cell[slots] = -1
+    return lattice._replace(cell=cell)
 
 
 def restrict(lattice: Lattice, labels: np.ndarray) -> tuple[Lattice, np.ndarray]:
-    """Restrict labelled tokens to their label.
-
-    Parameters
-    ----------
-    lattice : Lattice
-    labels : ndarray of shape (n_tokens,), int32
-        State of each token, -1 where unknown.
-
-    Returns
-    -------
-    lattice : Lattice
-    forbidden : ndarray
-        Tokens whose label is not among their allowed states.
-    """
+    """Restrict labelled tokens to their label (-1: unknown), and say where it is not allowed."""
     first, count = lattice.first.copy(), lattice.count.copy()
     tokens = np.flatnonzero(labels >= 0)
     slots, lengths = _ranges(first[tokens].astype(np.int64), first[tokens] + count[tokens])
@@ -365,18 +355,7 @@ def restrict(lattice: Lattice, labels: np.ndarray) -> tuple[Lattice, np.ndarray]
 def overrule(
     lattice: Lattice, tokens: np.ndarray, corpus: Corpus, labels: np.ndarray, cells: Cells
 ) -> Lattice:
-    """Give some tokens the state of their label, which their word may not take elsewhere.
-
-    Parameters
-    ----------
-    lattice : Lattice
-    tokens : ndarray
-        The tokens that `restrict` reports as forbidden.
-    corpus : Corpus
-    labels : ndarray of shape (n_tokens,), int32
-    cells : Cells
-        With those that the labels need (`Cells.with_labels`).
-    """
+    """Give tokens that `restrict` reports the state of their label, which has a cell of its own."""
     states = labels[tokens]
     # All words outside the vocabulary share the row after it.
     rows = np.minimum(corpus.tokens[tokens], cells.n_words).astype(np.int64)
@@ -391,21 +370,25 @@ def overrule(
     )
 
 
-def n_entries(lattice: Lattice) -> int:
-    """Total number of (token, allowed state) entries."""
-    return int(lattice.count.sum(dtype=np.int64))
-
-
 def entry_states(lattice: Lattice) -> np.ndarray:
     """State of every (token, allowed state) entry, tokens in order."""
-    slots, _ = _ranges(lattice.first.astype(np.int64), lattice.first + lattice.count)
-    return lattice.state[slots]
+    return _of_entries(lattice, lattice.state)
 
 
 def entry_cells(lattice: Lattice) -> np.ndarray:
     """Cell of every (token, allowed state) entry, -1 where the observation is missing."""
-    slots, _ = _ranges(lattice.first.astype(np.int64), lattice.first + lattice.count)
-    return lattice.cell[slots]
+    return _of_entries(lattice, lattice.cell)
+
+
+def _of_entries(lattice: Lattice, values: np.ndarray) -> np.ndarray:
+    """The values of the slots of all entries, some tokens at a time: indices need much room."""
+    found, position = np.empty(int(lattice.count.sum()), values.dtype), 0
+    for begin in range(0, len(lattice.count), _BLOCK):
+        first = lattice.first[begin : begin + _BLOCK].astype(np.int64)
+        slots, _ = _ranges(first, first + lattice.count[begin : begin + _BLOCK])
+        found[position : position + len(slots)] = values[slots]
+        position += len(slots)
+    return found
 
 
 def dense_posterior(lattice: Lattice, posterior: np.ndarray, n_states: int) -> np.ndarray:
@@ -414,32 +397,6 @@ def dense_posterior(lattice: Lattice, posterior: np.ndarray, n_states: int) -> n
     tokens = np.repeat(np.arange(len(lattice.first)), lattice.count)
     table[tokens, entry_states(lattice)] = posterior
     return table
-
-
-def runs_of(lattice: Lattice, starts: np.ndarray, n_states: int, n_cells: int) -> Runs:
-    """Find the ambiguous runs of a corpus and what is certain.
-
-    Parameters
-    ----------
-    lattice : Lattice
-    starts : ndarray of shape (n_sequences + 1,)
-    n_states, n_cells : int
-
-    Returns
-    -------
-    Runs
-    """
-    start, transition, emission = certain_counts(lattice, starts, n_states, n_cells)
-    begin, end, sequence = spans_of(lattice, starts)
-    return Runs(
-        begin,
-        end,
-        sequence,
-        bool((lattice.count == 1).any()),
-        start,
-        transition,
-        emission,
-    )
 
 
 def spans_of(lattice: Lattice, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -468,3 +425,140 @@ def certain_counts(
     pairs = np.bincount(state[to - 1] * n_states + state[to], minlength=n_states**2)
     emission = np.bincount(cell[cell >= 0], minlength=n_cells)
     return start.astype(float), pairs.reshape(n_states, -1).astype(float), emission.astype(float)
+
+
+def cells_with_end(cells: Cells) -> Cells:
+    """The layout with one more state, the end, which emits nothing and which nothing follows."""
+    topology = cells.topology
+    if topology is not None:
+        if topology.tied:
+            raise InvalidParameterError(
+                "end_state=True lets the end depend on the last state, but with "
+                "topology='independent' nothing depends on any state before: use end_state=False"
+            )
+        # A sequence may end in every state, and a row needs a cell: the end's is in its own column.
+        transition = np.pad(topology.transition, (0, 1))
+        transition[:, -1] = True
+        topology = Topology(np.append(topology.start, False), transition, False)
+    return cells._replace(n_states=cells.n_states + 1, has_end=True, topology=topology)
+
+
+def _placed(problem: Problem, given: Corpus, places: np.ndarray) -> Problem:
+    """A problem whose tokens, and those left out, have their places in the corpus as read."""
+    rest = problem.left_out
+    return problem._replace(
+        given=given,
+        places=places if problem.places is None else places[problem.places],
+        left_out=None if rest is None else _placed(rest, given, places),
+    )
+
+
+def lattice_with_end(
+    lattice: Lattice, starts: np.ndarray, cells: Cells
+) -> tuple[Lattice, np.ndarray, np.ndarray]:
+    """Lattice and starts of sequences with their end as one more token; which tokens are ends."""
+    n_slots = len(lattice.state)
+    longer = Lattice(
+        np.insert(lattice.first, starts[1:], n_slots),
+        np.insert(lattice.count, starts[1:], 1),
+        np.append(lattice.state, np.array([cells.n_emitting], lattice.state.dtype)),
+        np.append(lattice.cell, np.array([-1], lattice.cell.dtype)),
+    )
+    starts = starts + np.arange(len(starts))
+    is_end = np.zeros(len(longer.first), bool)
+    is_end[starts[1:] - 1] = True
+    return longer, starts, is_end
+
+
+def problem_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
+    """What is learned from a corpus, with ends and under a topology where the layout has them."""
+    if not cells.has_end:
+        return _without_ends(corpus, lattice, cells)
+    longer, starts, is_end = lattice_with_end(lattice, corpus.starts, cells)
+    tokens = np.full(len(is_end), -1, corpus.tokens.dtype)
+    tokens[~is_end] = corpus.tokens
+    ended = corpus._replace(tokens=tokens, starts=starts, width=None)
+    problem = _without_ends(ended, longer, cells)
+    return _placed(problem, corpus, np.where(is_end, -1, np.cumsum(~is_end) - 1))
+
+
+def _without_ends(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
+    """A problem that keeps to a topology, whose sequences have their ends, if any, already.
+
+    Where no state depends on another every token is a sequence of its own. Else the sequences that
+    no path can explain are set aside: collapsed methods could not take them out of the counts.
+    """
+    topology = cells.topology
+    if topology is None:
+        return Problem(corpus, lattice, cells, _runs_of(corpus, lattice, cells), corpus)
+    lengths = np.diff(corpus.starts)
+    if topology.tied:
+        alone = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
+        runs, sequences = (
+            _runs_of(alone, lattice, cells),
+            np.repeat(np.arange(len(lengths)), lengths),
+        )
+        return Problem(alone, lattice, cells, runs, corpus, sequences)
+    with np.errstate(divide="ignore"):
+        start, transition = np.log(topology.start * 1.0), np.log(topology.transition * 1.0)
+    logs = Weights(start, transition, np.zeros(len(cells.state)))
+    path, log_p = np.empty(len(corpus.tokens), np.int32), np.empty(corpus.n_sequences)
+    viterbi(logs, lattice, corpus.starts, path, log_p)
+    # Some path explains a sequence if the best one has some weight.
+    possible = np.isfinite(log_p)
+    if possible.all():
+        return Problem(corpus, lattice, cells, _runs_of(corpus, lattice, cells), corpus)
+    if not possible.any():
+        raise ValueError(
+            "topology, tag_dictionary and labels leave no sequence any path: see `topology`"
+        )
+    left_out = _some_sequences(corpus, lattice, cells, ~possible)
+    return _some_sequences(corpus, lattice, cells, possible)._replace(left_out=left_out)
+
+
+def _some_sequences(corpus: Corpus, lattice: Lattice, cells: Cells, chosen: np.ndarray) -> Problem:
+    """The problem of the chosen sequences alone, with the slots that these use and no others."""
+    lengths = np.diff(corpus.starts)
+    tokens = np.repeat(chosen, lengths)
+    starts = np.concatenate([[0], np.cumsum(lengths[chosen])])
+    some = corpus._replace(tokens=corpus.tokens[tokens], starts=starts, width=None)
+    # Engines for words that may take every state count on slots of such words alone.
+    first, count = lattice.first[tokens], lattice.count[tokens]
+    n_slots = len(lattice.state)
+    borders = np.bincount(first, minlength=n_slots + 1)
+    borders -= np.bincount(first + count, minlength=n_slots + 1)
+    used = np.cumsum(borders)[:-1] > 0
+    place = (np.cumsum(used) - 1)[first].astype(lattice.first.dtype)
+    narrowed = Lattice(place, count, lattice.state[used], lattice.cell[used])
+    return Problem(
+        some,
+        narrowed,
+        cells,
+        _runs_of(some, narrowed, cells),
+        given=corpus,
+        sequences=np.flatnonzero(chosen),
+        places=np.flatnonzero(tokens),
+    )
+
+
+def _runs_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Runs:
+    """The ambiguous runs of a corpus, and what is certain."""
+    starts, any_certain = corpus.starts, bool((lattice.count == 1).any())
+    certain = certain_counts(lattice, starts, cells.n_states, len(cells.state))
+    return Runs(*spans_of(lattice, starts), any_certain, *certain)
+
+
+def _tokens_of_lattice(lattice: Lattice, tokens: np.ndarray) -> Lattice:
+    """The lattice of some tokens, with the slots that these use and no others.
+
+    Engines for words that may take every state count on slots of such words alone.
+    """
+    first, count = lattice.first[tokens], lattice.count[tokens]
+    n_slots = len(lattice.state)
+    borders = np.bincount(first, minlength=n_slots + 1)
+    borders -= np.bincount(first + count, minlength=n_slots + 1)
+    used = np.cumsum(borders)[:-1] > 0
+    place = np.cumsum(used) - 1
+    return Lattice(
+        place[first].astype(lattice.first.dtype), count, lattice.state[used], lattice.cell[used]
+    )

@@ -1,4 +1,4 @@
-"""From counts to weights: priors, posterior means, exp E[log], and the public form of counts.
+"""From concentrations to priors, and from counts to weights: all Dirichlet rows of a chain.
 
 A tally holds counts with the prior added, and their denominators.
 """
@@ -7,15 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import digamma
+from scipy.special import digamma, gammaln, xlogy
 
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
-from sklearn_cvb.learning.dirichlet import exp_digamma
+from sklearn_cvb.kernels.special import expected_weights
+from sklearn_cvb.learning.concentrations import first_value, log_density
+from sklearn_cvb.learning.dirichlet import exp_digamma, kl_divergence
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_RATIO = 1e-280
+# A state that holds so large a share of the tokens counts as one that the data ask for.
+LEAST_SHARE = 0.01
+# gamma starts here where it is learned.
+_FIRST_GAMMA = 1.0
 
 
 class HMMCounts(NamedTuple):
@@ -63,88 +69,147 @@ class Prior(NamedTuple):
     concentrations: Any = None
 
 
-def symmetric_prior(cells: Cells, alpha: float, beta: float, start_alpha: float) -> Prior:
-    """The prior with one concentration for each kind of cell."""
-    n = cells.n_states
-    start = np.full(n, float(start_alpha))
+class Concentrations(NamedTuple):
+    """alpha and beta of a sweep, which of them are learned, and their Gamma priors.
+
+    `start_alpha` None is `alpha`. `shared` are the weights of the states under the prior "hdp",
+    `gamma` their concentration, and `sticky` what is added for staying in a state (see
+    `sklearn_cvb.chain.shared_weights`). `dictionary_weight` is how much the counts that a
+    dictionary expects weigh; None without a dictionary.
+    """
+
+    alpha: float
+    beta: float
+    learn_alpha: bool
+    learn_beta: bool
+    alpha_prior: tuple[float, float]
+    beta_prior: tuple[float, float]
+    start_alpha: float | None
+    shared: tuple[float, ...] | None = None
+    gamma: float = 1.0
+    learn_gamma: bool = False
+    gamma_prior: tuple[float, float] = (1.0, 1.0)
+    sticky: float = 0.0
+    dictionary_weight: float | None = None
+
+    @property
+    def learned(self) -> bool:
+        """Whether any of them is learned."""
+        return self.learn_alpha or self.learn_beta or self.shared is not None
+
+    def log_density(self) -> float:
+        """Log density of the learned concentrations under their priors (nats)."""
+        value = log_density(self.alpha, self.learn_alpha, self.alpha_prior)
+        value += log_density(self.beta, self.learn_beta, self.beta_prior)
+        if self.shared is None:
+            return value
+        # Of the weights over their logs, and of gamma.
+        shared, gamma = np.array(self.shared), self.gamma
+        each = gamma / len(shared)
+        weights = gammaln(gamma) - len(shared) * gammaln(each) + each * np.log(shared).sum()
+        return value + (float(weights) + log_density(gamma, self.learn_gamma, self.gamma_prior))
+
+
+# Priors
+
+
+def prior_settings(hmm: Any, dictionary_weight: float | None) -> Concentrations:
+    """Those of the first sweep, as an estimator's parameters say; "auto" marks those to learn."""
+    first = Concentrations(
+        first_value(hmm.alpha),
+        first_value(hmm.beta),
+        hmm.alpha == "auto",
+        hmm.beta == "auto",
+        hmm.alpha_prior,
+        hmm.beta_prior,
+        hmm.start_alpha,
+        sticky=float(hmm.sticky),
+        dictionary_weight=dictionary_weight,
+    )
+    if hmm.transition_prior != "hdp":
+        return first
+    n, is_learned = hmm.n_components, hmm.gamma == "auto"
+    return first._replace(
+        # Equal weights are the plain prior, and so is what is learned at first.
+        alpha=n * first.alpha if first.learn_alpha else first.alpha,
+        shared=(1.0 / n,) * n,
+        gamma=_FIRST_GAMMA if is_learned else float(hmm.gamma),
+        learn_gamma=is_learned,
+        gamma_prior=hmm.gamma_prior,
+    )
+
+
+def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, Any]:
+    """The weights of the states, where the prior has them, and how many hold many tokens."""
+    if hyper.shared is None:
+        return {}
+    found = {"state_weights_": np.array(hyper.shared), "gamma_": hyper.gamma}
+    if held is not None:
+        many = held >= LEAST_SHARE * held.sum()
+        found["n_effective_components_"] = int(np.count_nonzero(many))
+    return found
+
+
+def going_on(first: Concentrations, before: Concentrations) -> Concentrations:
+    """The concentrations asked for now, where learned ones go on from their values `before`."""
+    beta = before.beta if first.learn_beta else first.beta
+    if (first.shared is None) != (before.shared is None):
+        # alpha was that of a cell, and is that of a row, or the other way round.
+        return first._replace(beta=beta)
+    return first._replace(
+        alpha=before.alpha if first.learn_alpha else first.alpha,
+        beta=beta,
+        shared=before.shared,
+        gamma=before.gamma if first.learn_gamma else first.gamma,
+    )
+
+
+def prior_of(cells: Cells, hyper: Concentrations) -> Prior:
+    """The prior of a sweep: one concentration for each kind of cell, and what changes that."""
+    n, alpha, beta = cells.n_states, hyper.alpha, hyper.beta
+    start_alpha = alpha if hyper.start_alpha is None else hyper.start_alpha
+    start, transition = np.full(n, float(start_alpha)), np.full((n, n), float(alpha))
     # No sequence is empty. The row of the end has a prior like all others: nothing counts there.
     start[cells.n_emitting :] = 0.0
-    prior = Prior(
-        start,
-        float(cells.n_emitting * start_alpha),
-        np.full((n, n), float(alpha)),
-        np.full(n, float(n * alpha)),
-        np.full(len(cells.state), float(beta)),
-        np.full(n, float(cells.n_rows * beta)),
-    )
-    if cells.topology is None:
-        return prior
-    start, transition = cells.topology.masked(prior.start, prior.transition)
-    return prior._replace(
-        start=start,
-        start_total=float(start.sum()),
-        transition=transition,
-        transition_total=transition.sum(axis=1),
-    )
+    start_total, out = float(cells.n_emitting * start_alpha), np.full(n, float(n * alpha))
+    if cells.topology is not None:
+        start, transition = cells.topology.masked(start, transition)
+        start_total, out = float(start.sum()), transition.sum(axis=1)
+    if hyper.shared is not None:
+        # alpha and start_alpha are totals of a row, and the end, which is no state, has as much as
+        # one of K equal weights beside them.
+        ends = np.full(n - len(hyper.shared), 1.0 / len(hyper.shared))
+        start, start_total = start_alpha * np.append(hyper.shared, 0.0 * ends), start_alpha
+        transition = np.tile(alpha * np.append(hyper.shared, ends), (n, 1))
+        out = np.full(n, alpha * (1.0 + ends.sum()))
+    if hyper.shared is not None or hyper.sticky:
+        stays = np.where(np.diag(transition) > 0, hyper.sticky, 0.0)
+        transition, out = transition + np.diag(stays), out + stays
+    emission, emit = np.full(len(cells.state), float(beta)), np.full(n, float(cells.n_rows * beta))
+    if hyper.dictionary_weight is not None and (
+        cells.centre is not None or cells.expected is not None
+    ):
+        # As if the corpus had been tagged so many times in the proportions that dictionary and
+        # forms expect; words known by their form alone share out their concentration in these, too.
+        equal = emission
+        if cells.centre is not None:
+            emission = emission * cells.centre
+        if cells.expected is not None:
+            emission = emission + hyper.dictionary_weight * np.nan_to_num(cells.expected)
+        emit = emit + cells.row_totals(emission - equal)
+    return Prior(start, start_total, transition, out, emission, emit, hyper)
 
 
-def unequal_transitions(
-    prior: Prior,
-    shared: tuple[float, ...] | None,
-    sticky: float,
-    alpha: float,
-    start_alpha: float,
-) -> Prior:
-    """The prior with weights of the states that all rows share, and more for staying in a state.
-
-    `shared` None leaves cells equal. With weights `alpha` and `start_alpha` are totals of a row,
-    and the end, which is no state, has as much as one of K equal weights beside them.
-    """
-    n = len(prior.start)
-    if shared is not None:
-        ends = np.full(n - len(shared), 1.0 / len(shared))
-        weights = np.append(shared, ends)
-        prior = prior._replace(
-            start=start_alpha * np.append(shared, 0.0 * ends),
-            start_total=start_alpha,
-            transition=np.tile(alpha * weights, (n, 1)),
-            transition_total=np.full(n, alpha * (1.0 + ends.sum())),
-        )
-    stays = np.where(np.diag(prior.transition) > 0, sticky, 0.0)
-    return prior._replace(
-        transition=prior.transition + np.diag(stays),
-        transition_total=prior.transition_total + stays,
+def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
+    """Totals of the start row, of the transition rows and of the emission rows."""
+    return HMMCounts(
+        counts.start.sum(keepdims=True),
+        counts.transition.sum(axis=1),
+        cells.row_totals(counts.emission),
     )
 
 
-def with_dictionary(prior: Prior, cells: Cells, weight: float) -> Prior:
-    """The prior with the counts that dictionary and forms expect, times `weight`.
-
-    As if the corpus had been tagged so many times in their proportions; words known by their form
-    alone share out their concentration in these, too.
-    """
-    emission = prior.emission
-    if cells.centre is not None:
-        emission = emission * cells.centre
-    if cells.expected is not None:
-        emission = emission + weight * np.nan_to_num(cells.expected)
-    if emission is prior.emission:
-        return prior
-    added = cells.row_totals(emission - prior.emission)
-    return prior._replace(emission=emission, emission_total=prior.emission_total + added)
-
-
-def empty_counts(cells: Cells) -> HMMCounts:
-    """Counts of zero."""
-    n = cells.n_states
-    return HMMCounts(np.zeros(n), np.zeros((n, n)), np.zeros(len(cells.state)))
-
-
-def _divide(numerator: np.ndarray, denominator: np.ndarray, kept: Any) -> np.ndarray:
-    """numerator / denominator; where the denominator is 0 the kept value (None if nowhere)."""
-    if np.all(denominator > 0):
-        return numerator / denominator
-    return np.where(denominator > 0, numerator / np.where(denominator > 0, denominator, 1.0), kept)
+# Weights
 
 
 def posterior_mean(
@@ -152,18 +217,7 @@ def posterior_mean(
 ) -> Weights:
     """Weights (C + u) / (row sum): posterior means, or maximum likelihood with a prior of 0.
 
-    Parameters
-    ----------
-    counts : HMMCounts
-        With flat emission cells.
-    prior : Prior
-    cells : Cells
-    kept : Weights or None
-        Rows without count and prior keep these values; None for uniform rows.
-
-    Returns
-    -------
-    Weights
+    Rows without count and prior keep the values of `kept`; None for uniform rows.
     """
     first = counts.start.sum() + prior.start_total
     out = counts.transition.sum(axis=1) + prior.transition_total
@@ -182,6 +236,13 @@ def posterior_mean(
         emission,
     )
     return tied(weights, cells)
+
+
+def _divide(numerator: np.ndarray, denominator: np.ndarray, kept: Any) -> np.ndarray:
+    """numerator / denominator; where the denominator is 0 the kept value (None if nowhere)."""
+    if np.all(denominator > 0):
+        return numerator / denominator
+    return np.where(denominator > 0, numerator / np.where(denominator > 0, denominator, 1.0), kept)
 
 
 def tied(weights: Weights, cells: Cells) -> Weights:
@@ -222,16 +283,6 @@ def expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
     return tied(logs, cells)
 
 
-def weights_under(
-    counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None, *, averages: bool
-) -> tuple[Weights, Weights]:
-    """Weights for prediction, and their logs: exp E[log theta] or posterior means."""
-    if averages:
-        return exp_expected_log(counts, prior, cells), expected_log(counts, prior, cells)
-    weights = posterior_mean(counts, prior, cells, kept)
-    return weights, log_weights(weights)
-
-
 def dirichlet_parameters(
     counts: HMMCounts, prior: Prior, cells: Cells
 ) -> tuple[HMMCounts, tuple[np.ndarray, ...]]:
@@ -243,6 +294,16 @@ def dirichlet_parameters(
         cells.row_totals(counts.emission) + prior.emission_total,
     )
     return u, totals
+
+
+def weights_under(
+    counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None, *, averages: bool
+) -> tuple[Weights, Weights]:
+    """Weights for prediction, and their logs: exp E[log theta] or posterior means."""
+    if averages:
+        return exp_expected_log(counts, prior, cells), expected_log(counts, prior, cells)
+    weights = posterior_mean(counts, prior, cells, kept)
+    return weights, log_weights(weights)
 
 
 def uniform_weights(cells: Cells) -> Weights:
@@ -276,6 +337,103 @@ def log_weights(weights: Weights) -> Weights:
         return Weights(*(np.log(table) for table in weights))
 
 
+# Log densities and divergences of all rows
+
+
+class _Rows(NamedTuple):
+    """The Dirichlet distributions of one table: start, transitions or emissions."""
+
+    counts: np.ndarray  # of the cells that a topology allows
+    prior: np.ndarray
+    row: np.ndarray  # of each of these cells
+    count_totals: np.ndarray
+    prior_totals: np.ndarray  # with the cells that a dictionary rules out
+    totals: np.ndarray  # of the posterior
+    allowed: np.ndarray | slice  # which flat cells of the table these are
+
+
+def _rows_of(counts: HMMCounts, prior: Prior, cells: Cells) -> list[_Rows]:
+    """The Dirichlet posteriors of the start row, of transitions and of emissions."""
+    n, topology = cells.n_states, cells.topology
+    rows = (np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state)
+    allowed: list[np.ndarray | slice] = [slice(None)] * 3
+    if topology is not None:
+        allowed = [topology.start, topology.transition.ravel(), slice(None)]
+    elif cells.has_end:
+        allowed[0] = slice(cells.n_emitting)
+    priors = prior.start, prior.transition, prior.emission
+    of_prior = np.atleast_1d(prior.start_total), prior.transition_total, prior.emission_total
+    return [
+        _Rows(
+            np.ravel(count)[kept],
+            np.ravel(u)[kept],
+            row[kept],
+            total,
+            u_total,
+            total + u_total,
+            kept,
+        )
+        for count, u, row, total, u_total, kept in zip(
+            counts, priors, rows, row_totals(counts, cells), of_prior, allowed, strict=True
+        )
+    ]
+
+
+def divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
+    """KL(Dir(C + u) || Dir(u)) of all rows (Beal 2003, appendix A)."""
+    return sum(
+        kl_divergence(rows.counts + rows.prior, rows.prior, rows.totals, rows.prior_totals)
+        for rows in _rows_of(counts, prior, cells)
+    )
+
+
+def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Weights, float]:
+    """exp E[log theta] (eq. 11), and KL of the posterior from the prior, in one pass over cells."""
+    tables = _rows_of(counts, prior, cells)
+    divisors = [exp_digamma(rows.totals) for rows in tables]
+    if min(divisor.min() for divisor in divisors) <= _SMALLEST_RATIO:
+        return exp_expected_log(counts, prior, cells), divergence(counts, prior, cells)
+    weights, value = Weights(*(np.zeros(table.shape) for table in counts)), 0.0
+    for rows, divisor, table in zip(tables, divisors, weights, strict=True):
+        found = np.empty(len(rows.counts))
+        of_cells = expected_weights(rows.counts, rows.prior, rows.row, divisor, found)
+        table.reshape(-1)[rows.allowed] = found
+        of_totals = gammaln(rows.totals) - gammaln(rows.prior_totals)
+        value += of_cells + float(np.sum(of_totals - rows.count_totals * digamma(rows.totals)))
+    return weights, value
+
+
+def log_prior_density(counts: HMMCounts, prior: Prior, weights: Weights, cells: Cells) -> float:
+    """The log prior in the softmax basis: the sum of u log theta over all cells (nats)."""
+    if not (prior.start_total or prior.transition_total.any() or prior.emission_total.any()):
+        return 0.0
+    # Rows that all are the start row have no prior of their own.
+    is_tied = cells.topology is not None and cells.topology.tied
+    # The end has no parameters: nothing follows it, and it emits nothing.
+    n = cells.n_emitting
+    value = float(np.sum(xlogy(prior.start, weights.start)))
+    if not is_tied:
+        value += float(np.sum(xlogy(prior.transition[:n], weights.transition[:n])))
+    value += float(np.sum(xlogy(prior.emission, weights.emission)))
+    # Cells a dictionary rules out share what the listed ones leave of the row.
+    mass = prior.emission_total - cells.row_totals(prior.emission)
+    n_ruled_out = cells.n_rows - np.bincount(cells.state, minlength=cells.n_states)
+    emit = cells.row_totals(counts.emission) + prior.emission_total
+    open_rows = (n_ruled_out > 0) & (emit > 0)
+    open_rows[n:] = False
+    each = mass[open_rows] / n_ruled_out[open_rows] / emit[open_rows]
+    return value + float(np.sum(xlogy(mass[open_rows].clip(0), each.clip(0))))
+
+
+# Counts
+
+
+def empty_counts(cells: Cells) -> HMMCounts:
+    """Counts of zero."""
+    n = cells.n_states
+    return HMMCounts(np.zeros(n), np.zeros((n, n)), np.zeros(len(cells.state)))
+
+
 def word_major(cells: Cells, values: np.ndarray) -> np.ndarray | csr_array:
     """Cells as a (n_symbols, n_components) array, sparse where a dictionary rules states out."""
     if cells.is_full:
@@ -288,14 +446,13 @@ def word_major(cells: Cells, values: np.ndarray) -> np.ndarray | csr_array:
 
 def public_counts(counts: HMMCounts, cells: Cells) -> HMMCounts:
     """Counts with emissions in their public form, and without the end."""
-    counts = counts._replace(emission=word_major(cells, counts.emission))
-    return without_end(counts, cells) if cells.has_end else counts
+    n, emission = cells.n_emitting, word_major(cells, counts.emission)
+    return HMMCounts(counts.start[:n], counts.transition[:n, :n], emission)
 
 
-def without_end(counts: HMMCounts, cells: Cells) -> HMMCounts:
-    """Counts without the cells of the end."""
-    n = cells.n_emitting
-    return counts._replace(start=counts.start[:n], transition=counts.transition[:n, :n])
+def flat_cells(emission: np.ndarray | csr_array) -> np.ndarray:
+    """The flat cells of a public emission table."""
+    return np.ravel(emission) if isinstance(emission, np.ndarray) else emission.data
 
 
 def with_end(counts: HMMCounts, end: np.ndarray) -> HMMCounts:
@@ -304,26 +461,6 @@ def with_end(counts: HMMCounts, end: np.ndarray) -> HMMCounts:
     transition = np.zeros((n + 1, n + 1))
     transition[:n, :n], transition[:n, n] = counts.transition, end
     return counts._replace(start=np.append(counts.start, 0.0), transition=transition)
-
-
-def flat_cells(emission: np.ndarray | csr_array) -> np.ndarray:
-    """The flat cells of a public emission table."""
-    return np.ravel(emission) if isinstance(emission, np.ndarray) else emission.data
-
-
-def tally_of(counts: HMMCounts, prior: Prior | None, cells: Cells) -> Tally:
-    """Counts plus prior, with denominators (`prior` None: plain counts)."""
-    start, transition, emission = counts
-    out, emit = transition.sum(axis=1), cells.row_totals(emission)
-    if prior is None:
-        return Tally(start, transition, out, emission, emit)
-    return Tally(
-        start + prior.start,
-        transition + prior.transition,
-        out + prior.transition_total,
-        emission + prior.emission,
-        emit + prior.emission_total,
-    )
 
 
 def rare_counts(emission: np.ndarray, cells: Cells, seen: np.ndarray) -> np.ndarray | None:
@@ -351,6 +488,21 @@ def with_rare(counts: HMMCounts, rare: np.ndarray | None, cells: Cells) -> HMMCo
     emission = counts.emission.copy()
     emission[cells.unknown] += rare
     return counts._replace(emission=emission)
+
+
+def tally_of(counts: HMMCounts, prior: Prior | None, cells: Cells) -> Tally:
+    """Counts plus prior, with denominators (`prior` None: plain counts)."""
+    start, transition, emission = counts
+    out, emit = transition.sum(axis=1), cells.row_totals(emission)
+    if prior is None:
+        return Tally(start, transition, out, emission, emit)
+    return Tally(
+        start + prior.start,
+        transition + prior.transition,
+        out + prior.transition_total,
+        emission + prior.emission,
+        emit + prior.emission_total,
+    )
 
 
 def floor_of(prior: Prior) -> Floor:

@@ -16,8 +16,7 @@ from sklearn_cvb.chain.drawing import (
     paths_of_lengths,
     paths_to_their_end,
 )
-from sklearn_cvb.chain.end_state import lattice_with_end
-from sklearn_cvb.chain.lattice import Cells, dense_posterior, n_entries
+from sklearn_cvb.chain.lattice import Cells, dense_posterior, lattice_with_end
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     flat_cells,
@@ -36,21 +35,11 @@ from sklearn_cvb.reading.validation import check_counts, tell
 
 
 class BesideCounts(NamedTuple):
-    """What chains leave beside their counts.
+    """What chains leave beside their counts."""
 
-    Attributes
-    ----------
-    end : ndarray of shape (n_components,) or None
-        Count of the sequences that end in each state.
-    numeric : Fitted or None
-        What states emit, where that are numbers.
-    sampled : Sampled or None
-        What only a sampler's chain tells.
-    """
-
-    end: np.ndarray | None = None
-    numeric: Any = None
-    sampled: Any = None
+    end: np.ndarray | None = None  # (n_components,) Count of the sequences that end in each state
+    numeric: Any = None  # what states emit, where that are numbers
+    sampled: Any = None  # what only a sampler's chain tells
 
 
 # Counts and weights
@@ -121,19 +110,10 @@ def _with_ruled_out(weights: csr_array) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Read:
-    """Sequences, and the weights that they are read under.
-
-    Attributes
-    ----------
-    corpus : Corpus
-    lattice : Lattice
-        Allowed states of each token.
-    weights, logs : Weights
-    cells : Cells
-    """
+    """Sequences, and the weights that they are read under."""
 
     corpus: Corpus
-    lattice: Lattice
+    lattice: Lattice  # allowed states of each token
     weights: Weights
     logs: Weights
     cells: Cells
@@ -196,7 +176,7 @@ def smoothed_entries(
     kernel: Callable = decoding.smoothed,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior of every (token, state) entry, and log Z of every sequence."""
-    posterior, log_z = np.empty(n_entries(lattice)), np.empty(len(starts) - 1)
+    posterior, log_z = np.empty(int(lattice.count.sum())), np.empty(len(starts) - 1)
     kernel(weights, logs, lattice, starts, posterior, log_z)
     return posterior, log_z
 

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters import HMMCounts, Presence
-from sklearn_cvb.chain.priors import Concentrations
+from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.concentrations import Rows
 
@@ -26,18 +25,11 @@ _SMALLEST = 1e-9
 
 
 class _Table(NamedTuple):
-    """What there is for each row that shares the weights: those of the states, then the start row.
+    """What each row that shares the weights has: those of the states, then the start row."""
 
-    Attributes
-    ----------
-    cells : ndarray of shape (n_states + 1, n_states)
-    ends : ndarray of shape (n_states, 1), or (n_states, 0) where ends are no event
-    totals : ndarray of shape (n_states + 1,)
-    """
-
-    cells: np.ndarray
-    ends: np.ndarray
-    totals: np.ndarray
+    cells: np.ndarray  # (n_states + 1, n_states)
+    ends: np.ndarray  # (n_states, 1)
+    totals: np.ndarray  # (n_states + 1,)
 
 
 def _table(counts: HMMCounts, n: int, totals: HMMCounts | None = None) -> _Table:
@@ -52,21 +44,11 @@ def _table(counts: HMMCounts, n: int, totals: HMMCounts | None = None) -> _Table
 
 
 class _RowPrior(NamedTuple):
-    """The prior of the rows.
+    """The prior of the rows."""
 
-    Attributes
-    ----------
-    weighted : ndarray of shape (n_states + 1, n_states)
-        What cells have from the weights.
-    table : _Table
-        With `sticky` and ends.
-    per_alpha : ndarray of shape (n_states + 1,)
-        By how much a total rises with alpha.
-    """
-
-    weighted: np.ndarray
-    table: _Table
-    per_alpha: np.ndarray
+    weighted: np.ndarray  # (n_states + 1, n_states) What cells have from the weights
+    table: _Table  # with `sticky` and ends
+    per_alpha: np.ndarray  # (n_states + 1,) By how much a total rises with alpha
 
 
 def _prior(concentrations: Concentrations, n_ends: int) -> _RowPrior:
@@ -94,19 +76,7 @@ def _weights_from(tables: np.ndarray, gamma: float) -> np.ndarray:
 def learned_weights(
     concentrations: Concentrations, counts: HMMCounts, surely: Presence, step: Callable
 ) -> Concentrations:
-    """Weights, and what else is learned of alpha and gamma, after one step from expected tables.
-
-    Parameters
-    ----------
-    concentrations : Concentrations
-    counts : HMMCounts
-        Expected counts.
-    surely : Presence
-        How surely counts are positive.
-    step : callable
-        `dirichlet.fixed_point`, or `dirichlet.ascend`: then the step of weights and alpha is
-        shortened until the evidence of the counts does not fall (VB's bound).
-    """
+    """Weights, and what else is learned of alpha and gamma, after one step from expected tables."""
     alpha, n = concentrations.alpha, len(concentrations.shared or ())
     own, seen = _table(counts, n), _table(surely.cells, n, surely.totals)
     prior = _prior(concentrations, own.ends.shape[1])

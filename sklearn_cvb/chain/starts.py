@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_cvb.chain.lattice import Cells, Problem, entry_cells, entry_states, n_entries
+from sklearn_cvb.chain.lattice import Cells, Problem, entry_cells, entry_states
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     Prior,
@@ -78,17 +78,7 @@ def neighbour_products(
 
 
 def counts_from_marginals(problem: Problem, posterior: np.ndarray) -> HMMCounts:
-    """Expected counts of independent token posteriors.
-
-    Parameters
-    ----------
-    problem : Problem
-    posterior : ndarray of shape (n_entries,)
-
-    Returns
-    -------
-    HMMCounts
-    """
+    """Expected counts of independent token posteriors."""
     lattice, cells, starts = problem.lattice, problem.cells, problem.corpus.starts
     first = np.zeros(len(lattice.count), bool)
     first[starts[:-1]] = True
@@ -136,7 +126,7 @@ def posterior_of(start: Start, problem: Problem) -> np.ndarray:
     if start.posterior is not None:
         return start.posterior
     assert start.weights is not None, "a start has weights or posteriors"
-    posterior = np.empty(n_entries(problem.lattice))
+    posterior = np.empty(int(problem.lattice.count.sum()))
     smoothed(
         start.weights,
         log_weights(start.weights),
@@ -153,7 +143,7 @@ def token_start(problem: Problem, rng: np.random.Generator) -> Start:
 
     Times the shares that a weighted dictionary gives them.
     """
-    entries = rng.standard_exponential(n_entries(problem.lattice))
+    entries = rng.standard_exponential(int(problem.lattice.count.sum()))
     if problem.cells.expected is not None:
         entries *= _expected_entries(problem)
     normalise_entries(problem.lattice, entries)
@@ -164,7 +154,7 @@ def _expected_entries(problem: Problem) -> np.ndarray:
     """What a dictionary expects of each (token, state) entry, in proportion; 1 without weights."""
     expected = problem.cells.expected
     if expected is None:
-        return np.ones(n_entries(problem.lattice))
+        return np.ones(int(problem.lattice.count.sum()))
     # Any state is as likely for words without weights, and for a missing observation, which takes
     # the last value. Words that are labelled everywhere expect nothing.
     shares = np.append(np.where(expected > 0, expected, 1.0), 1.0)
@@ -267,8 +257,9 @@ def _from_neighbours(
     """How well each entry goes with the posteriors of the tokens before and after it."""
     n_tokens, n_states = len(lattice.count), len(weights.start)
     bounds = np.concatenate([[0], np.cumsum(lattice.count, dtype=np.int64)])
-    states = entry_states(lattice)
-    rows = csr_array((posterior, states, bounds), shape=(n_tokens, n_states))
+    rows = csr_array((posterior, entry_states(lattice), bounds), shape=(n_tokens, n_states))
+    # The same numbers in a smaller type.
+    states, bounds = rows.indices, rows.indptr
     found, step = np.empty(len(posterior)), max(1, _BLOCK // n_states)
     for begin in range(0, n_tokens, step):
         end = min(begin + step, n_tokens)

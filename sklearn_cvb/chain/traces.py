@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, rare_in, with_rare
-from sklearn_cvb.chain.priors import PriorSettings, prior_of
+from sklearn_cvb.chain.parameters import HMMCounts, Prior, prior_of, rare_in, with_rare
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning import dirichlet
@@ -127,7 +126,6 @@ class PathCounts(NamedTuple):
         Whether unknown words take the mean count of words seen once.
     last : Prior
         Of the last sweep.
-    settings : PriorSettings
     concentrations : ndarray of shape (n_samples, 2)
         alpha and beta of each sample.
     shared : tuple
@@ -137,7 +135,6 @@ class PathCounts(NamedTuple):
     problem: Problem
     counts_rare: bool
     last: Prior
-    settings: PriorSettings
     concentrations: np.ndarray
     shared: tuple
 
@@ -153,12 +150,12 @@ class PathCounts(NamedTuple):
 
     def prior(self, row: int) -> Prior:
         """Prior of one kept sample: its own where concentrations are learned."""
-        first = self.settings.first
+        first = self.last.concentrations
         if not first.learned:
             return self.last
         alpha, beta = self.concentrations[row].tolist()
         here = first._replace(alpha=alpha, beta=beta, shared=self.shared[row])
-        return prior_of(self.settings, self.problem.cells, here)
+        return prior_of(self.problem.cells, here)
 
 
 def refuse_without_posterior(sampled: Sampled, temperatures: Any, name: str) -> None:

@@ -398,7 +398,7 @@ class BaseDMV(BaseModel):
         return object_array([[names[tag] for tag in row] for row in tags]), object_array(heads)
 
     def _encoded(self, learned: Learned, X: Any) -> Corpus:
-        corpus = reading.encoded_again(self, learned, X)
+        corpus = reading.encoded_again(self, learned.words.index, X)
         reading.refuse_missing(corpus)
         return corpus
 

@@ -12,12 +12,10 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain import prediction
 from sklearn_cvb.chain.intervals import CredibleIntervals
-from sklearn_cvb.chain.lattice import Problem
+from sklearn_cvb.chain.lattice import NAMES
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
-from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, LeftOut
-from sklearn_cvb.chain.topology import NAMES
 from sklearn_cvb.chain.traces import (
     Convergence,
     Sampled,
@@ -53,7 +51,7 @@ from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
-from sklearn_cvb.learning.online import partial_fit, seen_by_fit
+from sklearn_cvb.learning.online import Batch, partial_fit, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
 from sklearn_cvb.reading.validation import (
@@ -387,10 +385,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
         return read_in_bulk(self, X, y)
 
-    def _cautions(self, problem: Any) -> tuple[str, ...]:
-        """What is to be said of sequences that an algorithm can do little with."""
-        return ()
-
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
         is_full = isinstance(self.topology, str) and self.topology == "full"
@@ -406,19 +400,14 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _attributes_of_words = symbols.attributes_of_words
     _training_lattice = symbols.training_lattice
     _grown = symbols.grown
-    _prior_settings = symbols.prior_settings
     _chain_settings = symbols.chain_settings
-    _usual_start = symbols.usual_start
     _fixed_start = symbols.fixed_start
     _lattice_of = symbols.lattice_of
     _with_unknown = symbols.with_unknown
     _arranged_states = symbols.arranged_states
 
-    _model = symbols.model_of
-    # What an algorithm infers at a time: fields of `ChainSettings`.
-    _at_a_time: ClassVar[dict[str, Any]] = {}
-    # Why steps that a topology rules out cannot be kept from paths; empty where they can.
-    _why_all_steps = ""
+    def _model(self, read: Reading) -> Any:
+        return self._observed.model(self, read)
 
     def _why_one_restart(self, read: Reading) -> str:
         # With one state there is nothing to tell: searches for the number of states begin there.
@@ -432,15 +421,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # What a fit leaves
 
-    _left_paths = symbols.left_paths
-    _shared_weights = symbols.shared_weights
-
     def _left(self, fits: list[Fit], read: Reading) -> Left:
-        learns_in_batches, algorithm = self._learns_in_batches, self._algorithm()
+        algorithm = self._algorithm()
         best, record = record_of(fits)
         model, state = self._model(read), best.state
         counts, n = algorithm.final_counts(state), model.cells.n_emitting
-        paths = self._left_paths(state, read)
+        paths = self._observed.left_paths(self, state, read)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
         end = counts.transition[:n, n] if self.end_state else None
         learned = Learned(
@@ -453,7 +439,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             averages=algorithm.averages,
             more=BesideCounts(end, numeric),
         )
-        if learns_in_batches:
+        if hasattr(type(self), "partial_fit") and not self._why_no_batches:
             learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
             record["n_batches_seen_"] = 0
         attributes = {
@@ -474,10 +460,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     # One batch after another, where an estimator has `partial_fit`
 
     @property
-    def _learns_in_batches(self) -> bool:
-        return hasattr(type(self), "partial_fit") and not self._why_no_batches
-
-    @property
     def _why_no_batches(self) -> str:
         if self._observed.has_vocabulary:
             return ""
@@ -490,7 +472,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return self._algorithm()
 
     _read_batch = symbols.read_batch
-    _batch_of = symbols.batch_of
+
+    def _batch_of(self, read: Reading, state: Any) -> Batch:
+        batch: Batch = read.problem.batch_of(state.unexplained)
+        return batch
 
     def _with_running_counts(self, state: Any, counts: HMMCounts, model: Any) -> Any:
         """The state of a batch with the counts of all, under the prior without them."""
@@ -1014,33 +999,10 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, Symbols, 
     partial_fit = partial_fit
     _algorithm = CVB
 
-    @property
-    def _left_out(self) -> LeftOut:
-        """What is left out at a time."""
-        return LeftOut(self.update, self.block_length)
-
-    @property
-    def _at_a_time(self) -> dict[str, Any]:  # type: ignore[override]
-        return {"left_out": self._left_out}
-
-    @property
-    def _why_all_steps(self) -> str:  # type: ignore[override]
-        if self.update != "token":
-            return ""
-        return (
-            "update='token' infers tokens as if they were independent, which gives paths that "
-            "topology rules out a probability: use update='sequence'"
-        )
-
-    def _cautions(self, problem: Any) -> tuple[str, ...]:
-        """What is to be said where leaving out a sequence leaves little to learn from."""
-        # With numbers windows are the rule.
-        is_whole = self.update == "sequence" and self.block_length is None
-        if not (isinstance(problem, Problem) and is_whole):
-            return ()
-        lengths = np.diff(problem.corpus.starts)
-        longest = int(lengths.argmax())
-        return (HALF_OF_ALL.format(longest),) if 2 * lengths[longest] > lengths.sum() else ()
+    _why_all_steps = (
+        "update='token' infers tokens as if they were independent, which gives paths that "
+        "topology rules out a probability: use update='sequence'"
+    )
 
 
 class GibbsHMM(Posterior, Drawing, AnnealedChain, Start, Symbols, BaseHMM):
@@ -1112,28 +1074,14 @@ class GibbsHMM(Posterior, Drawing, AnnealedChain, Start, Symbols, BaseHMM):
     # What is drawn at a time
     _algorithm = chain_of
 
-    @property
-    def _update(self) -> str:
-        update: str = self._observed.default_update if self.update is None else self.update
-        return update
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_temperatures(self.temperatures)
 
-    @property
-    def _why_all_steps(self) -> str:  # type: ignore[override]
-        if self._update != "token":
-            return ""
-        return (
-            "update='token' moves one token at a time, which cannot reach every path that "
-            "topology allows: use update='sequence'"
-        )
-
-    @property
-    def _at_a_time(self) -> dict[str, Any]:  # type: ignore[override]
-        coldest = None if self.temperatures is None else min(self.temperatures)
-        return {"resampled": self._update, "coldest": coldest}
+    _why_all_steps = (
+        "update='token' moves one token at a time, which cannot reach every path that "
+        "topology allows: use update='sequence'"
+    )
 
     # What a chain leaves
 

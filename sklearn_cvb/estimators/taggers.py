@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sklearn_cvb.chain.priors import PriorSettings
+from sklearn_cvb.chain.symbols.observed import usual_start
 from sklearn_cvb.chain.symbols.vocabulary_growth import Growth
 from sklearn_cvb.chain.tags import knowledge as tags
 from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
@@ -124,7 +124,9 @@ class HMMTagger(Tags, PlainTransitions, BaseHMM):
 
             return accuracy_on_store(self, learned, X, y)
         read, knowledge = self._observed.read_again(self, learned, X), learned.words
-        labels = tags.encode_labels(knowledge, tags.labels_of(y, read.corpus, knowledge.vocabulary))
+        labels = tags.encode_labels(
+            knowledge.legal.states, tags.labels_of(y, read.corpus, knowledge.vocabulary)
+        )
         path, _ = read.best_path()
         known = labels != -1
         if not known.any():
@@ -194,11 +196,11 @@ class HMMTagger(Tags, PlainTransitions, BaseHMM):
         ['dictionary', 'ambiguous', 'form']
         """
         learned = learned_of(self)
-        return tags.tag_sources(learned.words, encoded_again(self, learned, X))
+        return tags.tag_sources(learned.words, encoded_again(self, learned.words.index, X))
 
     # What the template of a hidden Markov model asks
 
-    _words_read = tags.words_read
+    _words_read = tags.read_tags
     _attributes_of_words = tags.attributes_of
     _training_lattice = tags.training_lattice
     _lattice_of = tags.lattice_of
@@ -212,19 +214,8 @@ class HMMTagger(Tags, PlainTransitions, BaseHMM):
 
         return grown(learned, vocabulary, corpus, y, tags.settings_of(self))
 
-    def _prior_settings(self, words: TagKnowledge) -> PriorSettings:
-        # One concentration for all emissions can be learned only where all are equal.
-        equal = words.is_clean and tags.settings_of(self).beta_is_learned
-        weight = 0.0 if equal else self.dictionary_weight
-        return super()._prior_settings(words)._replace(dictionary_weight=weight)
-
-    def _usual_start(self, read: Reading) -> str:
-        if read.words.is_clean and read.problem.cells.topology is None:
-            return self._starts_when_clean[read.words.is_told]
-        return super()._usual_start(read)
-
     def _why_one_restart(self, read: Reading) -> str:
-        why, usual = super()._why_one_restart(read), self._usual_start(read)
+        why, usual = super()._why_one_restart(read), usual_start(self, read)
         if not why and self.init is None and usual in ("context", "unambiguous"):
             return (
                 f"with a cleaned dictionary (see denoise) init=None is {usual!r}, always the same"

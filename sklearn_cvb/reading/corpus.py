@@ -9,7 +9,7 @@ import numbers
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
-from itertools import chain, pairwise, repeat
+from itertools import chain, filterfalse, pairwise, repeat
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -35,27 +35,15 @@ _TO_LIST = ("to_pylist", "to_list", "tolist")
 
 
 class Corpus(NamedTuple):
-    """Encoded sequences.
+    """Encoded sequences."""
 
-    Attributes
-    ----------
-    tokens : ndarray of shape (n_tokens,), int32
-        Index of each token's type in the vocabulary; ``len(vocabulary) + u`` for the u-th type in
-        `unknown`; -1 for a missing observation.
-    starts : ndarray of shape (n_sequences + 1,), int64
-        Sequence i is ``tokens[starts[i] : starts[i + 1]]``.
-    width : int or None
-        Number of columns of a 2-D input, None for ragged input.
-    unknown : list
-        The types of this corpus that are not in the vocabulary.
-    times : ndarray of shape (n_tokens,), int64, or None
-        How many tokens each stands for, in a digest (`vocabulary_pass`); None for one.
-    """
-
+    # (n_tokens,) Index of each token's type in the vocabulary; ``len(vocabulary) + u`` for the u-th
+    # type in `unknown`; -1 for a missing observation.
     tokens: np.ndarray
-    starts: np.ndarray
-    width: int | None
-    unknown: list
+    starts: np.ndarray  # (n_sequences + 1,) Sequence i is ``tokens[starts[i] : starts[i + 1]]``
+    width: int | None  # number of columns of a 2-D input, None for ragged input
+    unknown: list  # the types of this corpus that are not in the vocabulary
+    # (n_tokens,) How many tokens each stands for, in a digest (`vocabulary_pass`); None for one.
     times: np.ndarray | None = None
 
     @property
@@ -106,22 +94,7 @@ def _is_infinite(token: object) -> bool:
 
 
 def read_table(table: np.ndarray) -> Sequences:
-    """Read a validated 2-D array: rows are sequences, missing values at a row's end are padding.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_sequences, width)
-        Symbols; None or NaN where missing.
-
-    Returns
-    -------
-    Sequences
-
-    Raises
-    ------
-    ValueError
-        If a row holds nothing but missing values.
-    """
+    """Read a validated 2-D array: rows are sequences, missing values at a row's end are padding."""
     width = table.shape[1]
     if table.dtype.kind == "f":
         observed = ~np.isnan(table)
@@ -130,10 +103,8 @@ def read_table(table: np.ndarray) -> Sequences:
     else:
         observed = np.ones(table.shape, bool)
     lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)
-    _refuse_empty(lengths)
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     inside = np.arange(width) < lengths[:, None]
-    return Sequences(table[inside].tolist(), starts, width)
+    return _sequences(table[inside].tolist(), lengths, width)
 
 
 # So many numbers tell measurements from symbols, and so large a share of them differs.
@@ -151,56 +122,39 @@ def are_measurements(table: np.ndarray) -> bool:
 
 
 def read_ragged(X: Any) -> Sequences:
-    """Read a collection of sequences.
-
-    Raises
-    ------
-    TypeError
-        If a sample is a string, a scalar or has no order.
-    ValueError
-        If there is no sample, or a sample is empty.
-    """
+    """Read a collection of sequences."""
     X = samples_of(X)
     if not X:
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
     # Arrays of several dtypes would be cast to a common one: 1 would become "1".
-    if all(type(row) is np.ndarray and row.ndim == 1 and row.dtype == X[0].dtype for row in X):
-        return _joined(np.concatenate(X).tolist(), X)
+    kind = getattr(X[0], "dtype", None)
+    if kind is not None and all(
+        type(x) is np.ndarray and x.ndim == 1 and x.dtype == kind for x in X
+    ):
+        return _sequences(np.concatenate(X).tolist(), list(map(len, X)), None)
     X = [
         sequence if type(sequence) in (list, tuple) else tokens_of(sequence, f"X[{i}]")
         for i, sequence in enumerate(X)
     ]
-    return _joined(list(chain.from_iterable(X)), X)
+    return _sequences(list(chain.from_iterable(X)), list(map(len, X)), None)
 
 
-def _joined(tokens: list, sequences: list) -> Sequences:
-    """All tokens, with the offsets of the sequences that they were read from."""
-    lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
-    _refuse_empty(lengths)
-    return Sequences(tokens, np.concatenate([[0], np.cumsum(lengths)]), None)
-
-
-def _refuse_empty(lengths: np.ndarray) -> None:
-    empty = np.flatnonzero(np.asarray(lengths) == 0)
+def _sequences(tokens: list, lengths: ArrayLike, width: int | None) -> Sequences:
+    """All tokens, with the offsets of sequences, of which none may be empty."""
+    lengths = np.asarray(lengths, np.int64)
+    empty = np.flatnonzero(lengths == 0)
     if len(empty):
         raise ValueError(
             f"sequence {empty[0]} is empty ({len(empty)} empty of {len(lengths)} sequences): "
             "leave empty sequences out"
         )
+    return Sequences(tokens, np.concatenate([[0], np.cumsum(lengths)]), width)
 
 
 def types_of(tokens: list, starts: np.ndarray) -> list:
-    """The distinct observed tokens, sorted (mixed types by type name, then text).
-
-    Raises
-    ------
-    TypeError
-        If a token is not hashable.
-    ValueError
-        If a token is infinite.
-    """
+    """The distinct observed tokens, sorted (mixed types by type name, then text)."""
     try:
-        types = {token for token in set(tokens) if not is_missing(token)}
+        types = set(filterfalse(is_missing, set(tokens)))
     except TypeError:
         raise unhashable(tokens, starts) from None
     for token in types:
@@ -297,16 +251,9 @@ def _as_numbers(values: list) -> np.ndarray | None:
 
 
 class Vocabulary(NamedTuple):
-    """Words and their numbers.
+    """Words and their numbers."""
 
-    Attributes
-    ----------
-    types : ndarray of shape (n_words,)
-    index : dict
-        The number of each word.
-    """
-
-    types: np.ndarray
+    types: np.ndarray  # (n_words,)
     index: dict[Hashable, int]  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple:
@@ -323,22 +270,11 @@ def _numbered(words: np.ndarray | list) -> Vocabulary:
 
 def vocabulary_of(types: list) -> Vocabulary:
     """These words, numbered in their order."""
-    return Vocabulary(as_array(types), {word: i for i, word in enumerate(types)})
+    return Vocabulary(as_array(types), dict(zip(types, range(len(types)), strict=True)))
 
 
 def encode(sequences: Sequences, index: Mapping) -> Corpus:
-    """Encode tokens by a vocabulary.
-
-    Parameters
-    ----------
-    sequences : Sequences
-    index : dict
-        Maps each type of the vocabulary to its position.
-
-    Returns
-    -------
-    Corpus
-    """
+    """Encode tokens by a vocabulary."""
     tokens, starts, width, times = sequences
     try:
         codes = np.fromiter(map(index.get, tokens, repeat(-2)), np.int32, len(tokens))
@@ -367,17 +303,10 @@ def encode(sequences: Sequences, index: Mapping) -> Corpus:
 
 
 class Taken(NamedTuple):
-    """Sequences of X as they were taken to be fitted to.
-
-    Attributes
-    ----------
-    sequences : Sequences
-    attributes : dict
-        ``n_features_in_`` and ``feature_names_in_`` of a table; empty for ragged sequences.
-    messages : tuple of str
-    """
+    """Sequences of X as they were taken to be fitted to."""
 
     sequences: Sequences
+    # ``n_features_in_`` and ``feature_names_in_`` of a table; empty for ragged sequences.
     attributes: dict[str, Any]
     messages: tuple[str, ...] = ()
 
@@ -434,13 +363,12 @@ def encoded_by(estimator: Any, types: list, sequences: Sequences) -> tuple[Vocab
     return vocabulary, checked(estimator, corpus, sequences, len(types))
 
 
-def encoded_again(estimator: Any, learned: Any, X: Any) -> Corpus:
+def encoded_again(estimator: Any, index: Mapping, X: Any) -> Corpus:
     """X in numbers of the words that a fit has seen."""
     if isinstance(X, Corpus):
         # A piece of a store, in codes of this vocabulary.
         return X
     sequences = sequences_again(estimator, X)
-    index = learned.words.index
     return checked(estimator, encode(sequences, index), sequences, len(index))
 
 
@@ -458,20 +386,7 @@ def checked(estimator: Any, corpus: Corpus, sequences: Sequences, n_known: int) 
 
 
 def arrange(corpus: Corpus, values: np.ndarray, fill: Any) -> np.ndarray:
-    """Give flat values the shape of the input.
-
-    Parameters
-    ----------
-    corpus : Corpus
-    values : ndarray of shape (n_tokens, ...)
-    fill : object
-        Stands where a row of a 2-D input was padded.
-
-    Returns
-    -------
-    ndarray of shape (n_sequences, width, ...) for 2-D input, else object array of shape
-    (n_sequences,) holding one array of shape (length, ...) per sequence.
-    """
+    """Give flat values the shape of the input."""
     starts = corpus.starts
     if corpus.width is not None:
         if len(values) == corpus.n_sequences * corpus.width:
@@ -573,13 +488,7 @@ def is_table(X: Any) -> bool:
 
 
 def samples_of(X: Any, such_as: str = "lists of words") -> list:
-    """The samples of X, as they were given; a message says what sequences are, `such_as`.
-
-    Raises
-    ------
-    TypeError
-        If X is no collection, or one without order.
-    """
+    """The samples of X, as they were given; a message says what sequences are, `such_as`."""
     column = _sequences_in_column(X)
     if column is not None:
         return column
@@ -618,7 +527,7 @@ def place_of(X: Any) -> str:
 def is_dask(X: Any) -> bool:
     """Whether X lies in partitions of Dask: a bag, a column, a frame, or a list of delayed ones."""
     if isinstance(X, list | tuple):
-        return len(X) > 0 and all(_is_of_dask(item) for item in X)
+        return len(X) > 0 and all(map(_is_of_dask, X))
     return _is_of_dask(X)
 
 
@@ -628,15 +537,7 @@ def _is_of_dask(value: Any) -> bool:
 
 
 def tokens_of(sample: Any, name: str) -> list:
-    """The items of one sample, called `name` where it has none.
-
-    Raises
-    ------
-    TypeError
-        If it is text, a frame, or has no order.
-    ValueError
-        If it has several dimensions.
-    """
+    """The items of one sample, called `name` where it has none."""
     if isinstance(sample, str | bytes | bytearray):
         raise TypeError(f"{name} is the string {sample!r}: {_TOKENISE}")
     if not _is_frame(sample) and len(getattr(sample, "shape", (0,))) > 1:
@@ -651,24 +552,7 @@ def tokens_of(sample: Any, name: str) -> list:
 
 
 def known_of(y: Any, lengths: np.ndarray, width: int | None, form: str) -> list:
-    """What `y` knows of each sequence, one item for each; `form` says what y holds.
-
-    Parameters
-    ----------
-    y : object
-    lengths : ndarray of shape (n_sequences,)
-        Lengths of the sequences.
-    width : int or None
-        Number of columns of a 2-D X.
-    form : str
-
-    Raises
-    ------
-    TypeError
-        If `y` is no ordered collection.
-    ValueError
-        If it has another number of sequences, be it because it holds lengths.
-    """
+    """What `y` knows of each sequence, one item for each; `form` says what y holds."""
     known = _sequences_in_column(y)
     if known is None:
         if _is_frame(y):

@@ -14,6 +14,7 @@ from collections.abc import (
     Sequence,
     Set,
 )
+from itertools import chain, compress, filterfalse
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -51,35 +52,30 @@ def is_weighted(entry: Any) -> bool:
 
 
 def check_dictionary(tag_dictionary: Mapping) -> None:
-    """Raise where an entry of the dictionary holds no tags, or has impossible weights.
-
-    Raises
-    ------
-    TypeError
-        If an entry, or a tag in it, is of a kind that cannot be one.
-    ValueError
-        If an entry is empty or None, a tag is missing, or weights are impossible.
-    """
-    tags = {word: _tags_checked(word, entry) for word, entry in tag_dictionary.items()}
-    empty = [word for word, entry in tag_dictionary.items() if entry is None or not tags[word]]
+    """Raise where an entry of the dictionary holds no tags, or has impossible weights."""
+    empty, lacking, wrong = [], [], []
+    # Many words have the same tags, which are looked at once.
+    lack: dict[tuple, bool] = {}
+    for word, entry in tag_dictionary.items():
+        tags = _tags_checked(word, entry)
+        if entry is None or not tags:
+            empty.append(word)
+        if tags not in lack:
+            lack[tags] = any(map(is_missing, tags))
+        if lack[tags]:
+            lacking.append(word)
+        if is_weighted(entry) and not _can_be_shared(entry.values()):
+            wrong.append(word)
     if empty:
         raise ValueError(
             f"tag_dictionary lists no tag for {empty[:5]!r} ({len(empty)} words): leave a word "
             "out to allow any tag, or build the dictionary with tag_dictionary_from"
         )
-    # Many words have the same tags, which are looked at once.
-    lacking = {some for some in set(tags.values()) if any(map(is_missing, some))}
     if lacking:
-        missing = [word for word, some in tags.items() if some in lacking]
         raise ValueError(
-            f"tag_dictionary lists None or NaN as a tag of {missing[:5]!r} ({len(missing)} words), "
+            f"tag_dictionary lists None or NaN as a tag of {lacking[:5]!r} ({len(lacking)} words), "
             "which stand for unknown tags: leave a word out to allow any tag"
         )
-    wrong = [
-        word
-        for word, entry in tag_dictionary.items()
-        if is_weighted(entry) and not _can_be_shared(entry.values())
-    ]
     if wrong:
         raise ValueError(
             f"tag_dictionary gives weights that are negative, not finite, not numbers or all zero "
@@ -92,8 +88,11 @@ def _tags_checked(word: Hashable, entry: Any) -> tuple:
     is_known = isinstance(entry, list | tuple | str | bytes | Mapping | Set)
     can_be = is_known or not hasattr(entry, "__iter__") or as_list(entry) is not None
     tags = tags_of(entry)
-    # A tuple has a hash if all of its items have one.
-    if not can_be or not is_hashable(tags):
+    try:
+        hash(tags)
+    except TypeError:
+        can_be = False
+    if not can_be:
         raise TypeError(
             f"tag_dictionary[{word!r}] is {shown(entry)}: an entry is a tag, a list of tags, or a "
             'dict that says how often each tag was seen, such as {"NOUN": 3, "VERB": 1}'
@@ -102,15 +101,7 @@ def _tags_checked(word: Hashable, entry: Any) -> tuple:
 
 
 def check_unknown_tags(unknown_tags: Any) -> list:
-    """The tags that words outside a dictionary may take, as a list.
-
-    Raises
-    ------
-    TypeError
-        If it is no collection of hashable tags.
-    ValueError
-        If it is empty, or a tag is missing.
-    """
+    """The tags that words outside a dictionary may take, as a list."""
     tags = list(unknown_tags) if isinstance(unknown_tags, Set) else as_list(unknown_tags)
     if tags is None or not all(map(is_hashable, tags)):
         raise TypeError(f"unknown_tags is {shown(unknown_tags)}: pass a list of tags")
@@ -142,23 +133,12 @@ class Coverage(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """The distinct words of a corpus, looked up in a dictionary.
-
-    Attributes
-    ----------
-    tag_dictionary : dict
-    words : list
-        The distinct words that occur.
-    uses : ndarray of shape (n_words,)
-        How often each occurs.
-    found : ndarray of shape (n_words,), bool
-        Which of them have an entry.
-    """
+    """The distinct words of a corpus, looked up in a dictionary."""
 
     tag_dictionary: Mapping
-    words: list
-    uses: np.ndarray
-    found: np.ndarray
+    words: list  # the distinct words that occur
+    uses: np.ndarray  # (n_words,) How often each occurs
+    found: np.ndarray  # (n_words,) Which of them have an entry
 
     @property
     def coverage(self) -> Coverage:
@@ -198,8 +178,8 @@ class Lookup(NamedTuple):
 
 def look_up(tag_dictionary: Mapping, words: Sequence, uses: np.ndarray) -> Lookup:
     """Look up the words that are used."""
-    some = [words[i] for i in np.flatnonzero(uses).tolist()]
-    found = np.fromiter((word in tag_dictionary for word in some), bool, len(some))
+    some = list(compress(words, uses > 0))
+    found = np.fromiter(map(tag_dictionary.__contains__, some), bool, len(some))
     return Lookup(tag_dictionary, some, uses[uses > 0], found)
 
 
@@ -225,9 +205,8 @@ def _folded(word: Any) -> Any:
 
 def tags_in(tag_dictionary: Mapping, labels: Iterable = (), unknown_tags: Iterable = ()) -> list:
     """All tags of a dictionary, of labels and of `unknown_tags`, sorted."""
-    entries = {tags_of(entry) for entry in tag_dictionary.values()}
-    tags = {tag for entry in entries for tag in entry}
-    tags.update(tag for tag in labels if not is_missing(tag))
+    tags = set(chain.from_iterable(set(map(tags_of, tag_dictionary.values()))))
+    tags.update(filterfalse(is_missing, labels))
     tags.update(unknown_tags)
     return sorted_types(tags)
 

@@ -186,13 +186,7 @@ def shown_number(number: Real) -> str:
 
 
 def as_numbers(name: str, values: Any) -> np.ndarray:
-    """An argument as an array of float64.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it holds something else than numbers.
-    """
+    """An argument as an array of float64."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -23,8 +23,7 @@ from sklearn_cvb import (
     tag_dictionary_from,
 )
 from sklearn_cvb.chain.prediction import predicting_weights
-from sklearn_cvb.chain.tags.knowledge import only_beginning
-from sklearn_cvb.chain.tags.word_shapes import told_by
+from sklearn_cvb.chain.tags.word_forms import known_tags, only_beginning
 from sklearn_cvb.datasets import make_pocket_english
 from sklearn_cvb.metrics import relabel
 from sklearn_cvb.reading.corpus import encode, read_ragged
@@ -55,7 +54,7 @@ UNLISTED = [word for word in WORDS if word not in LISTED]
 
 def shares_of(word, only=None, begins=False):
     """Shares of a word's states, as a plain statement has them."""
-    return plain_shares(word, told_by(LISTED, STATES, {}, {}), 3, only, begins)
+    return plain_shares(word, known_tags(LISTED, STATES, {}, {}), 3, only, begins)
 
 
 def plain_problem(weight=WEIGHT, only=None):
@@ -193,7 +192,7 @@ def test_the_dictionary_speaks_for_its_own_words_outside_the_text():
     (table,) = tagger.predict_proba([["trod"]])
     np.testing.assert_allclose(table[0], expected / expected.sum(), atol=1e-10)
     # Without counts half of the shares come from the form, half are equal.
-    by_form = plain_shares("hog", told_by(listed, STATES, {}, {}), 3)
+    by_form = plain_shares("hog", known_tags(listed, STATES, {}, {}), 3)
     listed_part = np.array([by_form[0], by_form[1], 0])
     shares = 0.5 * listed_part / listed_part.sum() + np.array([0.25, 0.25, 0])
     expected = tagger.startprob_ * shares / emitted

@@ -6,8 +6,8 @@ from sklearn.model_selection import GridSearchCV
 
 from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.chain import starts as start
-from sklearn_cvb.chain.priors import prior_of
-from sklearn_cvb.chain.tags.word_shapes import SHAPE_WEIGHT
+from sklearn_cvb.chain.parameters import prior_of
+from sklearn_cvb.chain.tags.word_forms import SHAPE_WEIGHT
 
 TAGGERS = [EMHMMTagger, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger]
 LEGAL = {
@@ -94,8 +94,7 @@ def test_shares_by_shape_are_a_prior_that_dictionary_weight_scales():
     noun, verb = cells.expected[own]
     uses = sum(row.count("runs") for row in X)
     assert noun + verb == pytest.approx(SHAPE_WEIGHT * uses)
-    settings = heavy._prior_settings(heavy._learned.words)
-    prior = prior_of(settings, cells, settings.first)
+    prior = prior_of(cells, heavy._model(heavy._read(X, None)).settings.concentrations)
     np.testing.assert_allclose(prior.emission[own], 0.03 + 100 * cells.expected[own])
 
 

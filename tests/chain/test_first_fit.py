@@ -54,13 +54,12 @@ def _faint_expectation(X):
     """An E-step in which one symbol is all but impossible."""
     from sklearn_cvb import EMHMM
     from sklearn_cvb.chain.parameters import uniform_weights
-    from sklearn_cvb.chain.symbols.e_step import expectation
-    from sklearn_cvb.chain.symbols.engines import forms_of
+    from sklearn_cvb.chain.symbols.engines import engines_of, expectation
 
     problem = EMHMM(3)._read(X, None).problem
     weights = uniform_weights(problem.cells)
     weights.emission[:3] = 1e-300
-    expectation(weights, problem, forms_of(problem))
+    expectation(weights, problem, engines_of(problem))
 
 
 def compiled():

@@ -1,4 +1,4 @@
-"""Forms of a chain: the same counts from each, and what one loses another finds."""
+"""Engines of a chain: the same counts from each, and what one loses another finds."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,7 @@ import pytest
 from sklearn_cvb import EMHMM, EMHMMTagger
 from sklearn_cvb.chain.parameters import uniform_weights
 from sklearn_cvb.chain.symbols import engines as forms
-from sklearn_cvb.chain.symbols.e_step import expectation
-from sklearn_cvb.chain.symbols.engines import forms_of
+from sklearn_cvb.chain.symbols.engines import engines_of, expectation
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 SETTINGS = {"random_state": 0, "handle_unknown": "error"}
@@ -41,7 +40,7 @@ def problem_of(X, estimator=None):
 
 def one_at_a_time(problem):
     """The forms with every sequence on its own."""
-    return forms_of(problem, np.arange(problem.corpus.n_sequences))
+    return engines_of(problem, np.arange(problem.corpus.n_sequences))
 
 
 def assert_same(found, expected, rtol=1e-12):
@@ -56,19 +55,19 @@ def test_a_dictionary_means_runs_and_none_means_side_by_side():
     runs, _ = problem_of(words())
     side, _ = problem_of([[0, 1, 2], [2, 1]], EMHMM(2, **SETTINGS))
     long, _ = problem_of([[0, 1, 2]], EMHMM(2, **SETTINGS))
-    found = [[part is not None for part in forms_of(p)[:3]] for p in (runs, side, long)]
+    found = [[part is not None for part in engines_of(p)[:3]] for p in (runs, side, long)]
     assert found == [[True, False, False], [False, True, False], [False, False, True]]
 
 
 def test_long_runs_are_inferred_in_sequence(monkeypatch):
     X = [*words(), ["the", *["that"] * 80, "dog", "duck"], ["that"] * 70]
     problem, weights = problem_of(X)
-    found = expectation(weights, problem, forms_of(problem))
-    assert found.forms.sequences[0].tolist() == [40, 41]
-    assert found.forms.runs.members.tolist() == list(range(40))
+    found = expectation(weights, problem, engines_of(problem))
+    assert found.work.sequences[0].tolist() == [40, 41]
+    assert found.work.runs.members.tolist() == list(range(40))
     assert_same(found, expectation(weights, problem, one_at_a_time(problem)))
     monkeypatch.setattr(forms, "_SMALLEST_SHARE", 0.9)
-    assert forms_of(problem).runs is None
+    assert engines_of(problem).runs is None
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -81,14 +80,14 @@ def test_a_run_that_float64_loses_goes_to_log_space_alone(n_jobs):
     word = sorted({w for x in X for w in x if w}).index("runs")
     cells = slice(problem.cells.indptr[word], problem.cells.indptr[word + 1])
     weights.emission[cells] = 1e-60
-    found = expectation(weights, problem, forms_of(problem), n_jobs)
-    lost = found.forms.lost
+    found = expectation(weights, problem, engines_of(problem), n_jobs)
+    lost = found.work.lost
     assert 0 < len(lost) < 40
     assert 7 in lost
-    assert set(found.forms.runs.members) == set(range(40)) - set(lost)
+    assert set(found.work.runs.members) == set(range(40)) - set(lost)
     assert_same(found, expectation(weights, problem, one_at_a_time(problem)), 1e-9)
     # The next sweep begins where this one ended.
-    assert expectation(weights, problem, found.forms).forms is found.forms
+    assert expectation(weights, problem, found.work).work is found.work
 
 
 def test_certain_words_without_weight_leave_their_sequences_out():
@@ -96,7 +95,7 @@ def test_certain_words_without_weight_leave_their_sequences_out():
     problem, weights = problem_of(X)
     rows = {tag: k for k, tag in enumerate(["C", "D", "N", "P", "V"])}
     weights.transition[rows["D"], rows["N"]] = 0.0
-    found = expectation(weights, problem, forms_of(problem))
+    found = expectation(weights, problem, engines_of(problem))
     # "the duck" is left with the verb, "the dog" with nothing.
     assert found.unexplained.tolist() == [0, 3]
     assert found.counts.start.sum() == pytest.approx(2)
@@ -108,8 +107,8 @@ def test_a_sequence_lost_side_by_side_leaves_the_others_there():
     X = [rng.integers(3, size=n).tolist() for n in rng.integers(2, 9, 30)] + [[3, 3, 3], [0, 3]]
     problem, weights = problem_of(X, EMHMM(4, **SETTINGS))
     weights.emission.reshape(4, 4)[3] = 1e-300
-    found = expectation(weights, problem, forms_of(problem))
-    assert found.forms.lost.tolist() == [30, 31]
-    assert sorted(found.forms.side_by_side[0].members) == list(range(30))
+    found = expectation(weights, problem, engines_of(problem))
+    assert found.work.lost.tolist() == [30, 31]
+    assert sorted(found.work.side_by_side[0].members) == list(range(30))
     assert_same(found, expectation(weights, problem, one_at_a_time(problem)), 1e-9)
     assert len(found.unexplained) == 0

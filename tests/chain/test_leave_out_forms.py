@@ -17,9 +17,9 @@ from sklearn_cvb.chain.symbols.leave_out import (
     make_pass,
     product_pairs,
     resumed,
-    score,
     shared_by,
     stored_entries,
+    sweep,
     total_of,
 )
 from sklearn_cvb.kernels.chain.leave_out import INFER, TAKE_OUT, Stored
@@ -212,11 +212,11 @@ def test_a_score_leaves_everything_as_it_is(form, monkeypatch):
     X = text(np.random.default_rng(2), missing=True)
     problem, units, prior = first_units(form, X, None, monkeypatch)
     before = [units.posterior.copy(), units.pairs.copy(), *(table.copy() for table in units.own)]
-    first = score(units, units.own, prior, problem)
+    _, first = sweep(units, units.own, prior, problem, frozen=True)
     after = [units.posterior, units.pairs, *units.own]
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert score(units, units.own, prior, problem) == first
+    assert sweep(units, units.own, prior, problem, frozen=True)[1] == first
     assert np.isfinite(first)
 
 

@@ -7,8 +7,7 @@ from sklearn.base import clone
 from sklearn_cvb import EMHMM, VBHMM, EMHMMTagger, VBHMMTagger
 from sklearn_cvb.chain.parameters import uniform_weights
 from sklearn_cvb.chain.symbols import engines as forms
-from sklearn_cvb.chain.symbols.e_step import expectation
-from sklearn_cvb.chain.symbols.engines import forms_of
+from sklearn_cvb.chain.symbols.engines import engines_of, expectation
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 N_WORDS, N_TAGS = 20, 6
@@ -72,9 +71,9 @@ def test_a_fit_does_not_depend_on_the_number_of_threads(name):
 def test_counts_of_pieces_add_up_to_those_of_the_whole(name, monkeypatch):
     problem, weights = problem_and_weights(ESTIMATORS[name], sequences())
     assert forms._n_pieces(problem) > 1
-    cut = expectation(weights, problem, forms_of(problem))
+    cut = expectation(weights, problem, engines_of(problem))
     keep_whole(monkeypatch)
-    whole = expectation(weights, problem, forms_of(problem))
+    whole = expectation(weights, problem, engines_of(problem))
     for ours, theirs in zip(cut.counts, whole.counts, strict=True):
         assert theirs.max() > 1
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=0)
@@ -94,12 +93,12 @@ def test_sequences_beyond_float64_are_found_in_every_piece(monkeypatch):
         i for i, words in enumerate(X) if (np.diff([word % 2 for word in words]) == 0).any()
     ]
     for n_jobs in (1, 2):
-        found = expectation(weights, problem, forms_of(problem), n_jobs)
+        found = expectation(weights, problem, engines_of(problem), n_jobs)
         assert found.unexplained.tolist() == expected
         assert found.counts.start.sum() == pytest.approx(len(X) - len(expected), rel=1e-12)
         assert np.isfinite(found.total)
     keep_whole(monkeypatch)
-    whole = expectation(weights, problem, forms_of(problem))
+    whole = expectation(weights, problem, engines_of(problem))
     np.testing.assert_allclose(found.counts.emission, whole.counts.emission, rtol=1e-12, atol=0)
 
 

@@ -18,7 +18,7 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.chain.symbols.vocabulary_pass import digest_of, merged, read_part, survey_of
 from sklearn_cvb.chain.symbols.whole import read_here
-from sklearn_cvb.chain.tags.knowledge import only_beginning
+from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.reading.corpus import encode, read_ragged
 from sklearn_cvb.reading.validation import tell
 

@@ -12,8 +12,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma as gamma_distribution
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
-from sklearn_cvb.chain.concentrations import first_concentrations
-from sklearn_cvb.chain.parameters import HMMCounts, Presence
+from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence
 from sklearn_cvb.chain.shared_weights import drawn_weights, learned_weights
 from sklearn_cvb.chain.state_merging import joined_counts, likely_pairs
 from sklearn_cvb.learning import dirichlet
@@ -36,7 +35,7 @@ def chain(seed, n_states=5, n_symbols=20, n_sequences=40, length=50):
 
 
 def concentrations(n_states, alpha, gamma, sticky=0.0, start_alpha=None):
-    first = first_concentrations(alpha, 0.1, (1.0, 1.0), (1.0, 1.0), start_alpha)
+    first = Concentrations(alpha, 0.1, False, False, (1.0, 1.0), (1.0, 1.0), start_alpha)
     weights = np.arange(1.0, n_states + 1)
     return first._replace(
         shared=tuple((weights / weights.sum()).tolist()), gamma=gamma, sticky=sticky

@@ -6,7 +6,7 @@ from scipy.stats import chi2
 
 from sklearn_cvb import GibbsHMM
 from sklearn_cvb.chain.lattice import lattice_for, problem_of
-from sklearn_cvb.chain.priors import prior_of
+from sklearn_cvb.chain.parameters import prior_of, prior_settings
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
 from sklearn_cvb.chain.traces import log_joint
 
@@ -61,12 +61,9 @@ def _ranks(update, n_replications, n_draws, **keywords):
         X = _sequences(_draw_symbols(rng, states))
         settings = {"max_iter": 20 + 6 * n_draws, "n_burn_in": 25, "thin": 6, "random_state": seed}
         model = _model(update, **settings | keywords).fit(X)
-        problem, settings = (
-            model._learned.more.sampled.kept.problem,
-            _model(update)._prior_settings(None),
-        )
+        problem = model._learned.more.sampled.kept.problem
         counts = counts_of_path(problem, slots_of(problem.lattice, states))
-        prior = prior_of(settings, problem.cells, settings.first)
+        prior = prior_of(problem.cells, prior_settings(_model(update), None))
         value = log_joint(counts, prior, problem.cells)
         truth = _statistics(np.array([value]), states[None])
         drawn = _statistics(model.history_[25::6], model.samples_)

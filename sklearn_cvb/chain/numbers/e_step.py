@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.lattice import Cells, Topology
 from sklearn_cvb.chain.parameters import HMMCounts
-from sklearn_cvb.chain.topology import Topology
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Passes, Weights
 from sklearn_cvb.kernels.chain.log_space import (

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.concentrations import going_on, learn
+from sklearn_cvb.chain.concentrations import learn
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
@@ -27,15 +27,18 @@ from sklearn_cvb.chain.numbers.leave_out import (
     sweep,
 )
 from sklearn_cvb.chain.parameters import (
+    Concentrations,
     HMMCounts,
     Prior,
+    divergence,
     exp_expected_log,
+    going_on,
+    log_prior_density,
     posterior_mean,
+    prior_of,
     tied,
     uniform_weights,
 )
-from sklearn_cvb.chain.priors import Concentrations, PriorSettings, prior_of
-from sklearn_cvb.chain.rows import divergence, log_prior_density
 from sklearn_cvb.chain.symbols.sampling import n_occupied
 from sklearn_cvb.chain.traces import Sampled, log_joint
 from sklearn_cvb.emissions.columns import MixedObservations
@@ -360,7 +363,7 @@ class NumberChain(Model):
     """Sequences of observations of any family; `counts.emission` holds statistics (S, K)."""
 
     problem: NumericProblem
-    priors: PriorSettings
+    concentrations: Concentrations
     init: Any
     block_length: int | None = None
     n_threads: int = 1
@@ -384,7 +387,7 @@ class NumberChain(Model):
 
     def hyper(self) -> Concentrations:
         """Those of the first sweep; emissions have priors of their own."""
-        return self.priors.first._replace(learn_beta=False)
+        return self.concentrations._replace(learn_beta=False)
 
     def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
         """One step of eq. 29 in its plain form."""
@@ -394,7 +397,7 @@ class NumberChain(Model):
         """Of start and transitions."""
         # No emission has a cell: totals of 1 keep functions of them away from 0.
         ones = np.ones(self.cells.n_states)
-        return prior_of(self.priors, self.cells, hyper)._replace(emission_total=ones)
+        return prior_of(self.cells, hyper)._replace(emission_total=ones)
 
     # Where a restart begins
 

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.end_state import cells_with_end
 from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
-from sklearn_cvb.chain.known_states import refuse_impossible
-from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.known_states import known_states, refuse_impossible
+from sklearn_cvb.chain.lattice import Cells, cells_with_end, topology_of
 from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
     cells_of_chain,
@@ -34,18 +33,19 @@ from sklearn_cvb.chain.parameters import (
     Prior,
     log_weights,
     posterior_mean,
+    prior_settings,
+    shared_weights,
     weights_under,
 )
 from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predicting_weights
-from sklearn_cvb.chain.symbols.observed import known_states, n_threads, topology_read
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.algorithms import CVB
-from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
+    arrange,
     is_missing,
     is_table,
     place,
@@ -364,12 +364,6 @@ def _common_names(samples: list) -> list | None:
 
 _NAMES = ("gaussian", "bernoulli", "poisson")
 
-# The update of numbers by algorithm, and how to ask for it, or for what is nearest.
-_UPDATES: dict[type, tuple[str, str]] = {
-    CVB: ("sequence", "block_length=1 leaves out one step at a time"),
-    Gibbs: ("parameter", "take update='parameter'"),
-}
-
 
 def emission_of(value: Any) -> Emission:
     """The emission that the parameter `emission` says."""
@@ -390,14 +384,17 @@ def emission_of(value: Any) -> Emission:
 
 def refuse_settings_of_symbols(model: Any) -> None:
     """Raise where a model is set to what only chains of symbols can do."""
-    own, nearest = _UPDATES.get(type(model._algorithm()), (None, ""))
+    # Samplers draw parameters, too; CVB, which has windows, leaves out sequences.
+    own, nearest = "parameter", "take update='parameter'"
+    if hasattr(model, "block_length"):
+        own, nearest = "sequence", "block_length=1 leaves out one step at a time"
     asked = {
         "vocabulary": (model.vocabulary is not None, "leave it out"),
         "beta": (
             isinstance(model.beta, str),
             "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
         ),
-        "update": (own is not None and model.update not in (None, own), nearest),
+        "update": (getattr(model, "update", None) not in (None, own), nearest),
         "temperatures": (
             getattr(model, "temperatures", None) is not None,
             "chains are not annealed: leave it out, and take more restarts (n_init)",
@@ -538,13 +535,15 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     given = corpus = series.corpus
     if hasattr(hmm.init, "predict_proba"):
         series = series._replace(start=model_posterior(hmm.init, X, given, n_states))
-    topology = topology_read(hmm, n_states)
+    topology = topology_of(hmm.topology, n_states)
     cells = cells_of_chain(n_states, topology)
     if hmm.end_state:
         cells = cells_with_end(cells)
     if topology is not None and topology.tied:
         corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
-    family, known = emission.bind(series.table, n_states), known_states(hmm, y, given)
+    family, known = emission.bind(series.table, n_states), None
+    if y is not None and hmm.supervision == "y":
+        known = known_states(y, given, n_states)
     if known is not None and topology is not None:
         refuse_impossible(known, given, topology)
     problem = NumericProblem(
@@ -564,12 +563,13 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
 
 def model(hmm: Any, read: Reading) -> NumberChain:
     """What is learned from a problem."""
+    is_random = hmm.init is None or isinstance(hmm.init, str)
     return NumberChain(
         read.problem,
-        hmm._prior_settings(None),
+        prior_settings(hmm, None),
         hmm.init,
         getattr(hmm, "block_length", None),
-        n_threads(hmm, read),
+        threads_for_each(hmm.n_init if is_random else 1, hmm.n_jobs),
     )
 
 
@@ -581,21 +581,19 @@ def left_of(
 ) -> tuple[dict[str, Any], Weights | None, None, Fitted]:
     """Public counts and emissions, weights that rows keep; no words seen once."""
     n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
-    attributes = {
-        "counts_": HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T),
-        "n_columns_": chain.family.n_columns,
-        **chain.family.attributes(numeric.point),
-    }
-    kept = None if state.weights is None else state.weights.chain
-    return attributes, kept, None, numeric
+    public = HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T)
+    attributes = {"counts_": public, "n_columns_": chain.family.n_columns}
+    attributes |= chain.family.attributes(numeric.point)
+    return attributes, None if state.weights is None else state.weights.chain, None, numeric
 
 
-def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:
+def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
     """States of all given steps: by the last posterior, or Viterbi by the final weights."""
     posterior = model(hmm, read).posterior(state)
-    if posterior is None:
-        return _training(hmm, state, read).best_path()[0]
-    return posterior.argmax(axis=1)
+    path = None if posterior is None else posterior.argmax(axis=1)
+    path = _training(hmm, state, read).best_path()[0] if path is None else path
+    labels = arrange(read.problem.given, path.astype(np.int64), -1)
+    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
 
 
 def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""The forms of a chain: ways to infer the same thing, each faster for some data.
+"""The engines of a chain: ways to infer the same thing, each faster for some data.
 
-Expected counts of EM and VB come from three forms; each sequence has one.
+Expected counts of EM and VB come from three engines; each sequence has one.
 
 ========== ============================================================ ===================
 runs       Certain tokens (one allowed state) cut a sequence in         2.5 times as fast
@@ -11,11 +11,11 @@ sequences  Any lattice, one sequence at a time.
 ========== ============================================================ ===================
 
 Where float64 loses a sequence, runs and side by side hand it back by its index, and it is one of
-the `sequences` from then on; where these lose it, log space decides. A form that no sequence has is
-None: its kernel is not compiled.
+the `sequences` from then on; where these lose it, log space decides. An engine that no sequence has
+is None: its kernel is not compiled.
 
 Collapsed variational inference leaves out a unit at a time. `layout_for` in `leave_out`
-gives all units one of the first two forms.
+gives all units one of the first two engines.
 
 ========== ============================================================ ===================
 lists      A dictionary settles most tokens: what a sequence shares     3.6 times as fast
@@ -26,24 +26,32 @@ tokens     ``update="token"``: independent tokens, each left out alone.
 ========== ============================================================ ===================
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Problem, certain_counts, spans_of
-from sklearn_cvb.chain.parameters import HMMCounts
-from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.kernels.chain.runs import Borders
+from sklearn_cvb.chain.lattice import Cells, Problem, certain_counts, spans_of
+from sklearn_cvb.chain.parameters import HMMCounts, empty_counts, log_weights
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights, expected_counts, passes_for
+from sklearn_cvb.kernels.chain.log_space import expected_counts_log
+from sklearn_cvb.kernels.chain.runs import Borders, RunRoom, expected_counts_of_runs
 from sklearn_cvb.kernels.chain.side_by_side import (
     SIDE_BY_SIDE,
     Messages,
     Tables,
+    add_tables,
+    clear_counts,
+    clear_messages,
+    expected_counts_dense,
+    fill_tables,
     messages_for,
     tables_beside,
     tables_for,
     width_for,
 )
-from sklearn_cvb.learning.threads import even_pieces
+from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.learning.threads import even_pieces, on_threads
 
 # A sequence with a run whose steps have more entries is none of the runs: wide steps are faster
 # one row at a time.
@@ -64,96 +72,48 @@ _SAMPLED = 64
 _NONE = np.empty(0, np.intp)
 
 
-class RunForm(NamedTuple):
-    """Sequences that are inferred run by run.
+class RunEngine(NamedTuple):
+    """Sequences that are inferred run by run."""
 
-    Attributes
-    ----------
-    members : ndarray of shape (n_members,)
-        The sequences.
-    lattice : Lattice
-        Their tokens, one after the other.
-    starts : ndarray of shape (n_members + 1,), int64
-        Where each begins among these.
-    borders : Borders
-    sequence : ndarray of shape (n_members + 1,), int64
-        Member m has the runs ``sequence[m] : sequence[m + 1]``.
-    certain : HMMCounts
-        Counts of certain tokens and pairs.
-    sizes : tuple of int
-        Most entries of a run, and most entries of its steps.
-    pieces : list of tuple
-        ``(begin, end)``: the runs that are inferred one after the other.
-    """
-
-    members: np.ndarray
-    lattice: Lattice
-    starts: np.ndarray
+    members: np.ndarray  # (n_members,) The sequences
+    lattice: Lattice  # their tokens, one after the other
+    starts: np.ndarray  # (n_members + 1,) Where each begins among these
     borders: Borders
-    sequence: np.ndarray
-    certain: HMMCounts
-    sizes: tuple[int, int]
+    sequence: np.ndarray  # (n_members + 1,) Member m has the runs ``sequence[m] : sequence[m + 1]``
+    certain: HMMCounts  # counts of certain tokens and pairs
+    sizes: tuple[int, int]  # most entries of a run, and most entries of its steps
+    # ``(begin, end)``: the runs that are inferred one after the other.
     pieces: list[tuple[int, int]]
 
 
 class Batch(NamedTuple):
-    """Sequences that one thread infers side by side, and its buffers.
+    """Sequences that one thread infers side by side, and its buffers."""
 
-    Attributes
-    ----------
-    members : ndarray
-        The sequences by falling length.
-    lattice : Lattice
-        Of all sequences; `first` is a token's row in the tables, times the number of states.
-    tables : Tables
-        Weights, which all batches share, and counts of its own.
-    messages : Messages
-    """
-
-    members: np.ndarray
+    members: np.ndarray  # the sequences by falling length
+    # Of all sequences; `first` is a token's row in the tables, times the number of states.
     lattice: Lattice
-    tables: Tables
+    tables: Tables  # weights, which all batches share, and counts of its own
     messages: Messages
 
 
-class Forms(NamedTuple):
-    """Which sequences are inferred how; None for a form that none has.
+class Engines(NamedTuple):
+    """Which sequences are inferred how; None for an engine that none has."""
 
-    Attributes
-    ----------
-    runs : RunForm or None
-    side_by_side : list of Batch or None
-    sequences : list of ndarray or None
-        The sequences that each thread infers one at a time.
-    lost : ndarray
-        Those among them that another form lost.
-    """
-
-    runs: RunForm | None
+    runs: RunEngine | None
     side_by_side: list[Batch] | None
-    sequences: list[np.ndarray] | None
-    lost: np.ndarray = _NONE
+    sequences: list[np.ndarray] | None  # the sequences that each thread infers one at a time
+    lost: np.ndarray = _NONE  # those among them that another engine lost
 
 
-def forms_of(problem: Problem, lost: np.ndarray = _NONE) -> Forms:
-    """The form of each sequence.
-
-    Parameters
-    ----------
-    problem : Problem
-    lost : ndarray
-        Sequences for which float64 needs the safest form.
-
-    Returns
-    -------
-    Forms
-    """
+def engines_of(problem: Problem, lost: np.ndarray = _NONE) -> Engines:
+    """The engine of each sequence."""
     rest = np.ones(len(problem.corpus.starts) - 1, bool)
     rest[lost] = False
     runs, batches = None, None
     if problem.any_told:
         rest &= _has_short_runs(problem)
-        if _n_tokens(problem, rest) > _SMALLEST_SHARE * len(problem.corpus.tokens):
+        n_tokens = np.diff(problem.corpus.starts)[rest].sum()
+        if n_tokens > _SMALLEST_SHARE * len(problem.corpus.tokens):
             runs = _runs_of(problem, rest)
     elif _fits_side_by_side(problem):
         batches = _batches_of(problem, rest)
@@ -161,15 +121,10 @@ def forms_of(problem: Problem, lost: np.ndarray = _NONE) -> Forms:
         rest[:] = False
     members = np.flatnonzero(~rest)
     pieces = [members[slice(*piece)] for piece in _pieces_of(problem, members)]
-    return Forms(runs, batches, pieces if len(members) else None, lost)
+    return Engines(runs, batches, pieces if len(members) else None, lost)
 
 
 # Pieces
-
-
-def _n_tokens(problem: Problem, chosen: np.ndarray) -> int:
-    """Number of tokens of the chosen sequences."""
-    return int(np.diff(problem.corpus.starts)[chosen].sum())
 
 
 def _n_pieces(problem: Problem) -> int:
@@ -219,7 +174,7 @@ def _run_sizes(
     return entries[end] - entries[begin], steps[end - 1] - steps[begin]
 
 
-def _runs_of(problem: Problem, chosen: np.ndarray) -> RunForm:
+def _runs_of(problem: Problem, chosen: np.ndarray) -> RunEngine:
     """Run by run: the chosen sequences."""
     lattice, starts, cells = problem.lattice, problem.corpus.starts, problem.cells
     begin, end, sequence = problem.runs.begin, problem.runs.end, problem.runs.sequence
@@ -234,7 +189,7 @@ def _runs_of(problem: Problem, chosen: np.ndarray) -> RunForm:
     entries, steps = _run_sizes(lattice, begin, end)
     members = np.flatnonzero(chosen)
     pieces = [(sequence[first], sequence[last]) for first, last in _pieces_of(problem, members)]
-    return RunForm(
+    return RunEngine(
         members,
         lattice,
         starts,
@@ -288,3 +243,146 @@ def _batches_of(problem: Problem, chosen: np.ndarray) -> list[Batch] | None:
         own = tables if index == 0 else tables_beside(tables)
         batches.append(Batch(members, lattice, own, messages))
     return batches or None
+
+
+_NONE = np.empty(0, np.intp)
+
+
+class Share(NamedTuple):
+    """What a piece of the sequences contributes: counts, sum of log Z, and who is lost."""
+
+    counts: HMMCounts
+    total: float
+    lost: np.ndarray = _NONE
+
+
+def expectation(
+    weights: Weights,
+    problem: Problem,
+    engines: Engines,
+    n_jobs: int | None = 1,
+    logs: Callable[[], Weights] | None = None,
+) -> Inferred:
+    """E-step over all sequences, on up to `n_jobs` threads; the next one begins with its `work`.
+
+    `logs` makes the logs of the weights without underflow.
+    """
+    log_z = np.zeros(problem.corpus.n_sequences)
+    tasks: list[tuple] = []
+    if engines.runs is not None:
+        tasks += [(infer_runs, engines.runs, piece) for piece in engines.runs.pieces]
+        tasks.append((count_certain, engines.runs))
+    if engines.side_by_side is not None:
+        n_emitting = problem.cells.n_emitting
+        fill_tables(weights, problem.lattice, n_emitting, engines.side_by_side[0].tables)
+        tasks += [(infer_batch, problem, batch) for batch in engines.side_by_side]
+    if engines.sequences is not None:
+        tasks += [(infer_sequences, problem, log_z, some) for some in engines.sequences]
+    shares = on_threads(lambda infer, *some: infer(weights, problem.cells, *some), tasks, n_jobs)
+    lost = np.concatenate([share.lost for share in shares])
+    if len(lost):
+        # Rare: counts of the sequences that share an engine with these are no use.
+        engines = engines_of(problem, np.union1d(engines.lost, lost))
+        return expectation(weights, problem, engines, n_jobs, logs)
+    (counts, total, _), *others = shares
+    for share in others:
+        total += share.total
+        for table, more in zip(counts, share.counts, strict=True):
+            table += more
+    # Sequences that float64 may lose even one at a time go to log space.
+    if np.isnan(log_z).any():
+        log_tables = log_weights(weights) if logs is None else logs()
+        infer_in_log_space(log_tables, problem, counts, log_z)
+    explained = np.isfinite(log_z)
+    total += log_z[explained].sum()
+    return Inferred(counts, total, np.flatnonzero(~explained), work=engines)
+
+
+# Runs
+
+
+def infer_runs(weights: Weights, cells: Cells, engine: RunEngine, piece: tuple[int, int]) -> Share:
+    """Counts and log weights of some runs."""
+    counts, entries, steps = empty_counts(cells), *engine.sizes
+    borders = Borders(*(values[slice(*piece)] for values in engine.borders))
+    room = RunRoom(np.empty(entries), np.empty(entries), np.empty(steps))
+    lost = np.zeros(len(borders.begin), bool)
+    total = expected_counts_of_runs(weights, engine.lattice, borders, room, counts, lost)
+    runs = piece[0] + np.flatnonzero(lost)
+    sequences = np.searchsorted(engine.sequence, runs, side="right") - 1
+    return Share(counts, total, engine.members[sequences])
+
+
+def count_certain(weights: Weights, cells: Cells, engine: RunEngine) -> Share:
+    """Counts of what is certain, and its log weight."""
+    total = 0.0
+    for table, times in zip(weights, engine.certain, strict=True):
+        held = times > 0
+        if not (table[held] > 0).all():
+            return Share(engine.certain, 0.0, _without_weight(weights, engine))
+        total += float(np.sum(times[held] * np.log(table[held])))
+    return Share(HMMCounts(*map(np.copy, engine.certain)), total)
+
+
+def _without_weight(weights: Weights, engine: RunEngine) -> np.ndarray:
+    """The sequences in which something certain has no weight."""
+    lattice, starts = engine.lattice, engine.starts
+    certain = lattice.count == 1
+    state, cell = lattice.state[lattice.first], lattice.cell[lattice.first]
+    step = np.ones(len(state))
+    step[1:][certain[:-1]] = weights.transition[state[:-1], state[1:]][certain[:-1]]
+    step[starts[:-1]] = weights.start[state[starts[:-1]]]
+    weight = np.where(cell >= 0, weights.emission[cell], 1.0)
+    tokens = np.flatnonzero(certain & ~((step > 0) & (weight > 0)))
+    return engine.members[np.unique(np.searchsorted(starts, tokens, side="right") - 1)]
+
+
+# Side by side
+
+
+def infer_batch(weights: Weights, cells: Cells, problem: Problem, batch: Batch) -> Share:
+    """Counts and log Z of some sequences side by side."""
+    clear_counts(batch.tables)
+    lost = np.zeros(problem.corpus.n_sequences, bool)
+    side = min(SIDE_BY_SIDE, len(batch.members))
+    total = expected_counts_dense(
+        batch.lattice,
+        problem.corpus.starts,
+        batch.members,
+        side,
+        cells.n_states,
+        batch.tables,
+        batch.messages,
+        lost,
+    )
+    counts = empty_counts(cells)
+    if np.isnan(total):
+        clear_messages(batch.messages)
+    else:
+        add_tables(weights, problem.lattice, cells.n_emitting, batch.tables, counts)
+    return Share(counts, total, np.flatnonzero(lost))
+
+
+# One sequence at a time
+
+
+def infer_sequences(
+    weights: Weights, cells: Cells, problem: Problem, log_z: np.ndarray, members: np.ndarray
+) -> Share:
+    """Counts of some sequences; fills their log Z, NaN where log space has to decide."""
+    lattice, starts, counts = problem.lattice, problem.corpus.starts, empty_counts(cells)
+    passes = passes_for(starts, lattice.count)
+    expected_counts(weights, lattice, starts, members, passes, counts, log_z)
+    counts.transition[:] *= weights.transition
+    return Share(counts, 0.0)
+
+
+def infer_in_log_space(
+    logs: Weights, problem: Problem, counts: HMMCounts, log_z: np.ndarray
+) -> None:
+    """Add the counts of the sequences whose log Z is NaN, and fill it."""
+    lattice, starts = problem.lattice, problem.corpus.starts
+    passes = passes_for(starts, lattice.count)
+    for i in np.flatnonzero(np.isnan(log_z)):
+        bounds = starts[i], starts[i + 1]
+        log_z[i] = expected_counts_log(logs, lattice, bounds, passes, counts)

@@ -2,10 +2,10 @@
 
 Wang and Blunsom (2013), section 4. The corpus is cut into *units*, whole sequences or windows of
 long ones, and each is inferred from the expected counts of all others (eqs. 24-25). From top to
-bottom: how units are laid out, their first posteriors, a sweep, its score, a pass over units in
-their form, and how surely a count is 0. Last comes the update of figure 3, which leaves out a token
-at a time. What a pass does is told in `sklearn_cvb.kernels.chain.leave_out`, and the lists of units
-are made in `sklearn_cvb.chain.symbols.leave_out_lists`.
+bottom: how units are laid out, their first posteriors, a sweep and its score, a pass over units by
+their engine, and how surely a count is 0. Last comes the update of figure 3, which leaves out a
+token at a time. What a pass does is told in `sklearn_cvb.kernels.chain.leave_out`, and the lists of
+units are made in `sklearn_cvb.chain.symbols.leave_out_lists`.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain import starts as starting
-from sklearn_cvb.chain.lattice import Cells, Problem
+from sklearn_cvb.chain.lattice import Cells, Problem, Topology
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, empty_counts, floor_of, tally_of
 from sklearn_cvb.chain.symbols.leave_out_lists import Settled, lists_for, ragged
-from sklearn_cvb.chain.topology import Topology
 from sklearn_cvb.kernels.chain.absence import (
     Absence,
     absence_of_tokens,
@@ -82,10 +81,7 @@ class LeftOut(NamedTuple):
 
 
 class Most(NamedTuple):
-    """What a buffer for any unit has to hold.
-
-    Found once: passes over single units are made as well.
-    """
+    """What a buffer for any unit has to hold, found once: there are passes over single units."""
 
     n_tokens: int
     n_entries: int
@@ -94,28 +90,14 @@ class Most(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Units, where each keeps its posteriors and pairs, and the form that infers it.
+    """Units, where each keeps its posteriors and pairs, and the engine that infers it."""
 
-    Attributes
-    ----------
-    sequences : Sequences
-        All units, token by token.
-    lists : Lists or None
-        All units by their lists (see `sklearn_cvb.chain.symbols.leave_out_lists`), or None.
-    settled : Settled or None
-        What lists leave out.
-    borders : Borders or None
-        Where units are windows.
-    n_states : int
-    most : Most
-    """
-
-    sequences: Sequences
+    sequences: Sequences  # all units, token by token
     n_states: int
     most: Most
-    lists: Lists | None = None
-    settled: Settled | None = None
-    borders: Borders | None = None
+    lists: Lists | None = None  # all units by their lists
+    settled: Settled | None = None  # what lists leave out
+    borders: Borders | None = None  # where units are windows
 
     @property
     def n_units(self) -> int:
@@ -145,9 +127,10 @@ def layout_for(problem: Problem, block_length: int | None = None) -> Layout:
             summed = np.zeros(len(begin), bool)
             offsets = _offsets(n_entries), _offsets(n_pairs)
             sequences = Sequences(begin, end, *offsets, summed, True, problem.lattice)
+            most = _most(sequences)
             lists, settled = lists_for(sequences, cells.n_states, len(cells.state))
             if lists is not None:
-                return Layout(sequences, cells.n_states, _most(sequences), lists, settled)
+                return Layout(sequences, cells.n_states, most, lists, settled)
     n_entries, n_pairs = _sizes(begin, end, problem.lattice.count, 1)
     summed = (n_pairs > n_steps / _SUMMED) | (restricted & (end - begin > 1))
     n_pairs[summed] = n_steps
@@ -243,34 +226,17 @@ def _places(layout: Layout) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 class Units(NamedTuple):
-    """What is left out at a time: posteriors, and the counts that they add up to.
+    """What is left out at a time: posteriors, and the counts that they add up to."""
 
-    Attributes
-    ----------
-    own : HMMCounts
-        What these posteriors add up to.
-    learns : bool
-        Whether a concentration is learned, which asks how surely pairs were there.
-    layout : Layout or None
-        Where units keep what; None for tokens.
-    posterior : ndarray
-        q(z_t), as the layout keeps it; of all (token, state) entries where tokens are left out.
-    pairs : ndarray
-        Pair marginals, as the layout keeps them.
-    left_out : LeftOut
-    n_sweeps : int
-    absent : ndarray of shape (K, K) or None
-        Absence of transitions in units that keep the sum of their pairs (see
-        `sklearn_cvb.kernels.chain.absence`); None before a sweep has noted it.
-    """
-
-    own: HMMCounts
-    learns: bool
-    layout: Layout | None
-    posterior: np.ndarray
-    pairs: np.ndarray
+    own: HMMCounts  # what these posteriors add up to
+    learns: bool  # whether a concentration is learned, which asks how surely pairs were there
+    layout: Layout | None  # None where tokens are left out
+    posterior: np.ndarray  # q(z_t) as the layout keeps it; of all entries where there is none
+    pairs: np.ndarray  # pair marginals as the layout keeps them
     left_out: LeftOut
     n_sweeps: int = 0
+    # Absence of transitions in units that keep the sum of their pairs (`kernels.chain.absence`);
+    # None before a sweep has noted it.
     absent: np.ndarray | None = None
 
     @property
@@ -305,7 +271,8 @@ def first_units(
         posterior = stored_entries(layout, starting.posterior_of(start, problem))
         # As large as the posteriors themselves: it goes before pairs are made.
         del start
-        expected = _independent(units, posterior, problem.cells.topology)
+        pairs = product_pairs(layout, posterior, problem.cells.topology)
+        expected = units._replace(posterior=posterior, pairs=pairs)
     return expected._replace(own=counts_of(expected, problem.cells))
 
 
@@ -322,12 +289,6 @@ def _expected(units: Units, weights: Weights) -> Units | None:
     if not np.isfinite(found.log_z).all():
         return None
     return units._replace(posterior=found.posterior, pairs=found.pairs)
-
-
-def _independent(units: Units, posterior: np.ndarray, topology: Topology | None) -> Units:
-    """Units with the posteriors of independent tokens, and the products of neighbours."""
-    pairs = product_pairs(units.laid_out, posterior, topology)
-    return units._replace(posterior=posterior, pairs=pairs)
 
 
 def product_pairs(
@@ -423,11 +384,6 @@ def counts_of(units: Units, cells: Cells) -> HMMCounts:
     return HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
 
-def posterior_of(units: Units) -> np.ndarray:
-    """The last q(z_t) of every (token, state) entry."""
-    return units.posterior if units.layout is None else all_entries(units.layout, units.posterior)
-
-
 def resumed(units: Units, problem: Problem) -> Units:
     """Units to go on from, whose counts are those of their posteriors.
 
@@ -443,48 +399,38 @@ def resumed(units: Units, problem: Problem) -> Units:
 # A sweep and its score
 
 
-def sweep(units: Units, counts: HMMCounts, prior: Prior, problem: Problem) -> tuple[Units, float]:
-    """One sweep from the counts of all; the sum of log normalisers (nats).
+def sweep(
+    units: Units, counts: HMMCounts, prior: Prior, problem: Problem, *, frozen: bool = False
+) -> tuple[Units, float]:
+    """One sweep from the counts of all, or its score; the sum of log normalisers (nats).
 
-    Posteriors and pairs change in place, the counts do not.
+    Posteriors and pairs change in place, the counts do not. With all counts `frozen` nothing does,
+    and the sum is that of log p(x_i | E[C without i]) over all units: a pseudo leave-one-out score.
+    The posteriors of the other units have seen x_i, so it is optimistic, no bound, and may fall
+    from sweep to sweep. Later windows of a sequence are conditioned on the forward message of the
+    earlier ones.
     """
-    before, shared = _given(units, counts, prior, problem.cells)
-    work = _pass(units, shared)
-    is_alone = work.layout.n_units == 1
-    make_pass(EXPECT if is_alone else SWEEP, work)
+    is_alone, rest, n_out = units.laid_out.n_units == 1, counts, 1.0
+    if is_alone:
+        # Taking away nearly all that was counted would leave rounding.
+        pairs = zip(counts, units.own, strict=True)
+        rest, n_out = HMMCounts(*(np.maximum(a - b, 0.0) for a, b in pairs)), 0.0
+    floor, before = floor_of(prior), tally_of(rest, prior, problem.cells)
+    work = _pass(units, shared_by(before, floor, n_out))
+    if frozen:
+        make_pass(INFER if is_alone else SCORE, work)
+    else:
+        make_pass(EXPECT if is_alone else SWEEP, work)
+    others = counts.emission - units.own.emission
+    total = total_of(work.layout, work.stored.log_z, prior.emission + others)
+    if frozen:
+        return units, total
     units = units._replace(n_sweeps=units.n_sweeps + 1, absent=work.absent)
     if is_alone or units.n_sweeps % REBUILT == 0:
         own = counts_of(units, problem.cells)
     else:
         own = moved(units.own, before, work.shared)
-    others = counts.emission - units.own.emission
-    total = total_of(work.layout, work.stored.log_z, prior.emission + others)
     return units._replace(own=own), total
-
-
-def score(units: Units, counts: HMMCounts, prior: Prior, problem: Problem) -> float:
-    """Sum of log p(x_i | E[C without i]) over all units, counts frozen (nats).
-
-    A pseudo leave-one-out score: the posteriors of the other units have seen x_i, so it is
-    optimistic, no bound, and may fall from sweep to sweep. Later windows of a sequence are
-    conditioned on the forward message of the earlier ones.
-    """
-    _, shared = _given(units, counts, prior, problem.cells)
-    work = _pass(units, shared)
-    make_pass(INFER if work.layout.n_units == 1 else SCORE, work)
-    others = counts.emission - units.own.emission
-    return total_of(work.layout, work.stored.log_z, prior.emission + others)
-
-
-def _given(units: Units, counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Tally, Shared]:
-    """What a pass begins with: counts of all, or of all others where there is a single unit."""
-    if units.laid_out.n_units > 1:
-        tally = tally_of(counts, prior, cells)
-        return tally, shared_by(tally, floor_of(prior))
-    # Taking away nearly all that was counted would leave rounding.
-    others = HMMCounts(*(np.maximum(a - b, 0.0) for a, b in zip(counts, units.own, strict=True)))
-    tally = tally_of(others, prior, cells)
-    return tally, shared_by(tally, floor_of(prior), 0.0)
 
 
 def shared_by(tally: Tally, floor: Floor, n_out: float = 1.0) -> Shared:
@@ -539,20 +485,11 @@ def total_of(layout: Layout, log_z: np.ndarray, rest: np.ndarray) -> float:
     return float(total)
 
 
-# A pass over units, each in its form
+# A pass over units, each by its engine
 
 
 class Pass(NamedTuple):
-    """What passes over all units change and need.
-
-    Attributes
-    ----------
-    layout : Layout
-    shared : Shared
-    stored : Stored
-    absent : ndarray of shape (K, K) or None
-        See `sklearn_cvb.kernels.chain.leave_out.pass_over_sequences`.
-    """
+    """What passes over all units change and need (`absent`: see `pass_over_sequences`)."""
 
     layout: Layout
     shared: Shared
@@ -579,7 +516,7 @@ def _noted(units: Units) -> np.ndarray | None:
 
 
 def make_pass(steps: int, work: Pass, span: tuple[int, int] | None = None) -> None:
-    """Make a pass over the units of `span` (None: all), each in its form.
+    """Make a pass over the units of `span` (None: all), each by its engine.
 
     Units that float64 loses are inferred in log space.
     """
@@ -588,7 +525,11 @@ def make_pass(steps: int, work: Pass, span: tuple[int, int] | None = None) -> No
     while first < last:
         arguments = steps, (first, last), work.shared
         if layout.lists is not None:
-            stop = pass_over_lists(*arguments, layout.lists, work.stored, _list_buffers(layout))
+            most = layout.most
+            one, other = np.empty((2, most.n_entries))
+            rows = np.empty((N_ROWS, layout.n_states))
+            buffers = ListBuffers(one, other, np.empty(most.n_pairs), rows)
+            stop = pass_over_lists(*arguments, layout.lists, work.stored, buffers)
         else:
             given = layout.sequences, work.stored, layout.borders, work.absent
             stop = pass_over_sequences(*arguments, *given, _buffers(layout))
@@ -604,19 +545,14 @@ def _recover(steps: int, work: Pass, unit: int) -> None:
     infer_lost(steps, unit, *arguments, _buffers(layout))
     if layout.settled is not None:
         # Log space weighs all tokens, lists leave the settled ones out.
-        stored.log_z[unit] -= _log_settled(layout, work.shared, unit)
+        lattice = layout.sequences.lattice
+        tokens = slice(layout.sequences.begin[unit], layout.sequences.end[unit])
+        cells = lattice.cell[lattice.first[tokens]][lattice.count[tokens] == 1]
+        cells = cells[cells >= 0]
+        cells = cells[layout.settled.is_settled[cells]]
+        stored.log_z[unit] -= np.log(work.shared.emission[cells]).sum()
     if steps & PUT_BACK:
         make_pass(PUT_BACK, work, (unit, unit + 1))
-
-
-def _log_settled(layout: Layout, shared: Shared, unit: int) -> float:
-    """Summed log of the settled emissions of a listed unit, which stay counted."""
-    assert layout.settled is not None, "units with lists have settled cells"
-    lattice = layout.sequences.lattice
-    tokens = slice(layout.sequences.begin[unit], layout.sequences.end[unit])
-    cells = lattice.cell[lattice.first[tokens]][lattice.count[tokens] == 1]
-    cells = cells[cells >= 0]
-    return np.log(shared.emission[cells[layout.settled.is_settled[cells]]]).sum()
 
 
 def _buffers(layout: Layout) -> Workspace:
@@ -625,17 +561,6 @@ def _buffers(layout: Layout) -> Workspace:
     # Certain tokens have an entry of their own while a unit is inferred.
     n_entries = most.n_entries + most.n_tokens
     return workspace_of_size(n_entries, most.n_tokens, layout.n_states, most.n_block)
-
-
-def _list_buffers(layout: Layout) -> ListBuffers:
-    """Buffers for any listed unit."""
-    most = layout.most
-    return ListBuffers(
-        np.empty(most.n_entries),
-        np.empty(most.n_entries),
-        np.empty(most.n_pairs),
-        np.empty((N_ROWS, layout.n_states)),
-    )
 
 
 # Absence: how surely a count is 0
@@ -689,7 +614,7 @@ def _tokens(units: Units, problem: Problem) -> Tokens:
 
 
 def score_of_tokens(units: Units, prior: Prior, problem: Problem) -> float:
-    """`score` of independent tokens, whole sequences left out."""
+    """Score of independent tokens, whole sequences left out."""
     starts, n_states = problem.corpus.starts, problem.cells.n_states
     tally, floor = tally_of(units.own, prior, problem.cells), floor_of(prior)
     factors = Factors(tally.start, tally.transition, tally.emission, *np.empty((2, n_states)))
@@ -707,8 +632,9 @@ def score_of_tokens(units: Units, prior: Prior, problem: Problem) -> float:
 
 
 def score_in_windows(units: Units, prior: Prior, problem: Problem, block_length: int) -> float:
-    """`score` of independent tokens, windows left out."""
+    """Score of independent tokens, windows left out."""
     layout = layout_for(problem, block_length)
     posterior = stored_entries(layout, units.posterior)
-    windows = _independent(units._replace(layout=layout), posterior, problem.cells.topology)
-    return score(windows, units.own, prior, problem)
+    pairs = product_pairs(layout, posterior, problem.cells.topology)
+    windows = units._replace(layout=layout, posterior=posterior, pairs=pairs)
+    return sweep(windows, units.own, prior, problem, frozen=True)[1]

@@ -33,19 +33,12 @@ class Settled(NamedTuple):
     """Emissions of certain tokens in cells that no ambiguous token may use.
 
     Their counts never change, so the lists leave them out.
-
-    Attributes
-    ----------
-    is_settled : ndarray of shape (n_cells,), bool
-    count : ndarray of shape (n_cells,), float64
-        How often the units hold each settled cell.
-    cell, rest, times : ndarray of shape (n_settled,)
-        A settled cell, its count without a unit that holds it, and how many tokens there are in all
-        units without which it has that count.
     """
 
-    is_settled: np.ndarray
-    count: np.ndarray
+    is_settled: np.ndarray  # (n_cells,)
+    count: np.ndarray  # (n_cells,) How often the units hold each settled cell
+    # (n_settled,) A settled cell, its count without a unit that holds it, and how many tokens there
+    # are in all units without which it has that count.
     cell: np.ndarray
     rest: np.ndarray
     times: np.ndarray

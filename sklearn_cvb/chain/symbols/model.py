@@ -1,5 +1,6 @@
 """Chains of states that emit symbols, as models: what all algorithms ask of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -7,33 +8,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain import starts as starting
-from sklearn_cvb.chain.concentrations import going_on, learn, presence
-from sklearn_cvb.chain.lattice import Cells, Problem, n_entries
+from sklearn_cvb.chain.concentrations import learn, presence
+from sklearn_cvb.chain.lattice import Cells, Problem
 from sklearn_cvb.chain.parameters import (
+    Concentrations,
     HMMCounts,
     Prior,
     expected_log,
+    going_on,
+    log_prior_density,
     posterior_mean,
+    prior_of,
     rare_in,
     uniform_weights,
+    weights_and_divergence,
     with_rare,
 )
-from sklearn_cvb.chain.priors import Concentrations, PriorSettings, prior_of
-from sklearn_cvb.chain.rows import log_prior_density, weights_and_divergence
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.state_merging import merged_start
-from sklearn_cvb.chain.symbols.e_step import expectation
-from sklearn_cvb.chain.symbols.engines import Forms, forms_of
+from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import (
     LeftOut,
     Units,
     absence_of,
+    all_entries,
     first_units,
     knows_absence,
     layout_of,
-    posterior_of,
     resumed,
-    score,
     score_in_windows,
     score_of_tokens,
     sweep,
@@ -81,50 +83,26 @@ class Logged(NamedTuple):
 
 
 class ChainFacts(NamedTuple):
-    """What a start has to know of some sequences.
+    """What a start has to know of some sequences."""
 
-    Attributes
-    ----------
-    n_entries : int
-        (token, state) entries of the problem.
-    any_told, any_choice : bool
-        Whether a token has a single state, and whether one has several.
-    """
-
-    n_entries: int
-    any_told: bool
-    any_choice: bool
+    n_entries: int  # (token, state) entries of the problem
+    any_told: bool  # whether a token has a single state
+    any_choice: bool  # whether one has several
 
 
 class ChainSettings(NamedTuple):
-    """How a chain begins, and what is inferred at a time.
+    """How a chain begins, and what is inferred at a time."""
 
-    Attributes
-    ----------
-    priors : PriorSettings
-    init : str, list of arrays or fitted model
-    vocabulary : ndarray
-        The words that a fitted model given as `init` must know.
-    left_out : LeftOut
-        CVB: what is left out at a time.
-    resampled : {"token", "sequence", "parameter"}
-        Gibbs: what is drawn at a time.
-    coldest : float or None
-        Gibbs: the lowest temperature; None for 1 throughout, whose samples are kept.
-    counts_rare : bool
-        Whether unknown words take the mean count of words seen once in what samples tell.
-    n_threads : int
-        Of one restart.
-    """
-
-    priors: PriorSettings
+    concentrations: Concentrations
     init: Any
-    vocabulary: np.ndarray
-    left_out: LeftOut = LeftOut("sequence", None)
-    resampled: str = "token"
+    vocabulary: np.ndarray  # the words that a fitted model given as `init` must know
+    left_out: LeftOut = LeftOut("sequence", None)  # CVB: what is left out at a time
+    resampled: str = "token"  # Gibbs: what is drawn at a time
+    # Gibbs: the lowest temperature; None for 1 throughout, whose samples are kept.
     coldest: float | None = None
+    # Whether unknown words take the mean count of words seen once in what samples tell.
     counts_rare: bool = False
-    n_threads: int = 1
+    n_threads: int = 1  # of one restart
 
 
 @dataclass(frozen=True)
@@ -137,7 +115,7 @@ class SymbolChain(Model):
     @property
     def n_observed(self) -> int:
         """Observed tokens of the sequences that some path may explain."""
-        return self.problem.corpus.n_observed
+        return max(1, int(np.count_nonzero(self.problem.corpus.tokens >= 0)))
 
     @property
     def cells(self) -> Cells:
@@ -148,7 +126,7 @@ class SymbolChain(Model):
 
     def hyper(self) -> Concentrations:
         """Those of the first sweep."""
-        return self.settings.priors.first
+        return self.settings.concentrations
 
     def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
         """One step of eq. 29 from the last counts."""
@@ -169,14 +147,14 @@ class SymbolChain(Model):
 
     def prior(self, hyper: Concentrations) -> Prior:
         """Of start, transitions and emissions."""
-        return prior_of(self.settings.priors, self.cells, hyper)
+        return prior_of(self.cells, hyper)
 
     # Where a restart begins
 
     def facts(self) -> ChainFacts:
         """What is drawn for, and what decides where to start."""
         problem = self.problem
-        return ChainFacts(n_entries(problem.lattice), problem.any_told, problem.any_choice)
+        return ChainFacts(int(problem.lattice.count.sum()), problem.any_told, problem.any_choice)
 
     def seed(self, prior: Prior, rng: np.random.Generator) -> Any:
         """The generator: some starts draw for every token."""
@@ -186,13 +164,13 @@ class SymbolChain(Model):
         """Counts of a fitted model, of token posteriors, or of one E-step."""
         problem, init = self.problem, self.settings.init
         if keep:
-            begin = partial(self._begun, prior, seed)
-            units = first_units(problem, begin, self.settings.left_out, self.learns)
+            start = self._beginning(prior, seed)
+            units = first_units(problem, start, self.settings.left_out, self.learns)
             return Inferred(units.own, 0.0, shares=units), None
         if not isinstance(seed, Start) and hasattr(init, "predict_proba"):
             counts = starting.model_counts(problem, init, self.settings.vocabulary)
             return Inferred(counts, 0.0), uniform_weights(self.cells)
-        first = self._begun(prior, seed)
+        first = self._beginning(prior, seed)()
         if first.weights is not None:
             found = self.infer(first.weights)
             # Which sequences have no path is told after the first sweep.
@@ -201,20 +179,21 @@ class SymbolChain(Model):
         counts = starting.counts_from_marginals(problem, first.posterior)
         return Inferred(counts, 0.0), uniform_weights(self.cells)
 
-    def _begun(self, prior: Prior, seed: Any) -> Start:
-        """Posteriors or weights to start from: a seed that is or makes one, or as `init` says."""
+    def _beginning(self, prior: Prior, seed: Any) -> Callable[[], Start]:
+        """What makes posteriors or weights to start from: of a seed, or as `init` says."""
         if isinstance(seed, Weights):
-            return Start(None, seed)
+            return partial(Start, None, seed)
         if isinstance(seed, Start):
-            return seed
+            return partial(Start, *seed)
         if callable(seed):
-            return seed()
-        init = self.settings.init
+            return seed
+        init, settings = self.settings.init, self.settings
         if isinstance(init, str) and init == "merged":
-            return merged_start(
-                replace(self, settings=self.settings._replace(init="parameter")), seed
-            )
-        return starting.starting_point(init, self.problem, prior, self.settings.vocabulary, seed)
+            plain = replace(self, settings=settings._replace(init="parameter"))
+            return partial(merged_start, plain, seed)
+        return partial(
+            starting.starting_point, init, self.problem, prior, settings.vocabulary, seed
+        )
 
     @property
     def learns(self) -> bool:
@@ -235,21 +214,18 @@ class SymbolChain(Model):
         weights, divergence = weights_and_divergence(counts, prior, self.cells)
         return Logged(weights, counts, prior), divergence
 
-    def infer(self, weights: Weights | Logged, work: Forms | None = None) -> Inferred:
-        """E-step over all sequences, each in its form."""
-        forms, logs = forms_of(self.problem) if work is None else work, None
+    def infer(self, weights: Weights | Logged, work: Engines | None = None) -> Inferred:
+        """E-step over all sequences, each in its engine."""
+        engines, logs = engines_of(self.problem) if work is None else work, None
         if not isinstance(weights, Weights):
             logs, weights = partial(weights.logs, self.cells), weights.weights
-        found = expectation(weights, self.problem, forms, self.settings.n_threads, logs)
-        return Inferred(found.counts, found.total, found.unexplained, None, found.forms)
+        return expectation(weights, self.problem, engines, self.settings.n_threads, logs)
 
     # CVB
 
     def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
         """Each sequence, or window, from the counts of all others (eqs. 24-25)."""
-        if frozen:
-            return Inferred(shares.own, score(shares, counts, prior, self.problem), shares=shares)
-        units, total = sweep(shares, counts, prior, self.problem)
+        units, total = sweep(shares, counts, prior, self.problem, frozen=frozen)
         return Inferred(units.own, total, shares=units)
 
     # Sampling
@@ -259,7 +235,7 @@ class SymbolChain(Model):
         problem, settings = self.problem, self.settings
         if settings.resampled == "sequence" and settings.coldest is not None:
             check_powers(settings.coldest, prior, len(problem.corpus.tokens))
-        slots = first_slots(problem, prior, self._begun(prior, rng), rng)
+        slots = first_slots(problem, prior, self._beginning(prior, rng)(), rng)
         return Drawn(counts_of_path(problem, slots), Walk(slots, self._scan()))
 
     def _scan(self) -> Any:
@@ -298,11 +274,8 @@ class SymbolChain(Model):
 
     def means(self, counts: HMMCounts, prior: Prior, sample: Walk) -> Weights:
         """Posterior means given one path."""
-        return posterior_mean(with_rare(counts, self.rare(counts), self.cells), prior, self.cells)
-
-    def rare(self, counts: HMMCounts) -> np.ndarray | None:
-        """Mean count, by state, of words seen once; None where nothing is to add."""
-        return rare_in(self.problem, counts) if self.settings.counts_rare else None
+        rare = rare_in(self.problem, counts) if self.settings.counts_rare else None
+        return posterior_mean(with_rare(counts, rare, self.cells), prior, self.cells)
 
     def remembered(self, memory: np.ndarray | None, sample: Walk) -> np.ndarray:
         """How often each (token, state) entry was sampled."""
@@ -325,7 +298,9 @@ class SymbolChain(Model):
     def posterior(self, state: State) -> np.ndarray | None:
         """q(z_t) of every (token, state) entry; None where only weights tell."""
         if isinstance(state.shares, Units):
-            return posterior_of(state.shares)
+            units = state.shares
+            is_whole = units.layout is None
+            return units.posterior if is_whole else all_entries(units.laid_out, units.posterior)
         if isinstance(state.shares, Walk):
             frequency = sampled_labels(state, self)
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
@@ -340,7 +315,7 @@ class SymbolChain(Model):
         if memory.kept:
             paths = np.array(memory.kept)[:, problem.is_given]
             drawn = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
-            kept = PathCounts(problem, settings.counts_rare, state.prior, settings.priors, *drawn)
+            kept = PathCounts(problem, settings.counts_rare, state.prior, *drawn)
         rate = accepted / proposed if proposed else 1.0
         return Sampled(paths, mean_means(state, self), kept), rate
 
@@ -362,7 +337,7 @@ class SymbolChain(Model):
         return state._replace(shares=units, counts=units.own)
 
     def lighter(self, state: State) -> State:
-        """Without layouts, forms and the order of visits, which the problem gives."""
+        """Without layouts, engines and the order of visits, which the problem gives."""
         state, shares, work = self.finished(state, goes_on=True), state.shares, state.work
         if isinstance(shares, Walk):
             return state._replace(shares=shares._replace(scan=None))
@@ -370,12 +345,12 @@ class SymbolChain(Model):
             # But for the messages that windows leave each other.
             kept: Any = shares.layout and shares.layout.borders
             return state._replace(shares=shares._replace(layout=kept))
-        if isinstance(work, Forms):
-            return state._replace(work=Forms(None, None, None, work.lost))
+        if isinstance(work, Engines):
+            return state._replace(work=Engines(None, None, None, work.lost))
         return state
 
     def completed(self, state: State) -> State:
-        """With layout and forms."""
+        """With layout and engines."""
         shares, work = state.shares, state.work
         if isinstance(shares, Units):
             layout = layout_of(self.problem, shares.left_out)
@@ -383,8 +358,8 @@ class SymbolChain(Model):
             if layout is not None and borders is not None:
                 layout = layout._replace(borders=borders)
             return state._replace(shares=shares._replace(layout=layout))
-        if isinstance(work, Forms):
-            return state._replace(work=forms_of(self.problem, work.lost))
+        if isinstance(work, Engines):
+            return state._replace(work=engines_of(self.problem, work.lost))
         return state
 
     def finished(self, state: State, *, goes_on: bool) -> State:

@@ -8,29 +8,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.concentrations import (
-    Concentrations,
-    first_concentrations,
-    with_equal_weights,
-)
-from sklearn_cvb.chain.end_state import cells_with_end, problem_with_end
 from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
 from sklearn_cvb.chain.lattice import (
     Cells,
     Problem,
     cells_for,
+    cells_with_end,
     dense_posterior,
     lattice_for,
     problem_of,
     restrict,
+    topology_of,
+    without_impossible,
 )
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     Prior,
     log_weights,
     posterior_mean,
+    prior_settings,
     public_counts,
     rare_counts,
+    rare_in,
+    shared_weights,
     weights_under,
 )
 from sklearn_cvb.chain.prediction import (
@@ -42,8 +42,7 @@ from sklearn_cvb.chain.prediction import (
     running_counts,
     smoothed_entries,
 )
-from sklearn_cvb.chain.priors import PriorSettings
-from sklearn_cvb.chain.restricted import restricted_problem
+from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, LeftOut
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
     Growth,
@@ -51,11 +50,10 @@ from sklearn_cvb.chain.symbols.vocabulary_growth import (
     carried_weights,
     with_words,
 )
-from sklearn_cvb.chain.topology import Topology, topology_of
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.learning.online import Batch, Running, Seen
+from sklearn_cvb.learning.online import Running, Seen
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
@@ -69,8 +67,6 @@ default_update = "token"
 draws_ahead = ""
 # Fewer tokens than this are not worth a thread.
 _SHORTEST_PIECE = 5000
-# A state that holds so large a share of the tokens counts as one that the data ask for.
-LEAST_SHARE = 0.01
 # What scikit-learn knows of the columns of a table.
 _OF_TABLES = ("n_features_in_", "feature_names_in_")
 
@@ -84,21 +80,11 @@ def tag(input_tags: Any) -> None:
 
 
 class WordsRead(NamedTuple):
-    """What words tell of a model.
+    """What words tell of a model."""
 
-    Attributes
-    ----------
-    words : Vocabulary or TagKnowledge
-    cells : Cells
-        The layout of emissions: neither topology nor ends.
-    told : object
-        What is known of the tokens of this corpus alone.
-    messages : tuple of str
-    """
-
-    words: Any
+    words: Any  # Vocabulary or TagKnowledge
     cells: Cells
-    told: Any = None
+    told: Any = None  # what is known of the tokens of this corpus alone
     messages: tuple[str, ...] = ()
 
 
@@ -107,30 +93,35 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     sequences, attributes, messages = reading.sequences_to_fit(hmm, X, y)
     types = reading.types_to_learn(hmm, sequences)
     vocabulary, corpus = reading.encoded_by(hmm, types, sequences)
-    read, cells = words_and_cells(hmm, vocabulary, corpus, y, streams=streams)
-    problem, words, more = problem_of_words(
-        hmm, (read.words, read.told), cells, corpus, sequences, y
-    )
+    words, cells, told, of_words = words_and_cells(hmm, vocabulary, corpus, y, streams=streams)
     attributes = {**attributes, **hmm._attributes_of_words(words)}
-    messages = (*messages, *read.messages, *more, *hmm._cautions(problem))
+    lattice, words, of_labels = hmm._training_lattice(words, told, cells, corpus, sequences, y)
+    problem = problem_of(corpus, lattice, cells)
+    messages = (*messages, *of_words, *of_labels)
+    lengths = np.diff(problem.corpus.starts)
+    leaves_out = getattr(hmm, "block_length", 0) is None and hmm.update == "sequence"
+    if leaves_out and 2 * lengths.max() > lengths.sum():
+        messages = (*messages, HALF_OF_ALL.format(int(lengths.argmax())))
     return Reading(problem, words, attributes, messages)
 
 
 def words_and_cells(
     hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, *, streams: bool = False
-) -> tuple[WordsRead, Cells]:
-    """What words tell, and the layout of parameters without ends."""
-    read = hmm._words_read(vocabulary, corpus, y, streams)
-    topology = topology_read(hmm, read.cells.n_states)
-    return read, read.cells._replace(topology=topology)
+) -> WordsRead:
+    """What words tell, and the whole layout of parameters, with topology and ends."""
+    read: WordsRead = hmm._words_read(vocabulary, corpus, y, streams)
+    topology = topology_of(hmm.topology, read.cells.n_states)
+    if topology is not None and not topology.tied:
+        refuse_token_updates(hmm)
+    cells = read.cells._replace(topology=topology)
+    return read._replace(cells=cells_with_end(cells) if hmm.end_state else cells)
 
 
-def topology_read(hmm: Any, n_states: int) -> Topology | None:
-    """Which states may follow which, if an algorithm can keep to it."""
-    topology = topology_of(hmm.topology, n_states)
-    if topology is not None and not topology.tied and hmm._why_all_steps:
+def refuse_token_updates(hmm: Any) -> None:
+    """Raise where a token moves at a time, which cannot keep to a topology."""
+    update = getattr(hmm, "update", "sequence")
+    if (hmm._observed.default_update if update is None else update) == "token":
         raise InvalidParameterError(hmm._why_all_steps)
-    return topology
 
 
 def words_read(
@@ -146,43 +137,19 @@ def attributes_of_words(hmm: Any, words: Any) -> dict[str, Any]:
     return {"vocabulary_": words.types}
 
 
-def problem_of_words(
-    hmm: Any, known: tuple[Any, Any], cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
-) -> tuple[Problem, Any, tuple[str, ...]]:
-    """A problem of a corpus under a layout, of words and what is told (`WordsRead`)."""
-    lattice, words, messages = hmm._training_lattice(*known, cells, corpus, sequences, y)
-    if hmm.end_state and not cells.has_end:
-        cells = cells_with_end(cells)
-    if cells.has_end:
-        return problem_with_end(corpus, lattice, cells), words, messages
-    if cells.topology is not None:
-        return restricted_problem(corpus, lattice, cells, cells.topology), words, messages
-    return problem_of(corpus, lattice, cells), words, messages
-
-
 def training_lattice(
     hmm: Any, words: Any, told: Any, cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
 ) -> tuple[Lattice, Any, tuple[str, ...]]:
     """Allowed states of each token, the words with what `y` tells, and messages."""
-    known, lattice = known_states(hmm, y, corpus), lattice_for(corpus, cells)
-    return lattice if known is None else restrict(lattice, known)[0], words, ()
-
-
-def known_states(hmm: Any, y: Any, corpus: Corpus) -> np.ndarray | None:
-    """States that `y` tells, -1 where unknown; None where it is not asked."""
+    lattice = lattice_for(corpus, cells)
     if y is None or hmm.supervision != "y":
-        return None
-    from sklearn_cvb.chain.known_states import known_states as read_states
+        return lattice, words, ()
+    from sklearn_cvb.chain.known_states import known_states
 
-    return read_states(y, corpus, hmm.n_components)
+    return restrict(lattice, known_states(y, corpus, hmm.n_components))[0], words, ()
 
 
 # How a chain begins
-
-
-def model_of(hmm: Any, read: Reading) -> Any:
-    """What is learned from a problem, whatever is observed."""
-    return hmm._observed.model(hmm, read)
 
 
 def model(hmm: Any, read: Reading) -> SymbolChain:
@@ -193,47 +160,46 @@ def model(hmm: Any, read: Reading) -> SymbolChain:
 
 
 def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
-    """How a chain begins, and what is inferred at a time."""
-    at_a_time = hmm._at_a_time
-    return ChainSettings(
-        counts_rare=_counts_rare(hmm),
-        n_threads=n_threads(hmm, read),
-        init=_init(hmm, read, at_a_time),
-        priors=hmm._prior_settings(read.words),
-        vocabulary=read.words.types,
-        **at_a_time,
-    )
-
-
-def prior_settings(hmm: Any, words: Any) -> PriorSettings:
-    """What priors are made from."""
-    first = first_concentrations(
-        hmm.alpha, hmm.beta, hmm.alpha_prior, hmm.beta_prior, hmm.start_alpha
-    )
-    if hmm.transition_prior == "hdp":
-        first = with_equal_weights(first, hmm.n_components, hmm.gamma, hmm.gamma_prior)
-    return PriorSettings(first._replace(sticky=float(hmm.sticky)), hmm.start_alpha)
-
-
-def _init(hmm: Any, read: Reading, at_a_time: dict[str, Any]) -> Any:
-    """`init`, or where to start if it does not say."""
-    if hmm.init is None:
-        start = hmm._usual_start(read)
-        by_token = "left_out" in at_a_time and at_a_time["left_out"].update == "token"
-        return "word" if start == "parameter" and by_token else start
-    if isinstance(hmm.init, str) and hmm.init == "kmeans":
+    """How a chain begins, and what is inferred at a time: all that parameters say of it."""
+    is_clean, weight = getattr(read.words, "is_clean", False), None
+    if hasattr(hmm, "dictionary_weight"):
+        # One concentration for all emissions can be learned only where all are equal.
+        weight = 0.0 if is_clean and hmm.beta == "auto" else hmm.dictionary_weight
+    left_out, resampled, coldest = LeftOut("sequence", None), "token", None
+    if hasattr(hmm, "block_length"):
+        left_out = LeftOut(hmm.update, hmm.block_length)
+    elif hasattr(hmm, "temperatures"):
+        resampled = default_update if hmm.update is None else hmm.update
+        coldest = None if hmm.temperatures is None else min(hmm.temperatures)
+    n_restarts = 1 if hmm._fixed_start(read) else hmm.n_init
+    init = usual_start(hmm, read) if hmm.init is None else hmm.init
+    if hmm.init is None and init == "parameter" and left_out.update == "token":
+        init = "word"
+    if isinstance(init, str) and init == "kmeans":
         raise InvalidParameterError(
             f"The 'init' parameter of {type(hmm).__name__} must be a str among 'context', "
             "'merged', 'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
             "(see `emission`)"
         )
-    return hmm.init
+    return ChainSettings(
+        prior_settings(hmm, weight),
+        init,
+        read.words.types,
+        left_out,
+        resampled,
+        coldest,
+        counts_rare=hmm.handle_unknown in ("rare", "form"),
+        n_threads=threads_for_each(n_restarts, hmm.n_jobs),
+    )
 
 
 def usual_start(hmm: Any, read: Reading) -> str:
     """Where to start if `init` does not say; token updates take "word" for "parameter"."""
-    free = read.problem.cells.is_full and not read.problem.any_told
-    return "parameter" if free else "token"
+    words, cells = read.words, read.problem.cells
+    if getattr(words, "is_clean", False) and cells.topology is None:
+        start: str = hmm._starts_when_clean[words.is_told]
+        return start
+    return "parameter" if cells.is_full and not read.problem.any_told else "token"
 
 
 def fixed_start(hmm: Any, read: Reading) -> str:
@@ -244,16 +210,6 @@ def fixed_start(hmm: Any, read: Reading) -> str:
     return "" if hmm.init is None else "init says where to start"
 
 
-def n_threads(hmm: Any, read: Reading) -> int:
-    """Threads of one restart."""
-    return threads_for_each(1 if hmm._fixed_start(read) else hmm.n_init, hmm.n_jobs)
-
-
-def _counts_rare(hmm: Any) -> bool:
-    """Whether unknown words take the mean count of words seen once."""
-    return hmm.handle_unknown in ("rare", "form")
-
-
 # What a fit leaves
 
 
@@ -262,7 +218,8 @@ def left_of(
 ) -> tuple[dict[str, Any], Weights | None, np.ndarray | None, None]:
     """Public counts and beta, weights that rows keep, what unknown words get beside; no numbers."""
     attributes = {"counts_": public_counts(counts, chain.cells), "beta_": state.hyper.beta}
-    return attributes, state.weights, chain.rare(counts), None
+    rare = rare_in(chain.problem, counts) if chain.settings.counts_rare else None
+    return attributes, state.weights, rare, None
 
 
 def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
@@ -270,20 +227,9 @@ def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
     if getattr(read.problem, "is_in_parts", False):
         in_parts: dict[str, Any] = read.problem.left_paths(hmm, state, read)
         return in_parts
-    path = hmm._observed.path(hmm, state, read)
-    labels = hmm._arranged_states(read.words, read.problem.given, path)
-    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
-
-
-def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, Any]:
-    """The weights of the states, where the prior has them, and how many hold many tokens."""
-    if hyper.shared is None:
-        return {}
-    found = {"state_weights_": np.array(hyper.shared), "gamma_": hyper.gamma}
-    if held is not None:
-        many = held >= LEAST_SHARE * held.sum()
-        found["n_effective_components_"] = int(np.count_nonzero(many))
-    return found
+    found = path(hmm, state, read)
+    labels = hmm._arranged_states(read.words, read.problem.given, found)
+    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
 
 
 def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:
@@ -352,12 +298,13 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
     words = reading.vocabulary_of(list(vocabulary))
     corpus = reading.encode(sequences, words.index)
     corpus = reading.checked(hmm, corpus, sequences, len(words.index))
-    growth, *known = hmm._grown(learned, words, corpus, y)
-    counts = carried_counts(running_counts(learned), growth)
-    problem, words, messages = problem_of_words(hmm, known, growth.cells, corpus, sequences, y)
+    growth, words, told = hmm._grown(learned, words, corpus, y)
+    counts, cells = carried_counts(running_counts(learned), growth), growth.cells
+    lattice, words, messages = hmm._training_lattice(words, told, cells, corpus, sequences, y)
     # Of a first batch that was a table.
     attributes = {name: vars(hmm)[name] for name in _OF_TABLES if name in vars(hmm)}
-    read = Reading(problem, words, attributes | hmm._attributes_of_words(words), messages)
+    attributes |= hmm._attributes_of_words(words)
+    read = Reading(problem_of(corpus, lattice, cells), words, attributes, messages)
     return read, Running(counts, carried_weights(learned.kept, growth))
 
 
@@ -371,21 +318,10 @@ def grown(
     return with_words(cells, rows), vocabulary, None
 
 
-def batch_of(hmm: Any, read: Reading, state: Any) -> Batch:
-    """How much there is in a batch."""
-    if getattr(read.problem, "is_in_parts", False):
-        found: Batch = read.problem.batch_of(state.unexplained)
-        return found
-    given, n_words = read.problem.given, read.problem.cells.n_words
-    lengths = np.delete(np.diff(given.starts), read.problem.of_given(state.unexplained))
-    tokens = given.tokens[(given.tokens >= 0) & (given.tokens < n_words)]
-    return Batch(int(lengths.sum()), len(lengths), np.bincount(tokens, minlength=n_words))
-
-
 def rare_of_all(hmm: Any, counts: HMMCounts, seen: Seen, read: Reading) -> np.ndarray | None:
     """Mean count of the words that batches have seen once, if unknown words have none."""
     cells = read.problem.cells
-    if not _counts_rare(hmm) or counts.emission[cells.unknown].any():
+    if hmm.handle_unknown not in ("rare", "form") or counts.emission[cells.unknown].any():
         return None
     return rare_counts(counts.emission, cells, seen.uses)
 
@@ -412,10 +348,10 @@ def arranged_states(hmm: Any, words: Any, corpus: Corpus, path: np.ndarray) -> n
 
 def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> Read:
     """Sequences under a model's weights; unknown words nobody emits are unobserved."""
-    corpus = reading.encoded_again(hmm, learned, X)
+    corpus = reading.encoded_again(hmm, learned.words.index, X)
     weights, logs = mean_and_log(learned) if means else predicting_weights(learned)
     lattice, weights, logs = hmm._with_unknown(learned, corpus, weights, logs)
-    lattice = _without_impossible(lattice, corpus, learned.layout, weights)
+    lattice = without_impossible(lattice, corpus, learned.layout, weights.emission)
     return Read(corpus, lattice, weights, logs, learned.layout)
 
 
@@ -423,7 +359,7 @@ def log_likelihoods(
     hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
 ) -> tuple[list[np.ndarray], int]:
     """Under the mean weights, or under each sample; and the number of observed tokens."""
-    corpus = reading.encoded_again(hmm, learned, X)
+    corpus = reading.encoded_again(hmm, learned.words.index, X)
     lattice, cells = hmm._lattice_of(learned, corpus), learned.layout
     if samples is None:
         each: Iterable[tuple[Weights, Weights]] = [mean_and_log(learned)]
@@ -471,19 +407,3 @@ def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]
     """What is learned of emissions, and attributes that tell it, if states had another order."""
     rare = None if learned.rare is None else learned.rare[by.order]
     return {"counts": by.tables(learned.counts), "rare": rare}, {}
-
-
-def _without_impossible(
-    lattice: Lattice, corpus: Corpus, cells: Cells, weights: Weights
-) -> Lattice:
-    """Make unknown tokens unobserved where none of their states gives the unknown item weight."""
-    if not corpus.unknown or weights.emission[cells.unknown].all():
-        return lattice
-    cell = lattice.cell.copy()
-    tokens = np.flatnonzero(corpus.tokens >= cells.n_words)
-    firsts, places = np.unique(lattice.first[tokens], return_index=True)
-    for first, count in zip(firsts.tolist(), lattice.count[tokens[places]].tolist(), strict=True):
-        slots = slice(first, first + count)
-        if not weights.emission[cell[slots]].any():
-            cell[slots] = -1
-    return lattice._replace(cell=cell)

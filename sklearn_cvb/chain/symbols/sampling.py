@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells, Problem, Runs, n_entries
+from sklearn_cvb.chain.lattice import Cells, Problem, Runs
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, posterior_mean, tally_of
 from sklearn_cvb.chain.starts import Start, counts_from_marginals
 from sklearn_cvb.kernels.chain.forward_backward import (
@@ -390,6 +390,6 @@ def n_occupied(counts: HMMCounts, cells: Cells) -> int:
 def frequencies(lattice: Lattice, slots: np.ndarray, before: np.ndarray | None) -> np.ndarray:
     """How often each (token, state) entry was sampled, with one more path."""
     begins = np.cumsum(lattice.count, dtype=np.int64) - lattice.count
-    frequency = np.zeros(n_entries(lattice)) if before is None else before.copy()
+    frequency = np.zeros(int(lattice.count.sum())) if before is None else before.copy()
     frequency[begins + slots - lattice.first] += 1.0
     return frequency

@@ -8,13 +8,13 @@ import numpy as np
 from sklearn_cvb.chain import starts as starting
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import (
+    Concentrations,
     HMMCounts,
     Prior,
     kept_to_topology,
     log_weights,
     uniform_weights,
 )
-from sklearn_cvb.chain.priors import Concentrations
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.symbols.model import Logged, SymbolChain
 from sklearn_cvb.chain.symbols.shared_start import (

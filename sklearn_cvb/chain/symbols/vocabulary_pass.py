@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.end_state import cells_with_end
-from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.symbols.observed import problem_of_words, words_and_cells
-from sklearn_cvb.chain.tags.knowledge import only_beginning, read_labels
+from sklearn_cvb.chain.lattice import Cells, Problem, problem_of
+from sklearn_cvb.chain.symbols.observed import words_and_cells
+from sklearn_cvb.chain.tags.knowledge import read_labels
+from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences
 
@@ -228,9 +228,9 @@ def lay_out(hmm: Any, survey: Survey, types: list | None = None) -> LaidOut:
     sequences, y = digest_of(survey)
     types = reading.types_to_learn(hmm, sequences) if types is None else types
     vocabulary, corpus = reading.encoded_by(hmm, types, sequences)
-    read, cells = words_and_cells(hmm, vocabulary, corpus, y)
-    layout = Layout(parameters_of(hmm), read.words, read.told, cells)
-    return LaidOut(layout, corpus, sequences, y, read.messages)
+    words, cells, told, messages = words_and_cells(hmm, vocabulary, corpus, y)
+    layout = Layout(parameters_of(hmm), words, told, cells)
+    return LaidOut(layout, corpus, sequences, y, messages)
 
 
 def parameters_of(estimator: Any) -> Any:
@@ -239,10 +239,10 @@ def parameters_of(estimator: Any) -> Any:
 
 
 def finished(laid_out: LaidOut) -> tuple[Any, Cells]:
-    """Words with what labels tell, of which parts have told before; cells with ends."""
+    """Words with what labels tell, of which parts have told before; the layout."""
     (hmm, words, told, cells), corpus, sequences, y, _ = laid_out
     _, words, _ = hmm._training_lattice(words, told, cells, corpus, sequences, y)
-    return words, cells_with_end(cells) if hmm.end_state else cells
+    return words, cells
 
 
 def problem_of_part(layout: Layout, part: Part) -> tuple[Problem, tuple[str, ...]]:
@@ -253,5 +253,5 @@ def problem_of_part(layout: Layout, part: Part) -> tuple[Problem, tuple[str, ...
     reading.checked(hmm, corpus, sequences, len(words.index))
     if told is not None:
         told = _told_of(told, _labels_of(hmm, part))
-    problem, _, messages = problem_of_words(hmm, (words, told), cells, corpus, sequences, part.y)
-    return problem, messages
+    lattice, _, messages = hmm._training_lattice(words, told, cells, corpus, sequences, part.y)
+    return problem_of(corpus, lattice, cells), messages

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.symbols import observed as symbols
+from sklearn_cvb.chain.parameters import shared_weights
 from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.chain.symbols.shards import ChainShard, ShardedChain
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
@@ -113,7 +113,7 @@ class Whole(InParts):
 
     def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the sequences are."""
-        return symbols.shared_weights(state.hyper, None)
+        return shared_weights(state.hyper, None)
 
 
 def refuse_in_shards(hmm: Any) -> None:

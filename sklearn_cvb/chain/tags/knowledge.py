@@ -6,7 +6,7 @@ corpus, and prediction reads it. `sklearn_cvb.chain.tags.online` makes the next 
 """
 
 from collections import Counter
-from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -14,18 +14,19 @@ import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells, cells_for, expect, lattice_for, overrule, restrict
 from sklearn_cvb.chain.prediction import chain_counts
-from sklearn_cvb.chain.tags.word_review import WordTable, WordToCheck, words_at_stake
-from sklearn_cvb.chain.tags.word_shapes import (
+from sklearn_cvb.chain.tags.word_forms import (
     Row,
     ShapeShares,
     TagShares,
+    beginnings,
     can_be_cleaned,
     disagreeing,
     keeping,
-    tag_shares,
-    told_by,
+    known_tags,
     without,
+    words_by_form,
 )
+from sklearn_cvb.chain.tags.word_review import WordTable, WordToCheck, words_at_stake
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading import corpus as reading
@@ -50,8 +51,6 @@ _SMALLEST_SHARE = 1e-6
 FORM_USES = 5.0
 # What a form tells of a tag counts so much less than how often it was seen.
 FORM_WEIGHT = 0.5
-# So many tokens without a letter may come before the word that begins a sentence.
-_MOST_MARKS = 2
 # States, and the share of each; None where nothing is known of them.
 _MaybeShares = tuple[np.ndarray, np.ndarray | None]
 # The shares of a word with one tag.
@@ -59,11 +58,7 @@ _ALL = np.ones(1)
 
 
 class TagSettings(NamedTuple):
-    """The parameters of a tagger that say how dictionary and labels are read.
-
-    `beta_is_learned`: one concentration for all emissions; `streams`: the first batch of
-    `partial_fit` is read, so that the words of the text are not all known.
-    """
+    """The parameters of a tagger that say how dictionary and labels are read."""
 
     tag_dictionary: dict
     denoise: str
@@ -71,9 +66,9 @@ class TagSettings(NamedTuple):
     supervision: str
     n_components: int | None
     handle_unknown: str
-    beta_is_learned: bool
+    beta_is_learned: bool  # one concentration for all emissions
     total_samples: int | None = None
-    streams: bool = False
+    streams: bool = False  # a first batch of `partial_fit`: not all words are known
 
 
 class Legal(NamedTuple):
@@ -112,73 +107,43 @@ class Legal(NamedTuple):
 
         A weight of 0 gets a very small share: learners never come back from none at all.
         """
-        return [self._shares_of(word) for word in words]
-
-    def _shares_of(self, word: Hashable) -> np.ndarray:
-        entry = self.tag_dictionary.get(word)
-        if not isinstance(entry, Mapping):
-            return np.full(len(self.row(word)), np.nan)
-        tags = sorted(entry, key=self.states.__getitem__)
-        weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
-        return np.maximum(weights / weights.sum(), _SMALLEST_SHARE)
+        found = []
+        for word in words:
+            entry = self.tag_dictionary.get(word)
+            if not isinstance(entry, Mapping):
+                found.append(np.full(len(self.row(word)), np.nan))
+                continue
+            tags = sorted(entry, key=self.states.__getitem__)
+            weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
+            found.append(np.maximum(weights / weights.sum(), _SMALLEST_SHARE))
+        return found
 
 
 class WordShares(NamedTuple):
-    """What dictionary and forms say of the words of the vocabulary, kept from batch to batch.
+    """What dictionary and forms say of the words of the vocabulary, kept from batch to batch."""
 
-    Attributes
-    ----------
-    shares : ndarray of shape (n_cells,)
-        Of the states of each word; NaN where nothing says them, and behind the vocabulary.
-    is_formed : ndarray of shape (n_words,), bool
-        Words known by their form alone.
-    is_listed : ndarray of shape (n_words,), bool
-        Words with an entry in the dictionary.
-    uses : ndarray of shape (n_words,)
-        How often each was seen without a label that makes the shares idle.
-    shapes : ShapeShares or None
-        Where the dictionary is cleaned.
-    """
-
+    # (n_cells,) Of the states of each word; NaN where nothing says them, and behind the vocabulary.
     shares: np.ndarray
-    is_formed: np.ndarray
-    is_listed: np.ndarray
+    is_formed: np.ndarray  # (n_words,) Words known by their form alone
+    is_listed: np.ndarray  # (n_words,) Words with an entry in the dictionary
+    # (n_words,) How often each was seen without a label that makes the shares idle.
     uses: np.ndarray
-    shapes: ShapeShares | None
+    shapes: ShapeShares | None  # where the dictionary is cleaned
 
 
 class TagKnowledge(NamedTuple):
-    """What a tagger knows besides counts.
-
-    Attributes
-    ----------
-    vocabulary : Vocabulary
-    classes : ndarray of shape (n_states,)
-        The tags.
-    legal : Legal
-        The states of words with an entry in the cleaned dictionary, and of all others.
-    shares : TagShares or None
-        Of open tags by the forms of words; None where forms tell nothing.
-    dropped : dict
-        The tags that were dropped from the dictionary, by word.
-    coverage : Coverage
-    labelled : ndarray of int32
-        The words of the vocabulary that had a label, ascending.
-    is_clean, is_told : bool
-        Whether the dictionary was cleaned; whether there were labels.
-    word_shares : WordShares or None
-        None after a fit or a first batch, from which it can be found again.
-    """
+    """What a tagger knows besides counts."""
 
     vocabulary: Vocabulary
-    classes: np.ndarray
-    legal: Legal
-    shares: TagShares | None
-    dropped: dict
+    classes: np.ndarray  # (n_states,) The tags
+    legal: Legal  # the states of words with an entry in the cleaned dictionary, and of all others
+    shares: TagShares | None  # of open tags by the forms of words; None where forms tell nothing
+    dropped: dict  # the tags that were dropped from the dictionary, by word
     coverage: Coverage
-    labelled: np.ndarray
-    is_clean: bool
-    is_told: bool
+    labelled: np.ndarray  # the words of the vocabulary that had a label, ascending
+    is_clean: bool  # whether the dictionary was cleaned
+    is_told: bool  # whether there were labels
+    # None after a fit or a first batch, from which it can be found again.
     word_shares: WordShares | None = None
 
     @property
@@ -198,21 +163,12 @@ class TagKnowledge(NamedTuple):
 
 
 class CorpusTags(NamedTuple):
-    """What one corpus tells besides: nothing of it is kept.
+    """What one corpus tells besides: nothing of it is kept."""
 
-    Attributes
-    ----------
-    labels : list
-        One for each token, None where unknown; empty for none at all.
-    formed : dict
-        States and shares of the words of the vocabulary that are known by their form alone.
-    outside : dict
-        The same of other words.
-    """
-
-    labels: list
+    labels: list  # one for each token, None where unknown; empty for none at all
+    # States and shares of the words of the vocabulary that are known by their form alone.
     formed: dict[int, Row]
-    outside: dict[Hashable, Row]
+    outside: dict[Hashable, Row]  # the same of other words
 
 
 class TagsRead(NamedTuple):
@@ -275,107 +231,81 @@ def labels_of(y: Any, corpus: Corpus, vocabulary: Vocabulary) -> list:
     return read_labels(y, corpus, numeric=vocabulary.types.dtype.kind in "iuf")
 
 
-def labels_to_learn(y: Any, corpus: Corpus, vocabulary: Vocabulary, settings: TagSettings) -> list:
-    """The labels that a fit uses; none where it is not to."""
-    uses_labels = y is not None and settings.supervision == "y"
-    return labels_of(y, corpus, vocabulary) if uses_labels else []
-
-
-def words_read(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool) -> Any:
-    """What a tagger of these parameters reads of words."""
-    return read_tags(settings_of(hmm, streams), vocabulary, corpus, y)
-
-
-def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any) -> TagsRead:
+def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool) -> TagsRead:
     """What is known before anything is counted, and the layout of emissions."""
+    settings = settings_of(hmm, streams)
     dictionary, given = settings.tag_dictionary, settings.unknown_tags
     types = vocabulary.types.tolist()
-    uses = corpus.uses(len(types) + len(corpus.unknown))
+    every = [*types, *corpus.unknown]
+    uses = corpus.uses(len(every))
     check_dictionary(dictionary)
-    lookup = look_up(dictionary, [*types, *corpus.unknown], uses)
+    lookup = look_up(dictionary, every, uses)
     coverage, mismatch, listed = lookup.coverage, lookup.mismatch(), tags_in(dictionary)
-    labels = labels_to_learn(y, corpus, vocabulary, settings)
+    labels: list = []
+    if y is not None and settings.supervision == "y":
+        labels = labels_of(y, corpus, vocabulary)
     unknown_tags = [] if given is None else check_unknown_tags(given)
-    tags, ignored = _tags({*listed, *labels, *unknown_tags} - {None}, settings.n_components)
-    states = {tag: state for state, tag in enumerate(tags)}
-    open_states = {states[tag] for tag in (tags if given is None else unknown_tags)}
-    is_told = any(tag is not None for tag in labels)
+    tags, n = list({*listed, *labels, *unknown_tags} - {None}), settings.n_components
+    ignored = ""
+    if tags and n not in (None, len(tags)):
+        ignored = f"n_components={n} is ignored: the dictionary and y have {len(tags)} tags"
+    # Numbers of states where there is no tag.
+    tags = reading.sorted_types(tags) if tags else list(range(n or 2))
+    states = dict(zip(tags, range(len(tags)), strict=True))
+    open_states = set(map(states.__getitem__, tags if given is None else unknown_tags))
+    missing = np.array(sorted(open_states), dtype=np.int32)
     words = list(dictionary) if settings.streams else lookup.words
     is_clean = settings.denoise == "auto" and can_be_cleaned(dictionary, words)
     dropped = disagreeing(dictionary, words) if is_clean else {}
     if dropped and labels:
-        dropped = keeping(dropped, _labelled_pairs(vocabulary, corpus, labels))
+        pairs = zip(corpus.tokens.tolist(), labels, strict=True)
+        dropped = keeping(dropped, {(every[token], tag) for token, tag in pairs if token >= 0})
+    kept = without(dictionary, dropped) if dropped else dictionary
+    shares: TagShares | None = None
+    by_code: dict[int, Row] = {}
+    if settings.handle_unknown == "form":
+        tallies = _label_tallies(corpus, every, labels, states) if labels else {}
+        told = known_tags(kept, states, tallies, dict(zip(types, uses.tolist(), strict=False)))
+        only = None if given is None else missing
+        shares, by_code = words_by_form(told, len(states), only, corpus, every)
     knowledge = TagKnowledge(
         vocabulary,
         reading.as_array(tags),
-        Legal(
-            without(dictionary, dropped) if dropped else dictionary,
-            states,
-            np.array(sorted(open_states), dtype=np.int32),
-        ),
-        None,
+        Legal(kept, states, missing),
+        shares,
         dropped,
         coverage,
         np.empty(0, dtype=np.int32),
         is_clean,
-        is_told,
+        labels.count(None) < len(labels),
     )
-    told = CorpusTags(labels, {}, {})
-    if settings.handle_unknown == "form":
-        seen = dict(zip(types, uses.tolist(), strict=False))
-        knowledge, told = _with_forms(knowledge, labels, corpus, seen, given is not None)
-    rows = None
-    if dictionary or given is not None or told.formed:
-        rows = knowledge.legal.rows(types)
-        for i, (row, _) in told.formed.items():
-            rows[i] = row
-    cells = _laid_out(rows, knowledge, told, corpus, settings)
-    return TagsRead(knowledge, cells, told, tuple(filter(None, (mismatch, ignored))))
+    told_here = CorpusTags(labels, {}, {})
+    for code, row in by_code.items():
+        if code < len(types):
+            told_here.formed[code] = row
+        else:
+            told_here.outside[every[code]] = row
+    cells = _laid_out(knowledge, told_here, corpus, settings)
+    return TagsRead(knowledge, cells, told_here, tuple(filter(None, (mismatch, ignored))))
 
 
-def _tags(tags: set, n: int | None) -> tuple[list, str]:
-    """All tags, or the numbers of states where there is none; what is to be said of these."""
-    if not tags:
-        return list(range(n or 2)), ""
-    if n is None or n == len(tags):
-        return reading.sorted_types(tags), ""
-    ignored = f"n_components={n} is ignored: the dictionary and y have {len(tags)} tags"
-    return reading.sorted_types(tags), ignored
+def _label_tallies(corpus: Corpus, words: Sequence, labels: list, states: Mapping) -> dict:
+    """How often each state is the label of each word."""
+    of_labels = encode_labels(states, labels)
+    known = (of_labels >= 0) & (corpus.tokens >= 0)
+    pairs = np.stack([corpus.tokens[known], of_labels[known]], axis=1)
+    tallies: dict = {}
+    pairs, places = np.unique(pairs, axis=0, return_inverse=True)
+    times = None if corpus.times is None else corpus.times[known]
+    for (word, state), seen in zip(pairs, np.bincount(places.ravel(), times), strict=True):
+        tallies.setdefault(words[word], Counter())[int(state)] = int(seen)
+    return tallies
 
 
-def _labelled_pairs(vocabulary: Vocabulary, corpus: Corpus, labels: list) -> set:
-    """The pairs of a word and a label that occur."""
-    known = [*vocabulary.types.tolist(), *corpus.unknown]
-    told = zip(corpus.tokens.tolist(), labels, strict=True)
-    return {(known[token], tag) for token, tag in told if token >= 0}
-
-
-def _with_forms(
-    knowledge: TagKnowledge, labels: list, corpus: Corpus, uses: Mapping, keeps_to_open: bool
-) -> tuple[TagKnowledge, CorpusTags]:
-    """With the tag shares of forms, and the words of a corpus that have nothing else."""
-    words, labelled = knowledge.types.tolist(), {}
-    if labels:
-        labelled = _label_tallies(corpus, words, encode_labels(knowledge, labels))
-    dictionary, states, missing = knowledge.legal
-    told = told_by(dictionary, states, labelled, uses)
-    shares = tag_shares(told, len(states), missing if keeps_to_open else None)
-    if shares is None:
-        return knowledge, CorpusTags(labels, {}, {})
-    every = [*words, *corpus.unknown]
-    begins = only_beginning(corpus, every).tolist()
-    formed = by_form(shares, every, told.tallies, begins)
-    inside = {i: row for i, row in formed.items() if i < len(words)}
-    outside = {every[i]: row for i, row in formed.items() if i >= len(words)}
-    return knowledge._replace(shares=shares), CorpusTags(labels, inside, outside)
-
-
-def encode_labels(knowledge: TagKnowledge, labels: list) -> np.ndarray:
-    """States of labels: -1 where unknown, -2 for tags that are no class."""
-    states = knowledge.legal.states
-    return np.fromiter(
-        (-1 if tag is None else states.get(tag, -2) for tag in labels), np.int32, len(labels)
-    )
+def encode_labels(states: Mapping, labels: list) -> np.ndarray:
+    """States of labels: -1 where unknown, -2 for tags that have none."""
+    codes = {None: -1} | {tag: states.get(tag, -2) for tag in set(labels) - {None}}
+    return np.fromiter(map(codes.__getitem__, labels), np.int32, len(labels))
 
 
 def are_labelled(corpus: Corpus, states: np.ndarray, n_words: int) -> np.ndarray:
@@ -394,70 +324,17 @@ def attributes_of(hmm: Any, knowledge: TagKnowledge) -> dict[str, Any]:
     }
 
 
-# Words known by their form alone
-
-
-def beginnings(corpus: Corpus, words: Sequence) -> np.ndarray:
-    """Places of the tokens that begin sentences: the first with a letter, behind a few marks."""
-    places, last = corpus.starts[:-1], corpus.starts[1:] - 1
-    for _ in range(_MOST_MARKS):
-        types, which = np.unique(corpus.tokens[places], return_inverse=True)
-        are_marks = np.array([i >= 0 and _is_mark(words[i]) for i in types.tolist()])
-        places = np.minimum(places + are_marks[which], last)
-    return places
-
-
-def _is_mark(word: Hashable) -> bool:
-    return isinstance(word, str) and not any(map(str.isalpha, word))
-
-
-def only_beginning(corpus: Corpus, words: Sequence) -> np.ndarray:
-    """Which of the types (see `beginnings`) are seen, but only where a sentence begins."""
-    begins = np.zeros(len(corpus.tokens), bool)
-    begins[beginnings(corpus, words)] = True
-    found = np.zeros(len(words) + 1, bool)
-    found[corpus.tokens[begins]] = True
-    # The last value is of missing observations.
-    found[corpus.tokens[~begins]] = False
-    return found[:-1]
-
-
-def by_form(
-    shares: TagShares, words: Sequence, told: Container, begins: Sequence[bool]
-) -> dict[int, Row]:
-    """States and shares of the words, by their place, of which nothing else is told."""
-    return {
-        i: shares.row(word, begins[i])
-        for i, word in enumerate(words)
-        if isinstance(word, str) and word not in told
-    }
-
-
-def _label_tallies(corpus: Corpus, words: Sequence, labels: np.ndarray) -> dict:
-    """How often each state is the label of each word (labels are -1 where unknown)."""
-    known = (labels >= 0) & (corpus.tokens >= 0)
-    pairs = np.stack([corpus.tokens[known], labels[known]], axis=1)
-    tallies: dict = {}
-    every = [*words, *corpus.unknown]
-    pairs, places = np.unique(pairs, axis=0, return_inverse=True)
-    times = None if corpus.times is None else corpus.times[known]
-    for (word, state), seen in zip(pairs, np.bincount(places.ravel(), times), strict=True):
-        tallies.setdefault(every[word], Counter())[int(state)] = int(seen)
-    return tallies
-
-
 # What follows for a layout and for the corpus of a fit
 
 
 def _laid_out(
-    rows: list[np.ndarray] | None,
     knowledge: TagKnowledge,
     told: CorpusTags,
     corpus: Corpus,
     settings: TagSettings,
 ) -> Cells:
     """The layout of emissions, and what weights, shapes, forms and labels expect of each."""
-    legal = knowledge.legal
+    legal, types = knowledge.legal, knowledge.vocabulary.types.tolist()
     # One concentration for all emissions can be learned only where all are equal.
     formed = {} if settings.beta_is_learned else told.formed
     any_weights = legal.any_weights
@@ -466,14 +343,18 @@ def _laid_out(
             "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
             "with weights makes unequal: give beta a number, or the dictionary no weights"
         )
-    n_words, with_unknown = len(knowledge.types), settings.handle_unknown != "error"
-    cells = cells_for(rows, len(knowledge.classes), n_words, with_unknown)
+    rows, with_unknown = None, settings.handle_unknown != "error"
+    if settings.tag_dictionary or settings.unknown_tags is not None or told.formed:
+        rows = legal.rows(types)
+        for i, (states, _) in told.formed.items():
+            rows[i] = states
+    cells = cells_for(rows, len(knowledge.classes), len(types), with_unknown)
     if knowledge.is_clean or any_weights or formed:
-        words, tokens, times = knowledge.types.tolist(), corpus.tokens, corpus.times
+        tokens, times = corpus.tokens, corpus.times
         if not knowledge.is_clean:
-            shares = legal.shares(words)
+            shares = legal.shares(types)
         else:
-            shares = ShapeShares(legal.tag_dictionary).rows(words, legal)
+            shares = ShapeShares(legal.tag_dictionary).rows(types, legal)
             if told.labels:
                 # Labels say themselves how often their tokens have a tag.
                 untold = np.array([tag is None for tag in told.labels], bool)
@@ -485,9 +366,9 @@ def _laid_out(
         cells = _centred(cells, formed)
     if not told.labels or cells.is_full:
         return cells
-    states = encode_labels(knowledge, told.labels)
-    those = are_labelled(corpus, states, cells.n_words)
-    return cells.with_labels(corpus.tokens[those], states[those])
+    of_labels = encode_labels(legal.states, told.labels)
+    those = are_labelled(corpus, of_labels, cells.n_words)
+    return cells.with_labels(corpus.tokens[those], of_labels[those])
 
 
 def _centred(cells: Cells, formed: dict[int, Row]) -> Cells:
@@ -519,7 +400,7 @@ def training_lattice(
     lattice = lattice_for(corpus, cells, rows)
     if not told.labels:
         return lattice, knowledge, ()
-    states = encode_labels(knowledge, told.labels)
+    states = encode_labels(knowledge.legal.states, told.labels)
     here = corpus.tokens[are_labelled(corpus, states, cells.n_words)]
     knowledge = knowledge._replace(labelled=np.union1d(knowledge.labelled, here))
     lattice, forbidden = restrict(lattice, states)
@@ -543,14 +424,16 @@ def lattice_of(hmm: Any, learned: Learned, corpus: Corpus) -> Lattice:
 def _lattice_and_unknown(
     knowledge: TagKnowledge, cells: Cells, corpus: Corpus
 ) -> tuple[Lattice, list[_MaybeShares]]:
-    """Allowed states of a corpus; states and shares of its unknown words."""
-    rows: list = []
+    """Allowed states of a corpus; states and shares of its unknown words, none without shares."""
     if knowledge.shares is None:
-        rows = [(states, None) for states in knowledge.legal.rows(corpus.unknown)]
-    elif corpus.unknown:
+        return lattice_for(corpus, cells, knowledge.legal.rows(corpus.unknown)), []
+    rows: list[_MaybeShares] = []
+    if corpus.unknown:
         corpus, begins = _apart(corpus, list(knowledge.index))
         rows = _unknown_rows(knowledge.shares, corpus.unknown, knowledge.legal, begins)
-    return lattice_for(corpus, cells, [states for states, _ in rows]), rows
+    any_shares = any(shares is not None for _, shares in rows)
+    lattice = lattice_for(corpus, cells, [states for states, _ in rows])
+    return lattice, rows if any_shares else []
 
 
 def with_unknown(
@@ -558,7 +441,7 @@ def with_unknown(
 ) -> tuple[Lattice, Weights, Weights]:
     """Weights and their logs with emissions of unknown words, and the lattice that reads them."""
     lattice, rows = _lattice_and_unknown(learned.words, learned.layout, corpus)
-    if all(shares is None for _, shares in rows):
+    if not rows:
         return lattice, weights, logs
     counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
     totals = cells.row_totals(counts.emission) + prior.emission_total

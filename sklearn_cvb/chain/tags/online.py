@@ -14,12 +14,10 @@ from sklearn_cvb.chain.tags.knowledge import (
     TagSettings,
     WordShares,
     are_labelled,
-    by_form,
     encode_labels,
-    labels_to_learn,
-    only_beginning,
+    labels_of,
 )
-from sklearn_cvb.chain.tags.word_shapes import Row, ShapeShares
+from sklearn_cvb.chain.tags.word_forms import Row, ShapeShares, by_form, only_beginning
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, place
 from sklearn_cvb.reading.dictionary import Coverage
@@ -34,8 +32,10 @@ def grown(
     assert seen is not None, "a fit or a batch came before"
     if known is None:
         known = _shares_of_fit(knowledge, cells, seen.uses)
-    labels = labels_to_learn(y, corpus, vocabulary, settings)
-    states = encode_labels(knowledge, labels)
+    labels: list = []
+    if y is not None and settings.supervision == "y":
+        labels = labels_of(y, corpus, vocabulary)
+    states = encode_labels(knowledge.legal.states, labels)
     _refuse_other_tags(labels, states, corpus)
     words = vocabulary.types.tolist()
     n_old = len(knowledge.types)

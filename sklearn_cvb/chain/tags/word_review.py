@@ -128,26 +128,22 @@ class WordTable:
 
     def entries(self) -> dict:
         """Entries of a tag dictionary: lists of tags, with shares where the usual one is named."""
-        found: dict = {}
-        for row in self.rows:
-            others = [tag for tag in row.tags if tag != row.usual]
-            if row.usual not in row.tags:
-                found[row.word] = row.tags
-            elif not others:
-                found[row.word] = {row.usual: 1.0}
-            else:
-                rest = dict.fromkeys(others, round((1 - _USUAL) / len(others), 6))
-                found[row.word] = {row.usual: _USUAL} | rest
-        return found
+        return {row.word: _entry(row) for row in self.rows}
+
+
+def _entry(row: WordToCheck) -> tuple | dict:
+    if row.usual not in row.tags:
+        return row.tags
+    others = [tag for tag in row.tags if tag != row.usual]
+    if not others:
+        return {row.usual: 1.0}
+    return {row.usual: _USUAL} | dict.fromkeys(others, round((1 - _USUAL) / len(others), 6))
 
 
 def words_at_stake(
     sentences: Iterable[Sequence], tags: Any, checked: Collection, n: int
 ) -> list[tuple[Any, int, str]]:
-    """The words with the largest product of uses and tags: word, uses and a sentence with it.
-
-    ``tags(word)`` gives the tags it may take; those with one, and those checked, are left out.
-    """
+    """The words with the largest product of uses and tags: word, uses and a sentence with it."""
     uses: Counter = Counter()
     seen: dict = {}
     for sentence in sentences:

@@ -8,7 +8,7 @@ import pytest
 from sklearn_cvb import EMHMM
 from sklearn_cvb.chain.starts import parameter_start
 from sklearn_cvb.chain.symbols import engines as forms
-from sklearn_cvb.chain.symbols.e_step import expectation, infer_batch
+from sklearn_cvb.chain.symbols.engines import expectation, infer_batch
 from sklearn_cvb.kernels.chain import forward_backward as chain
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.kernels.chain.side_by_side import (

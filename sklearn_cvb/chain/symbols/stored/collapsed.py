@@ -10,13 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Problem
-from sklearn_cvb.chain.parameters import (
-    HMMCounts,
-    Prior,
-    empty_counts,
-    floor_of,
-    tally_of,
-)
+from sklearn_cvb.chain.parameters import HMMCounts, Prior, empty_counts, floor_of, tally_of
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.symbols.leave_out import (
     REBUILT,

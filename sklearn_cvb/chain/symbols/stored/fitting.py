@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.parameters import shared_weights
 from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL
 from sklearn_cvb.chain.symbols.stored.collapsed import ChainInTurn, InTurn
@@ -138,4 +139,4 @@ class StoredWhole(Whole):
             return path
 
         labels = StoredStates(pieces.store, classes, path_of)
-        return {"labels_": labels, **symbols.shared_weights(state.hyper, held)}
+        return {"labels_": labels, **shared_weights(state.hyper, held)}

@@ -13,7 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.symbols.engines import Forms, forms_of
+from sklearn_cvb.chain.symbols.engines import Engines, engines_of
 from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.chain.symbols.shards import ChainShard
 from sklearn_cvb.chain.symbols.stored.reading import part_of_store, types_of_store
@@ -76,7 +76,7 @@ class Pieces:
 
     def _kept(self, shard: ChainShard, with_forms: bool) -> Piece:
         problem: Problem = shard.model.problem
-        forms = forms_of(problem) if with_forms else None
+        forms = engines_of(problem) if with_forms else None
         if forms is not None and forms.side_by_side is not None:
             # Their tables have a row for each word: made anew they cost less than they take.
             forms = None
@@ -94,7 +94,7 @@ class Pieces:
         """The sequences that no path can explain."""
         return np.concatenate([piece.unexplained for piece in self.pieces])
 
-    def load(self, index: int) -> tuple[Problem, Forms | None]:
+    def load(self, index: int) -> tuple[Problem, Engines | None]:
         """The problem of a piece, and its forms."""
         return self.pieces[index].kept.load()
 
@@ -144,7 +144,7 @@ class StoredParts:
     def _ask(self, index: int, name: str, arguments: tuple) -> Found:
         problem, forms = self.pieces.load(index)
         if index in self._lost:
-            forms = forms_of(problem, self._lost[index])
+            forms = engines_of(problem, self._lost[index])
         chain = SymbolChain(problem, self.pieces.settings)
         shard = ChainShard(chain, self.pieces.pieces[index].place)
         shard.work = forms

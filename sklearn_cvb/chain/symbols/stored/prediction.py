@@ -57,7 +57,7 @@ def accuracy_on_store(hmm: Any, learned: Learned, store: CorpusStore, y: Any) ->
         read = symbols.read_again(hmm, learned, encoder.corpus(*span))
         path, _ = paths(read, "viterbi")
         tags = part_of_store(store, types, span, y).y
-        labels = encode_labels(learned.words, read_labels(tags, read.corpus))
+        labels = encode_labels(learned.words.legal.states, read_labels(tags, read.corpus))
         right += int(np.count_nonzero((labels == path) & (labels != -1)))
         known += int(np.count_nonzero(labels != -1))
     if not known:

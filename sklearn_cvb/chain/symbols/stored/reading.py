@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.symbols.vocabulary_pass import Part, Survey, Words
-from sklearn_cvb.chain.tags.knowledge import beginnings
+from sklearn_cvb.chain.tags.word_forms import beginnings
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, Sequences, checked
 from sklearn_cvb.store import CorpusStore, StoredTags

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.dictionary import is_weighted, tags_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ _LONGEST_ENDING = 4
 # sentences, and if both is so.
 _ONE_SIGN, _BOTH_SIGNS = 0.5, 0.95
 
+# So many tokens without a letter may come before the word that begins a sentence.
+_MOST_MARKS = 2
+
 # The states that a word may take, ascending, and the share of each.
 Row = tuple[np.ndarray, np.ndarray]
 # Nodes of a trie by symbol, each with those below it.
@@ -52,22 +56,13 @@ Branches = dict[str, tuple[int, "Branches"]]
 
 
 class Shape(NamedTuple):
-    """The shape of a word.
+    """The shape of a word."""
 
-    Attributes
-    ----------
-    letters : {"none", "lower", "Capitalised", "UPPER", "mixed", "caseless"}
-        How its letters are written; "Capitalised" also for a single capital letter, "caseless" in
-        scripts without capitals, "none" without letters.
-    digit : bool
-        Whether it has a digit.
-    hyphen : bool
-        Whether it has a hyphen between other characters.
-    """
-
+    # How its letters are written; "Capitalised" also for a single capital letter, "caseless" in
+    # scripts without capitals, "none" without letters.
     letters: str
-    digit: bool
-    hyphen: bool
+    digit: bool  # whether it has a digit
+    hyphen: bool  # whether it has a hyphen between other characters
 
 
 def shape_of(token: Hashable) -> Shape | None:
@@ -75,7 +70,7 @@ def shape_of(token: Hashable) -> Shape | None:
 
     Examples
     --------
-    >>> from sklearn_cvb.chain.tags.word_shapes import shape_of
+    >>> from sklearn_cvb.chain.tags.word_forms import shape_of
     >>> shape_of("Forty-niner")
     Shape(letters='Capitalised', digit=False, hyphen=True)
     """
@@ -114,7 +109,7 @@ def without_capital(word: str) -> str | None:
 
     Examples
     --------
-    >>> from sklearn_cvb.chain.tags.word_shapes import without_capital
+    >>> from sklearn_cvb.chain.tags.word_forms import without_capital
     >>> without_capital("Rose"), without_capital("IBM")
     ('rose', None)
     """
@@ -127,7 +122,7 @@ def suffixes_of(word: str, longest: int = 4) -> Iterator[str]:
 
     Examples
     --------
-    >>> from sklearn_cvb.chain.tags.word_shapes import suffixes_of
+    >>> from sklearn_cvb.chain.tags.word_forms import suffixes_of
     >>> list(suffixes_of("Sees"))
     ['s', 'es', 'ees', 'sees']
     """
@@ -142,33 +137,21 @@ def suffixes_of(word: str, longest: int = 4) -> Iterator[str]:
 def can_be_cleaned(tag_dictionary: Mapping, words: Collection[Hashable]) -> bool:
     """Whether a dictionary is plain for the most part, of a text of strings in both cases."""
     n_weighted = sum(map(is_weighted, tag_dictionary.values()))
-    if not tag_dictionary or 2 * n_weighted >= len(tag_dictionary):
-        return False
     text = [word for word in words if isinstance(word, str)]
-    in_both = any(word != word.lower() for word in text) and any(w != w.upper() for w in text)
-    return in_both and len(text) == len(words)
+    if 2 * n_weighted >= len(tag_dictionary) or len(text) < len(words):
+        return False
+    return any(word != word.lower() for word in text) and any(w != w.upper() for w in text)
 
 
 def disagreeing(tag_dictionary: Mapping, words: Iterable[str]) -> dict[str, tuple]:
-    """The tags of words that their forms in other case lack.
+    """The tags to drop, by word: those that its forms in other case lack.
 
     Of each word the lower, Capitalised and UPPER form count, one after the other, if they are in
     the text and in the dictionary, and share a tag with what is left of it.
 
-    Parameters
-    ----------
-    tag_dictionary : dict
-    words : collection of str
-        The distinct words of a text.
-
-    Returns
-    -------
-    dict
-        Maps words to the tags to drop; without words of which all tags agree.
-
     Examples
     --------
-    >>> from sklearn_cvb.chain.tags.word_shapes import disagreeing
+    >>> from sklearn_cvb.chain.tags.word_forms import disagreeing
     >>> disagreeing({"of": ["IN", "RP"], "Of": ["IN", "NNP"]}, ["of", "Of"])
     {'Of': ('NNP',), 'of': ('RP',)}
     """
@@ -197,21 +180,14 @@ def keeping(dropped: Mapping, pairs: Container) -> dict[str, tuple]:
 
 def without(tag_dictionary: Mapping, dropped: Mapping) -> dict:
     """The dictionary without the tags to drop."""
-    kept = {
-        word: tuple(tag for tag in tags_of(tag_dictionary[word]) if tag not in tags)
-        for word, tags in dropped.items()
-    }
-    return {**tag_dictionary, **kept}
+    kept = dict(tag_dictionary)
+    for word, tags in dropped.items():
+        kept[word] = tuple(tag for tag in tags_of(tag_dictionary[word]) if tag not in tags)
+    return kept
 
 
 class ShapeShares:
-    """How well a word's tags go with its shape.
-
-    Parameters
-    ----------
-    tag_dictionary : dict
-        Each of its words counts once, in equal parts for all of its tags.
-    """
+    """How well a word's tags go with its shape."""
 
     def __init__(self, tag_dictionary: Mapping) -> None:
         self._by_shape: dict[Any, dict] = defaultdict(partial(defaultdict, float))
@@ -242,24 +218,39 @@ class ShapeShares:
         return found
 
 
+# Where sentences begin
+
+
+def beginnings(corpus: Corpus, words: Sequence) -> np.ndarray:
+    """Places of the tokens that begin sentences: the first with a letter, behind a few marks."""
+    places, last = corpus.starts[:-1], corpus.starts[1:] - 1
+    for _ in range(_MOST_MARKS):
+        types, which = np.unique(corpus.tokens[places], return_inverse=True)
+        some = [words[code] if code >= 0 else None for code in types.tolist()]
+        are_marks = [isinstance(w, str) and not any(map(str.isalpha, w)) for w in some]
+        places = np.minimum(places + np.array(are_marks)[which], last)
+    return places
+
+
+def only_beginning(corpus: Corpus, words: Sequence) -> np.ndarray:
+    """Which of the types (see `beginnings`) are seen, but only where a sentence begins."""
+    begins = np.zeros(len(corpus.tokens), bool)
+    begins[beginnings(corpus, words)] = True
+    found = np.zeros(len(words) + 1, bool)
+    found[corpus.tokens[begins]] = True
+    # The last value is of missing observations.
+    found[corpus.tokens[~begins]] = False
+    return found[:-1]
+
+
 # The shares of open tags
 
 
-class Told(NamedTuple):
-    """What a dictionary and labels tell of words.
+class KnownTags(NamedTuple):
+    """What a dictionary and labels tell of words."""
 
-    Attributes
-    ----------
-    tallies : dict
-        Maps a word to a dict of its states, which says how often each was seen; the states of an
-        entry without counts are seen once each. All numbers are positive.
-    voting : list
-        The words whose tags say something about those of other words: strings that are not used
-        often, and may not take every tag.
-    """
-
-    tallies: dict
-    voting: list
+    tallies: dict  # of a word: how often each state was seen, or once each; all above 0
+    voting: list  # rarer strings that may not take every tag: theirs tell those of other words
 
 
 class TagShares(NamedTuple):
@@ -268,27 +259,15 @@ class TagShares(NamedTuple):
     Forms are the nodes of a trie: all words, then words of one shape, then those of them with one
     last letter, and so on up to four. Two shapes differ, too, if one is of words that are also
     known in lower case.
-
-    Attributes
-    ----------
-    forms : dict
-        Node of a shape, or of a letter below it, and the same for the letters before that one:
-        ``forms[shape] = node, {letter: (node, {...})}``.
-    table : ndarray of shape (n_nodes, n_open)
-        Shares at each node, drawn to those of the node above.
-    states : ndarray of shape (n_open,), int32
-        States of the open tags, ascending.
-    places : dict
-        Where each of these is in it.
-    lower : dict
-        What is told of the words that are written in lower case (see `Told`).
     """
 
+    # Node of a shape, or of a letter below it, and the same for the letters before that one:
+    # ``forms[shape] = node, {letter: (node, {...})}``.
     forms: Branches
-    table: np.ndarray
-    states: np.ndarray
-    places: dict
-    lower: dict
+    table: np.ndarray  # (n_nodes, n_open) Shares at each node, drawn to those of the node above
+    states: np.ndarray  # (n_open,) States of the open tags, ascending
+    places: dict  # where each of these is in it
+    lower: dict  # what is told of the words that are written in lower case (see `KnownTags`)
 
     def row(self, word: str, begins: bool = False) -> Row:
         """States and shares of a word that nothing else is known of.
@@ -296,12 +275,6 @@ class TagShares(NamedTuple):
         A word known in lower case takes half of its shares from there. One that has its capital
         perhaps for no other reason than that it begins a sentence takes half of what it would have
         without, and nearly all if that is known.
-
-        Parameters
-        ----------
-        word : str
-        begins : bool, default=False
-            Whether the word is seen nowhere but at the beginning of sentences.
         """
         lower = word.lower()
         if lower == word:
@@ -343,19 +316,10 @@ class TagShares(NamedTuple):
         return states, shares
 
 
-def told_by(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping) -> Told:
-    """What is told of words.
+def known_tags(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping) -> KnownTags:
+    """What is told of words: by entries, and by how often each state was the label of a word.
 
-    Parameters
-    ----------
-    dictionary : dict
-        Maps a word to its tags, or to how often each was seen.
-    states : dict
-        The state of each tag.
-    labels : dict
-        Maps a word to how often each state was its label.
-    uses : dict
-        How often words occur in the text; rarer ones may be left out.
+    `uses` is how often words occur in the text; rarer ones may be left out.
     """
     tallies, voting = {}, []
     # Most words share their tally with others.
@@ -375,23 +339,14 @@ def told_by(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping
         rare = max(total, uses.get(word, 0)) <= _MOST_USES
         if rare and not says_nothing and isinstance(word, str):
             voting.append(word)
-    return Told(tallies, voting)
+    return KnownTags(tallies, voting)
 
 
-def tag_shares(told: Told, n_states: int, only: np.ndarray | None = None) -> TagShares | None:
+def tag_shares(told: KnownTags, n_states: int, only: np.ndarray | None = None) -> TagShares | None:
     """Learn shares from what is told of words; None if no word has a vote.
 
-    Parameters
-    ----------
-    told : Told
-    n_states : int
-    only : ndarray or None
-        The states that words may take of which nothing is told; None for those of open tags: the
-        ones that at least one in a thousand of the voting words takes.
-
-    Returns
-    -------
-    TagShares or None
+    Words of which nothing is told may take the states `only`; None for those of open tags, which
+    at least one in a thousand of the voting words takes.
     """
     if not told.voting:
         return None
@@ -405,11 +360,14 @@ def tag_shares(told: Told, n_states: int, only: np.ndarray | None = None) -> Tag
     heard = votes.sum(axis=1) > 0
     if not heard.any():
         return None
-    lower = {word: tally for word, tally in told.tallies.items() if _is_lower(word)}
-    if only is not None:
-        lower = {word: _among(tally, only) for word, tally in lower.items()}
-        lower = {word: tally for word, tally in lower.items() if tally}
-    places = {state: i for i, state in enumerate(states.tolist())}
+    lower, allowed = {}, None if only is None else set(only.tolist())
+    for word, tally in told.tallies.items():
+        if isinstance(word, str) and word == word.lower():
+            if allowed is not None:
+                tally = {state: seen for state, seen in tally.items() if state in allowed}
+            if tally:
+                lower[word] = tally
+    places = dict(zip(states.tolist(), range(len(states)), strict=True))
     voting = [told.voting[i] for i in np.flatnonzero(heard).tolist()]
     trie = _Trie.of(voting, lower)
     return TagShares(trie.forms, _smoothed(trie, votes[heard]), states, places, lower)
@@ -463,29 +421,11 @@ def _smoothed(trie: _Trie, votes: csr_array) -> np.ndarray:
 
 
 def _symbols(word: str, lower: str, is_told: bool) -> list[str]:
-    """The steps from the root of a trie to the form of a word.
-
-    Parameters
-    ----------
-    word, lower : str
-        The word, and in lower case.
-    is_told : bool
-        Whether something is told of it in lower case, and that is another word.
-    """
+    """The steps from the root of a trie to the form of a word."""
     shape = shape_of(word)
     # Strings all through, so that a fitted tagger can be written as text (skops).
     first = f"{shape.letters} {shape.digit:d} {shape.hyphen:d} {is_told:d}" if shape else ""
     return [first, *lower[: -_LONGEST_ENDING - 1 : -1]]
-
-
-def _is_lower(word: Hashable) -> bool:
-    return isinstance(word, str) and word == word.lower()
-
-
-def _among(tally: Mapping, states: np.ndarray) -> dict:
-    """The part of a tally that is of some states."""
-    allowed = set(states.tolist())
-    return {state: seen for state, seen in tally.items() if state in allowed}
 
 
 def _votes(tallies: list[Mapping], n_states: int) -> csr_array:
@@ -496,3 +436,27 @@ def _votes(tallies: list[Mapping], n_states: int) -> csr_array:
     words = np.repeat(np.arange(len(tallies)), lengths)
     shares = seen / np.bincount(words, seen, len(tallies))[words]
     return csr_array((shares, (words, states)), shape=(len(tallies), n_states))
+
+
+# The words of a corpus that are known by their form alone
+
+
+def words_by_form(
+    told: KnownTags, n_states: int, only: np.ndarray | None, corpus: Corpus, words: Sequence
+) -> tuple[TagShares | None, dict[int, Row]]:
+    """Shares of open tags by forms, and those of the words, by code, of which nothing is told."""
+    shares = tag_shares(told, n_states, only)
+    if shares is None:
+        return None, {}
+    return shares, by_form(shares, words, told.tallies, only_beginning(corpus, words).tolist())
+
+
+def by_form(
+    shares: TagShares, words: Sequence, told: Container, begins: Sequence[bool]
+) -> dict[int, Row]:
+    """States and shares of the words, by their place, of which nothing else is told."""
+    return {
+        i: shares.row(word, begins[i])
+        for i, word in enumerate(words)
+        if isinstance(word, str) and word not in told
+    }
