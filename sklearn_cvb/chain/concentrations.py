@@ -1,12 +1,13 @@
 """Learning alpha and beta while fitting (Wang and Blunsom 2013, eq. 29)."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts, Presence
-from sklearn_cvb.chain.priors import Concentrations
+from sklearn_cvb.chain.priors import Concentrations, PriorSettings
 from sklearn_cvb.chain.topology import Topology
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.learning.concentrations import Rows, first_value, present, rests
@@ -160,3 +161,30 @@ def presence(counts: HMMCounts, absence: Absence, cells: Cells) -> Presence:
         present(absence.emit, cells.row_totals(counts.emission)),
     )
     return Presence(here, totals)
+
+
+# What an estimator's parameters say, and what it shows
+
+# A state that holds so large a share of the tokens counts as one that the data ask for.
+LEAST_SHARE = 0.01
+
+
+def prior_settings(hmm: Any, words: Any) -> PriorSettings:
+    """What priors are made from."""
+    first = first_concentrations(
+        hmm.alpha, hmm.beta, hmm.alpha_prior, hmm.beta_prior, hmm.start_alpha
+    )
+    if hmm.transition_prior == "hdp":
+        first = with_equal_weights(first, hmm.n_components, hmm.gamma, hmm.gamma_prior)
+    return PriorSettings(first._replace(sticky=float(hmm.sticky)), hmm.start_alpha)
+
+
+def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, Any]:
+    """The weights of the states, where the prior has them, and how many hold many tokens."""
+    if hyper.shared is None:
+        return {}
+    found = {"state_weights_": np.array(hyper.shared), "gamma_": hyper.gamma}
+    if held is not None:
+        many = held >= LEAST_SHARE * held.sum()
+        found["n_effective_components_"] = int(np.count_nonzero(many))
+    return found

@@ -60,6 +60,7 @@ class BasePCFG(BaseModel):
     """What is read, what a fit leaves, and predictions from it; an estimator adds its algorithm."""
 
     _takes_dask = True
+    _module_of_parts = "sklearn_cvb.grammar.parts"
     _unexplained_words = "sentences cannot be derived by the grammar"
 
     # Models that learn no concentration have no such parameter.

@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain import prediction
+from sklearn_cvb.chain.concentrations import prior_settings
 from sklearn_cvb.chain.intervals import CredibleIntervals
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import BesideCounts
@@ -53,6 +54,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
     _takes_dask = _takes_bulk = True
+    _module_of_parts = "sklearn_cvb.chain.symbols.parts"
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -110,7 +112,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return read
 
     def _read_in_bulk(self, X: Any, y: Any) -> Reading:
-        from sklearn_cvb.chain.symbols.stored.fitting import read_in_bulk
+        from sklearn_cvb.chain.symbols.stored_fits import read_in_bulk
 
         return read_in_bulk(self, X, y)
 
@@ -133,7 +135,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _attributes_of_words = symbols.attributes_of_words
     _training_lattice = symbols.training_lattice
     _grown = symbols.grown
-    _prior_settings = symbols.prior_settings
+    _prior_settings = prior_settings
     _chain_settings = symbols.chain_settings
     _usual_start = symbols.usual_start
     _fixed_start = symbols.fixed_start
@@ -141,7 +143,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _with_unknown = symbols.with_unknown
     _arranged_states = symbols.arranged_states
 
-    _model = symbols.model_of
+    def _model(self, read: Reading) -> Any:
+        return self._observed.model(self, read)
+
     # What an algorithm infers at a time: fields of `ChainSettings`.
     _at_a_time: dict = {}  # noqa: RUF012
     # Why steps that a topology rules out cannot be kept from paths; empty where they can.
@@ -159,15 +163,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # What a fit leaves
 
-    _left_paths = symbols.left_paths
-    _shared_weights = symbols.shared_weights
-
     def _left(self, fits: list[Fit], read: Reading) -> Left:
         learns_in_batches, algorithm = self._learns_in_batches, self._algorithm()
         best, record = record_of(fits)
         model, state = self._model(read), best.state
         counts, n = algorithm.final_counts(state), model.cells.n_emitting
-        paths = self._left_paths(state, read)
+        paths = self._observed.left_paths(self, state, read)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
         end = counts.transition[:n, n] if self.end_state else None
         learned = Learned(
@@ -234,7 +235,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
         samples = self._samples(learned)
         if samples is None and is_store(X) and self._observed.has_vocabulary:
-            from sklearn_cvb.chain.symbols.stored.prediction import log_likelihoods_of_store
+            from sklearn_cvb.chain.symbols.stored_sequences import log_likelihoods_of_store
 
             return log_likelihoods_of_store(self, learned, X)
         found, n_observed = self._observed.log_likelihoods(self, learned, X, samples)
@@ -333,7 +334,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if where == "workers":
             return over_partitions(self, "predict", X, decoding=decoding)
         if where == "disk" and is_store(X):
-            from sklearn_cvb.chain.symbols.stored.prediction import states_of_store
+            from sklearn_cvb.chain.symbols.stored_sequences import states_of_store
 
             found: Any = states_of_store(self, learned, X, decoding)
             return found

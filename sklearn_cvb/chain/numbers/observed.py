@@ -14,21 +14,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain.concentrations import prior_settings, shared_weights
 from sklearn_cvb.chain.end_state import cells_with_end
-from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
-from sklearn_cvb.chain.known_states import refuse_impossible
+from sklearn_cvb.chain.intervals import CredibleIntervals, intervals_of, mixture_intervals
+from sklearn_cvb.chain.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
+    GivenLogs,
     NumericProblem,
-    cells_of_chain,
+    Scored,
     chain_of,
     filtered,
     infer,
-    keep_to_known,
     lattice_of_steps,
+)
+from sklearn_cvb.chain.numbers.model import (
+    Fitted,
+    NumberChain,
+    densities,
+    model_posterior,
     without_emission,
 )
-from sklearn_cvb.chain.numbers.model import Fitted, NumberChain, densities, model_posterior
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     Prior,
@@ -37,15 +43,15 @@ from sklearn_cvb.chain.parameters import (
     weights_under,
 )
 from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predicting_weights
-from sklearn_cvb.chain.symbols.observed import known_states, n_threads, topology_read
+from sklearn_cvb.chain.topology import topology_of
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.algorithms import CVB
-from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
+    arrange,
     is_missing,
     is_table,
     place,
@@ -69,45 +75,17 @@ _MANY_ROWS, _FEW_COLUMNS, _ALIKE = 50, 20, 0.3
 
 
 class Series(NamedTuple):
-    """Observations as read.
+    """Observations as read."""
 
-    Attributes
-    ----------
-    table : ndarray of shape (n_steps, n_columns), float64
-        NaN where missing.
-    corpus : Corpus
-        Which steps make which sequence; a token is 0, or -1 where a step is missing as a whole.
-    names : list or None
-        Names of the columns, where the sequences are frames.
-    is_table : bool
-        Whether X had one number a step, in rows of a 2-D array.
-    start : ndarray of shape (n_steps, K) or None
-        Posteriors of a fitted model that was given as a start.
-    """
-
-    table: np.ndarray
+    table: np.ndarray  # (n_steps, n_columns), NaN where missing
+    # Which steps make which sequence; a token is 0, or -1 where a step is missing as a whole.
     corpus: Corpus
-    names: list | None
-    is_table: bool
-    start: np.ndarray | None = None
+    names: list | None  # of the columns, where the sequences are frames
+    is_table: bool  # whether X had one number a step, in rows of a 2-D array
 
 
 def read_series(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
-    """Read sequences of numbers.
-
-    Parameters
-    ----------
-    X : list of arrays or frames, 3-D array or 2-D array
-    checked : callable
-        Validates a 2-D array.
-
-    Raises
-    ------
-    TypeError
-        If a sample is no sequence.
-    ValueError
-        If values are no finite numbers, or sequences are empty or differ in their columns.
-    """
+    """Read sequences of numbers; `checked` validates a 2-D array."""
     is_cube = len(getattr(X, "shape", ())) == 3
     if not is_cube and is_table(X):
         return _read_rows(X, checked)
@@ -144,8 +122,6 @@ def series_to_fit(X: Any, y: Any, estimator: Any) -> tuple[Series, dict[str, Any
         return table
 
     series = read_series(X, checked)
-    n_sequences = series.corpus.n_sequences
-    refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     missing, messages = np.isnan(series.table).all(axis=0), []
     if missing.any():
         names = series.names or range(len(missing))
@@ -158,6 +134,8 @@ def series_to_fit(X: Any, y: Any, estimator: Any) -> tuple[Series, dict[str, Any
     # In a mixture nothing follows anything in any case.
     if not np.array_equal(estimator.topology, "independent"):
         messages.append(caution_of_one_series(series))
+    n_sequences = len(series.corpus.starts) - 1
+    refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
 
 
@@ -294,13 +272,6 @@ def _numbers(values: Any, name: str, columns: list | None = None) -> np.ndarray:
     """Values as float64; None and what else stands for a missing value is NaN.
 
     Messages name the column, where `columns` have names.
-
-    Raises
-    ------
-    TypeError
-        If a value is neither a number nor text.
-    ValueError
-        If a value is text, a date, too large, or a row is shorter than another.
     """
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
@@ -359,16 +330,10 @@ def _common_names(samples: list) -> list | None:
     return first
 
 
-# Log weights of steps
+# What is set
 
 
 _NAMES = ("gaussian", "bernoulli", "poisson")
-
-# The update of numbers by algorithm, and how to ask for it, or for what is nearest.
-_UPDATES: dict[type, tuple[str, str]] = {
-    CVB: ("sequence", "block_length=1 leaves out one step at a time"),
-    Gibbs: ("parameter", "take update='parameter'"),
-}
 
 
 def emission_of(value: Any) -> Emission:
@@ -390,14 +355,17 @@ def emission_of(value: Any) -> Emission:
 
 def refuse_settings_of_symbols(model: Any) -> None:
     """Raise where a model is set to what only chains of symbols can do."""
-    own, nearest = _UPDATES.get(type(model._algorithm()), (None, ""))
+    # Samplers draw parameters, too; CVB, which has windows, leaves out sequences.
+    own, nearest = "parameter", "take update='parameter'"
+    if hasattr(model, "block_length"):
+        own, nearest = "sequence", "block_length=1 leaves out one step at a time"
     asked = {
         "vocabulary": (model.vocabulary is not None, "leave it out"),
         "beta": (
             isinstance(model.beta, str),
             "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
         ),
-        "update": (own is not None and model.update not in (None, own), nearest),
+        "update": (getattr(model, "update", None) not in (None, own), nearest),
         "temperatures": (
             getattr(model, "temperatures", None) is not None,
             "chains are not annealed: leave it out, and take more restarts (n_init)",
@@ -430,69 +398,34 @@ def read_series_again(X: Any, model: Any, fitted: Fitted) -> Series:
     return series
 
 
-def log_weights_of(
-    observations: Any, shape: tuple[int, int], scores: Scores, known: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Log weights of steps (n_steps, K), the largest of each 0, and what was taken off each."""
-    logs = np.empty(shape)
-    scores.fill(observations, np.array([0, len(logs)]), logs)
-    keep_to_known(logs, known)
-    largest = logs.max(axis=1)
-    # Steps that no state explains stay as they are.
-    largest[np.isneginf(largest)] = 0.0
-    logs -= largest[:, None]
-    return logs, largest
-
-
-class GivenLogs(NamedTuple):
-    """Log weights (n_steps, K) that are there already."""
-
-    logs: np.ndarray
-
-    def log_weights(self) -> np.ndarray:
-        """A copy, which may be changed."""
-        return self.logs.copy()
-
-
-def posteriors_of(
-    corpus: Corpus, weights: Weights, emission: np.ndarray, n_states: int, smooth: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior of every (step, state) entry, and log Z of every sequence.
-
-    Given the whole sequence, or (`smooth` False) what came up to each step. Steps of a sequence
-    that no path explains get the shares of their emissions.
-    """
-    logs, starts, chain = emission.reshape(-1, n_states), corpus.starts, chain_of(weights, n_states)
-    if smooth:
-        given = chain, GivenLogs(logs), starts, starts
-        posterior, _, log_z = infer(*given, by_unit=False, exact=True)
-    else:
-        # What came so far does not tell that the sequence ends.
-        online = chain._replace(end=None)
-        posterior, log_z, _ = filtered(online, GivenLogs(logs), starts, every_step=True)
-    lost = np.repeat(np.isneginf(log_z), np.diff(starts))
-    if lost.any():
-        shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
-        posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
-    return posterior.ravel(), log_z
+# Steps under weights and densities
 
 
 @dataclass(frozen=True)
 class ReadNumbers(Read):
-    """Sequences of numbers; cells are those of a table of weights, a row for each step.
+    """Sequences of numbers; cells are those of a table of weights, a row for each step."""
 
-    Attributes
-    ----------
-    taken_off : ndarray of shape (n_steps,)
-        The largest log weight of each step, which the table is without.
-    """
-
-    taken_off: np.ndarray
+    taken_off: np.ndarray  # the largest log weight of each step, which the table is without
 
     def entries(self, kernel: Any = decoding.smoothed) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior of every (step, state) entry, and log weight of every sequence."""
-        smooth, n_states = kernel is decoding.smoothed, self.cells.n_emitting
-        return posteriors_of(self.corpus, self.weights, self.logs.emission, n_states, smooth)
+        """Posterior of every (step, state) entry, and log weight of every sequence.
+
+        Steps of a sequence that no path explains get the shares of their emissions.
+        """
+        n_states, starts = self.cells.n_emitting, self.corpus.starts
+        logs, chain = self.logs.emission.reshape(-1, n_states), chain_of(self.weights, n_states)
+        if kernel is decoding.smoothed:
+            given = chain, GivenLogs(logs), starts, starts
+            posterior, _, log_z = infer(*given, by_unit=False, exact=True)
+        else:
+            # What came up to each step does not tell that the sequence ends.
+            online = chain._replace(end=None)
+            posterior, log_z, _ = filtered(online, GivenLogs(logs), starts, every_step=True)
+        lost = np.repeat(np.isneginf(log_z), np.diff(starts))
+        if lost.any():
+            shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
+            posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
+        return posterior.ravel(), log_z
 
     def log_z(self) -> np.ndarray:
         """Log density of each sequence, with its end where there is one."""
@@ -508,7 +441,12 @@ def _read_under(
     """A corpus, what was observed, and what states are known, under weights and densities."""
     corpus, observations, known = problem
     shape = len(corpus.tokens), cells.n_emitting
-    emission, taken_off = log_weights_of(observations, shape, scores, known)
+    emission, whole = np.empty(shape), np.array([0, shape[0]])
+    Scored(scores, observations, shape, whole, known).fill(emission)
+    taken_off = emission.max(axis=1)
+    # Steps that no state explains stay as they are.
+    taken_off[np.isneginf(taken_off)] = 0.0
+    emission -= taken_off[:, None]
     weights = chain[0]._replace(emission=np.exp(emission).ravel())
     logs = chain[1]._replace(emission=emission.ravel())
     return ReadNumbers(corpus, lattice_of_steps(*shape), weights, logs, cells, taken_off)
@@ -535,16 +473,19 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     emission, n_states = emission_of(hmm.emission), hmm.n_components
     refuse_settings_of_symbols(hmm)
     series, attributes, messages = series_to_fit(X, y, hmm)
-    given = corpus = series.corpus
+    given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
-        series = series._replace(start=model_posterior(hmm.init, X, given, n_states))
-    topology = topology_read(hmm, n_states)
-    cells = cells_of_chain(n_states, topology)
+        start = model_posterior(hmm.init, X, given, n_states)
+    corpus, topology = given, topology_of(hmm.topology, n_states)
+    # A chain without cells of emissions.
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
     if hmm.end_state:
         cells = cells_with_end(cells)
     if topology is not None and topology.tied:
         corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
-    family, known = emission.bind(series.table, n_states), known_states(hmm, y, given)
+    family = emission.bind(series.table, n_states)
+    if y is not None and hmm.supervision == "y":
+        known = known_states(y, given, n_states)
     if known is not None and topology is not None:
         refuse_impossible(known, given, topology)
     problem = NumericProblem(
@@ -555,7 +496,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         cells,
         series.names,
         series.is_table,
-        series.start,
+        start,
         pickle.dumps(emission),
         known,
     )
@@ -564,12 +505,13 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
 
 def model(hmm: Any, read: Reading) -> NumberChain:
     """What is learned from a problem."""
+    is_random = hmm.init is None or isinstance(hmm.init, str)
     return NumberChain(
         read.problem,
-        hmm._prior_settings(None),
+        prior_settings(hmm, None),
         hmm.init,
         getattr(hmm, "block_length", None),
-        n_threads(hmm, read),
+        threads_for_each(hmm.n_init if is_random else 1, hmm.n_jobs),
     )
 
 
@@ -583,19 +525,22 @@ def left_of(
     n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
     attributes = {
         "counts_": HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T),
-        "n_columns_": chain.family.n_columns,
-        **chain.family.attributes(numeric.point),
+        "n_columns_": numeric.family.n_columns,
+        **numeric.family.attributes(numeric.point),
     }
     kept = None if state.weights is None else state.weights.chain
     return attributes, kept, None, numeric
 
 
-def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:
+def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
     """States of all given steps: by the last posterior, or Viterbi by the final weights."""
     posterior = model(hmm, read).posterior(state)
     if posterior is None:
-        return _training(hmm, state, read).best_path()[0]
-    return posterior.argmax(axis=1)
+        path = _training(hmm, state, read).best_path()[0]
+    else:
+        path = posterior.argmax(axis=1)
+    labels = arrange(read.problem.given, path.astype(np.int64), -1)
+    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
 
 
 def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
@@ -689,51 +634,3 @@ def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
     """New sequences, and what the fitted family observes; no state of theirs is known."""
     series = read_series_again(X, hmm, learned.more.numeric)
     return series.corpus, observations_of(series, learned.more.numeric.family), None
-
-
-# Credible intervals of what states emit: quantiles of the posterior of each parameter alone
-
-# Halvings of the bracket around the quantile of a mixture.
-_HALVINGS = 50
-
-
-def intervals_of(family: Family, posteriors: list[np.ndarray], level: float) -> Any:
-    """Equal-tailed intervals of all emission parameters, in the units of the data.
-
-    Parameters
-    ----------
-    family : Family
-    posteriors : list of ndarray of shape (S, K)
-        Statistics that the components of the mixture come from, equally probable.
-    level : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (2, K, D)
-        Lower ends first. A list of dicts where columns are of several kinds; a list of arrays for
-        categories, whose number differs by column.
-    """
-    tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
-    return _ends([family.marginals(statistics) for statistics in posteriors], tails)
-
-
-def _ends(components: list, tails: tuple[float, float]) -> Any:
-    """Quantiles of each distribution in nested dicts and lists, which all components have."""
-    first = components[0]
-    if isinstance(first, dict):
-        return {name: _ends([own[name] for own in components], tails) for name in first}
-    if isinstance(first, list):
-        return [_ends([own[i] for own in components], tails) for i in range(len(first))]
-    return np.stack([_quantile(components, tail) for tail in tails])
-
-
-def _quantile(components: list, tail: float) -> np.ndarray:
-    """Where the mean distribution function of the components reaches `tail`."""
-    each = np.array([own.ppf(tail) for own in components])
-    low, high = each.min(axis=0), each.max(axis=0)
-    for _ in range(_HALVINGS if len(components) > 1 else 0):
-        middle = 0.5 * (low + high)
-        reached = np.mean([own.cdf(middle) for own in components], axis=0) >= tail
-        high, low = np.where(reached, middle, high), np.where(reached, low, middle)
-    return 0.5 * (low + high)

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.concentrations import (
-    Concentrations,
-    first_concentrations,
-    with_equal_weights,
+    shared_weights,
 )
 from sklearn_cvb.chain.end_state import cells_with_end, problem_with_end
 from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
@@ -42,7 +40,6 @@ from sklearn_cvb.chain.prediction import (
     running_counts,
     smoothed_entries,
 )
-from sklearn_cvb.chain.priors import PriorSettings
 from sklearn_cvb.chain.restricted import restricted_problem
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
@@ -69,8 +66,6 @@ default_update = "token"
 draws_ahead = ""
 # Fewer tokens than this are not worth a thread.
 _SHORTEST_PIECE = 5000
-# A state that holds so large a share of the tokens counts as one that the data ask for.
-LEAST_SHARE = 0.01
 # What scikit-learn knows of the columns of a table.
 _OF_TABLES = ("n_features_in_", "feature_names_in_")
 
@@ -180,11 +175,6 @@ def known_states(hmm: Any, y: Any, corpus: Corpus) -> np.ndarray | None:
 # How a chain begins
 
 
-def model_of(hmm: Any, read: Reading) -> Any:
-    """What is learned from a problem, whatever is observed."""
-    return hmm._observed.model(hmm, read)
-
-
 def model(hmm: Any, read: Reading) -> SymbolChain:
     """What is learned from a problem."""
     settings: ChainSettings = hmm._chain_settings(read)
@@ -203,16 +193,6 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         vocabulary=read.words.types,
         **at_a_time,
     )
-
-
-def prior_settings(hmm: Any, words: Any) -> PriorSettings:
-    """What priors are made from."""
-    first = first_concentrations(
-        hmm.alpha, hmm.beta, hmm.alpha_prior, hmm.beta_prior, hmm.start_alpha
-    )
-    if hmm.transition_prior == "hdp":
-        first = with_equal_weights(first, hmm.n_components, hmm.gamma, hmm.gamma_prior)
-    return PriorSettings(first._replace(sticky=float(hmm.sticky)), hmm.start_alpha)
 
 
 def _init(hmm: Any, read: Reading, at_a_time: dict[str, Any]) -> Any:
@@ -270,20 +250,9 @@ def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
     if getattr(read.problem, "is_in_parts", False):
         in_parts: dict[str, Any] = read.problem.left_paths(hmm, state, read)
         return in_parts
-    path = hmm._observed.path(hmm, state, read)
-    labels = hmm._arranged_states(read.words, read.problem.given, path)
-    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
-
-
-def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, Any]:
-    """The weights of the states, where the prior has them, and how many hold many tokens."""
-    if hyper.shared is None:
-        return {}
-    found = {"state_weights_": np.array(hyper.shared), "gamma_": hyper.gamma}
-    if held is not None:
-        many = held >= LEAST_SHARE * held.sum()
-        found["n_effective_components_"] = int(np.count_nonzero(many))
-    return found
+    found = path(hmm, state, read)
+    labels = hmm._arranged_states(read.words, read.problem.given, found)
+    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
 
 
 def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:
