@@ -512,10 +512,10 @@ def drawn_path(
     """A path of every sequence, by forward filtering and backward sampling."""
     n_states = scored.shape[1]
     chain, lattice = chain_of(weights, n_states), lattice_of_steps(*scored.shape)
-    found = filtered(chain, scored, starts)
+    message, _, lost = filtered(chain, scored, starts)
     with np.errstate(divide="ignore"):
-        logs, moves = np.log(found.message), np.log(chain.transition[0])
-    for i, own in found.logs.items():
+        logs, moves = np.log(message, out=message), np.log(chain.transition[0])
+    for i, own in lost.items():
         logs[starts[i] : starts[i + 1]] = own
     path, chance = np.empty(len(logs), np.int32), np.empty(n_states)
     draw_paths(moves, lattice, starts, rng, logs.ravel(), chance, path)

@@ -33,14 +33,15 @@ from sklearn_cvb.chain.parameters import (
 )
 from sklearn_cvb.chain.priors import Concentrations, PriorSettings, prior_of
 from sklearn_cvb.chain.rows import divergence, log_prior_density
+from sklearn_cvb.chain.starts import posterior_arrays
 from sklearn_cvb.chain.traces import Sampled, log_joint, n_occupied
 from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
-from sklearn_cvb.reading.corpus import Corpus, as_list, shown
-from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
+from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.validation import InvalidParameterError
 
 # Where a chain starts: posteriors of the training steps
 
@@ -68,7 +69,13 @@ def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Genera
     elif problem.start is not None:
         posterior = problem.start
     else:
-        posterior = _given(problem, init)
+        arrays = posterior_arrays(init, problem.given.starts, problem.cells.n_emitting)
+        for i, array in enumerate(arrays):
+            if not (np.abs(array.sum(axis=1) - 1.0) < 1e-6).all() or (array < 0).any():
+                raise ValueError(
+                    f"init[{i}] must give each step non-negative probabilities that sum to 1"
+                )
+        posterior = np.concatenate(arrays)
     topology = problem.cells.topology
     if topology is not None:
         # No sequence begins in a state where none may.
@@ -145,28 +152,6 @@ def model_posterior(init: Any, X: Any, corpus: Corpus, n_states: int) -> np.ndar
             f"init is a model with {posterior.shape[1]} states, this one has {n_states}"
         )
     return posterior
-
-
-def _given(problem: NumericProblem, init: Any) -> np.ndarray:
-    """Posteriors given as one (length, n_components) array per sequence."""
-    lengths, n_states = np.diff(problem.given.starts), problem.cells.n_emitting
-    arrays = as_list(init)
-    if arrays is None:
-        raise TypeError(f"init is {shown(init)}: pass a list of posterior arrays")
-    arrays = [as_numbers(f"init[{i}]", array) for i, array in enumerate(arrays)]
-    if len(arrays) != len(lengths):
-        raise ValueError(f"init has {len(arrays)} posterior arrays for {len(lengths)} sequences")
-    for i, (array, length) in enumerate(zip(arrays, lengths, strict=True)):
-        if array.shape != (length, n_states):
-            raise ValueError(
-                f"init[{i}] has shape {array.shape}, but sequence {i} needs "
-                f"{(int(length), n_states)}"
-            )
-        if not (np.abs(array.sum(axis=1) - 1.0) < 1e-6).all() or (array < 0).any():
-            raise ValueError(
-                f"init[{i}] must give each step non-negative probabilities that sum to 1"
-            )
-    return np.concatenate(arrays)
 
 
 # Sampling

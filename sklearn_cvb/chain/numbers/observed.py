@@ -193,12 +193,8 @@ def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
         _refuse_infinite(np.isinf(X), lambda row, position: f"sequence {row}, position {position}")
     table = _numbers(checked(X), "X")
-    width = table.shape[1]
-    observed = ~np.isnan(table)
-    lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)
-    _refuse_unobserved(lengths)
-    inside = np.arange(width) < lengths[:, None]
-    return _series(table[inside][:, None], lengths, width, None, True)
+    lengths, inside = _without_padding(~np.isnan(table))
+    return _series(table[inside][:, None], lengths, table.shape[1], None, True)
 
 
 def _read_cube(X: Any) -> Series:
@@ -206,17 +202,17 @@ def _read_cube(X: Any) -> Series:
     cube = _numbers(np.asarray(X), "X")
     if not cube.size:
         raise ValueError(f"Found array with 0 sample(s) or feature(s): X has shape {cube.shape}")
-    width = cube.shape[1]
-    observed = ~np.isnan(cube).all(axis=2)
-    lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)
-    _refuse_unobserved(lengths)
-    inside = np.arange(width) < lengths[:, None]
-    return _series(cube[inside], lengths, width, None, False)
+    lengths, inside = _without_padding(~np.isnan(cube).all(axis=2))
+    return _series(cube[inside], lengths, cube.shape[1], None, False)
 
 
-def _refuse_unobserved(lengths: np.ndarray) -> None:
+def _without_padding(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of rows up to the last step that is observed, and which steps these have."""
+    steps = np.arange(1, observed.shape[1] + 1)
+    lengths = np.where(observed, steps, 0).max(axis=1)
     if not lengths.all():
         raise ValueError(f"sequence {int(lengths.argmin())} is empty: all its values are missing")
+    return lengths, steps <= lengths[:, None]
 
 
 def _series(
@@ -376,26 +372,6 @@ def refuse_settings_of_symbols(model: Any) -> None:
             raise InvalidParameterError(
                 f"{name}={getattr(model, name)!r} is for symbols alone: with numbers {instead}"
             )
-
-
-def read_series_again(X: Any, model: Any, fitted: Fitted) -> Series:
-    """New sequences, with the columns that were fitted."""
-    series = read_series(X, lambda table: check_table(model, table, reset=False))
-    n_columns = series.table.shape[1]
-    if n_columns != fitted.family.n_columns:
-        hint = ""
-        if series.is_table:
-            hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
-        raise ValueError(
-            f"X has {n_columns} columns a step, but {type(model).__name__} is expecting "
-            f"{fitted.family.n_columns} as in fit{hint}"
-        )
-    if series.names is not None and fitted.names is not None and series.names != fitted.names:
-        raise ValueError(
-            f"X has columns {series.names!r}, but was fitted with {fitted.names!r}: columns must "
-            "have the same names in the same order"
-        )
-    return series
 
 
 # Steps under weights and densities
@@ -631,6 +607,21 @@ def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
-    """New sequences, and what the fitted family observes; no state of theirs is known."""
-    series = read_series_again(X, hmm, learned.more.numeric)
-    return series.corpus, observations_of(series, learned.more.numeric.family), None
+    """New sequences with the columns that were fitted; no state of theirs is known."""
+    numeric: Fitted = learned.more.numeric
+    series = read_series(X, lambda table: check_table(hmm, table, reset=False))
+    n_columns = series.table.shape[1]
+    if n_columns != numeric.family.n_columns:
+        hint = ""
+        if series.is_table:
+            hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
+        raise ValueError(
+            f"X has {n_columns} columns a step, but {type(hmm).__name__} is expecting "
+            f"{numeric.family.n_columns} as in fit{hint}"
+        )
+    if series.names is not None and numeric.names is not None and series.names != numeric.names:
+        raise ValueError(
+            f"X has columns {series.names!r}, but was fitted with {numeric.names!r}: columns must "
+            "have the same names in the same order"
+        )
+    return series.corpus, observations_of(series, numeric.family), None

@@ -402,30 +402,24 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
         )
     if y is not None and (len(y) != len(store) or y.store.n_tokens != store.n_tokens):
         raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
-    return _read_store(hmm, store, y if hasattr(hmm, "tag_dictionary") else None)
-
-
-def _read_store(hmm: Any, store: CorpusStore, tags: StoredTags | None) -> Reading:
-    """Lay out the parameters from a survey of the words, then all pieces."""
+    tags = y if hasattr(hmm, "tag_dictionary") else None
+    # The parameters are laid out from a survey of the words, then all pieces.
     counts = word_counts_of_store(store, tags, hmm.handle_unknown == "form")
     laid_out = lay_out(hmm, counts, store.vocabulary.tolist() if hmm.vocabulary is None else None)
     leaves_out = "leave_out" in hmm._algorithm().requires
     pieces = Pieces(laid_out.as_sent, store, tags, with_forms=not leaves_out)
     words, cells = finished(laid_out)
-    whole = ChainInPieces(cells, laid_out.corpus, pieces, tags)
-    whole.source = InTurn(pieces) if leaves_out else StoredParts(pieces, hmm.n_jobs)
+    source = InTurn(pieces) if leaves_out else StoredParts(pieces, hmm.n_jobs)
+    whole = ChainInPieces(cells, laid_out.corpus, source, tags)
+    messages = [*laid_out.messages]
+    messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
     if leaves_out:
         whole.chain = ChainInTurn
-    of_pieces = (f"from sequence {i} on: {message}" for message, i in pieces.messages.items())
-    messages = (*laid_out.messages, *of_pieces, *_cautions(hmm, store, leaves_out))
-    return Reading(whole, words, hmm._attributes_of_words(words), messages)
-
-
-def _cautions(hmm: Any, store: CorpusStore, leaves_out: bool) -> tuple[str, ...]:
-    """What is to be said where leaving out a sequence leaves little to learn from."""
-    longest, length = store.longest()
-    is_giant = leaves_out and hmm.block_length is None and 2 * length > store.n_tokens
-    return (HALF_OF_ALL.format(longest),) if is_giant else ()
+        longest, length = store.longest()
+        if hmm.block_length is None and 2 * length > store.n_tokens:
+            # What is left without it is little to learn from.
+            messages.append(HALF_OF_ALL.format(longest))
+    return Reading(whole, words, hmm._attributes_of_words(words), tuple(messages))
 
 
 def temporary_store(X: Any) -> CorpusStore:
@@ -467,10 +461,10 @@ class ChainInPieces(ChainInParts):
     """Chains in pieces on the disk, and the tags that a tagger learns from."""
 
     def __init__(
-        self, cells: Cells, types: Corpus, pieces: Pieces, tags: StoredTags | None
+        self, cells: Cells, types: Corpus, source: StoredParts, tags: StoredTags | None
     ) -> None:
-        super().__init__(cells, types, pieces.facts, StoredParts(pieces))
-        self.pieces, self.tags = pieces, tags
+        super().__init__(cells, types, source.pieces.facts, source)
+        self.pieces, self.tags = source.pieces, tags
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -63,17 +63,6 @@ def labels_of(y: Any, n_partitions: int) -> list[Any]:
     return items
 
 
-def current_client() -> Client:
-    """The client of now; ValueError if there is none."""
-    try:
-        return get_client()
-    except ValueError:
-        raise ValueError(
-            "X is in partitions of Dask, and there is no client: make one before the fit, such as "
-            "client = distributed.Client()"
-        ) from None
-
-
 class Progress:
     """A bar for the rounds and a line for each worker, by rich where that is installed."""
 
@@ -291,7 +280,13 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> None:
     family.refuse_in_shards(model)
     partitions = partitions_of(X)
     labels = labels_of(y, len(partitions))
-    client = current_client()
+    try:
+        client = get_client()
+    except ValueError:
+        raise ValueError(
+            "X is in partitions of Dask, and there is no client: make one before the fit, such as "
+            "client = distributed.Client()"
+        ) from None
     progress = Progress(model.verbose, model.max_iter)
     with announced_fit(model, model.verbose), progress:
         source = OnWorkers(client, partitions, labels, progress)
