@@ -94,19 +94,6 @@ def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Genera
     return np.ascontiguousarray(posterior)
 
 
-def _centres(
-    problem: NumericProblem, values: np.ndarray, n_states: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Where clusters begin: means of the steps whose states are known, and any step elsewhere."""
-    centres = values[rng.choice(len(values), n_states)]
-    assert problem.known is not None, "some states are known"
-    for state in range(n_states):
-        own = problem.known == state
-        if own.any():
-            centres[state] = values[own].mean(axis=0)
-    return centres
-
-
 def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
     """One cluster of steps for each state, by k-means on columns in standard units."""
     from sklearn.cluster import KMeans
@@ -122,7 +109,10 @@ def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
     seed = int(rng.integers(2**31 - 1))
     begin: Any = "k-means++"
     if problem.known is not None and n_clusters == n_states:
-        begin = _centres(problem, values, n_states, rng)
+        # Means of the steps whose states are known, and any step elsewhere.
+        begin = values[rng.choice(len(values), n_states)]
+        for state in np.unique(problem.known[problem.known >= 0]):
+            begin[state] = values[problem.known == state].mean(axis=0)
     found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(sample)
     # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
     posterior = np.full((len(values), n_states), 0.2 / n_states)

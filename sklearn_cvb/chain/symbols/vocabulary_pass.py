@@ -109,16 +109,16 @@ def word_counts_of(model: Any, part: Part) -> WordCounts:
 def merged(one: WordCounts, other: WordCounts) -> WordCounts:
     """What two parts tell together."""
     return WordCounts(
-        _sums(one.uses, other.uses),
-        _sums(one.labelled, other.labelled),
+        sums_by_key(one.uses, other.uses),
+        sums_by_key(one.labelled, other.labelled),
         one.inside | other.inside,
         one.any_missing or other.any_missing,
         one.n_sequences + other.n_sequences,
     )
 
 
-def _sums(one: dict, other: dict) -> dict:
-    """How often what is in either of two tables was seen, in the order in which it was first."""
+def sums_by_key(one: dict, other: dict) -> dict:
+    """Two tables added up; what only one of them has counts as 0 in the other."""
     return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
 
 

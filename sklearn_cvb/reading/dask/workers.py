@@ -18,6 +18,7 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import (
     WordCounts,
     family_of,
     read_part,
+    sums_by_key,
     word_counts_of,
 )
 from sklearn_cvb.learning.parts import PartIndex, added
@@ -78,15 +79,10 @@ def add(one: Answer, other: Answer) -> Answer:
     """Two answers as one."""
     return Answer(
         added(one.found, other.found),
-        _by_worker(one.seconds, other.seconds),
-        _by_worker(one.processor, other.processor),
-        _by_worker(one.tokens, other.tokens),
+        sums_by_key(one.seconds, other.seconds),
+        sums_by_key(one.processor, other.processor),
+        sums_by_key(one.tokens, other.tokens),
     )
-
-
-def _by_worker(one: dict, other: dict) -> dict:
-    """Sums of two tables by worker."""
-    return {worker: one.get(worker, 0) + other.get(worker, 0) for worker in {**one, **other}}
 
 
 def forget(fit: str) -> None:
