@@ -91,7 +91,7 @@ BRIEFLY = [one for one in READ if one[:2] in {("predict_proba", "new"), ("score"
 BRIEFLY += [one for one in READ if one[0] in ("sample", "training_posteriors")]
 # Where the function that fits on shards in this process may be.
 SHARDS = (
-    "sklearn_cvb.{}.whole",
+    "sklearn_cvb.chain.symbols.vocabulary_pass",
     "sklearn_cvb.{}.shards",
     "sklearn_cvb.shards",
     "sklearn_cvb.whole",

@@ -17,10 +17,15 @@ from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger
 from sklearn_cvb.chain.symbols.leave_out import posterior_of
-from sklearn_cvb.chain.symbols.vocabulary_pass import lay_out, problem_of_part, read_part, survey_of
-from sklearn_cvb.chain.symbols.whole import read_here
+from sklearn_cvb.chain.symbols.vocabulary_pass import (
+    lay_out,
+    problem_of_part,
+    read_here,
+    read_part,
+    word_counts_of,
+)
 from sklearn_cvb.kernels.chain.decoding import best_states
-from sklearn_cvb.learning.parts import Found, Memory, added
+from sklearn_cvb.learning.parts import LocalParts, PartResult, added
 
 TITLES = {"wsj": "Wall Street Journal", "brown": "Brown"}
 # The settings of a tagger, and seeds: defaults start where all starts are the same.
@@ -161,7 +166,7 @@ def _rounds(client, name, model, X):
     """The fastest round of a fit with two partitions."""
     from dask import delayed
 
-    from sklearn_cvb.reading.dask.asking import OnWorkers
+    from sklearn_cvb.reading.dask.fitting import OnWorkers
 
     ask, took, worked, led, moved = OnWorkers._asked_once, [], [], [], [0, 0]
 
@@ -209,7 +214,7 @@ def constants(settings):
     seconds, part = _least(lambda: read_part([line.split() for line in lines]), 3)
     found["read"] = seconds / n_tokens
     model = CVBHMMTagger(text.dictionary, max_iter=6, tol=0, random_state=0)
-    laid_out = lay_out(model, survey_of(model, part))
+    laid_out = lay_out(model, word_counts_of(model, part))
     found["lay_out"] = _least(lambda: problem_of_part(laid_out.as_sent, part), 3)[0] / n_tokens
     found["sweep"] = _of_a_sweep(model, text.X, "sweep") / n_tokens
     dense = VBHMM(20, max_iter=6, tol=0, random_state=0)
@@ -218,7 +223,7 @@ def constants(settings):
     counts = dense.counts_._replace(emission=dense.counts_.emission.ravel().copy())
     n_cells, prior = len(counts.emission), dense._learned.prior
     found["maximise"] = _least(lambda: chain.average(counts, prior, None), 5)[0] / n_cells
-    answer = Found(counts, 0.0)
+    answer = PartResult(counts, 0.0)
     found["add"] = _least(lambda: added(answer, answer), 5)[0] / n_cells
     found |= _over_the_wire(20_000_000 if not settings.quick else 200_000)
     return found
@@ -236,7 +241,7 @@ def _least(call, n):
 
 def _of_a_sweep(model, X, name):
     """The smallest processor seconds that the only shard of a fit takes for a round."""
-    ask, took = Memory.ask, []
+    ask, took = LocalParts.ask, []
 
     def timed(self, asked, *arguments):
         begin = time.process_time()
@@ -245,11 +250,11 @@ def _of_a_sweep(model, X, name):
             took.append(time.process_time() - begin)
         return answer
 
-    Memory.ask = timed
+    LocalParts.ask = timed
     try:
         model._fit_reading(read_here(model, [(X, None)]), None, None)
     finally:
-        Memory.ask = ask
+        LocalParts.ask = ask
     return min(took)
 
 

@@ -83,3 +83,9 @@ def presence(counts: HMMCounts, absence: Absence, cells: Cells) -> Presence:
         present(absence.emit, cells.row_totals(counts.emission)),
     )
     return Presence(here, totals)
+
+
+# What an estimator's parameters say, and what it shows
+
+# A state that holds so large a share of the tokens counts as one that the data ask for.
+LEAST_SHARE = 0.01

@@ -42,13 +42,7 @@ def paths_ending_at(
     lengths: np.ndarray,
     rng: np.random.RandomState,
 ) -> np.ndarray:
-    """States of paths, flat, given that each ends at its length.
-
-    Raises
-    ------
-    ValueError
-        If the model has no path of such a length.
-    """
+    """States of paths, flat, given that each ends at its length; ValueError if none does."""
     # By the number of tokens still to come, in proportion: p(so many, then the end | state).
     to_come = np.empty((lengths.max(), len(start)))
     to_come[0] = end
@@ -76,13 +70,7 @@ def paths_to_their_end(
     n_samples: int,
     rng: np.random.RandomState,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """States of paths that end by themselves, flat, and their lengths.
-
-    Raises
-    ------
-    ValueError
-        If they would not end, or not soon.
-    """
+    """States of paths that end by themselves, flat, and their lengths; ValueError if too late."""
     _check_that_paths_end(start, transition)
     cumulative = np.cumsum(np.column_stack([transition, end]), axis=1)
     going = np.arange(n_samples)

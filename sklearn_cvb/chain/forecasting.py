@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_cvb.chain.numbers.model import drawn_columns
 from sklearn_cvb.chain.prediction import steps_of
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import Seed, check_counts
@@ -58,11 +59,11 @@ def forecast(
     ahead[0] /= goes_on
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     family, point = learned.more.numeric.family, learned.more.numeric.point
-    states = _drawn(np.repeat(ahead[0][:, None], n_draws, axis=1), rng)
+    states = drawn_columns(np.repeat(ahead[0][:, None], n_draws, axis=1), rng)
     paths = [states]
     for transition in moves:
         ahead.append(ahead[-1] @ transition)
-        paths.append(_drawn(transition[paths[-1]], rng))
+        paths.append(drawn_columns(transition[paths[-1]], rng))
     proba, drawn = np.stack(ahead, axis=1), np.stack(paths, axis=2)
     samples = family.sample(point, drawn.ravel(), rng).reshape(*drawn.shape, -1)
     tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
@@ -84,10 +85,3 @@ def moves_ahead(transition: np.ndarray, n_steps: int) -> list[np.ndarray]:
         # A common factor of no matter, so that long forecasts stay in the range of float64.
         goes_on = goes_on / max(goes_on.max(), 1e-300)
     return [tables[-1] * goes_on[:, None], *tables[-2::-1]]
-
-
-def _drawn(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A state for each row of probabilities, the last axis."""
-    levels = np.cumsum(probabilities, axis=-1)
-    drawn = rng.random((*levels.shape[:-1], 1)) * levels[..., -1:]
-    return np.minimum((levels <= drawn).sum(axis=-1), levels.shape[-1] - 1)

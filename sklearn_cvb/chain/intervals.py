@@ -6,7 +6,7 @@ sum.
 
 from collections.abc import Iterable
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import betainc, betaincinv, expit, logit
@@ -14,8 +14,11 @@ from scipy.special import betainc, betaincinv, expit, logit
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, dirichlet_parameters, word_major
 
+if TYPE_CHECKING:
+    from sklearn_cvb.emissions.emission import Family
+
 # Halvings of the bracket around the quantile of a mixture: its width shrinks a billionfold.
-_HALVINGS = 32
+_HALVINGS, _HALVINGS_OF_NUMBERS = 32, 50
 
 # Probabilities whose log odds are finite.
 _SMALLEST, _LARGEST = 1e-300, 1.0 - 2.0**-53
@@ -46,20 +49,7 @@ class CredibleIntervals(NamedTuple):
 def mixture_intervals(
     posteriors: Iterable[tuple[HMMCounts, Prior]], cells: Cells, level: float
 ) -> CredibleIntervals:
-    """Equal-tailed intervals under a mixture of equally probable Dirichlet posteriors.
-
-    Parameters
-    ----------
-    posteriors : iterable of tuple
-        ``(counts, prior)`` of each component, flat emission cells.
-    cells : Cells
-    level : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    CredibleIntervals
-    """
+    """Equal-tailed intervals under a mixture of equally probable Dirichlet posteriors."""
     if not (isinstance(level, Real) and 0.0 < level < 1.0):
         raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
     tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
@@ -155,3 +145,38 @@ def _beta_share(own: np.ndarray, other: np.ndarray, value: np.ndarray) -> np.nda
     with np.errstate(invalid="ignore"):
         inside = betainc(own, other, value)
     return np.where(own <= 0.0, 1.0, np.where(other <= 0.0, value >= 1.0, inside))
+
+
+# Of what states emit, where it is numbers: quantiles of the posterior of each parameter alone
+
+
+def intervals_of(family: "Family", posteriors: list[np.ndarray], level: float) -> Any:
+    """Equal-tailed intervals of all emission parameters, in the units of the data.
+
+    Of a mixture whose components, equally probable, come from these statistics (S, K) each. Arrays
+    (2, K, D) by name, lower ends first; a list of such where columns are of several kinds; a list
+    of arrays for categories, whose number differs by column.
+    """
+    tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
+    return _ends([family.marginals(statistics) for statistics in posteriors], tails)
+
+
+def _ends(components: list, tails: tuple[float, float]) -> Any:
+    """Quantiles of each distribution in nested dicts and lists, which all components have."""
+    first = components[0]
+    if isinstance(first, dict):
+        return {name: _ends([own[name] for own in components], tails) for name in first}
+    if isinstance(first, list):
+        return [_ends([own[i] for own in components], tails) for i in range(len(first))]
+    return np.stack([_quantile_of_numbers(components, tail) for tail in tails])
+
+
+def _quantile_of_numbers(components: list, tail: float) -> np.ndarray:
+    """Where the mean distribution function of the components reaches `tail`."""
+    each = np.array([own.ppf(tail) for own in components])
+    low, high = each.min(axis=0), each.max(axis=0)
+    for _ in range(_HALVINGS_OF_NUMBERS if len(components) > 1 else 0):
+        middle = 0.5 * (low + high)
+        reached = np.mean([own.cdf(middle) for own in components], axis=0) >= tail
+        high, low = np.where(reached, middle, high), np.where(reached, low, middle)
+    return 0.5 * (low + high)

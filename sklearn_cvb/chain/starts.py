@@ -278,22 +278,27 @@ def _from_neighbours(
     return found
 
 
-def array_start(problem: Problem, init: Any) -> Start:
+def posterior_arrays(init: Any, starts: np.ndarray, n_states: int) -> list[np.ndarray]:
     """Posteriors given as one (length, n_components) array per sequence."""
-    lengths = np.diff(problem.given.starts)
-    arrays = as_list(init)
+    lengths, arrays = np.diff(starts), as_list(init)
     if arrays is None:
         raise TypeError(f"init is {shown(init)}: pass a list of posterior arrays")
     arrays = [as_numbers(f"init[{i}]", array) for i, array in enumerate(arrays)]
     if len(arrays) != len(lengths):
         raise ValueError(f"init has {len(arrays)} posterior arrays for {len(lengths)} sequences")
-    n = problem.cells.n_emitting
     for i, (array, length) in enumerate(zip(arrays, lengths, strict=True)):
-        if np.shape(array) != (length, n):
+        if array.shape != (length, n_states):
             raise ValueError(
-                f"init[{i}] has shape {np.shape(array)}, but sequence {i} needs {(int(length), n)}"
+                f"init[{i}] has shape {array.shape}, but sequence {i} needs "
+                f"{(int(length), n_states)}"
             )
-    table = np.concatenate(arrays)
+    return arrays
+
+
+def array_start(problem: Problem, init: Any) -> Start:
+    """Posteriors given as arrays, which must keep to the allowed states."""
+    starts = problem.given.starts
+    table = np.concatenate(posterior_arrays(init, starts, problem.cells.n_emitting))
     places = np.arange(len(table)) if problem.places is None else problem.places
     if problem.cells.has_end:
         # An end has place -1, the last row.
@@ -305,10 +310,10 @@ def array_start(problem: Problem, init: Any) -> Start:
     allowed = np.bincount(tokens, weights=entries, minlength=len(table))
     wrong = places[~(np.abs(allowed - 1.0) < 1e-6) | (table < 0).any(axis=1)]
     if len(wrong):
-        sequence = int(np.searchsorted(problem.given.starts, wrong[0], side="right")) - 1
+        sequence = int(np.searchsorted(starts, wrong[0], side="right")) - 1
         raise ValueError(
             f"init[{sequence}] must give each token non-negative probabilities that sum to 1 over "
-            f"its allowed states (position {wrong[0] - problem.given.starts[sequence]} does not)"
+            f"its allowed states (position {wrong[0] - starts[sequence]} does not)"
         )
     return Start(entries, None)
 

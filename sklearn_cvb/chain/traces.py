@@ -86,25 +86,19 @@ def log_joint(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
     )
 
 
+def n_occupied(counts: HMMCounts, cells: Cells) -> int:
+    """Number of states that have a token."""
+    n_tokens = counts.start + counts.transition.sum(axis=0)
+    return int(np.count_nonzero(n_tokens[: cells.n_emitting]))
+
+
 class Sampled(NamedTuple):
-    """What only a sampler's chain tells.
+    """What only a sampler's chain tells."""
 
-    Attributes
-    ----------
-    paths : ndarray of shape (n_samples, n_tokens) or None
-        States of all training tokens in the kept samples; None where none was kept.
-    means : Weights
-        Averages over samples of the posterior means given the sample.
-    kept : tuple of (HMMCounts, Prior), or PathCounts
-        Counts and prior of each kept sample, or what they are made from.
-    chains : Chains or None
-        Of all restarts.
-    """
-
-    paths: np.ndarray | None
-    means: Weights
-    kept: Any
-    chains: Chains | None = None
+    paths: np.ndarray | None  # states of all training tokens in the kept samples, if any
+    means: Weights  # averages over samples of the posterior means given the sample
+    kept: Any  # `PathCounts`, or counts and prior of each kept sample
+    chains: Chains | None = None  # of all restarts
 
     def posteriors(self) -> Iterable[tuple[HMMCounts, Prior]]:
         """Counts and prior of each kept sample."""
@@ -117,26 +111,13 @@ class Sampled(NamedTuple):
 
 
 class PathCounts(NamedTuple):
-    """What tells the counts of a sampled path, and the prior it was drawn under.
-
-    Attributes
-    ----------
-    problem : Problem
-    counts_rare : bool
-        Whether unknown words take the mean count of words seen once.
-    last : Prior
-        Of the last sweep.
-    concentrations : ndarray of shape (n_samples, 2)
-        alpha and beta of each sample.
-    shared : tuple
-        Weights of the states of each sample.
-    """
+    """What tells the counts of a sampled path, and the prior it was drawn under."""
 
     problem: Problem
-    counts_rare: bool
-    last: Prior
-    concentrations: np.ndarray
-    shared: tuple
+    counts_rare: bool  # whether unknown words take the mean count of words seen once
+    last: Prior  # of the last sweep
+    concentrations: np.ndarray  # alpha and beta of each sample, (n_samples, 2)
+    shared: tuple  # weights of the states of each sample
 
     def counts(self, path: np.ndarray) -> HMMCounts:
         """Counts of one kept sample, the unknown item's as `handle_unknown` says."""

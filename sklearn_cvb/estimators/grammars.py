@@ -221,6 +221,7 @@ class BasePCFG(BaseModel):
     """
 
     _takes_dask = True
+    _module_of_parts = "sklearn_cvb.grammar.parts"
     _unexplained_words = "sentences cannot be derived by the grammar"
 
     # Whether a concentration may be 0.

@@ -362,6 +362,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
     _takes_dask = _takes_bulk = True
+    _module_of_parts = "sklearn_cvb.chain.symbols.parts"
 
     @property
     def _observed(self) -> Any:
@@ -381,7 +382,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return read
 
     def _read_in_bulk(self, X: Any, y: Any) -> Reading:
-        from sklearn_cvb.chain.symbols.stored.fitting import read_in_bulk
+        from sklearn_cvb.chain.symbols.stored_fits import read_in_bulk
 
         return read_in_bulk(self, X, y)
 
@@ -492,7 +493,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
         samples = self._samples(learned)
         if samples is None and is_store(X) and self._observed.has_vocabulary:
-            from sklearn_cvb.chain.symbols.stored.prediction import log_likelihoods_of_store
+            from sklearn_cvb.chain.symbols.stored_sequences import log_likelihoods_of_store
 
             return log_likelihoods_of_store(self, learned, X)
         found, n_observed = self._observed.log_likelihoods(self, learned, X, samples)
@@ -591,7 +592,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if where == "workers":
             return over_partitions(self, "predict", X, decoding=decoding)
         if where == "disk" and is_store(X):
-            from sklearn_cvb.chain.symbols.stored.prediction import states_of_store
+            from sklearn_cvb.chain.symbols.stored_sequences import states_of_store
 
             found: Any = states_of_store(self, learned, X, decoding)
             return found

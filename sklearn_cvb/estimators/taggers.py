@@ -120,7 +120,7 @@ class HMMTagger(Tags, PlainTransitions, BaseHMM):
             return super().score(X)
         learned = learned_of(self)
         if is_store(X):
-            from sklearn_cvb.chain.symbols.stored.prediction import accuracy_on_store
+            from sklearn_cvb.chain.symbols.stored_sequences import accuracy_on_store
 
             return accuracy_on_store(self, learned, X, y)
         read, knowledge = self._observed.read_again(self, learned, X), learned.words

@@ -20,69 +20,49 @@ from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import NOBODY, Inferred, Model, State, plus
 
 
-class Place(NamedTuple):
+class PartIndex(NamedTuple):
     """Where a shard stands among all: its number, and how many units come before it."""
 
     number: int
     first: int
 
 
-def places_of(sizes: Sequence[int]) -> list[Place]:
+def part_indices(sizes: Sequence[int]) -> list[PartIndex]:
     """Where shards of so many units stand."""
     firsts = np.cumsum([0, *sizes]).tolist()
-    return [Place(number, first) for number, first in enumerate(firsts[:-1])]
+    return [PartIndex(number, first) for number, first in enumerate(firsts[:-1])]
 
 
-class Facts(NamedTuple):
-    """What the leader of a fit knows of a shard.
-
-    Attributes
-    ----------
-    n_sequences, n_tokens : int
-        As given.
-    n_observed : int
-        Observed tokens of the sequences that may be explained.
-    of_model : object
-        What its model tells beforehand (`Model.facts`).
-    warnings : tuple of str
-        What its layout warns of.
-    """
+class PartSummary(NamedTuple):
+    """What the leader of a fit knows of a shard."""
 
     n_sequences: int
     n_tokens: int
-    n_observed: int
-    of_model: Any
+    n_observed: int  # of the sequences that may be explained
+    of_model: Any  # what its model tells beforehand (`Model.facts`)
     warnings: tuple[str, ...] = ()
 
 
-class Found(NamedTuple):
-    """What shards add to a round.
+class PartResult(NamedTuple):
+    """What a shard adds to a round."""
 
-    Attributes
-    ----------
-    counts : ndarray, tuple of ndarray or ()
-        Expected counts of their units; () where none are asked for.
-    total : float
-        Sum of log Z, or of the log normalisers of what was left out (nats).
-    unexplained : ndarray
-        Units that have no explanation, by their number among those of all shards.
-    absence : tuple of ndarray or None
-        P(C = 0) of all counts as far as their units go; None where nobody asks, or not known.
-    """
-
-    counts: Any
-    total: float
-    unexplained: np.ndarray = NOBODY
-    absence: Any = None
+    counts: Any  # expected, of its units; () where none are asked for
+    total: float  # sum of log Z, or of the log normalisers of what was left out (nats)
+    unexplained: np.ndarray = NOBODY  # by their number among the units of all shards
+    absence: Any = None  # P(C = 0) as far as its units go; None where nobody asks, or not known
 
 
-def added(one: Found, other: Found) -> Found:
+def added(one: PartResult, other: PartResult) -> PartResult:
     """What two shards, or neighbouring groups of them, add together."""
     absence = None
     if one.absence is not None and other.absence is not None:
         absence = type(one.absence)(*map(np.multiply, one.absence, other.absence))
-    unexplained = np.concatenate([one.unexplained, other.unexplained])
-    return Found(plus(one.counts, other.counts), one.total + other.total, unexplained, absence)
+    return PartResult(
+        plus(one.counts, other.counts),
+        one.total + other.total,
+        np.concatenate([one.unexplained, other.unexplained]),
+        absence,
+    )
 
 
 def summed(found: Sequence, add: Callable = added) -> Any:
@@ -93,7 +73,7 @@ def summed(found: Sequence, add: Callable = added) -> Any:
     return found[0]
 
 
-class Terms(NamedTuple):
+class SweepSettings(NamedTuple):
     """Under what a shard sweeps: number of the restart, sweeps done before, concentrations."""
 
     run: int
@@ -104,18 +84,18 @@ class Terms(NamedTuple):
 class Source(Protocol):
     """Where the shards are: whoever asks need not know."""
 
-    def ask(self, name: str, *arguments: Any) -> Found:
+    def ask(self, name: str, *arguments: Any) -> PartResult:
         """Call a method of every shard, and add up what they return in their order."""
         ...
 
 
-class Memory:
+class LocalParts:
     """Shards in this process, asked one after the other."""
 
     def __init__(self, shards: Sequence["Shard"]) -> None:
         self.shards = list(shards)
 
-    def ask(self, name: str, *arguments: Any) -> Found:
+    def ask(self, name: str, *arguments: Any) -> PartResult:
         """Call a method of every shard, and add up what they return in their order."""
         return summed([getattr(shard, name)(*arguments) for shard in self.shards])
 
@@ -125,33 +105,26 @@ class Held(NamedTuple):
 
     n_sweeps: int
     shares: Any
-    found: Found
+    found: PartResult
 
 
 class Shard:
     """A model of some units, which answers where they are, and keeps what they share.
 
-    Parameters
-    ----------
-    model : Model
-        With a `problem`.
-    place : Place
-    messages : tuple of str
-        What its layout has warned of.
-    keeps_runs : bool
-        Whether the shares of earlier restarts are kept, too.
+    `messages` are what its layout has warned of; with `keeps_runs` the shares of earlier restarts
+    are kept, too.
     """
 
     def __init__(
         self,
         model: Model,
-        place: Place,
+        index: PartIndex,
         messages: tuple[str, ...] = (),
         *,
         keeps_runs: bool = False,
     ) -> None:
         self.model: Any = model
-        self.place = place
+        self.index = index
         self.messages = messages
         # What inference can use again.
         self.work: Any = None
@@ -164,62 +137,62 @@ class Shard:
         problem = self.model.problem
         return getattr(problem, "given", problem.corpus)
 
-    def facts(self) -> Facts:
+    def facts(self) -> PartSummary:
         """What the leader of the fit has to know."""
         given, model = self._given, self.model
         sizes = given.n_sequences, len(given.tokens), model.problem.corpus.n_observed
-        return Facts(*sizes, model.facts(), self.messages)
+        return PartSummary(*sizes, model.facts(), self.messages)
 
-    def n_tokens_of(self, sequences: np.ndarray) -> Found:
+    def n_tokens_of(self, sequences: np.ndarray) -> PartResult:
         """How many tokens some sequences of the whole corpus have, as the total: those here."""
         given = self._given
-        own = sequences - self.place.first
+        own = sequences - self.index.first
         own = own[(own >= 0) & (own < given.n_sequences)]
-        return Found((), float(np.diff(given.starts)[own].sum()))
+        return PartResult((), float(np.diff(given.starts)[own].sum()))
 
-    def start(self, seed: Any, terms: Terms | None = None) -> Found:
-        """First counts; under terms with shares to sweep from."""
-        if terms is None:
+    def start(self, seed: Any, settings: SweepSettings | None = None) -> PartResult:
+        """First counts; under settings with shares to sweep from."""
+        if settings is None:
             return self._found(self.model.start(None, self._own(seed), False)[0])
-        found, _ = self.model.start(self.model.prior(terms.hyper), self._own(seed), True)
-        return self._keep(found, terms, 0)
+        found, _ = self.model.start(self.model.prior(settings.hyper), self._own(seed), True)
+        return self._keep(found, settings, 0)
 
-    def infer(self, weights: Any) -> Found:
+    def infer(self, weights: Any) -> PartResult:
         """Expected counts under given weights."""
         found = self.model.infer(weights, self.work)
         self.work = found.work
         return self._found(found)
 
-    def sweep(self, counts: Any, terms: Terms) -> Found:
+    def sweep(self, counts: Any, settings: SweepSettings) -> PartResult:
         """One sweep from the counts of all shards; the own counts after it.
 
         Without the shares of the sweep before it is one inference under these counts.
         """
-        held, now = self.held.get(terms.run), terms.n_sweeps + 1
+        held, now = self.held.get(settings.run), settings.n_sweeps + 1
         if held is not None and held.n_sweeps == now:
             # Asked again, as another shard was lost on the way.
             return held.found
-        if held is None or held.n_sweeps != terms.n_sweeps:
-            return self._recovered(counts, terms, now)
+        if held is None or held.n_sweeps != settings.n_sweeps:
+            return self._recovered(counts, settings, now)
         # What is begun and not finished is not worth keeping: shares change in place.
-        del self.held[terms.run]
-        prior = self.model.prior(terms.hyper)
+        del self.held[settings.run]
+        prior = self.model.prior(settings.hyper)
         found = self.model.leave_out(counts, prior, held.shares, frozen=False)
-        return self._keep(found, terms, now)
+        return self._keep(found, settings, now)
 
-    def score(self, counts: Any, terms: Terms) -> Found:
+    def score(self, counts: Any, settings: SweepSettings) -> PartResult:
         """The leave-one-out score with the counts of all frozen."""
-        held = self.held.get(terms.run)
-        if held is None or held.n_sweeps != terms.n_sweeps:
-            self._recovered(counts, terms, terms.n_sweeps)
-            held = self.held[terms.run]
-        prior = self.model.prior(terms.hyper)
+        held = self.held.get(settings.run)
+        if held is None or held.n_sweeps != settings.n_sweeps:
+            self._recovered(counts, settings, settings.n_sweeps)
+            held = self.held[settings.run]
+        prior = self.model.prior(settings.hyper)
         found = self.model.leave_out(counts, prior, held.shares, frozen=True)
         return held.found._replace(total=found.total)
 
-    def _recovered(self, counts: Any, terms: Terms, now: int) -> Found:
+    def _recovered(self, counts: Any, settings: SweepSettings, now: int) -> PartResult:
         """Shares under the counts of all, as if nothing were left out."""
-        model, prior = self.model, self.model.prior(terms.hyper)
+        model, prior = self.model, self.model.prior(settings.hyper)
         weights, _ = model.maximise(counts, prior, None)
         found, _ = model.start(prior, weights, True)
         shares = self._at(found.shares, now)
@@ -227,23 +200,25 @@ class Shard:
             # A start that does not say how probable its units are.
             total = model.leave_out(counts, prior, shares, frozen=True).total
             found = found._replace(total=total)
-        return self._keep(found._replace(shares=shares), terms, now)
+        return self._keep(found._replace(shares=shares), settings, now)
 
-    def _keep(self, found: Inferred, terms: Terms, n_sweeps: int) -> Found:
+    def _keep(self, found: Inferred, settings: SweepSettings, n_sweeps: int) -> PartResult:
         """Keep shares and answer; returns the answer."""
         absence = None
-        if terms.hyper.learned and n_sweeps >= WARM_UP_SWEEPS:
+        if settings.hyper.learned and n_sweeps >= WARM_UP_SWEEPS:
             absence = self._absence(found.shares)
         if not self._keeps_runs:
             self.held.clear()
         answer = self._found(found)._replace(absence=absence)
-        self.held[terms.run] = Held(n_sweeps, found.shares, answer)
+        self.held[settings.run] = Held(n_sweeps, found.shares, answer)
         return answer
 
-    def _found(self, found: Inferred) -> Found:
-        """What the model has found, as shards add it."""
-        unexplained = self.place.first + self._as_given(found.unexplained)
-        return Found(found.counts, found.total, unexplained)
+    def _found(self, found: Inferred) -> PartResult:
+        """What the model has found, as shards add it: sequences by their number as read."""
+        unexplained, problem = found.unexplained, self.model.problem
+        if hasattr(problem, "of_given"):
+            unexplained = problem.of_given(unexplained)
+        return PartResult(found.counts, found.total, self.index.first + unexplained)
 
     # What families do in their own way
 
@@ -259,30 +234,14 @@ class Shard:
         """P(C = 0), in tables that are multiplied over shards; None where it is not known."""
         return self.model.absence(shares)
 
-    def _as_given(self, unexplained: np.ndarray) -> np.ndarray:
-        """Units of the model without explanation, by their number among those given."""
-        return unexplained
-
 
 class Round(NamedTuple):
-    """What a restart knows of the shares that its shards keep.
+    """What a restart knows of the shares that its shards keep."""
 
-    Attributes
-    ----------
-    run : int
-        Number of the restart.
-    n_sweeps : int
-        Of all shards.
-    absence : tuple of ndarray or None
-        P(C = 0) of all counts; None where it is not known.
-    source : Source or None
-        Who has the shares, where a later fit may go on with them.
-    """
-
-    run: int
+    run: int  # number of the restart
     n_sweeps: int
-    absence: Any
-    source: Any = None
+    absence: Any  # P(C = 0) of all counts; None where it is not known
+    source: Any = None  # who has the shares, where a later fit may go on with them
 
 
 class Sharded(Model):
@@ -308,30 +267,30 @@ class Sharded(Model):
         if not keep:
             return super().start(prior, seed, keep)
         run = self.problem.next_run()
-        found = self.problem.source.ask("start", seed, Terms(run, 0, self.hyper_in(prior)))
-        return self._inferred(found, Round(run, 0, found.absence)), None
+        found = self.problem.source.ask("start", seed, SweepSettings(run, 0, self.hyper_in(prior)))
+        shares = Round(run, 0, found.absence)
+        return Inferred(found.counts, found.total, found.unexplained, shares), None
 
     def infer(self, weights: Any, work: Any = None) -> Inferred:
         """Expected counts of all shards."""
-        return self._inferred(self.problem.source.ask("infer", weights))
+        found = self.problem.source.ask("infer", weights)
+        return Inferred(found.counts, found.total, found.unexplained)
 
     def leave_out(self, counts: Any, prior: Any, shares: Round, *, frozen: bool) -> Inferred:
         """A round: all shards sweep from the same counts; frozen: a score."""
-        question = counts, Terms(shares.run, shares.n_sweeps, self.hyper_in(prior))
+        question = counts, SweepSettings(shares.run, shares.n_sweeps, self.hyper_in(prior))
         if frozen:
             found = self.problem.source.ask("score", *question)
-            return self._inferred(found._replace(counts=counts), shares)
+            return Inferred(counts, found.total, found.unexplained, shares)
         found = self.problem.source.ask("sweep", *question)
-        return self._inferred(found, Round(shares.run, shares.n_sweeps + 1, found.absence))
+        after = Round(shares.run, shares.n_sweeps + 1, found.absence)
+        return Inferred(found.counts, found.total, found.unexplained, after)
 
     def rebase(self, state: State) -> State | None:
         """The state under the prior of now; its restart keeps its number."""
         if isinstance(state.shares, Round):
             self.problem.n_runs = max(self.problem.n_runs, state.shares.run)
         return super().rebase(state)
-
-    def _inferred(self, found: Found, shares: Any = None) -> Inferred:
-        return Inferred(found.counts, found.total, found.unexplained, shares)
 
     def hyper_in(self, prior: Any) -> Any:
         """The concentrations that a prior was made from: a shard makes its prior from these."""

@@ -13,7 +13,7 @@ from sklearn import config_context
 
 from sklearn_cvb import GibbsHMM
 from sklearn_cvb.chain.symbols import sampling as gibbs_sweeps
-from sklearn_cvb.chain.symbols.parameter_sampling import draw_weights
+from sklearn_cvb.chain.symbols.sampling import draw_weights
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 UPDATES = ("sequence", "parameter")

@@ -16,9 +16,14 @@ from sklearn_cvb import (
     GibbsHMM,
     VBHMMTagger,
 )
-from sklearn_cvb.chain.symbols.vocabulary_pass import digest_of, merged, read_part, survey_of
-from sklearn_cvb.chain.symbols.whole import read_here
-from sklearn_cvb.chain.tags.word_forms import only_beginning
+from sklearn_cvb.chain.symbols.vocabulary_pass import (
+    merged,
+    read_here,
+    read_part,
+    type_corpus_of,
+    word_counts_of,
+)
+from sklearn_cvb.chain.tags.knowledge import only_beginning
 from sklearn_cvb.reading.corpus import encode, read_ragged
 from sklearn_cvb.reading.validation import tell
 
@@ -218,7 +223,7 @@ def test_a_shard_that_was_lost_infers_once_and_counts_are_whole_again():
     def losing(name, *arguments):
         if name == "sweep" and arguments[1].n_sweeps == 4:
             lost = whole.source.shards[1]
-            whole.source.shards[1] = type(lost)(lost.model, lost.place)
+            whole.source.shards[1] = type(lost)(lost.model, lost.index)
         found = ask(name, *arguments)
         rounds.append(found.counts.emission.sum())
         return found
@@ -275,8 +280,10 @@ def test_a_digest_tells_of_words_what_the_corpus_tells(with_labels):
     X, y = sentences(), labels() if with_labels else None
     model = EMHMMTagger(partial())
     parts = [read_part(*part) for part in parts_of(X, y, 3)]
-    survey = merged(merged(*(survey_of(model, p) for p in parts[:2])), survey_of(model, parts[2]))
-    sequences, told = digest_of(survey)
+    survey = merged(
+        merged(*(word_counts_of(model, p) for p in parts[:2])), word_counts_of(model, parts[2])
+    )
+    sequences, told = type_corpus_of(survey)
     seen = dict.fromkeys(sequences.tokens, 0)
     for word, times in zip(sequences.tokens, sequences.times.tolist(), strict=True):
         seen[word] += times

@@ -19,7 +19,7 @@ import dask.bag
 from dask import delayed
 from distributed import Client, LocalCluster
 
-from sklearn_cvb.reading.dask.asking import OnWorkers
+from sklearn_cvb.reading.dask.fitting import OnWorkers
 
 COMMON = {"max_iter": 4, "tol": 0, "random_state": 3}
 LEGAL = {f"w{i}": ["AB"[i % 2], *("C" * (i % 3 == 0))] for i in range(12)}

@@ -23,7 +23,7 @@ import os, signal, sys
 import dask.bag, numpy as np
 from distributed import Client
 import sklearn_cvb
-from sklearn_cvb.reading.dask.asking import OnWorkers
+from sklearn_cvb.reading.dask.fitting import OnWorkers
 
 address, name, folder, n_asked = *sys.argv[1:4], int(sys.argv[4])
 ask = OnWorkers.ask

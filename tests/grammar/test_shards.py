@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, HastingsPCFG
-from sklearn_cvb.chain.symbols.vocabulary_pass import read_part
-from sklearn_cvb.grammar.whole import ForParts, read_here, shard_of
+from sklearn_cvb.chain.symbols.vocabulary_pass import read_here, read_part
+from sklearn_cvb.grammar.parts import ForParts, shard_of
 
 TEXT = """
 S -> NP VP
@@ -116,7 +116,7 @@ def test_a_lost_shard_infers_once_and_the_start_symbol_counts_every_sentence():
 
         def losing(name, *arguments):
             if name == "sweep" and arguments[1].n_sweeps == 4:
-                place = whole.source.shards[1].place
+                place = whole.source.shards[1].index
                 part = read_part(*parts_of(3)[1])
                 whole.source.shards[1] = shard_of(
                     ForParts(model, read.words, whole.layout), part, place

@@ -315,7 +315,7 @@ def test_a_warm_start_goes_on_where_the_fit_ended(estimator, store):
 def test_an_interrupted_fit_goes_on(store, monkeypatch):
     model = CVBHMMTagger(LEGAL, random_state=0, tol=0, warm_start=True, max_iter=8)
     expected = clone(model).fit(store)
-    passes = sklearn_cvb.chain.symbols.stored.collapsed.make_pass
+    passes = sklearn_cvb.chain.symbols.stored_fits.make_pass
     left = [4 * 7 + 3]
 
     def interrupted(*arguments):
@@ -325,7 +325,7 @@ def test_an_interrupted_fit_goes_on(store, monkeypatch):
         passes(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn_cvb.chain.symbols.stored.collapsed.make_pass", interrupted)
+        patch.setattr("sklearn_cvb.chain.symbols.stored_fits.make_pass", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(store)
     assert model.n_iter_ >= 1

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells, Topology
+from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts
 from sklearn_cvb.emissions.emission import Family, Scores
+from sklearn_cvb.kernels.chain.decoding import draw_paths
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Passes, Weights
 from sklearn_cvb.kernels.chain.log_space import (
     add_pairs_log,
@@ -27,6 +28,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
 )
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.special import room_for_bits, to_weights
+from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.reading.corpus import Corpus
 
@@ -34,42 +36,20 @@ from sklearn_cvb.reading.corpus import Corpus
 
 
 class NumericProblem(NamedTuple):
-    """Observations and all that does not change while fitting.
+    """Observations and all that does not change while fitting."""
 
-    Attributes
-    ----------
-    corpus : Corpus
-        Which steps make which sequence; a token is 0, or -1 where a step is missing. Where no state
-        depends on another each step is a sequence of its own.
-    given : Corpus
-        The corpus as it was read.
-    observations : object
-        What the family reads.
-    family : Family
-    cells : Cells
-        The layout of start and transitions; there are no cells of emissions.
-    names : list or None
-        Names of the columns, where frames were given.
-    is_table : bool
-        Whether X was a 2-D array of single numbers.
-    start : ndarray of shape (n_steps, K) or None
-        Posteriors of a fitted model that was given as a start.
-    settings : bytes
-        The emission as it was set, pickled.
-    known : ndarray of shape (n_steps,), int32, or None
-        States that are known, -1 where they are not; None for none.
-    """
-
+    # Which steps make which sequence; a token is 0, or -1 where a step is missing. Where no state
+    # depends on another each step is a sequence of its own.
     corpus: Corpus
-    given: Corpus
-    observations: Any
+    given: Corpus  # as it was read
+    observations: Any  # what the family reads
     family: Family
-    cells: Cells
-    names: list | None
-    is_table: bool
-    start: np.ndarray | None
-    settings: bytes
-    known: np.ndarray | None = None
+    cells: Cells  # the layout of start and transitions; there are no cells of emissions
+    names: list | None  # of the columns, where frames were given
+    is_table: bool  # whether X was a 2-D array of single numbers
+    start: np.ndarray | None  # posteriors (n_steps, K) of a fitted model given as a start
+    settings: bytes  # the emission as it was set, pickled
+    known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
 
     @property
     def any_choice(self) -> bool:
@@ -92,32 +72,12 @@ class NumericProblem(NamedTuple):
         return np.unique(own)
 
 
-def cells_of_chain(n_states: int, topology: Topology | None) -> Cells:
-    """The layout of a chain without cells of emissions."""
-    return Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
-
-
-def without_emission(counts: HMMCounts) -> HMMCounts:
-    """Counts of the chain alone, as functions of cells want them."""
-    return counts._replace(emission=np.empty(0))
-
-
 def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
     """Each step is a word of its own, with all states; cells are its row of a table of weights."""
     first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
     state = np.tile(np.arange(n_states, dtype=np.uint32), n_steps)
     cell = np.arange(n_steps * n_states, dtype=np.int32)
     return Lattice(first, np.full(n_steps, n_states, np.int32), state, cell)
-
-
-def keep_to_known(logs: np.ndarray, known: np.ndarray | None) -> None:
-    """Give all states but the known one no weight, in place."""
-    if known is None:
-        return
-    told = np.flatnonzero(known >= 0)
-    kept = logs[told, known[told]]
-    logs[told] = -np.inf
-    logs[told, known[told]] = kept
 
 
 # Posteriors, pair marginals and statistics of all sequences under given weights and scores
@@ -131,37 +91,19 @@ _FEWEST, _FEWEST_STEPS = 8, 50_000
 
 
 class Found(NamedTuple):
-    """What inference finds.
+    """What inference finds."""
 
-    Attributes
-    ----------
-    posterior : ndarray of shape (n_steps, K)
-        Zeros in sequences that no path explains.
-    pairs : ndarray of shape (n_units or 1, K, K)
-        Sums of pair marginals by unit, or of all.
-    log_z : ndarray of shape (n_sequences,)
-        -inf where no path explains a sequence.
-    """
-
-    posterior: np.ndarray
-    pairs: np.ndarray
-    log_z: np.ndarray
+    posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
+    pairs: np.ndarray  # sums of pair marginals by unit, or of all: (n_units or 1, K, K)
+    log_z: np.ndarray  # of each sequence, -inf where no path explains it
 
 
 class Chain(NamedTuple):
-    """Weights of the chain by unit, n_units or one for all.
-
-    Attributes
-    ----------
-    start : ndarray of shape (n_units or 1, K)
-    transition : ndarray of shape (n_units or 1, K, K)
-    end : ndarray of shape (n_units or 1, K) or None
-        Of a sequence's end after each state; None where ends are no events.
-    """
+    """Weights of the chain by unit, n_units or one for all on the first axis."""
 
     start: np.ndarray
     transition: np.ndarray
-    end: np.ndarray | None
+    end: np.ndarray | None  # of a sequence's end after each state; None where ends are no events
 
 
 def chain_of(weights: Weights, n_states: int) -> Chain:
@@ -173,37 +115,56 @@ def chain_of(weights: Weights, n_states: int) -> Chain:
     return Chain(np.ascontiguousarray(weights.start[:n_states])[None], transition[None], end)
 
 
+class Scored(NamedTuple):
+    """Observations, the scores that give their log weights, and states that are known."""
+
+    scores: Scores
+    observations: Any
+    shape: tuple[int, int]
+    units: np.ndarray
+    known: np.ndarray | None = None
+
+    def fill(self, logs: np.ndarray) -> None:
+        """Log weights of all steps, where states but the known one have none, into a table."""
+        self.scores.fill(self.observations, self.units, logs)
+        if self.known is not None:
+            told = np.flatnonzero(self.known >= 0)
+            kept = logs[told, self.known[told]]
+            logs[told] = -np.inf
+            logs[told, self.known[told]] = kept
+
+
+class GivenLogs(NamedTuple):
+    """Log weights (n_steps, K) that are there already."""
+
+    logs: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Steps and states."""
+        return self.logs.shape
+
+    def fill(self, logs: np.ndarray) -> None:
+        """A copy, which may be changed."""
+        logs[:] = self.logs
+
+
 def infer(
     chain: Chain,
-    scores: Any,
+    scores: Scored | GivenLogs,
     starts: np.ndarray,
     units: np.ndarray,
     by_unit: bool,
     *,
     exact: bool = False,
 ) -> Found:
-    """Forward-backward over sequences, one at a time.
+    """Forward-backward over sequences, one at a time; pair marginals are summed `by_unit`, or all.
 
-    Parameters
-    ----------
-    chain : Chain
-    scores : Scored
-        What gives the log weights of all steps, anew with every call of ``log_weights()``.
-    starts : ndarray of shape (n_sequences + 1,)
-    units : ndarray of shape (n_units + 1,)
-        Where units begin.
-    by_unit : bool
-        Whether pair marginals are summed by unit.
-    exact : bool, default=False
-        Whether a state may leave float64 twice, before it is all for a while and after: a sweep
-        need not look for that.
-
-    Returns
-    -------
-    Found
+    With `exact` a state may leave float64 twice, before it is all for a while and after: a sweep
+    need not look for that.
     """
-    weights, largest = weights_of(chain, scores, starts, units)
-    n_states = weights.shape[1]
+    weights, n_states = np.empty(scores.shape), scores.shape[1]
+    largest = fill_weights(chain, scores, starts, units, weights)
     found = Found(
         np.empty_like(weights),
         np.zeros((len(units) - 1 if by_unit else 1, n_states, n_states)),
@@ -230,22 +191,19 @@ def infer(
     return found
 
 
-def weights_of(
-    chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weights of all steps, with ends, the largest of each 1; and logs of what they were."""
-    weights = scores.log_weights()
-    return weights, _to_weights(chain, weights, starts, units)
-
-
-def _to_weights(
-    chain: Chain, logs: np.ndarray, starts: np.ndarray, units: np.ndarray
+def fill_weights(
+    chain: Chain,
+    scores: Scored | GivenLogs,
+    starts: np.ndarray,
+    units: np.ndarray,
+    table: np.ndarray,
 ) -> np.ndarray:
-    """Log weights to weights as `weights_of` gives them, in place; returns logs of the largest."""
+    """Weights of all steps, with ends, the largest of each 1, into a table; logs of what it was."""
+    scores.fill(table)
     if chain.end is not None:
-        _add_ends(chain.end, logs, starts, units)
-    largest = np.empty(len(logs))
-    to_weights(logs, largest, room_for_bits())
+        _add_ends(chain.end, table, starts, units)
+    largest = np.empty(len(table))
+    to_weights(table, largest, room_for_bits())
     return largest
 
 
@@ -285,9 +243,12 @@ def is_small(message: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return np.minimum.reduceat(message.min(axis=1), starts[:-1]) < _SMALLEST_MESSAGE
 
 
-def logs_with_ends(chain: Chain, scores: Any, starts: np.ndarray, units: np.ndarray) -> np.ndarray:
+def logs_with_ends(
+    chain: Chain, scores: Scored | GivenLogs, starts: np.ndarray, units: np.ndarray
+) -> np.ndarray:
     """Log weights of all steps, ends among them."""
-    logs = scores.log_weights()
+    logs = np.empty(scores.shape)
+    scores.fill(logs)
     if chain.end is not None:
         _add_ends(chain.end, logs, starts, units)
     return logs
@@ -324,26 +285,6 @@ def forward_logs(chain: LogChain, logs: np.ndarray) -> tuple[np.ndarray, float]:
     return forward, forward_pass_log(*tables, lattice, 0, len(logs), work)
 
 
-class Scored(NamedTuple):
-    """Observations, the scores that give their log weights, and states that are known."""
-
-    scores: Scores
-    observations: Any
-    shape: tuple[int, int]
-    units: np.ndarray
-    known: np.ndarray | None = None
-
-    def log_weights(self) -> np.ndarray:
-        """Log densities of all steps (n_steps, K), made anew."""
-        return self.fill(np.empty(self.shape))
-
-    def fill(self, logs: np.ndarray) -> np.ndarray:
-        """The same, in a table that is there."""
-        self.scores.fill(self.observations, self.units, logs)
-        keep_to_known(logs, self.known)
-        return logs
-
-
 class Bench(NamedTuple):
     """Tables for sequences side by side, which one thread uses for piece after piece."""
 
@@ -362,7 +303,11 @@ def bench_for(chain: Chain, starts: np.ndarray, pieces: list[tuple[int, int]]) -
     tables.transition[:n_states, :n_states] = chain.transition[0]
     tables.backward[:n_states, :n_states] = chain.transition[0].T
     messages = messages_for(side, int(np.diff(starts).max()), n_states)
-    return Bench(tables, messages, _rows(n_steps, n_states))
+    # Each step has a row of the tables; nothing else of the lattice is read.
+    first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
+    nothing = np.empty(0, np.int32)
+    rows = Lattice(first, nothing, nothing.view(np.uint32), nothing)
+    return Bench(tables, messages, rows)
 
 
 def infer_together(chain: Chain, scored: Scored, starts: np.ndarray, bench: Bench) -> Found | None:
@@ -375,8 +320,8 @@ def infer_together(chain: Chain, scored: Scored, starts: np.ndarray, bench: Benc
     tables = own._replace(emission=own.emission[:n_steps], received=own.received[:n_steps])
     clear_counts(tables)
     fits = width_for(n_states) == n_states
-    weights = scored.fill(tables.emission if fits else np.empty(scored.shape))
-    largest = _to_weights(chain, weights, starts, starts)
+    weights = tables.emission if fits else np.empty(scored.shape)
+    largest = fill_weights(chain, scored, starts, starts, weights)
     if not fits:
         tables.emission[:, :n_states] = weights
     order = np.argsort(starts[:-1] - starts[1:], kind="stable")
@@ -392,13 +337,6 @@ def infer_together(chain: Chain, scored: Scored, starts: np.ndarray, bench: Benc
     return Found(posterior, pairs[None], np.array([total + largest.sum()]))
 
 
-def _rows(n_steps: int, n_states: int) -> Lattice:
-    """Each step has a row of the tables; nothing else of the lattice is read."""
-    first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
-    nothing = np.empty(0, np.int32)
-    return Lattice(first, nothing, nothing.view(np.uint32), nothing)
-
-
 def _add_ends(
     end: np.ndarray, log_weights: np.ndarray, starts: np.ndarray, units: np.ndarray
 ) -> None:
@@ -411,7 +349,7 @@ def _add_ends(
 
 def _add_lost(
     chain: Chain,
-    scored: Any,
+    scored: Scored | GivenLogs,
     starts: np.ndarray,
     units: np.ndarray,
     found: Found,
@@ -437,35 +375,17 @@ def _add_lost(
         add_pairs_log(*tables[1:], unit, lattice, 0, len(own), work, pairs)
 
 
-class Expectation(NamedTuple):
-    """Expected counts (emission: statistics), sum of log Z, sequences that no path explains."""
-
-    counts: HMMCounts
-    total: float
-    unexplained: np.ndarray
-
-
 def expectation(
     weights: Weights, scores: Scores, problem: NumericProblem, n_jobs: int | None
-) -> Expectation:
-    """E-step over all sequences, on up to `n_jobs` threads.
-
-    Parameters
-    ----------
-    weights : Weights
-        Of the chain.
-    scores : Scores
-        Log densities of observations.
-    problem : NumericProblem
-    n_jobs : int or None
-    """
+) -> Inferred:
+    """E-step over all sequences, on up to `n_jobs` threads."""
     starts, n_states = problem.corpus.starts, problem.cells.n_emitting
     chain = chain_of(weights, n_states)
 
     is_large = starts[-1] >= _FEWEST_STEPS
     pieces, own = even_pieces(starts, _PIECE), threading.local()
 
-    def part(first: int, last: int) -> Expectation:
+    def part(first: int, last: int) -> Inferred:
         begin, end = starts[first], starts[last]
         observations = problem.observations.part(begin, end)
         inside, whole = starts[first : last + 1] - begin, np.array([0, end - begin])
@@ -482,7 +402,7 @@ def expectation(
         explained = np.isfinite(found.log_z)
         lost = first + np.flatnonzero(~explained)
         counts = counts_of(found, observations, problem, inside, scores)
-        return Expectation(counts, float(found.log_z[explained].sum()), lost)
+        return Inferred(counts, float(found.log_z[explained].sum()), lost)
 
     shares = on_threads(part, pieces, n_jobs)
     counts, *others = [share.counts for share in shares]
@@ -490,7 +410,7 @@ def expectation(
         for table, more in zip(counts, other, strict=True):
             table += more
     unexplained = np.concatenate([share.unexplained for share in shares])
-    return Expectation(counts, sum(share.total for share in shares), unexplained)
+    return Inferred(counts, sum(share.total for share in shares), unexplained)
 
 
 def counts_of(
@@ -535,33 +455,16 @@ def independent(problem: NumericProblem, posterior: np.ndarray, units: np.ndarra
 
 
 class Filtered(NamedTuple):
-    """What is known of each step as its sequence unfolds.
+    """What is known of each step as its sequence unfolds."""
 
-    Attributes
-    ----------
-    message : ndarray of shape (n_steps, K)
-        p(z_t | x_1..t).
-    log_z : ndarray of shape (n_sequences,)
-    logs : dict
-        By sequence: log messages of those that leave the range of float64.
-    """
-
-    message: np.ndarray
-    log_z: np.ndarray
-    logs: dict[int, np.ndarray]
-
-    def log_message(self, starts: np.ndarray) -> np.ndarray:
-        """log p(z_t | x_1..t) without underflow."""
-        with np.errstate(divide="ignore"):
-            found = np.log(self.message)
-        for i, own in self.logs.items():
-            found[starts[i] : starts[i + 1]] = own
-        return found
+    message: np.ndarray  # p(z_t | x_1..t)
+    log_z: np.ndarray  # of each sequence
+    logs: dict[int, np.ndarray]  # by sequence: log messages of those that leave float64
 
 
 def filtered(
     chain: Chain,
-    scores: Any,
+    scores: Scored | GivenLogs,
     starts: np.ndarray,
     units: np.ndarray | None = None,
     *,
@@ -573,11 +476,14 @@ def filtered(
     and comes back is seen if it matters for log Z, and with `every_step` for any message.
     """
     units = starts if units is None else units
-    weights, largest = weights_of(chain, scores, starts, units)
-    message, log_z = np.empty_like(weights), np.empty(len(starts) - 1)
+    weights, message = np.empty(scores.shape), np.empty(scores.shape)
+    log_z = np.empty(len(starts) - 1)
+    largest = fill_weights(chain, scores, starts, units, weights)
     room, part = room_for_steps(weights.shape[1]), (np.empty(len(weights)), message, log_z)
     forward_steps(chain.start, chain.transition, weights, starts, units, room, part)
-    log_z[_underflown(chain, weights, starts, units, message, every_step)] = np.nan
+    if chain.transition.min() <= SMALLEST_STEP:
+        # Else steps from other states bring back more than what is lost.
+        log_z[_underflown(chain, weights, starts, units, message, every_step)] = np.nan
     lost = np.flatnonzero(np.isnan(log_z))
     log_z += np.add.reduceat(largest, starts[:-1])
     logs = logs_with_ends(chain, scores, starts, units) if len(lost) else np.empty(0)
@@ -598,9 +504,6 @@ def _underflown(
     every_step: bool,
 ) -> np.ndarray:
     """Whether a state of each sequence underflows that may matter further on."""
-    if chain.transition.min() > SMALLEST_STEP:
-        # Steps from other states bring back more than what is lost.
-        return np.zeros(len(starts) - 1, bool)
     small = is_small(message, starts)
     if every_step or not small.any():
         return small
@@ -610,3 +513,19 @@ def _underflown(
     for first, last in runs_of(small):
         pass_over(chain, weights, starts, units, found, first, last)
     return np.isnan(found.log_z)
+
+
+def drawn_path(
+    weights: Weights, scored: Scored, starts: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """A path of every sequence, by forward filtering and backward sampling."""
+    n_states = scored.shape[1]
+    chain, lattice = chain_of(weights, n_states), lattice_of_steps(*scored.shape)
+    message, _, lost = filtered(chain, scored, starts)
+    with np.errstate(divide="ignore"):
+        logs, moves = np.log(message, out=message), np.log(chain.transition[0])
+    for i, own in lost.items():
+        logs[starts[i] : starts[i + 1]] = own
+    path, chance = np.empty(len(logs), np.int32), np.empty(n_states)
+    draw_paths(moves, lattice, starts, rng, logs.ravel(), chance, path)
+    return path.astype(np.int64)

@@ -32,37 +32,20 @@ _FEWEST_GROUPS, _LARGEST_GROUP = 16, 8192
 
 
 class Layout(NamedTuple):
-    """What is left out at a time.
+    """What is left out at a time."""
 
-    Attributes
-    ----------
-    units : ndarray of shape (n_units + 1,)
-        Where units begin among all steps.
-    groups : list of tuple
-        ``(first, last, first_unit, last_unit)``: sequences and units of each group.
-    block_length : int or None
-    """
-
-    units: np.ndarray
-    groups: list[tuple[int, int, int, int]]
+    units: np.ndarray  # where units begin among all steps
+    groups: list[tuple[int, int, int, int]]  # first and last sequence, first and last unit
     block_length: int | None
 
 
 class Units(NamedTuple):
-    """What each unit adds to the counts; all but the layout changes in place.
-
-    Attributes
-    ----------
-    layout : Layout
-    posterior : ndarray of shape (n_steps, K)
-    pairs : ndarray of shape (n_units, K, K)
-    statistics : ndarray of shape (n_units, S, K)
-    """
+    """What each unit adds to the counts; all but the layout changes in place."""
 
     layout: Layout
-    posterior: np.ndarray
-    pairs: np.ndarray
-    statistics: np.ndarray
+    posterior: np.ndarray  # (n_steps, K)
+    pairs: np.ndarray  # (n_units, K, K)
+    statistics: np.ndarray  # (n_units, S, K)
 
 
 def layout_for(problem: NumericProblem, block_length: int | None) -> Layout:
@@ -150,12 +133,16 @@ def sweep(
     total, lost = 0.0, []
     for group in shares.layout.groups:
         without = _without(group, shares, counts, prior, problem)
-        found, statistics = _inferred(without, problem)
+        chain, scored, starts, bounds, own = without
+        found = infer(chain, scored, starts, bounds, by_unit=True)
+        # Posteriors of a group's units, each from all counts but its own, and their statistics.
+        statistics = problem.family.statistics(
+            scored.observations, found.posterior, bounds, scored.scores
+        )
         first, last, first_unit, last_unit = group
         inside = slice(problem.corpus.starts[first], problem.corpus.starts[last])
         units = slice(first_unit, last_unit)
-        own, has_end = without.own, problem.cells.has_end
-        after = counts_by_unit(found, without.starts, without.bounds, has_end)
+        after = counts_by_unit(found, starts, bounds, problem.cells.has_end)
         counts.start[:] += (after.start - own.start).sum(axis=0)
         counts.transition[:] += (after.transition - own.transition).sum(axis=0)
         counts.emission[:] += (statistics - shares.statistics[units]).sum(axis=0)
@@ -220,11 +207,3 @@ def _without(
     known = None if problem.known is None else problem.known[begin:end]
     scored = Scored(scores, observations, shape, bounds, known)
     return Without(chain, scored, starts, bounds, own)
-
-
-def _inferred(without: Without, problem: NumericProblem) -> tuple[Found, np.ndarray]:
-    """Posteriors of a group's units, each from all counts but its own; their statistics."""
-    chain, scored, starts, bounds, _ = without
-    found = infer(chain, scored, starts, bounds, by_unit=True)
-    observations, scores = scored.observations, scored.scores
-    return found, problem.family.statistics(observations, found.posterior, bounds, scores)

@@ -10,13 +10,10 @@ from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
     Scored,
-    chain_of,
     counts_of,
+    drawn_path,
     expectation,
-    filtered,
     independent,
-    lattice_of_steps,
-    without_emission,
 )
 from sklearn_cvb.chain.numbers.leave_out import (
     Units,
@@ -39,16 +36,15 @@ from sklearn_cvb.chain.parameters import (
     tied,
     uniform_weights,
 )
-from sklearn_cvb.chain.symbols.sampling import n_occupied
-from sklearn_cvb.chain.traces import Sampled, log_joint
+from sklearn_cvb.chain.starts import posterior_arrays
+from sklearn_cvb.chain.traces import Sampled, log_joint, n_occupied
 from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family, Scores
-from sklearn_cvb.kernels.chain.decoding import draw_paths
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
-from sklearn_cvb.reading.corpus import Corpus, as_list, shown
-from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
+from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.validation import InvalidParameterError
 
 # Where a chain starts: posteriors of the training steps
 
@@ -58,15 +54,7 @@ _SAMPLE = 20_000
 
 
 def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Generator) -> np.ndarray:
-    """Posteriors (n_steps, K) to start from, kept to what the topology allows.
-
-    Parameters
-    ----------
-    problem : NumericProblem
-    init : {"kmeans", "token"}, arrays, model or None
-        None means "kmeans".
-    rng : numpy.random.Generator
-    """
+    """Posteriors (n_steps, K) to start from, kept to what the topology allows."""
     init = "kmeans" if init is None else init
     if isinstance(init, str):
         if init not in _STARTS:
@@ -74,13 +62,32 @@ def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Genera
                 f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
                 "fitted model or None"
             )
-        start = _clusters if init == "kmeans" else _random
-        posterior = start(problem, rng)
+        if init == "kmeans":
+            posterior = _clusters(problem, rng)
+        else:
+            # From Dirichlet(1), independently.
+            shape = (len(problem.corpus.tokens), problem.cells.n_emitting)
+            drawn = rng.standard_exponential(shape)
+            posterior = drawn / drawn.sum(axis=1, keepdims=True)
     elif problem.start is not None:
         posterior = problem.start
     else:
-        posterior = _given(problem, init)
-    posterior = _allowed(problem, posterior)
+        arrays = posterior_arrays(init, problem.given.starts, problem.cells.n_emitting)
+        for i, array in enumerate(arrays):
+            if not (np.abs(array.sum(axis=1) - 1.0) < 1e-6).all() or (array < 0).any():
+                raise ValueError(
+                    f"init[{i}] must give each step non-negative probabilities that sum to 1"
+                )
+        posterior = np.concatenate(arrays)
+    topology = problem.cells.topology
+    if topology is not None:
+        # No sequence begins in a state where none may.
+        first, n = problem.corpus.starts[:-1], problem.cells.n_emitting
+        posterior = posterior.copy()
+        allowed = topology.start[:n]
+        kept = posterior[first] * allowed
+        kept[kept.sum(axis=1) == 0] = allowed
+        posterior[first] = kept / kept.sum(axis=1, keepdims=True)
     if problem.known is not None:
         told = np.flatnonzero(problem.known >= 0)
         posterior = posterior.copy()
@@ -88,19 +95,6 @@ def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Genera
         posterior[told, problem.known[told]] = 1.0
     # Kernels take rows; what a user gives may be laid out by columns.
     return np.ascontiguousarray(posterior)
-
-
-def _centres(
-    problem: NumericProblem, values: np.ndarray, n_states: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Where clusters begin: means of the steps whose states are known, and any step elsewhere."""
-    centres = values[rng.choice(len(values), n_states)]
-    assert problem.known is not None, "some states are known"
-    for state in range(n_states):
-        own = problem.known == state
-        if own.any():
-            centres[state] = values[own].mean(axis=0)
-    return centres
 
 
 def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
@@ -118,7 +112,10 @@ def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
     seed = int(rng.integers(2**31 - 1))
     begin: Any = "k-means++"
     if problem.known is not None and n_clusters == n_states:
-        begin = _centres(problem, values, n_states, rng)
+        # Means of the steps whose states are known, and any step elsewhere.
+        begin = values[rng.choice(len(values), n_states)]
+        for state in np.unique(problem.known[problem.known >= 0]):
+            begin[state] = values[problem.known == state].mean(axis=0)
     found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(sample)
     # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
     posterior = np.full((len(values), n_states), 0.2 / n_states)
@@ -131,13 +128,6 @@ def _as_table(observations: Any) -> np.ndarray:
     if isinstance(observations, MixedObservations):
         return np.hstack([_as_table(part) for part in observations.parts])
     return observations.values
-
-
-def _random(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
-    """Posteriors from Dirichlet(1), independently."""
-    shape = (len(problem.corpus.tokens), problem.cells.n_emitting)
-    drawn = rng.standard_exponential(shape)
-    return drawn / drawn.sum(axis=1, keepdims=True)
 
 
 def model_posterior(init: Any, X: Any, corpus: Corpus, n_states: int) -> np.ndarray:
@@ -157,51 +147,7 @@ def model_posterior(init: Any, X: Any, corpus: Corpus, n_states: int) -> np.ndar
     return posterior
 
 
-def _given(problem: NumericProblem, init: Any) -> np.ndarray:
-    """Posteriors given as one (length, n_components) array per sequence."""
-    lengths, n_states = np.diff(problem.given.starts), problem.cells.n_emitting
-    arrays = as_list(init)
-    if arrays is None:
-        raise TypeError(f"init is {shown(init)}: pass a list of posterior arrays")
-    arrays = [as_numbers(f"init[{i}]", array) for i, array in enumerate(arrays)]
-    if len(arrays) != len(lengths):
-        raise ValueError(f"init has {len(arrays)} posterior arrays for {len(lengths)} sequences")
-    for i, (array, length) in enumerate(zip(arrays, lengths, strict=True)):
-        if array.shape != (length, n_states):
-            raise ValueError(
-                f"init[{i}] has shape {array.shape}, but sequence {i} needs "
-                f"{(int(length), n_states)}"
-            )
-        if not (np.abs(array.sum(axis=1) - 1.0) < 1e-6).all() or (array < 0).any():
-            raise ValueError(
-                f"init[{i}] must give each step non-negative probabilities that sum to 1"
-            )
-    return np.concatenate(arrays)
-
-
-def _allowed(problem: NumericProblem, posterior: np.ndarray) -> np.ndarray:
-    """Posteriors in which no sequence begins in a state where none may."""
-    topology = problem.cells.topology
-    if topology is None:
-        return posterior
-    first, n = problem.corpus.starts[:-1], problem.cells.n_emitting
-    posterior = posterior.copy()
-    allowed = topology.start[:n]
-    kept = posterior[first] * allowed
-    kept[kept.sum(axis=1) == 0] = allowed
-    posterior[first] = kept / kept.sum(axis=1, keepdims=True)
-    return posterior
-
-
-def starting_counts(problem: NumericProblem, posterior: np.ndarray) -> HMMCounts:
-    """Counts and statistics of independent steps."""
-    whole = np.array([0, len(posterior)])
-    found = independent(problem, posterior, whole)
-    return counts_of(found, problem.observations, problem, problem.corpus.starts)
-
-
-# Sampling: parameters given all states, then all states given the parameters, by forward
-# filtering and backward sampling (Gao and Johnson 2008)
+# Sampling
 
 
 def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -212,14 +158,8 @@ def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) 
     return drawn / np.where(total > 0, total, 1.0)
 
 
-def counts_of_path(
-    path: np.ndarray, problem: NumericProblem, observations: Any = None
-) -> HMMCounts:
-    """Counts of a path, ends among the transitions, and statistics.
-
-    Of `observations` in which what was missing is drawn, where that is needed.
-    """
-    observations = problem.observations if observations is None else observations
+def counts_of_path(path: np.ndarray, problem: NumericProblem, observations: Any) -> HMMCounts:
+    """Counts of a path, ends among the transitions, and statistics of observations."""
     starts, n = problem.corpus.starts, problem.cells.n_emitting
     size = problem.cells.n_states
     start = np.bincount(path[starts[:-1]], minlength=size).astype(float)
@@ -237,85 +177,27 @@ def counts_of_path(
     return HMMCounts(start, transition, statistics)
 
 
-def first_path(
-    problem: NumericProblem, init: Any, rng: np.random.Generator
-) -> tuple[np.ndarray, HMMCounts]:
-    """States drawn from the posteriors of a start, and their counts."""
-    posterior = starting_posterior(problem, init, rng)
-    levels = np.cumsum(posterior, axis=1)
-    drawn = rng.random((len(posterior), 1)) * levels[:, -1:]
-    path = np.minimum((levels <= drawn).sum(axis=1), posterior.shape[1] - 1)
-    counts = counts_of_path(path, problem)
-    topology = problem.cells.topology
-    if topology is not None:
-        # Steps are drawn independently: what must not follow must not be learned from.
-        counts = counts._replace(transition=np.where(topology.transition, counts.transition, 0))
-    return path, counts
-
-
-def resampled(
-    counts: HMMCounts, prior: Prior, problem: NumericProblem, rng: np.random.Generator
-) -> tuple[np.ndarray, HMMCounts]:
-    """All states anew, and their counts."""
-    weights = _drawn_chain(counts, prior, problem.cells, rng)
-    scores = problem.family.at(problem.family.draw(counts.emission, rng))
-    path = _drawn_path(weights, scores, problem, rng)
-    completed = problem.family.completed(problem.observations, scores, path, rng)
-    return path, counts_of_path(path, problem, completed)
-
-
-def _drawn_chain(
-    counts: HMMCounts, prior: Prior, cells: Cells, rng: np.random.Generator
-) -> Weights:
-    """Start and transitions drawn from their posterior."""
-    start = drawn_rows(counts.start, prior.start, rng)
-    transition = drawn_rows(counts.transition, prior.transition, rng)
-    return tied(Weights(start, transition, np.empty(0)), cells)
-
-
-def _drawn_path(
-    weights: Weights, scores: Scores, problem: NumericProblem, rng: np.random.Generator
-) -> np.ndarray:
-    """A path of every sequence given all parameters."""
-    n, starts = problem.cells.n_emitting, problem.corpus.starts
-    whole = np.array([0, len(problem.corpus.tokens)])
-    scored = Scored(scores, problem.observations, (int(whole[1]), n), whole, problem.known)
-    logs = filtered(chain_of(weights, n), scored, starts).log_message(starts)
-    path, chance = np.empty(len(logs), np.int32), np.empty(n)
-    with np.errstate(divide="ignore"):
-        steps = np.log(np.ascontiguousarray(weights.transition[:n, :n]))
-    draw_paths(steps, lattice_of_steps(*logs.shape), starts, rng, logs.ravel(), chance, path)
-    return path.astype(np.int64)
+def drawn_columns(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A state for each row of probabilities, the last axis."""
+    levels = np.cumsum(probabilities, axis=-1)
+    drawn = rng.random((*levels.shape[:-1], 1)) * levels[..., -1:]
+    return np.minimum((levels <= drawn).sum(axis=-1), levels.shape[-1] - 1)
 
 
 # What predictions need of the emissions
 
 
 class Fitted(NamedTuple):
-    """What predictions need of the emissions.
-
-    Attributes
-    ----------
-    family : Family
-    point : object
-        What is shown, and what samples are drawn from.
-    predicting, scoring : Scores
-        Log densities for states and for likelihoods.
-    names : list or None
-        Names of columns, where frames were fitted.
-    is_table : bool
-        Whether a 2-D array of single numbers was fitted.
-    reads : {"point", "expected", "predictive"}
-        Densities under the point; expected for states and predictive for likelihoods; predictive
-        for both.
-    """
+    """What predictions need of the emissions."""
 
     family: Family
-    point: Any
-    predicting: Scores
-    scoring: Scores
-    names: list | None
-    is_table: bool
+    point: Any  # what is shown, and what samples are drawn from
+    predicting: Scores  # log densities for states
+    scoring: Scores  # and for likelihoods
+    names: list | None  # of columns, where frames were fitted
+    is_table: bool  # whether a 2-D array of single numbers was fitted
+    # "point": densities under the point; "expected": expected for states and predictive for
+    # likelihoods; "predictive": predictive for both.
     reads: str
 
 
@@ -334,20 +216,11 @@ def densities(
 
 
 class NumberWeights(NamedTuple):
-    """Weights of the chain, and what states emit.
-
-    Attributes
-    ----------
-    chain : Weights
-    scores : Scores or None
-        Log densities of observations; None where the counts were expected under none.
-    point : object or None
-        EM: parameters of the emissions.
-    """
+    """Weights of the chain, and what states emit."""
 
     chain: Weights
-    scores: Scores | None = None
-    point: Any = None
+    scores: Scores | None = None  # None where the counts were expected under none
+    point: Any = None  # EM: parameters of the emissions
 
 
 class Kept(NamedTuple):
@@ -356,6 +229,11 @@ class Kept(NamedTuple):
     path: np.ndarray
     counts: HMMCounts
     prior: Prior
+
+
+def without_emission(counts: HMMCounts) -> HMMCounts:
+    """Counts of the chain alone, as functions of cells want them."""
+    return counts._replace(emission=np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -378,11 +256,6 @@ class NumberChain(Model):
         """The layout of start and transitions."""
         return self.problem.cells
 
-    @property
-    def family(self) -> Family:
-        """What states emit."""
-        return self.problem.family
-
     # Concentrations and prior
 
     def hyper(self) -> Concentrations:
@@ -391,6 +264,8 @@ class NumberChain(Model):
 
     def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
         """One step of eq. 29 in its plain form."""
+        if not hyper.learned:
+            return hyper
         return learn(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
 
     def prior(self, hyper: Concentrations) -> Prior:
@@ -413,8 +288,10 @@ class NumberChain(Model):
         if keep:
             units = first_units(self.problem, posterior.copy(), self.block_length)
             return Inferred(counts_of_units(units, self.problem), 0.0, shares=units), None
-        weights = NumberWeights(uniform_weights(self.cells))
-        return Inferred(starting_counts(self.problem, posterior), 0.0), weights
+        problem, whole = self.problem, np.array([0, len(posterior)])
+        found = independent(problem, posterior, whole)
+        counts = counts_of(found, problem.observations, problem, problem.corpus.starts)
+        return Inferred(counts, 0.0), NumberWeights(uniform_weights(self.cells))
 
     # EM and VB
 
@@ -422,7 +299,7 @@ class NumberChain(Model):
         self, counts: HMMCounts, prior: Prior, before: NumberWeights
     ) -> tuple[NumberWeights, float]:
         """The mode in the softmax basis, and minus its log prior density."""
-        chain, family = without_emission(counts), self.family
+        chain, family = without_emission(counts), self.problem.family
         weights = posterior_mean(chain, prior, self.cells, before.chain)
         point = family.most_likely(counts.emission, before.point)
         cost = -log_prior_density(chain, prior, weights, self.cells) - family.log_prior(point)
@@ -432,7 +309,7 @@ class NumberChain(Model):
         self, counts: HMMCounts, prior: Prior, before: NumberWeights
     ) -> tuple[NumberWeights, float]:
         """exp E[log theta], E[log p(x | theta)], and KL of the posterior from the prior."""
-        chain, family = without_emission(counts), self.family
+        chain, family = without_emission(counts), self.problem.family
         cost = divergence(chain, prior, self.cells) + family.divergence(counts.emission)
         weights = exp_expected_log(chain, prior, self.cells)
         return NumberWeights(weights, family.expected(counts.emission)), cost
@@ -440,8 +317,7 @@ class NumberChain(Model):
     def infer(self, weights: NumberWeights, work: Any = None) -> Inferred:
         """E-step over all sequences."""
         assert weights.scores is not None, "an M-step gives them"
-        found = expectation(weights.chain, weights.scores, self.problem, self.n_threads)
-        return Inferred(found.counts, found.total, found.unexplained)
+        return expectation(weights.chain, weights.scores, self.problem, self.n_threads)
 
     # CVB
 
@@ -459,7 +335,12 @@ class NumberChain(Model):
 
     def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
         """States drawn from the posteriors of a start."""
-        path, counts = first_path(self.problem, self.init, rng)
+        problem, topology = self.problem, self.cells.topology
+        path = drawn_columns(starting_posterior(problem, self.init, rng), rng)
+        counts = counts_of_path(path, problem, problem.observations)
+        if topology is not None:
+            # Steps are drawn independently: what must not follow must not be learned from.
+            counts = counts._replace(transition=np.where(topology.transition, counts.transition, 0))
         return Drawn(counts, path)
 
     def resample(
@@ -470,9 +351,18 @@ class NumberChain(Model):
         rng: np.random.Generator,
         temperature: float,
     ) -> Drawn:
-        """Parameters given all states, then all states given the parameters."""
-        path, counts = resampled(counts, prior, self.problem, rng)
-        return Drawn(counts, path)
+        """Parameters given all states, then all states given them (Gao and Johnson 2008)."""
+        problem, family = self.problem, self.problem.family
+        start = drawn_rows(counts.start, prior.start, rng)
+        transition = drawn_rows(counts.transition, prior.transition, rng)
+        weights = tied(Weights(start, transition, np.empty(0)), self.cells)
+        scores = family.at(family.draw(counts.emission, rng))
+        shape = len(sample), self.cells.n_emitting
+        whole = np.array([0, len(sample)])
+        scored = Scored(scores, problem.observations, shape, whole, problem.known)
+        path = drawn_path(weights, scored, problem.corpus.starts, rng)
+        completed = family.completed(problem.observations, scores, path, rng)
+        return Drawn(counts_of_path(path, problem, completed), path)
 
     def draw_hyper(
         self, before: Concentrations, learned: Concentrations, counts: HMMCounts, rng: Any
@@ -487,7 +377,7 @@ class NumberChain(Model):
     def log_evidence(self, counts: HMMCounts, prior: Prior, sample: np.ndarray) -> float:
         """log p(x, z | alpha)."""
         chain = log_joint(without_emission(counts), prior, self.cells)
-        return chain + self.family.log_evidence(counts.emission)
+        return chain + self.problem.family.log_evidence(counts.emission)
 
     def means(self, counts: HMMCounts, prior: Prior, sample: np.ndarray) -> Weights:
         """Posterior means of the chain."""
@@ -521,15 +411,17 @@ class NumberChain(Model):
 
     def emissions(self, state: State, counts: HMMCounts) -> Fitted:
         """What predictions need of the emissions, given the counts that a fit leaves."""
-        problem, statistics, reads = self.problem, counts.emission, "predictive"
+        problem, family, statistics = self.problem, self.problem.family, counts.emission
+        reads, point = "predictive", None
         if state.weights is not None:
-            reads = "expected" if state.weights.point is None else "point"
-        if reads == "point":
-            point = self.family.most_likely(statistics, state.weights.point)
-        else:
-            point = self.family.mean(statistics)
-        scores = densities(reads, self.family, statistics, point)
-        return Fitted(self.family, point, *scores, problem.names, problem.is_table, reads)
+            point = state.weights.point
+            reads = "expected" if point is None else "point"
+        if point is not None:
+            point = family.most_likely(statistics, point)
+        scores = densities(reads, family, statistics, point)
+        if point is None:
+            point = family.mean(statistics)
+        return Fitted(family, point, *scores, problem.names, problem.is_table, reads)
 
     def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""

@@ -14,20 +14,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
+from sklearn_cvb.chain.intervals import CredibleIntervals, intervals_of, mixture_intervals
 from sklearn_cvb.chain.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.lattice import Cells, cells_with_end, topology_of
 from sklearn_cvb.chain.numbers.e_step import (
+    GivenLogs,
     NumericProblem,
-    cells_of_chain,
+    Scored,
     chain_of,
     filtered,
     infer,
-    keep_to_known,
     lattice_of_steps,
+)
+from sklearn_cvb.chain.numbers.model import (
+    Fitted,
+    NumberChain,
+    densities,
+    model_posterior,
     without_emission,
 )
-from sklearn_cvb.chain.numbers.model import Fitted, NumberChain, densities, model_posterior
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     Prior,
@@ -69,45 +74,17 @@ _MANY_ROWS, _FEW_COLUMNS, _ALIKE = 50, 20, 0.3
 
 
 class Series(NamedTuple):
-    """Observations as read.
+    """Observations as read."""
 
-    Attributes
-    ----------
-    table : ndarray of shape (n_steps, n_columns), float64
-        NaN where missing.
-    corpus : Corpus
-        Which steps make which sequence; a token is 0, or -1 where a step is missing as a whole.
-    names : list or None
-        Names of the columns, where the sequences are frames.
-    is_table : bool
-        Whether X had one number a step, in rows of a 2-D array.
-    start : ndarray of shape (n_steps, K) or None
-        Posteriors of a fitted model that was given as a start.
-    """
-
-    table: np.ndarray
+    table: np.ndarray  # (n_steps, n_columns), NaN where missing
+    # Which steps make which sequence; a token is 0, or -1 where a step is missing as a whole.
     corpus: Corpus
-    names: list | None
-    is_table: bool
-    start: np.ndarray | None = None
+    names: list | None  # of the columns, where the sequences are frames
+    is_table: bool  # whether X had one number a step, in rows of a 2-D array
 
 
 def read_series(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
-    """Read sequences of numbers.
-
-    Parameters
-    ----------
-    X : list of arrays or frames, 3-D array or 2-D array
-    checked : callable
-        Validates a 2-D array.
-
-    Raises
-    ------
-    TypeError
-        If a sample is no sequence.
-    ValueError
-        If values are no finite numbers, or sequences are empty or differ in their columns.
-    """
+    """Read sequences of numbers; `checked` validates a 2-D array."""
     is_cube = len(getattr(X, "shape", ())) == 3
     if not is_cube and is_table(X):
         return _read_rows(X, checked)
@@ -144,8 +121,6 @@ def series_to_fit(X: Any, y: Any, estimator: Any) -> tuple[Series, dict[str, Any
         return table
 
     series = read_series(X, checked)
-    n_sequences = series.corpus.n_sequences
-    refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     missing, messages = np.isnan(series.table).all(axis=0), []
     if missing.any():
         names = series.names or range(len(missing))
@@ -158,6 +133,8 @@ def series_to_fit(X: Any, y: Any, estimator: Any) -> tuple[Series, dict[str, Any
     # In a mixture nothing follows anything in any case.
     if not np.array_equal(estimator.topology, "independent"):
         messages.append(caution_of_one_series(series))
+    n_sequences = len(series.corpus.starts) - 1
+    refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
 
 
@@ -215,12 +192,8 @@ def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
         _refuse_infinite(np.isinf(X), lambda row, position: f"sequence {row}, position {position}")
     table = _numbers(checked(X), "X")
-    width = table.shape[1]
-    observed = ~np.isnan(table)
-    lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)
-    _refuse_unobserved(lengths)
-    inside = np.arange(width) < lengths[:, None]
-    return _series(table[inside][:, None], lengths, width, None, True)
+    lengths, inside = _without_padding(~np.isnan(table))
+    return _series(table[inside][:, None], lengths, table.shape[1], None, True)
 
 
 def _read_cube(X: Any) -> Series:
@@ -228,17 +201,17 @@ def _read_cube(X: Any) -> Series:
     cube = _numbers(np.asarray(X), "X")
     if not cube.size:
         raise ValueError(f"Found array with 0 sample(s) or feature(s): X has shape {cube.shape}")
-    width = cube.shape[1]
-    observed = ~np.isnan(cube).all(axis=2)
-    lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)
-    _refuse_unobserved(lengths)
-    inside = np.arange(width) < lengths[:, None]
-    return _series(cube[inside], lengths, width, None, False)
+    lengths, inside = _without_padding(~np.isnan(cube).all(axis=2))
+    return _series(cube[inside], lengths, cube.shape[1], None, False)
 
 
-def _refuse_unobserved(lengths: np.ndarray) -> None:
+def _without_padding(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of rows up to the last step that is observed, and which steps these have."""
+    steps = np.arange(1, observed.shape[1] + 1)
+    lengths = np.where(observed, steps, 0).max(axis=1)
     if not lengths.all():
         raise ValueError(f"sequence {int(lengths.argmin())} is empty: all its values are missing")
+    return lengths, steps <= lengths[:, None]
 
 
 def _series(
@@ -294,13 +267,6 @@ def _numbers(values: Any, name: str, columns: list | None = None) -> np.ndarray:
     """Values as float64; None and what else stands for a missing value is NaN.
 
     Messages name the column, where `columns` have names.
-
-    Raises
-    ------
-    TypeError
-        If a value is neither a number nor text.
-    ValueError
-        If a value is text, a date, too large, or a row is shorter than another.
     """
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
@@ -359,7 +325,7 @@ def _common_names(samples: list) -> list | None:
     return first
 
 
-# Log weights of steps
+# What is set
 
 
 _NAMES = ("gaussian", "bernoulli", "poisson")
@@ -407,89 +373,34 @@ def refuse_settings_of_symbols(model: Any) -> None:
             )
 
 
-def read_series_again(X: Any, model: Any, fitted: Fitted) -> Series:
-    """New sequences, with the columns that were fitted."""
-    series = read_series(X, lambda table: check_table(model, table, reset=False))
-    n_columns = series.table.shape[1]
-    if n_columns != fitted.family.n_columns:
-        hint = ""
-        if series.is_table:
-            hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
-        raise ValueError(
-            f"X has {n_columns} columns a step, but {type(model).__name__} is expecting "
-            f"{fitted.family.n_columns} as in fit{hint}"
-        )
-    if series.names is not None and fitted.names is not None and series.names != fitted.names:
-        raise ValueError(
-            f"X has columns {series.names!r}, but was fitted with {fitted.names!r}: columns must "
-            "have the same names in the same order"
-        )
-    return series
-
-
-def log_weights_of(
-    observations: Any, shape: tuple[int, int], scores: Scores, known: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Log weights of steps (n_steps, K), the largest of each 0, and what was taken off each."""
-    logs = np.empty(shape)
-    scores.fill(observations, np.array([0, len(logs)]), logs)
-    keep_to_known(logs, known)
-    largest = logs.max(axis=1)
-    # Steps that no state explains stay as they are.
-    largest[np.isneginf(largest)] = 0.0
-    logs -= largest[:, None]
-    return logs, largest
-
-
-class GivenLogs(NamedTuple):
-    """Log weights (n_steps, K) that are there already."""
-
-    logs: np.ndarray
-
-    def log_weights(self) -> np.ndarray:
-        """A copy, which may be changed."""
-        return self.logs.copy()
-
-
-def posteriors_of(
-    corpus: Corpus, weights: Weights, emission: np.ndarray, n_states: int, smooth: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior of every (step, state) entry, and log Z of every sequence.
-
-    Given the whole sequence, or (`smooth` False) what came up to each step. Steps of a sequence
-    that no path explains get the shares of their emissions.
-    """
-    logs, starts, chain = emission.reshape(-1, n_states), corpus.starts, chain_of(weights, n_states)
-    if smooth:
-        given = chain, GivenLogs(logs), starts, starts
-        posterior, _, log_z = infer(*given, by_unit=False, exact=True)
-    else:
-        # What came so far does not tell that the sequence ends.
-        online = chain._replace(end=None)
-        posterior, log_z, _ = filtered(online, GivenLogs(logs), starts, every_step=True)
-    lost = np.repeat(np.isneginf(log_z), np.diff(starts))
-    if lost.any():
-        shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
-        posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
-    return posterior.ravel(), log_z
+# Steps under weights and densities
 
 
 @dataclass(frozen=True)
 class ReadNumbers(Read):
-    """Sequences of numbers; cells are those of a table of weights, a row for each step.
+    """Sequences of numbers; cells are those of a table of weights, a row for each step."""
 
-    Attributes
-    ----------
-    taken_off : ndarray of shape (n_steps,)
-        The largest log weight of each step, which the table is without.
-    """
-
-    taken_off: np.ndarray
+    taken_off: np.ndarray  # the largest log weight of each step, which the table is without
 
     def entries(self, kernel: Any = decoding.smoothed) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior of every (step, state) entry, and log weight of every sequence."""
-        smooth, n_states = kernel is decoding.smoothed, self.cells.n_emitting
-        return posteriors_of(self.corpus, self.weights, self.logs.emission, n_states, smooth)
+        """Posterior of every (step, state) entry, and log weight of every sequence.
+
+        Steps of a sequence that no path explains get the shares of their emissions.
+        """
+        n_states, starts = self.cells.n_emitting, self.corpus.starts
+        logs, chain = self.logs.emission.reshape(-1, n_states), chain_of(self.weights, n_states)
+        if kernel is decoding.smoothed:
+            given = chain, GivenLogs(logs), starts, starts
+            posterior, _, log_z = infer(*given, by_unit=False, exact=True)
+        else:
+            # What came up to each step does not tell that the sequence ends.
+            online = chain._replace(end=None)
+            posterior, log_z, _ = filtered(online, GivenLogs(logs), starts, every_step=True)
+        lost = np.repeat(np.isneginf(log_z), np.diff(starts))
+        if lost.any():
+            shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
+            posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
+        return posterior.ravel(), log_z
 
     def log_z(self) -> np.ndarray:
         """Log density of each sequence, with its end where there is one."""
@@ -505,7 +416,12 @@ def _read_under(
     """A corpus, what was observed, and what states are known, under weights and densities."""
     corpus, observations, known = problem
     shape = len(corpus.tokens), cells.n_emitting
-    emission, taken_off = log_weights_of(observations, shape, scores, known)
+    emission, whole = np.empty(shape), np.array([0, shape[0]])
+    Scored(scores, observations, shape, whole, known).fill(emission)
+    taken_off = emission.max(axis=1)
+    # Steps that no state explains stay as they are.
+    taken_off[np.isneginf(taken_off)] = 0.0
+    emission -= taken_off[:, None]
     weights = chain[0]._replace(emission=np.exp(emission).ravel())
     logs = chain[1]._replace(emission=emission.ravel())
     return ReadNumbers(corpus, lattice_of_steps(*shape), weights, logs, cells, taken_off)
@@ -532,16 +448,17 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     emission, n_states = emission_of(hmm.emission), hmm.n_components
     refuse_settings_of_symbols(hmm)
     series, attributes, messages = series_to_fit(X, y, hmm)
-    given = corpus = series.corpus
+    given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
-        series = series._replace(start=model_posterior(hmm.init, X, given, n_states))
-    topology = topology_of(hmm.topology, n_states)
-    cells = cells_of_chain(n_states, topology)
+        start = model_posterior(hmm.init, X, given, n_states)
+    corpus, topology = given, topology_of(hmm.topology, n_states)
+    # A chain without cells of emissions.
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
     if hmm.end_state:
         cells = cells_with_end(cells)
     if topology is not None and topology.tied:
         corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
-    family, known = emission.bind(series.table, n_states), None
+    family = emission.bind(series.table, n_states)
     if y is not None and hmm.supervision == "y":
         known = known_states(y, given, n_states)
     if known is not None and topology is not None:
@@ -554,7 +471,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         cells,
         series.names,
         series.is_table,
-        series.start,
+        start,
         pickle.dumps(emission),
         known,
     )
@@ -582,8 +499,8 @@ def left_of(
     """Public counts and emissions, weights that rows keep; no words seen once."""
     n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
     public = HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T)
-    attributes = {"counts_": public, "n_columns_": chain.family.n_columns}
-    attributes |= chain.family.attributes(numeric.point)
+    attributes = {"counts_": public, "n_columns_": numeric.family.n_columns}
+    attributes |= numeric.family.attributes(numeric.point)
     return attributes, None if state.weights is None else state.weights.chain, None, numeric
 
 
@@ -684,54 +601,21 @@ def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
-    """New sequences, and what the fitted family observes; no state of theirs is known."""
-    series = read_series_again(X, hmm, learned.more.numeric)
-    return series.corpus, observations_of(series, learned.more.numeric.family), None
-
-
-# Credible intervals of what states emit: quantiles of the posterior of each parameter alone
-
-# Halvings of the bracket around the quantile of a mixture.
-_HALVINGS = 50
-
-
-def intervals_of(family: Family, posteriors: list[np.ndarray], level: float) -> Any:
-    """Equal-tailed intervals of all emission parameters, in the units of the data.
-
-    Parameters
-    ----------
-    family : Family
-    posteriors : list of ndarray of shape (S, K)
-        Statistics that the components of the mixture come from, equally probable.
-    level : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (2, K, D)
-        Lower ends first. A list of dicts where columns are of several kinds; a list of arrays for
-        categories, whose number differs by column.
-    """
-    tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
-    return _ends([family.marginals(statistics) for statistics in posteriors], tails)
-
-
-def _ends(components: list, tails: tuple[float, float]) -> Any:
-    """Quantiles of each distribution in nested dicts and lists, which all components have."""
-    first = components[0]
-    if isinstance(first, dict):
-        return {name: _ends([own[name] for own in components], tails) for name in first}
-    if isinstance(first, list):
-        return [_ends([own[i] for own in components], tails) for i in range(len(first))]
-    return np.stack([_quantile(components, tail) for tail in tails])
-
-
-def _quantile(components: list, tail: float) -> np.ndarray:
-    """Where the mean distribution function of the components reaches `tail`."""
-    each = np.array([own.ppf(tail) for own in components])
-    low, high = each.min(axis=0), each.max(axis=0)
-    for _ in range(_HALVINGS if len(components) > 1 else 0):
-        middle = 0.5 * (low + high)
-        reached = np.mean([own.cdf(middle) for own in components], axis=0) >= tail
-        high, low = np.where(reached, middle, high), np.where(reached, low, middle)
-    return 0.5 * (low + high)
+    """New sequences with the columns that were fitted; no state of theirs is known."""
+    numeric: Fitted = learned.more.numeric
+    series = read_series(X, lambda table: check_table(hmm, table, reset=False))
+    n_columns = series.table.shape[1]
+    if n_columns != numeric.family.n_columns:
+        hint = ""
+        if series.is_table:
+            hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
+        raise ValueError(
+            f"X has {n_columns} columns a step, but {type(hmm).__name__} is expecting "
+            f"{numeric.family.n_columns} as in fit{hint}"
+        )
+    if series.names is not None and numeric.names is not None and series.names != numeric.names:
+        raise ValueError(
+            f"X has columns {series.names!r}, but was fitted with {numeric.names!r}: columns must "
+            "have the same names in the same order"
+        )
+    return series.corpus, observations_of(series, numeric.family), None

@@ -41,22 +41,19 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep,
     sweep_by_token,
 )
-from sklearn_cvb.chain.symbols.parameter_sampling import sweep_by_parameters
 from sklearn_cvb.chain.symbols.sampling import (
     Walk,
     check_powers,
     counts_of_path,
     first_slots,
     frequencies,
-    n_occupied,
     scan_for,
+    sweep_by_parameters,
     sweep_by_sequence,
 )
-from sklearn_cvb.chain.symbols.sampling import (
-    sweep_by_token as resample_by_token,
-)
+from sklearn_cvb.chain.symbols.sampling import sweep_by_token as resample_by_token
 from sklearn_cvb.chain.symbols.vocabulary_growth import added_to, with_unseen
-from sklearn_cvb.chain.traces import PathCounts, Sampled, log_joint
+from sklearn_cvb.chain.traces import PathCounts, Sampled, log_joint, n_occupied
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State

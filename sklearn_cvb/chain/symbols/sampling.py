@@ -35,6 +35,7 @@ from sklearn_cvb.kernels.chain.gibbs import (
     resample_tokens,
 )
 from sklearn_cvb.kernels.chain.leave_out import Tally
+from sklearn_cvb.learning.dirichlet import draw_rows
 
 # Tokens that are grouped by their number of states: few enough to stay in the cache.
 _CHUNK = 8192
@@ -46,6 +47,8 @@ _HOTTEST = 10.0
 _LARGEST_LOG = 700.0
 # Above this prior a count can no longer be read off the sum of both.
 _LARGEST_PRIOR = 2.0**40
+# A rest of prior mass below this share of its row is rounding.
+_ROUNDING = 1e-12
 
 
 class Scan(NamedTuple):
@@ -55,33 +58,18 @@ class Scan(NamedTuple):
     three, and so on, each from left to right: the processor foresees loops of equal length, and
     seldom waits for the state of the token before. Any fixed order leaves the posterior invariant.
     Where all tokens have equally many states it is from left to right.
-
-    Attributes
-    ----------
-    token : ndarray of shape (n_visits,), int32
-    border : ndarray of shape (n_visits,), int8
-        1 for the first token of a sequence, 2 for the last, 3 for the only one, 0 for others.
-    blocks : ndarray of shape (n_blocks + 1,), int64
-        Visits for which random numbers are drawn together, as offsets.
     """
 
-    token: np.ndarray
-    border: np.ndarray
-    blocks: np.ndarray
+    token: np.ndarray  # of each visit
+    border: np.ndarray  # 1: first token of a sequence, 2: the last, 3: the only one, 0: others
+    blocks: np.ndarray  # visits for which random numbers are drawn together, as offsets
 
 
 class Walk(NamedTuple):
-    """A sampled path.
-
-    Attributes
-    ----------
-    slots : ndarray of shape (n_tokens,), int32
-    scan : Scan or None
-        The order of visits, where one token is drawn at a time.
-    """
+    """A sampled path: the slot of each token."""
 
     slots: np.ndarray
-    scan: Scan | None
+    scan: Scan | None  # the order of visits, where one token is drawn at a time
 
 
 # The path after a sweep, its counts, and how many proposals were made and accepted.
@@ -212,14 +200,7 @@ def counts_of_path(problem: Problem, slots: np.ndarray) -> HMMCounts:
 
 
 def scan_for(lattice: Lattice, starts: np.ndarray) -> Scan:
-    """Order the tokens that have more than one state.
-
-    Parameters
-    ----------
-    lattice : Lattice
-    starts : ndarray of shape (n_sequences + 1,)
-        Offsets of the sequences; none is empty.
-    """
+    """Order the tokens that have more than one state; no sequence is empty."""
     token = np.flatnonzero(lattice.count > 1)
     group = token // _CHUNK * (int(lattice.count.max()) + 1) + lattice.count[token]
     token = token[np.argsort(group, kind="stable")]
@@ -242,7 +223,6 @@ def sweep_by_token(
     """Draw every token that has a choice from figure 1's conditional to 1 / `temperature`.
 
     At temperature 1 a token takes one uniform number, at others one for each of its states.
-    Parameters and result as in `sweep_by_sequence`.
     """
     cells, lattice, scan = problem.cells, problem.lattice, walk.scan
     assert scan is not None, "made at the start of a fit by token"
@@ -317,29 +297,7 @@ def sweep_by_sequence(
     temperature: float,
     rng: np.random.Generator,
 ) -> Swept:
-    """Propose a new path for every sequence that has an ambiguous token.
-
-    Parameters
-    ----------
-    walk : Walk
-        The path before; stays whole.
-    counts : HMMCounts
-        Its counts.
-    problem : Problem
-    prior : Prior
-        The prior of this sweep.
-    temperature : float
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    slots : ndarray of shape (n_tokens,), int32
-        The path after the sweep.
-    counts : HMMCounts
-        Its counts.
-    proposals : ndarray of shape (2,), int64
-        Made and accepted.
-    """
+    """Propose a new path for every sequence that has an ambiguous token; `walk` stays whole."""
     cells, lattice = problem.cells, problem.lattice
     stretches, work = stretches_of(problem), workspace_for(problem)
     urn = urn_of(counts, prior, cells, temperature)
@@ -381,15 +339,51 @@ def check_powers(temperature: float, prior: Prior, n_tokens: int) -> None:
         )
 
 
-def n_occupied(counts: HMMCounts, cells: Cells) -> int:
-    """Number of states that have a token."""
-    n_tokens = counts.start + counts.transition.sum(axis=0)
-    return int(np.count_nonzero(n_tokens[: cells.n_emitting]))
-
-
 def frequencies(lattice: Lattice, slots: np.ndarray, before: np.ndarray | None) -> np.ndarray:
     """How often each (token, state) entry was sampled, with one more path."""
     begins = np.cumsum(lattice.count, dtype=np.int64) - lattice.count
     frequency = np.zeros(int(lattice.count.sum())) if before is None else before.copy()
     frequency[begins + slots - lattice.first] += 1.0
     return frequency
+
+
+# The parameters, too, and then all states, which are independent by sequence given them (Gao and
+# Johnson 2008). At temperature tau both draws are those of the joint density of states and
+# parameters, taken over log parameters, to the power 1 / tau: the Dirichlets have parameters
+# (C + u) / tau, and the weights of the states are raised to 1 / tau.
+
+
+def sweep_by_parameters(
+    walk: Walk,
+    counts: HMMCounts,
+    problem: Problem,
+    prior: Prior,
+    temperature: float,
+    rng: np.random.Generator,
+) -> Swept:
+    """Draw parameters given the states, then all states given the parameters."""
+    weights = draw_weights(counts, prior, problem.cells, temperature, rng)
+    levels = rng.random(n_levels(problem.runs))
+    slots = drawn_given_weights(weights, problem, levels, walk.slots)
+    return slots, counts_of_path(problem, slots), np.zeros(2, np.int64)
+
+
+def draw_weights(
+    counts: HMMCounts, prior: Prior, cells: Cells, temperature: float, rng: np.random.Generator
+) -> Weights:
+    """All probabilities given the states of all tokens, to the power 1 / `temperature`.
+
+    The cells that a dictionary rules out have their share of each row, which is drawn too.
+    """
+    n = cells.n_states
+    rows = np.repeat(np.arange(n), n)
+    rest = prior.emission_total - cells.row_totals(prior.emission)
+    rest[rest < _ROUNDING * prior.emission_total] = 0.0
+    start = draw_rows(
+        counts.start + prior.start, np.zeros(n, np.intp), np.zeros(1), temperature, rng
+    )
+    transition = draw_rows(
+        (counts.transition + prior.transition).ravel(), rows, np.zeros(n), temperature, rng
+    )
+    emission = draw_rows(counts.emission + prior.emission, cells.state, rest, temperature, rng)
+    return Weights(start, transition.reshape(n, n), emission)

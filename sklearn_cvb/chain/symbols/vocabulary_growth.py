@@ -23,18 +23,9 @@ class Growth(NamedTuple):
 
 
 def with_words(cells: Cells, rows: list[np.ndarray]) -> Growth:
-    """Cells with further words, behind all others but the unknown item.
+    """Cells with further words, each with its states, behind all others but the unknown item.
 
-    Parameters
-    ----------
-    cells : Cells
-        What a dictionary expects of them is left out: it changes with every batch.
-    rows : list of ndarray
-        States of each new word.
-
-    Returns
-    -------
-    Growth
+    What a dictionary expects of them is left out: it changes with every batch.
     """
     added = np.concatenate([np.empty(0, cells.state.dtype), *rows])
     at, places = cells.unknown.start, np.arange(len(cells.state))
@@ -83,16 +74,6 @@ def with_unseen(counts: HMMCounts, prior: Prior, cells: Cells) -> HMMCounts:
     Without it a batch could use nothing that those before had not: no new word, no new step. Such
     steps share one count in their row; so do the words a state may emit; and a word that no state
     has emitted yet is as likely from each of its states, in proportion to their other uses.
-
-    Parameters
-    ----------
-    counts : HMMCounts
-    prior : Prior
-    cells : Cells
-
-    Returns
-    -------
-    HMMCounts
     """
     if prior.emission.all() and prior.transition.all() and prior.start.all():
         return counts
@@ -105,16 +86,11 @@ def with_unseen(counts: HMMCounts, prior: Prior, cells: Cells) -> HMMCounts:
     if topology is not None:
         start, transition = topology.masked(start, transition)
     uses = np.maximum(cells.row_totals(counts.emission), 1.0)
-    of_word = np.repeat(_sums(counts.emission, cells.indptr), np.diff(cells.indptr))
+    totals = np.append(0.0, np.cumsum(counts.emission))
+    of_word = np.repeat(np.diff(totals[cells.indptr]), np.diff(cells.indptr))
     little = np.where(of_word > 0, 1.0, cells.spread(uses)) / max(1, cells.n_rows)
     none = (counts.emission == 0) & (prior.emission == 0)
     return HMMCounts(start, transition, np.where(none, little, counts.emission))
-
-
-def _sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    """Sums over the rows of a layout."""
-    totals = np.append(0.0, np.cumsum(values))
-    return totals[indptr[1:]] - totals[indptr[:-1]]
 
 
 def added_to(prior: Prior, counts: HMMCounts, cells: Cells) -> Prior:

@@ -1,33 +1,30 @@
 """A first pass over a corpus in parts: what its words tell, so that the whole can be laid out.
 
 Every part is read and encoded once, by its own types. What it tells of words is small; merged over
-all parts it becomes a *digest*, a little corpus whose tokens each stand for many. A digest has the
-vocabulary, the uses, the labels and the beginnings of sentences of the whole, so that a model lays
-out its parameters from it as it would from all sequences. It has no sequences to learn from.
+all parts it becomes a *type corpus*, whose tokens each stand for many. It has the vocabulary, the
+uses, the labels and the beginnings of sentences of the whole, so that a model lays out its
+parameters from it as it would from all sequences. It has no sequences to learn from.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from importlib import import_module
+from itertools import pairwise
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells, Problem, problem_of
 from sklearn_cvb.chain.symbols.observed import words_and_cells
-from sklearn_cvb.chain.tags.knowledge import read_labels
-from sklearn_cvb.chain.tags.word_forms import only_beginning
+from sklearn_cvb.chain.tags.word_forms import only_beginning, read_labels
+from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.parts import LocalParts, part_indices, summed
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences
 
 
 class Part(NamedTuple):
-    """Some sequences, encoded by their own types, and what is known of them.
-
-    Attributes
-    ----------
-    types : list
-    corpus : Corpus
-    y : object
-    """
+    """Some sequences, encoded by their own types, and what is known of them."""
 
     types: list
     corpus: Corpus
@@ -43,30 +40,17 @@ class Part(NamedTuple):
         return self.corpus._replace(tokens=table[self.corpus.tokens], unknown=unknown)
 
 
-class Survey(NamedTuple):
-    """What some sequences tell of their words.
+class WordCounts(NamedTuple):
+    """What some sequences tell of their words."""
 
-    Attributes
-    ----------
-    uses : dict
-        How often each type is seen without a label.
-    labelled : dict
-        How often each pair of a type and a label is seen.
-    inside : set
-        Types seen elsewhere than where a sentence begins.
-    any_missing : bool
-        Whether an observation is missing.
-    n_sequences : int
-    """
-
-    uses: dict[Hashable, int]
-    labelled: dict[tuple[Hashable, Hashable], int]
-    inside: set
+    uses: dict[Hashable, int]  # how often each type is seen without a label
+    labelled: dict[tuple[Hashable, Hashable], int]  # how often each pair of a type and a label is
+    inside: set  # types seen elsewhere than where a sentence begins
     any_missing: bool
     n_sequences: int
 
 
-class Words(list):
+class WordsOfTokens(list):
     """The words of a part, one for each token; made when asked for, as messages do."""
 
     def __init__(self, types: list, tokens: np.ndarray) -> None:
@@ -96,7 +80,7 @@ def _labels_of(model: Any, part: Part) -> list:
     return read_labels(part.y, part.corpus)
 
 
-def survey_of(model: Any, part: Part) -> Survey:
+def word_counts_of(model: Any, part: Part) -> WordCounts:
     """What a part tells of its words."""
     types, corpus = part.types, part.corpus
     tokens, labels = corpus.tokens, _labels_of(model, part)
@@ -112,7 +96,7 @@ def survey_of(model: Any, part: Part) -> Survey:
     if model.handle_unknown == "form":
         first = only_beginning(corpus, types)
         inside = {types[i] for i in np.flatnonzero(~first).tolist()}
-    return Survey(
+    return WordCounts(
         dict(zip(types, seen.tolist(), strict=True)),
         labelled,
         inside,
@@ -121,115 +105,79 @@ def survey_of(model: Any, part: Part) -> Survey:
     )
 
 
-def merged(one: Survey, other: Survey) -> Survey:
+def merged(one: WordCounts, other: WordCounts) -> WordCounts:
     """What two parts tell together."""
-    uses, labelled = dict(one.uses), dict(one.labelled)
-    for word, times in other.uses.items():
-        uses[word] = uses.get(word, 0) + times
-    for key, times in other.labelled.items():
-        labelled[key] = labelled.get(key, 0) + times
-    return Survey(
-        uses,
-        labelled,
+    return WordCounts(
+        sums_by_key(one.uses, other.uses),
+        sums_by_key(one.labelled, other.labelled),
         one.inside | other.inside,
         one.any_missing or other.any_missing,
         one.n_sequences + other.n_sequences,
     )
 
 
-def digest_of(survey: Survey) -> tuple[Sequences, list | None]:
+def sums_by_key(one: dict, other: dict) -> dict:
+    """Two tables added up; what only one of them has counts as 0 in the other."""
+    return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
+
+
+def type_corpus_of(words: WordCounts) -> tuple[Sequences, list | None]:
     """A corpus whose tokens stand for those of all parts, and its labels."""
-    tokens: list = []
-    labels: list = []
-    times: list[int] = []
-
-    def add(word: Hashable, label: Hashable | None, seen: int) -> None:
-        tokens.append(word)
-        labels.append(label)
-        times.append(seen)
-
     found: list[tuple[Hashable, Hashable | None, int]] = []
-    found += [(word, None, seen) for word, seen in survey.uses.items() if seen]
-    found += [(word, label, seen) for (word, label), seen in survey.labelled.items()]
-    begin = [row for row in found if row[0] not in survey.inside]
-    inside = [row for row in found if row[0] in survey.inside]
+    found += [(word, None, seen) for word, seen in words.uses.items() if seen]
+    found += [(word, label, seen) for (word, label), seen in words.labelled.items()]
+    nothing = (None, None, 0)
     # The only token of a sequence begins it; the last sequence begins with what stands for none.
-    for row in begin:
-        add(*row)
-    n_alone = len(tokens)
-    if survey.any_missing or not found:
-        add(None, None, 0)
-        n_alone += 1
+    rows = [row for row in found if row[0] not in words.inside]
+    if words.any_missing or not found:
+        rows.append(nothing)
+    ends = list(range(1, len(rows) + 1))
+    inside = [row for row in found if row[0] in words.inside]
     if inside:
-        add(None, None, 0)
-    for row in inside:
-        add(*row)
-    starts = np.arange(n_alone + 1)
-    if inside:
-        starts = np.append(starts, len(tokens))
-    y = [labels[i : i + 1] for i in range(n_alone)] + ([labels[n_alone:]] if inside else [])
+        rows += [nothing, *inside]
+        ends.append(len(rows))
+    starts = np.array([0, *ends])
+    tokens, labels, times = map(list, zip(*rows, strict=True))
+    y = [labels[begin:end] for begin, end in pairwise(starts.tolist())]
     sequences = Sequences(tokens, starts, None, np.array(times, np.int64))
-    return sequences, y if survey.labelled else None
+    return sequences, y if words.labelled else None
 
 
-class Layout(NamedTuple):
-    """How parts are laid out: what is sent to where they are.
+class PartLayout(NamedTuple):
+    """How parts are laid out: what is sent to where they are."""
 
-    Attributes
-    ----------
-    estimator : BaseHMM
-        Its parameters alone.
-    words, told
-        See `sklearn_cvb.chain.symbols.observed.WordsRead`.
-    cells : Cells
-        Without ends.
-    """
-
-    estimator: Any
-    words: Any
+    estimator: Any  # its parameters alone
+    words: Any  # as `told`, see `sklearn_cvb.chain.symbols.observed.WordsRead`
     told: Any
-    cells: Cells
+    cells: Cells  # without ends
 
 
 class LaidOut(NamedTuple):
-    """What a digest tells, before any sequence is read.
+    """What the type corpus tells, before any sequence is read."""
 
-    Attributes
-    ----------
-    layout : Layout
-    corpus : Corpus
-        The digest.
-    sequences, y
-        The digest, as it was read.
-    messages : tuple of str
-    """
-
-    layout: Layout
-    corpus: Corpus
-    sequences: Sequences
+    layout: PartLayout
+    corpus: Corpus  # the type corpus, encoded
+    sequences: Sequences  # and as it was read, as `y`
     y: list | None
     messages: tuple[str, ...]
 
     @property
-    def as_sent(self) -> Layout:
-        """The layout without what is known of single tokens of the digest."""
+    def as_sent(self) -> PartLayout:
+        """The layout without what is known of single tokens of the type corpus."""
         told = self.layout.told
-        return self.layout if told is None else self.layout._replace(told=_told_of(told, []))
+        if told is None:
+            return self.layout
+        return self.layout._replace(told=told._replace(labels=[], formed={}))
 
 
-def _told_of(told: Any, labels: list) -> Any:
-    """What is known of the tokens of another corpus with these labels."""
-    return told._replace(labels=labels, formed={})
-
-
-def lay_out(hmm: Any, survey: Survey, types: list | None = None) -> LaidOut:
+def lay_out(hmm: Any, counts: WordCounts, types: list | None = None) -> LaidOut:
     """Lay out the parameters of a model over given words, or over those that its parts hold."""
     hmm._check_parameters()
-    sequences, y = digest_of(survey)
+    sequences, y = type_corpus_of(counts)
     types = reading.types_to_learn(hmm, sequences) if types is None else types
     vocabulary, corpus = reading.encoded_by(hmm, types, sequences)
     words, cells, told, messages = words_and_cells(hmm, vocabulary, corpus, y)
-    layout = Layout(parameters_of(hmm), words, told, cells)
+    layout = PartLayout(parameters_of(hmm), words, told, cells)
     return LaidOut(layout, corpus, sequences, y, messages)
 
 
@@ -245,13 +193,37 @@ def finished(laid_out: LaidOut) -> tuple[Any, Cells]:
     return words, cells
 
 
-def problem_of_part(layout: Layout, part: Part) -> tuple[Problem, tuple[str, ...]]:
+def problem_of_part(layout: PartLayout, part: Part) -> tuple[Problem, tuple[str, ...]]:
     """The problem of a part under a layout that was sent here, and what it warns of."""
     hmm, words, told, cells = layout
     corpus = part.by(words.index)
-    sequences = Sequences(Words(part.types, part.corpus.tokens), corpus.starts, None)
+    sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), corpus.starts, None)
     reading.checked(hmm, corpus, sequences, len(words.index))
     if told is not None:
-        told = _told_of(told, _labels_of(hmm, part))
+        told = told._replace(labels=_labels_of(hmm, part), formed={})
     lattice, _, messages = hmm._training_lattice(words, told, cells, corpus, sequences, part.y)
     return problem_of(corpus, lattice, cells), messages
+
+
+# A corpus in parts, whatever is learned from it
+
+
+def family_of(model: Any) -> ModuleType:
+    """The module that lays out models of this family, and learns them, in shards."""
+    return import_module(model._module_of_parts)
+
+
+def read_here(model: Any, parts: Sequence[tuple[Any, Any]]) -> Reading:
+    """Parts ``(X, y)`` of a corpus, each a shard of this process."""
+    family = family_of(model)
+    family.refuse_in_shards(model)
+    read = [read_part(X, y) for X, y in parts]
+    laid_out = family.lay_out(model, summed([word_counts_of(model, part) for part in read], merged))
+    indices = part_indices([part.corpus.n_sequences for part in read])
+    shards = [
+        family.shard_of(laid_out.as_sent, *given) for given in zip(read, indices, strict=True)
+    ]
+    in_shards: Reading = family.read_in_shards(
+        laid_out, [shard.facts() for shard in shards], LocalParts(shards)
+    )
+    return in_shards

@@ -8,43 +8,32 @@ it was lost as well; without posteriors it then infers them once (see `sklearn_c
 
 import threading
 import time
-from importlib import import_module
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+from distributed import get_worker
 
-from sklearn_cvb.chain.symbols.vocabulary_pass import Part, Survey, merged, read_part, survey_of
-from sklearn_cvb.learning.parts import Place, added
+from sklearn_cvb.chain.symbols.vocabulary_pass import (
+    Part,
+    WordCounts,
+    family_of,
+    read_part,
+    sums_by_key,
+    word_counts_of,
+)
+from sklearn_cvb.learning.parts import PartIndex, added
 
 _shards: dict[tuple[str, int], Any] = {}
 _locks: dict[tuple[str, int], threading.Lock] = {}
 _changing = threading.Lock()
 
 
-def family_of(model: Any) -> ModuleType:
-    """The module that lays out, and learns in shards, models of this family."""
-    modules = (kind.__module__.split(".") for kind in type(model).__mro__)
-    family = next(names[1] for names in modules if names[0] == "sklearn_cvb")
-    return import_module(f"sklearn_cvb.{family}.whole")
-
-
 class Answer(NamedTuple):
-    """What shards found, and how long each process took.
-
-    Attributes
-    ----------
-    found : object
-    seconds, processor : dict
-        By the name of a worker: the seconds that its shards took, summed, on the wall and of the
-        processor.
-    tokens : dict
-        By the name of a worker: their tokens.
-    """
+    """What shards found, and how long each process took, by the name of a worker."""
 
     found: Any
-    seconds: dict[str, float]
-    processor: dict[str, float]
+    seconds: dict[str, float]  # that its shards took, summed, on the wall
+    processor: dict[str, float]  # and of the processor
     tokens: dict[str, int]
 
 
@@ -59,14 +48,9 @@ def _collected(X: Any) -> Any:
     return X if hasattr(X, "__len__") else list(X)
 
 
-def survey(model: Any, part: Part | None) -> Survey:
+def count_words(model: Any, part: Part | None) -> WordCounts:
     """What a partition tells of its words."""
-    return Survey({}, {}, set(), False, 0) if part is None else survey_of(model, part)
-
-
-def merge(one: Survey, other: Survey) -> Survey:
-    """What two partitions tell together."""
-    return merged(one, other)
+    return WordCounts({}, {}, set(), False, 0) if part is None else word_counts_of(model, part)
 
 
 def size(part: Part | None) -> int:
@@ -74,31 +58,20 @@ def size(part: Part | None) -> int:
     return 0 if part is None else part.corpus.n_sequences
 
 
-def ask(layout: Any, part: Part, place: Place, fit: str, question: tuple) -> Answer:
-    """Call a method of the shard of a part.
-
-    Parameters
-    ----------
-    layout : Layout
-    part : Part
-    place : Place
-    fit : str
-        Name of the fit.
-    question : tuple
-        Name of the method, and its arguments.
-    """
-    key = fit, place.number
+def ask(layout: Any, part: Part, index: PartIndex, fit: str, question: tuple) -> Answer:
+    """Call a method of the shard of a part in the fit of this name, with its arguments."""
+    key = fit, index.number
     with _changing:
         lock = _locks.setdefault(key, threading.Lock())
     with lock:
         begin = time.perf_counter(), time.thread_time()
         if key not in _shards:
-            _shards[key] = family_of(layout.estimator).shard_of(layout, part, place)
+            _shards[key] = family_of(layout.estimator).shard_of(layout, part, index)
         shard = _shards[key]
         name, *arguments = question
         found = getattr(shard, name)(*arguments)
         seconds = time.perf_counter() - begin[0], time.thread_time() - begin[1]
-    worker, n_tokens = _worker_name(), len(shard.model.problem.corpus.tokens)
+    worker, n_tokens = str(get_worker().name), len(shard.model.problem.corpus.tokens)
     return Answer(found, {worker: seconds[0]}, {worker: seconds[1]}, {worker: n_tokens})
 
 
@@ -106,15 +79,10 @@ def add(one: Answer, other: Answer) -> Answer:
     """Two answers as one."""
     return Answer(
         added(one.found, other.found),
-        _by_worker(one.seconds, other.seconds),
-        _by_worker(one.processor, other.processor),
-        _by_worker(one.tokens, other.tokens),
+        sums_by_key(one.seconds, other.seconds),
+        sums_by_key(one.processor, other.processor),
+        sums_by_key(one.tokens, other.tokens),
     )
-
-
-def _by_worker(one: dict, other: dict) -> dict:
-    """Sums of two tables by worker."""
-    return {worker: one.get(worker, 0) + other.get(worker, 0) for worker in {**one, **other}}
 
 
 def forget(fit: str) -> None:
@@ -129,9 +97,3 @@ def predicted(model: Any, method: str, X: Any, settings: dict[str, Any]) -> np.n
     """What a fitted model predicts of a partition."""
     X = _collected(X)
     return getattr(model, method)(X, **settings) if len(X) else np.empty(0, object)
-
-
-def _worker_name() -> str:
-    from distributed import get_worker
-
-    return str(get_worker().name)

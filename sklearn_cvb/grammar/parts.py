@@ -1,21 +1,17 @@
-"""Grammars learned from sentences in shards: the same as `chain.symbols.whole`, for trees."""
+"""Grammars learned from sentences in parts: what `chain.symbols.parts` is, for trees."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain.symbols.parts import InParts
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
     Part,
-    Survey,
-    Words,
-    digest_of,
-    merged,
+    WordCounts,
+    WordsOfTokens,
     parameters_of,
-    read_part,
-    survey_of,
+    type_corpus_of,
 )
-from sklearn_cvb.chain.symbols.whole import InParts
 from sklearn_cvb.estimators.grammars import BasePCFG, attributes_of
 from sklearn_cvb.grammar import layout as layouts
 from sklearn_cvb.grammar.layout import Layout, problem_of
@@ -23,15 +19,12 @@ from sklearn_cvb.grammar.model import Alpha, GrammarModel
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.parts import (
-    Facts,
-    Memory,
-    Place,
+    PartIndex,
+    PartSummary,
     Round,
     Shard,
     Sharded,
     Source,
-    places_of,
-    summed,
 )
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
@@ -64,26 +57,20 @@ class ShardedGrammar(Sharded, GrammarModel):
         return self.alpha._replace(cells=prior)
 
 
-class WholeTreebank(InParts):
-    """Sentences in shards, as a fit knows them.
-
-    Parameters
-    ----------
-    layout : Layout
-    digest : Corpus
-    facts : list of Facts
-    source : Source
-    """
+class SentencesInParts(InParts):
+    """Sentences in shards, as a fit knows them."""
 
     model_type = ShardedGrammar
 
-    def __init__(self, layout: Layout, digest: Corpus, facts: list[Facts], source: Source) -> None:
-        super().__init__(digest, facts, source)
+    def __init__(
+        self, layout: Layout, types: Corpus, facts: list[PartSummary], source: Source
+    ) -> None:
+        super().__init__(types, facts, source)
         self.layout, self.n_words = layout, layout.n_words
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What a digest tells of the sentences, and the rules; the cut is free."""
+        """What word types tell of the sentences, and the rules; the cut is free."""
         uses = self.corpus.uses(self.n_words)
         return uses, self.corpus.n_sequences, self.layout.grammar.rules
 
@@ -97,7 +84,7 @@ class ForParts(NamedTuple):
 
 
 class LaidOut(NamedTuple):
-    """What a digest tells, before any sentence is read."""
+    """What the type corpus tells, before any sentence is read."""
 
     as_sent: ForParts
     corpus: Corpus
@@ -115,39 +102,29 @@ def refuse_in_shards(model: BasePCFG) -> None:
         )
 
 
-def lay_out(model: BasePCFG, survey: Survey) -> LaidOut:
+def lay_out(model: BasePCFG, counts: WordCounts) -> LaidOut:
     """Lay out the grammar of a model."""
-    sequences, _ = digest_of(survey)
+    sequences, _ = type_corpus_of(counts)
     words, layout = layouts.lay_out(model, sequences)
     model._check_layout(layout)
     corpus = reading.encode(sequences, words.index)
     return LaidOut(ForParts(parameters_of(model), words, layout), corpus)
 
 
-def shard_of(sent: ForParts, part: Part, place: Place) -> TreeShard:
+def shard_of(sent: ForParts, part: Part, index: PartIndex) -> TreeShard:
     """The shard of a part, under a layout."""
     model, words, layout = sent
-    sequences = Sequences(Words(part.types, part.corpus.tokens), part.corpus.starts, None)
+    sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), part.corpus.starts, None)
     corpus = part.by(words.index)
     reading.refuse_missing(corpus)
     corpus = reading.checked(model, corpus, sequences, len(words.index))
     known = part.y if model.supervision == "y" else None
     problem = problem_of(words, layout, corpus, sequences, known)
-    return TreeShard(model._model(Reading(problem, words, {})), place)
+    return TreeShard(model._model(Reading(problem, words, {})), index)
 
 
-def read_in_shards(laid_out: LaidOut, facts: list[Facts], source: Source) -> Reading:
+def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) -> Reading:
     """What a model learns from, once all shards are laid out."""
     _, words, layout = laid_out.as_sent
-    whole = WholeTreebank(layout, laid_out.corpus, facts, source)
+    whole = SentencesInParts(layout, laid_out.corpus, facts, source)
     return Reading(whole, words, attributes_of(words, layout))
-
-
-def read_here(model: BasePCFG, parts: Sequence[tuple[Any, Any]]) -> Reading:
-    """Parts ``(X, y)`` of the sentences, each a shard of this process."""
-    refuse_in_shards(model)
-    read = [read_part(X, y) for X, y in parts]
-    laid_out = lay_out(model, summed([survey_of(model, part) for part in read], merged))
-    places = places_of([part.corpus.n_sequences for part in read])
-    shards = [shard_of(laid_out.as_sent, *given) for given in zip(read, places, strict=True)]
-    return read_in_shards(laid_out, [shard.facts() for shard in shards], Memory(shards))

@@ -1,4 +1,4 @@
-"""From a store to what models read: a survey of its words, and pieces under a vocabulary."""
+"""Sequences of a store: what their words tell, and predictions and scores, a piece at a time."""
 
 from collections.abc import Hashable
 from itertools import pairwise
@@ -6,23 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.symbols.vocabulary_pass import Part, Survey, Words
+from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.prediction import paths, tell_unexplained
+from sklearn_cvb.chain.symbols import observed as symbols
+from sklearn_cvb.chain.symbols.vocabulary_pass import Part, WordCounts, WordsOfTokens
+from sklearn_cvb.chain.tags.knowledge import encode_labels, read_labels
 from sklearn_cvb.chain.tags.word_forms import beginnings
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading.corpus import Corpus, Sequences, checked
+from sklearn_cvb.reading.corpus import Corpus, Sequences, checked, shown
 from sklearn_cvb.store import CorpusStore, StoredTags
+from sklearn_cvb.store.stored_states import StoredStates
 
 
-def survey_of_store(store: CorpusStore, y: StoredTags | None, with_forms: bool) -> Survey:
-    """What the words of a store tell (see `vocabulary_pass`), in one pass.
+def word_counts_of_store(store: CorpusStore, y: StoredTags | None, with_forms: bool) -> WordCounts:
+    """What words and the tags to learn from tell (see `vocabulary_pass`), in one pass.
 
-    Parameters
-    ----------
-    store : CorpusStore
-    y : StoredTags or None
-        The tags that a model learns from.
-    with_forms : bool
-        Whether it is to be known which words are seen where no sentence begins.
+    `with_forms` asks which words are seen where no sentence begins.
     """
     types = types_of_store(store)
     classes: list = [] if y is None else y.store.classes
@@ -55,7 +54,7 @@ def survey_of_store(store: CorpusStore, y: StoredTags | None, with_forms: bool) 
             uses[word] += times
     words = {types[i] for i in np.flatnonzero(inside[:-1]).tolist()}
     plain = {types[i]: int(uses[i]) for i in np.flatnonzero(uses[:-1]).tolist()}
-    return Survey(plain, labelled, words, bool(uses[-1]), len(store))
+    return WordCounts(plain, labelled, words, bool(uses[-1]), len(store))
 
 
 def types_of_store(store: CorpusStore) -> list:
@@ -101,6 +100,57 @@ class Encoder:
         tokens[places] = self._n_known + which
         unknown = [self._types[code] for code in codes.tolist()]
         corpus = Corpus(tokens, given.starts, None, unknown)
-        words: Any = Words(self._types, given.tokens)
+        words: Any = WordsOfTokens(self._types, given.tokens)
         sequences = Sequences(words, corpus.starts, None)
         return checked(self._hmm, corpus, sequences, self._n_known)
+
+
+def classes_of(words: Any, cells: Cells) -> np.ndarray:
+    """The states of a model, or its tags."""
+    classes: np.ndarray = getattr(words, "classes", np.arange(cells.n_emitting))
+    return classes
+
+
+def states_of_store(hmm: Any, learned: Learned, store: CorpusStore, decoding: str) -> StoredStates:
+    """What `predict` gives for a store."""
+    encoder, log_p = Encoder(hmm, learned, store), []
+
+    def path_of(begin: int, end: int) -> np.ndarray:
+        read = symbols.read_again(hmm, learned, encoder.corpus(begin, end))
+        path, found = paths(read, decoding)
+        log_p.append(found)
+        return path
+
+    states = StoredStates(store, classes_of(learned.words, learned.layout), path_of)
+    tell_unexplained(np.concatenate(log_p))
+    return states
+
+
+def log_likelihoods_of_store(
+    hmm: Any, learned: Learned, store: CorpusStore
+) -> tuple[np.ndarray, int]:
+    """Log-likelihood of every sequence of a store, and the number of observed tokens."""
+    encoder, log_z, n_observed = Encoder(hmm, learned, store), [], 0
+    for piece in store.pieces():
+        corpus = encoder.corpus(*piece)
+        log_z.append(hmm._log_likelihoods(learned, corpus)[0])
+        n_observed += int(np.count_nonzero(corpus.tokens >= 0))
+    return np.concatenate(log_z), max(1, n_observed)
+
+
+def accuracy_on_store(hmm: Any, learned: Learned, store: CorpusStore, y: Any) -> float:
+    """The share of the tagged tokens of a store whose predicted tag is right."""
+    if not isinstance(y, StoredTags):
+        raise TypeError(f"y is {shown(y)}: pass the tags of the store, store.tags")
+    encoder, types = Encoder(hmm, learned, store), types_of_store(store)
+    right, known = 0, 0
+    for span in store.pieces():
+        read = symbols.read_again(hmm, learned, encoder.corpus(*span))
+        path, _ = paths(read, "viterbi")
+        tags = part_of_store(store, types, span, y).y
+        labels = encode_labels(learned.words.legal.states, read_labels(tags, read.corpus))
+        right += int(np.count_nonzero((labels == path) & (labels != -1)))
+        known += int(np.count_nonzero(labels != -1))
+    if not known:
+        raise ValueError("y holds no known tag to score against")
+    return right / known
