@@ -16,7 +16,8 @@ import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells, Problem, problem_of
 from sklearn_cvb.chain.symbols.observed import words_and_cells
-from sklearn_cvb.chain.tags.word_forms import only_beginning, read_labels
+from sklearn_cvb.chain.tags.knowledge import read_labels
+from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.parts import LocalParts, part_indices, summed
 from sklearn_cvb.reading import corpus as reading
