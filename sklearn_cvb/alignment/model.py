@@ -13,12 +13,11 @@ from sklearn_cvb.alignment.parameters import (
     Layout,
     Prior,
     Weights,
-    exp_expected_log,
     learned_rows,
     no_sums,
     positions_to_places,
-    posterior_mean,
     tally_of,
+    weights_of,
 )
 from sklearn_cvb.alignment.reading import Problem
 from sklearn_cvb.kernels.alignment.arrays import (
@@ -41,7 +40,6 @@ from sklearn_cvb.kernels.alignment.expectation import (
     WEIGH,
     infer,
 )
-from sklearn_cvb.learning.dirichlet import kl_divergence, log_evidence
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 from sklearn_cvb.reading.corpus import as_list
@@ -89,20 +87,17 @@ class AlignmentModel(Model):
 
     def maximise(self, counts: np.ndarray, prior: Prior, before: Any) -> tuple[Weights, float]:
         """The mode in the softmax basis, and minus the sum of pseudo-counts times log theta."""
-        layout = self.problem.layout
-        weights = posterior_mean(counts, prior, layout)
-        n_learned = layout.n_cells if prior.p_null == LEARNED else layout.n_cells - 2
-        listed = np.sum(xlogy(prior.cells, weights.cells)[:n_learned])
-        n_unlisted = layout.n_targets - np.bincount(layout.rows, minlength=layout.n_rows)
-        rest = n_unlisted * xlogy(prior.rest, weights.rest)
-        return weights, -float(listed + np.sum(rest[: layout.n_sources + 1]))
+        layout, rows = self.problem.layout, learned_rows(counts, prior, self.problem.layout)
+        weights = weights_of(counts, prior, layout)
+        value = rows.log_prior_density(weights.cells[: len(rows.counts)])
+        value += float(np.sum(layout.n_unlisted * xlogy(prior.rest, weights.rest)))
+        return weights, -value
 
     def average(self, counts: np.ndarray, prior: Prior, before: Any) -> tuple[Weights, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
         layout = self.problem.layout
-        cells, u, totals, u_totals = learned_rows(counts, prior, layout)
-        divergence = kl_divergence(cells + u, u, totals + u_totals, u_totals)
-        return exp_expected_log(counts, prior, layout), divergence
+        divergence = learned_rows(counts, prior, layout).divergence()
+        return weights_of(counts, prior, layout, averages=True), divergence
 
     def infer(self, weights: Weights, work: Any = None) -> Inferred:
         """Expected counts of all pairs."""
@@ -123,7 +118,7 @@ class AlignmentModel(Model):
     def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
         """Alignments drawn under the posterior means that the start gives."""
         _, cells = first_shares(self.init, self.init_sweeps, self.problem, rng)
-        sample = drawn(posterior_mean(cells, prior, self.problem.layout), self.problem, rng)
+        sample = drawn(weights_of(cells, prior, self.problem.layout), self.problem, rng)
         return Drawn(used_cells(self.problem, sample), sample)
 
     def resample(
@@ -141,8 +136,7 @@ class AlignmentModel(Model):
 
     def log_evidence(self, counts: np.ndarray, prior: Prior, sample: Alignments) -> float:
         """log p(target words, alignments, lost jumps | source words, prior)."""
-        cells, u, totals, u_totals = learned_rows(counts, prior, self.problem.layout)
-        value = log_evidence(cells, u, totals, u_totals)
+        value = learned_rows(counts, prior, self.problem.layout).log_evidence()
         if prior.p_null != LEARNED:
             chances = 1.0 - prior.p_null, prior.p_null
             for n, chance in zip(counts[-2:].tolist(), chances, strict=True):
@@ -155,7 +149,7 @@ class AlignmentModel(Model):
         """Posterior means, and the links that there are (how often is what `link_proba_` says)."""
         link = np.zeros(self.problem.pairs.first[-1], np.float32)
         link[positions_to_places(self.problem.pairs, sample.position)] = 1.0
-        return posterior_mean(counts, prior, self.problem.layout), link
+        return weights_of(counts, prior, self.problem.layout), link
 
     def links(self, state: State) -> np.ndarray:
         """Link posteriors of the pairs, placed as in `Pairs.cell`."""
@@ -364,9 +358,7 @@ def _proper(prior: Prior, problem: Problem) -> Prior:
         return prior
     rest = np.maximum(prior.rest, _LEAST_BETA)
     added = np.maximum(prior.cells, least) - prior.cells
-    unlisted = layout.n_targets - np.bincount(layout.rows, minlength=layout.n_rows)
-    unlisted[layout.n_sources + 1 :] = 0
-    totals = prior.totals + layout.totals_of(added) + unlisted * (rest - prior.rest)
+    totals = prior.totals + layout.totals(added) + layout.n_unlisted * (rest - prior.rest)
     return Prior(prior.cells + added, totals, rest, prior.p_null)
 
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import digamma
 
 from sklearn_cvb.alignment.links import best_positions
 from sklearn_cvb.kernels.alignment.arrays import FORBIDDEN, UNLISTED, Pairs, Sums, Tally
+from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
 
 # Words of so many pairs are looked up at a time.
@@ -23,22 +23,12 @@ LEARNED = -1.0
 
 
 class Layout(NamedTuple):
-    """Rows and cells of a model, in the order of `sklearn_cvb.kernels.alignment.arrays`.
+    """Rows and cells of a model, in the order of `sklearn_cvb.kernels.alignment.arrays`."""
 
-    Attributes
-    ----------
-    n_sources, n_targets : int
-        Types of source and of target words, unknown ones among them.
-    longest_jump : int
-        K.
-    keys : ndarray of shape (n_lexical,), int64
-        ``row * n_targets + target`` of the listed cells of the lexicon, sorted; the last row is
-        that of NULL.
-    """
-
-    n_sources: int
-    n_targets: int
+    n_sources: int  # types of source words, unknown ones among them
+    n_targets: int  # and of target words
     longest_jump: int
+    # row * n_targets + target of the listed cells of the lexicon, sorted; NULL's is the last row.
     keys: np.ndarray
 
     @property
@@ -57,14 +47,24 @@ class Layout(NamedTuple):
         return self.n_sources + 3
 
     @property
-    def rows(self) -> np.ndarray:
+    def row(self) -> np.ndarray:
         """The row of each cell."""
         ends = np.repeat([self.n_sources + 1, self.n_sources + 2], [self.n_jumps, 2])
         return np.concatenate([self.keys // self.n_targets, ends])
 
-    def totals_of(self, cells: np.ndarray) -> np.ndarray:
+    @property
+    def widths(self) -> np.ndarray:
+        """Cells of each row, listed or not."""
+        return np.repeat([self.n_targets, self.n_jumps, 2], [self.n_sources + 1, 1, 1])
+
+    @property
+    def n_unlisted(self) -> np.ndarray:
+        """Cells of each row that are not listed."""
+        return self.widths - np.bincount(self.row, minlength=self.n_rows)
+
+    def totals(self, cells: np.ndarray) -> np.ndarray:
         """Sums of the listed cells of each row."""
-        return np.bincount(self.rows, cells, self.n_rows)
+        return np.bincount(self.row, cells, self.n_rows)
 
 
 class Encoded(NamedTuple):
@@ -77,18 +77,10 @@ class Encoded(NamedTuple):
 
 
 class Words(NamedTuple):
-    """All two words that stand beside each other, as keys.
+    """All two words that stand beside each other, as keys."""
 
-    Attributes
-    ----------
-    keys : list of ndarray
-        Sorted keys of some pairs.
-    places : ndarray, int32
-        For each two words of a pair, placed as in `Pairs.cell`, where their key stands in these.
-    """
-
-    keys: list[np.ndarray]
-    places: np.ndarray
+    keys: list[np.ndarray]  # of some pairs at a time, sorted
+    places: np.ndarray  # where in these the key of two words stands, placed as in `Pairs.cell`
 
 
 def words_beside(encoded: Encoded, sizes: tuple[int, int]) -> Words:
@@ -209,23 +201,12 @@ class AlignmentCounts(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Dirichlet parameters.
+    """Dirichlet parameters."""
 
-    Attributes
-    ----------
-    cells : ndarray of shape (n_cells,)
-    totals : ndarray of shape (n_rows,)
-        Sums over all cells of a row, listed or not.
-    rest : ndarray of shape (n_rows,)
-        Of a cell of the lexicon that is not listed.
-    p_null : float
-        The probability that a target word has no source; `LEARNED` where it is learned.
-    """
-
-    cells: np.ndarray
-    totals: np.ndarray
-    rest: np.ndarray
-    p_null: float
+    cells: np.ndarray  # (n_cells,)
+    totals: np.ndarray  # (n_rows,), sums over all cells of a row, listed or not
+    rest: np.ndarray  # (n_rows,), of a cell of the lexicon that is not listed
+    p_null: float  # the probability of no source; `LEARNED` where it is learned
 
 
 class Weights(NamedTuple):
@@ -281,27 +262,30 @@ def cells_from(counts: AlignmentCounts) -> np.ndarray:
     return np.concatenate([counts.lexicon.data, counts.jump, counts.null])
 
 
-def posterior_mean(cells: np.ndarray, prior: Prior, layout: Layout) -> Weights:
-    """(C + prior) / (sum of the row); a row without count and prior has equal weights."""
-    totals = layout.totals_of(cells) + prior.totals
-    even = 1.0 / np.repeat([layout.n_targets, layout.n_jumps, 2], [layout.n_sources + 1, 1, 1])
-    seen, over = totals > 0, 1.0 / np.where(totals > 0, totals, 1.0)
-    means = np.where(seen[layout.rows], (cells + prior.cells) * over[layout.rows], 0.0)
-    means[~seen[layout.rows]] = even[layout.rows][~seen[layout.rows]]
-    return _with_fixed_null(Weights(means, np.where(seen, prior.rest * over, even)), prior)
+def rows_of(cells: np.ndarray, prior: Prior, layout: Layout) -> DirichletRows:
+    """The listed cells as rows of probabilities."""
+    totals = layout.totals(cells), prior.totals
+    return DirichletRows(cells, prior.cells, *totals, layout.row, layout.widths)
 
 
-def exp_expected_log(cells: np.ndarray, prior: Prior, layout: Layout) -> Weights:
-    """exp(E[log theta]) under the Dirichlet posterior."""
-    logs = digamma(layout.totals_of(cells) + prior.totals)
-    weights = np.exp(digamma(cells + prior.cells) - logs[layout.rows])
-    rest = np.exp(digamma(prior.rest) - logs)
-    return _with_fixed_null(
-        Weights(*(np.maximum(part, _ALMOST_NOTHING) for part in (weights, rest))), prior
-    )
+def learned_rows(cells: np.ndarray, prior: Prior, layout: Layout) -> DirichletRows:
+    """Those of them whose probabilities are learned: where that of no source is given, not its."""
+    n, k = (None, None) if prior.p_null == LEARNED else (-2, -1)
+    totals = layout.totals(cells)[:k], prior.totals[:k]
+    return DirichletRows(cells[:n], prior.cells[:n], *totals, layout.row[:n])
 
 
-def _with_fixed_null(weights: Weights, prior: Prior) -> Weights:
+def weights_of(
+    cells: np.ndarray, prior: Prior, layout: Layout, *, averages: bool = False
+) -> Weights:
+    """Posterior means (equal in a row without count and prior), or exp E[log theta]."""
+    listed = rows_of(cells, prior, layout)
+    unlisted = listed._replace(counts=np.zeros(layout.n_rows), prior=prior.rest, row=slice(None))
+    if averages:
+        parts = listed.exp_expected_log(), unlisted.exp_expected_log()
+        weights = Weights(*(np.maximum(part, _ALMOST_NOTHING) for part in parts))
+    else:
+        weights = Weights(listed.mean(), unlisted.mean())
     if prior.p_null != LEARNED:
         weights.cells[-2:] = 1.0 - prior.p_null, prior.p_null
     return weights
@@ -309,23 +293,13 @@ def _with_fixed_null(weights: Weights, prior: Prior) -> Weights:
 
 def tally_of(cells: np.ndarray, prior: Prior, layout: Layout) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
-    sums = Sums(cells.copy(), layout.totals_of(cells))
+    sums = Sums(cells.copy(), layout.totals(cells))
     return Tally(sums, prior.cells, prior.totals, prior.rest, prior.p_null)
 
 
 def no_sums(layout: Layout) -> Sums:
     """Counts of nothing."""
     return Sums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
-
-
-def learned_rows(
-    cells: np.ndarray, prior: Prior, layout: Layout
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Cells, their prior, and totals of both, of rows whose probabilities are learned."""
-    totals = layout.totals_of(cells)
-    if prior.p_null == LEARNED:
-        return cells, prior.cells, totals, prior.totals
-    return cells[:-2], prior.cells[:-2], totals[:-1], prior.totals[:-1]
 
 
 # Weights that predictions are made under, whichever algorithm left them
@@ -336,11 +310,11 @@ def mean_weights(learned: Learned) -> Weights:
     if learned.more is not None:
         means: Weights = learned.more
         return means
-    return posterior_mean(cells_from(learned.counts), learned.prior, learned.layout)
+    return weights_of(cells_from(learned.counts), learned.prior, learned.layout)
 
 
 def predicting_weights(learned: Learned) -> Weights:
     """Weights of `predict` and `predict_proba`."""
-    if learned.averages:
-        return exp_expected_log(cells_from(learned.counts), learned.prior, learned.layout)
-    return mean_weights(learned)
+    if not learned.averages:
+        return mean_weights(learned)
+    return weights_of(cells_from(learned.counts), learned.prior, learned.layout, averages=True)

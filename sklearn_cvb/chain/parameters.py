@@ -7,15 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import digamma
 
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.tally import Floor, Tally
-from sklearn_cvb.learning.dirichlet import exp_digamma
-
-# Divisors below this have lost digits to underflow.
-_SMALLEST_RATIO = 1e-280
+from sklearn_cvb.learning.dirichlet import DirichletRows
 
 
 class HMMCounts(NamedTuple):
@@ -140,48 +136,43 @@ def empty_counts(cells: Cells) -> HMMCounts:
     return HMMCounts(np.zeros(n), np.zeros((n, n)), np.zeros(len(cells.state)))
 
 
-def _divide(numerator: np.ndarray, denominator: np.ndarray, kept: Any) -> np.ndarray:
-    """numerator / denominator; where the denominator is 0 the kept value (None if nowhere)."""
-    if np.all(denominator > 0):
-        return numerator / denominator
-    return np.where(denominator > 0, numerator / np.where(denominator > 0, denominator, 1.0), kept)
+def rows_of(counts: HMMCounts, prior: Prior, cells: Cells) -> list[DirichletRows]:
+    """The Dirichlet posteriors of the start row, of transitions and of emissions."""
+    emission, u, row = counts.emission, prior.emission, cells.state
+    if cells.is_full:
+        shape, row = (cells.n_rows, cells.n_emitting), slice(cells.n_emitting)
+        emission, u = emission.reshape(shape), u.reshape(shape)
+    first, out = counts.start.sum(keepdims=True), counts.transition.sum(axis=1)
+    emit, every = cells.row_totals(counts.emission), slice(None)
+    return [
+        DirichletRows(counts.start, prior.start, first, np.array([prior.start_total]), every),
+        DirichletRows(
+            counts.transition, prior.transition, out, prior.transition_total, np.s_[:, None]
+        ),
+        DirichletRows(emission, u, emit, prior.emission_total, row),
+    ]
 
 
 def posterior_mean(
     counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None
 ) -> Weights:
-    """Weights (C + u) / (row sum): posterior means, or maximum likelihood with a prior of 0.
+    """Posterior means, or maximum likelihood with a prior of 0.
 
-    Parameters
-    ----------
-    counts : HMMCounts
-        With flat emission cells.
-    prior : Prior
-    cells : Cells
-    kept : Weights or None
-        Rows without count and prior keep these values; None for uniform rows.
-
-    Returns
-    -------
-    Weights
+    Rows without count and prior are as in `kept`; None for uniform ones.
     """
-    first = counts.start.sum() + prior.start_total
-    out = counts.transition.sum(axis=1) + prior.transition_total
-    emit = cells.row_totals(counts.emission) + prior.emission_total
-    emits_all = np.all(emit[: cells.n_emitting] > 0)
-    if kept is None and not (emits_all and first > 0 and np.all(out > 0)):
+    tables = rows_of(counts, prior, cells)
+    if kept is None and not all(rows.totals.all() for rows in tables):
         kept = uniform_weights(cells)
-    emission = counts.emission + prior.emission
-    if emits_all:
-        emission = cells.divided(emission, emit)
-    else:
-        emission = _divide(emission, cells.spread(emit), kept and kept.emission)
-    weights = Weights(
-        _divide(counts.start + prior.start, first, kept and kept.start),
-        _divide(counts.transition + prior.transition, out[:, None], kept and kept.transition),
-        emission,
-    )
-    return tied(weights, cells)
+    means = [
+        rows.mean(None if old is None else old.reshape(rows.counts.shape))
+        for rows, old in zip(tables, kept or (None, None, None), strict=True)
+    ]
+    return _weights_of(means, cells)
+
+
+def _weights_of(tables: list[np.ndarray], cells: Cells) -> Weights:
+    """Tables as `rows_of` has them, as weights."""
+    return tied(Weights(tables[0], tables[1], tables[2].reshape(-1)), cells)
 
 
 def tied(weights: Weights, cells: Cells) -> Weights:
@@ -193,33 +184,14 @@ def tied(weights: Weights, cells: Cells) -> Weights:
 
 def exp_expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
     """Weights exp(E[log theta]) under the Dirichlet posterior (Beal 2003; paper, section 2.1)."""
-    u, (start, out, emit) = dirichlet_parameters(counts, prior, cells)
-    weights = Weights(
-        _exp_digamma_ratio(u.start, start, slice(None)),
-        _exp_digamma_ratio(u.transition, out, np.s_[:, None]),
-        _exp_digamma_ratio(u.emission, emit, cells.state),
-    )
-    return tied(weights, cells)
-
-
-def _exp_digamma_ratio(cells: np.ndarray, totals: np.ndarray, rows: Any) -> np.ndarray:
-    """exp(digamma(cells) - digamma(totals[rows])), also where each of the two underflows."""
-    below = exp_digamma(totals)
-    if below.min() > _SMALLEST_RATIO:
-        return exp_digamma(cells) / below[rows]
-    return np.exp(digamma(cells) - digamma(totals)[rows])
+    rows = rows_of(counts, prior, cells)
+    return _weights_of([table.exp_expected_log() for table in rows], cells)
 
 
 def expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
-    """E[log theta] under the Dirichlet posterior: logs of `exp_expected_log`, without underflow."""
-    u, totals = dirichlet_parameters(counts, prior, cells)
-    start, out, emit = map(digamma, totals)
-    logs = Weights(
-        digamma(u.start) - start,
-        digamma(u.transition) - out[:, None],
-        digamma(u.emission) - emit[cells.state],
-    )
-    return tied(logs, cells)
+    """E[log theta] under the Dirichlet posterior."""
+    rows = rows_of(counts, prior, cells)
+    return _weights_of([table.expected_log() for table in rows], cells)
 
 
 def weights_under(
@@ -234,15 +206,11 @@ def weights_under(
 
 def dirichlet_parameters(
     counts: HMMCounts, prior: Prior, cells: Cells
-) -> tuple[HMMCounts, tuple[np.ndarray, ...]]:
+) -> tuple[HMMCounts, list[np.ndarray]]:
     """Dirichlet parameters u = counts + prior, and the totals of start, transition, emission."""
-    u = HMMCounts(*(getattr(counts, name) + getattr(prior, name) for name in HMMCounts._fields))
-    totals = (
-        np.atleast_1d(counts.start.sum() + prior.start_total),
-        counts.transition.sum(axis=1) + prior.transition_total,
-        cells.row_totals(counts.emission) + prior.emission_total,
-    )
-    return u, totals
+    start, transition, emission = tables = rows_of(counts, prior, cells)
+    u = HMMCounts(start.cells, transition.cells, emission.cells.reshape(-1))
+    return u, [rows.totals for rows in tables]
 
 
 def uniform_weights(cells: Cells) -> Weights:

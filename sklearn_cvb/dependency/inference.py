@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.dependency.parameters import Layout, tables_of, totals_of
+from sklearn_cvb.dependency.parameters import Layout, tables_of
 from sklearn_cvb.dependency.rules import Rule
 from sklearn_cvb.dependency.trees import used_cells
 from sklearn_cvb.kernels.dependency.arrays import (
@@ -127,7 +127,7 @@ def frozen_tally(weights: np.ndarray) -> Tally:
 
 def tally_of(cells: np.ndarray, prior: np.ndarray, layout: Layout) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
-    return Tally(Sums(cells.copy(), totals_of(cells, layout)), prior, totals_of(prior, layout))
+    return Tally(Sums(cells.copy(), layout.totals(cells)), prior, layout.totals(prior))
 
 
 def _inferred(

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 
 from sklearn_cvb.dependency.inference import (
     Problem,
@@ -24,17 +23,12 @@ from sklearn_cvb.dependency.inference import (
 from sklearn_cvb.dependency.parameters import (
     DMVCounts,
     Layout,
-    by_cell,
     cells_from,
-    exp_expected_log,
     layout_of,
     mixed_weights,
-    posterior_mean,
     predicting_weights,
     rare_counts,
     tables_of,
-    totals_of,
-    uniform_weights,
     unmixed_counts,
 )
 from sklearn_cvb.dependency.prediction import parts_of, probabilities_of
@@ -42,7 +36,6 @@ from sklearn_cvb.dependency.rules import tilt_of
 from sklearn_cvb.dependency.trees import Trees, used_cells
 from sklearn_cvb.kernels.dependency.arrays import GO, Sentences, Shares, share_size
 from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, rests
-from sklearn_cvb.learning.dirichlet import kl_divergence, log_evidence
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 
@@ -55,24 +48,12 @@ _NO_ARC = 1e-9
 
 
 class Concentrations(NamedTuple):
-    """Concentrations of a sweep.
+    """Concentrations of a sweep."""
 
-    Attributes
-    ----------
-    values : tuple of float
-        Of attachments and roots, coarse rows among them, and of decisions.
-    learned : tuple of bool
-        Which of them are learned.
-    tied : bool
-        Whether they are one.
-    gamma : tuple (shape, rate)
-        Prior of what is learned.
-    """
-
-    values: tuple[float, float]
-    learned: tuple[bool, ...]
-    tied: bool
-    gamma: tuple[float, float]
+    values: tuple[float, float]  # of attachments and roots (coarse rows, too), and of decisions
+    learned: tuple[bool, ...]  # which of them are learned
+    tied: bool  # whether they are one
+    gamma: tuple[float, float]  # prior of what is learned: shape, rate
 
     def log_density(self) -> float:
         """Log density of what is learned under its prior (nats)."""
@@ -116,7 +97,7 @@ def learn(
     """
     if rests(any(now.learned), n_sweeps):
         return now
-    totals = totals_of(counts, layout)
+    totals = layout.totals(counts)
     cells, rows = np.ones_like(counts), np.ones_like(totals)
     if absence is not None:
         cells, rows = (-np.expm1(logs) for logs in absence())
@@ -149,7 +130,7 @@ def log_absence(
     A sentence uses a cell with a probability of at most its expected count there. Mixtures are left
     out.
     """
-    row_of_cell = by_cell(np.arange(sum(n_rows for n_rows, _ in layout.shapes)), layout)
+    row_of_cell = layout.row
     absent = np.zeros(layout.n_cells), np.zeros(int(row_of_cell[-1]) + 1)
     for cells, counts in _used_by_length(shares, sentences, layout):
         for total, index in zip(absent, (cells, row_of_cell[cells]), strict=True):
@@ -205,7 +186,7 @@ def first_weights(init: Any, problem: Problem, rng: np.random.Generator) -> np.n
         draws = rng.standard_exponential(layout.n_cells)
     else:
         draws = 1.0 + _NOISE * rng.random(layout.n_cells)
-    return posterior_mean(draws, 0.0, None, layout)
+    return layout.rows(draws).mean()
 
 
 def backed_off(counts: np.ndarray, layout: Layout) -> np.ndarray:
@@ -220,7 +201,7 @@ def backed_off(counts: np.ndarray, layout: Layout) -> np.ndarray:
         attach, _, mixture, coarse = tables_of(cells, layout)
         np.add.at(coarse, layout.coarse, attach[:-1])
         mixture[:] = _FIRST_MIXTURE
-    return posterior_mean(cells, 0.0, uniform_weights(layout), layout)
+    return layout.rows(cells).mean()
 
 
 def weights_of_model(model: Any, problem: Problem) -> np.ndarray:
@@ -230,7 +211,7 @@ def weights_of_model(model: Any, problem: Problem) -> np.ndarray:
     theirs = layout_of(model.counts_)
     if (theirs.n_valences, theirs.backoff) == (layout.n_valences, layout.backoff):
         parts = _of_tags(parts_of(model._learned), places)
-        return posterior_mean(cells_from(parts), 0.0, None, layout)
+        return layout.rows(cells_from(parts)).mean()
     mixed = _of_tags(probabilities_of(model._learned), places)
     n_arcs = model.counts_.stop[places][..., GO]
     return backed_off(_as_counts(mixed, n_arcs, layout), layout)
@@ -407,16 +388,16 @@ class DependencyModel(Model):
         self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
         """The mode in the softmax basis, and minus the sum of pseudo-counts times log theta."""
-        weights = posterior_mean(counts, prior, before, self.layout)
-        return weights, -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
+        rows = self.layout.rows(counts, prior)
+        weights = rows.mean(before)
+        return weights, -rows.log_prior_density(weights)
 
     def average(
         self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        cells, layout = counts + prior, self.layout
-        divergence = kl_divergence(cells, prior, totals_of(cells, layout), totals_of(prior, layout))
-        return exp_expected_log(counts, prior, layout), divergence
+        rows = self.layout.rows(counts, prior)
+        return rows.exp_expected_log(), rows.divergence()
 
     def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
         """Expected counts; arcs are split in proportion between tables at any temperature."""
@@ -459,8 +440,7 @@ class DependencyModel(Model):
 
     def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> float:
         """log p(tags, trees | prior)."""
-        totals = totals_of(counts, self.layout), totals_of(prior, self.layout)
-        return log_evidence(counts, prior, *totals)
+        return self.layout.rows(counts, prior).log_evidence()
 
     def means(
         self, counts: np.ndarray, prior: np.ndarray, sample: Trees
@@ -468,7 +448,7 @@ class DependencyModel(Model):
         """Posterior means of all parameters, and with mixtures worked out."""
         more = rare_counts(counts, self.rare, self.layout)
         cells = counts if more is None else counts + more
-        means = posterior_mean(cells, prior, None, self.layout)
+        means = self.layout.rows(cells, prior).mean()
         return means, mixed_weights(means, self.layout)
 
     def remembered(self, memory: list[dict] | None, sample: Trees) -> list[dict]:

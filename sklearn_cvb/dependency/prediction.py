@@ -8,7 +8,6 @@ from sklearn_cvb.dependency.parameters import (
     cells_from,
     counts_from,
     mixed_weights,
-    posterior_mean,
     predicting_weights,
 )
 from sklearn_cvb.grammar.derivations import drawn_within
@@ -32,7 +31,7 @@ def mean_weights(learned: Learned) -> np.ndarray:
     if learned.more is not None:
         means: np.ndarray = learned.more[0]
         return means
-    return posterior_mean(complete_cells(learned), learned.prior, learned.kept, learned.layout)
+    return learned.layout.rows(complete_cells(learned), learned.prior).mean(learned.kept)
 
 
 def mean_mixed(learned: Learned) -> np.ndarray:

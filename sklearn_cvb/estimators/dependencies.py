@@ -20,7 +20,6 @@ from sklearn_cvb.dependency.parameters import (
     rare_counts,
     seen_once,
     tables_of,
-    uniform_weights,
 )
 from sklearn_cvb.dependency.prediction import (
     best_heads,
@@ -324,10 +323,10 @@ class BaseDMV(BaseModel):
 
 def _refuse_impossible(problem: Problem) -> None:
     """Raise where no projective tree with one root has the known heads."""
-    sentences = problem.sentences
+    sentences, layout = problem.sentences, problem.layout.mixed
     if (sentences.head == UNKNOWN_HEAD).all():
         return
-    uniform, free = uniform_weights(problem.layout.mixed), with_mixtures_worked_out(sentences)
+    uniform, free = 1.0 / layout.widths[layout.row], with_mixtures_worked_out(sentences)
     impossible = np.flatnonzero(np.isneginf(log_likelihoods(uniform, free)))
     if len(impossible):
         i = int(impossible[0])

@@ -116,16 +116,11 @@ def heaviest_in_forest(logs: np.ndarray, forest: Forest) -> Trees:
 # Python then makes room, or infers a sentence that float64 has lost, and lets it go on.
 
 
-def totals_of(layout: Layout, cells: np.ndarray) -> np.ndarray:
-    """Sums over the rules of each left-hand side."""
-    return np.bincount(layout.lhs, cells, layout.n_lhs)
-
-
 def tally_of(
     layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None = None
 ) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
-    totals, prior_totals = totals_of(layout, counts), totals_of(layout, prior)
+    totals, prior_totals = layout.totals(counts), layout.totals(prior)
     kept = prior if kept is None else kept
     # Counts of no sentences at all come as integers, for which kernels would be compiled anew.
     counts = counts.astype(np.float64)

@@ -25,6 +25,7 @@ from sklearn_cvb.grammar.trees import brackets_from
 from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Rules, brackets_of, rules_of
 from sklearn_cvb.kernels.tree.forests import Forest, forest_of
 from sklearn_cvb.kernels.tree.tables import DenseRules, dense_rules_of, is_full
+from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.reading.corpus import (
     Corpus,
     Sequences,
@@ -43,46 +44,31 @@ MOST_EDGES_ONCE = 2**18
 
 
 class Layout(NamedTuple):
-    """A binarised grammar and its terminals.
+    """A binarised grammar and its terminals."""
 
-    Attributes
-    ----------
-    grammar : Grammar
-        As the user knows it; cell r of all parameter vectors belongs to its rule r.
-    rules : Rules
-        Symbols beyond those of the grammar are helpers, each with one rule of weight 1.
-    lhs : ndarray of shape (n_rules,), int32
-        Left-hand side of each rule.
-    n_lhs : int
-        Number of the grammar's symbols.
-    n_shown : int
-        How many of them trees show, the first: not the parts of independent rules.
-    is_given : bool
-        Whether the grammar was given: if not, it has all rules, and its labels mean nothing.
-    n_words : int
-        Words of the vocabulary; the code of all others is `n_words`.
-    first : ndarray of shape (n_texts + 1,), int64
-        Where the terminals of each text begin: first the words, then texts of several words.
-    symbol, cell : ndarray
-        Symbol and cell (-1 at helpers) of the terminals, in the order of `first`.
-    several : dict
-        Number of each text of several words, by its tuple of codes.
-    longest : int
-        Length of the longest terminal.
-    """
-
-    grammar: Grammar
-    rules: Rules
-    lhs: np.ndarray
+    grammar: Grammar  # as the user knows it: cell r of parameter vectors belongs to its rule r
+    rules: Rules  # symbols beyond those of the grammar are helpers, with one rule of weight 1 each
+    lhs: np.ndarray  # (n_rules,), left-hand side of each rule
     n_lhs: int
-    n_shown: int
-    is_given: bool
-    n_words: int
-    first: np.ndarray
-    symbol: np.ndarray
-    cell: np.ndarray
-    several: dict
-    longest: int
+    n_shown: int  # how many symbols trees show, the first: not the parts of independent rules
+    is_given: bool  # a grammar that is not has all rules, and its labels mean nothing
+    n_words: int  # of the vocabulary; the code of all others is `n_words`
+    first: np.ndarray  # where the terminals of each text begin: words, then several words
+    symbol: np.ndarray  # of the terminals, in the order of `first`
+    cell: np.ndarray  # of the same; -1 at helpers
+    several: dict  # number of each text of several words, by its tuple of codes
+    longest: int  # words of the longest terminal
+
+    def totals(self, cells: np.ndarray) -> np.ndarray:
+        """Sums over the rules of each left-hand side."""
+        return np.bincount(self.lhs, cells, self.n_lhs)
+
+    def rows(self, counts: np.ndarray, prior: np.ndarray | None = None) -> DirichletRows:
+        """The rules of each left-hand side as rows of probabilities; without prior it is 0."""
+        prior = np.zeros(len(self.lhs)) if prior is None else prior
+        widths = np.bincount(self.lhs, minlength=self.n_lhs)
+        totals = self.totals(counts), self.totals(prior)
+        return DirichletRows(counts, prior, *totals, self.lhs, widths)
 
     @property
     def is_factored(self) -> bool:
@@ -190,45 +176,20 @@ def layout_of(
     )
 
 
-# Cells of rules
-
-
-def log_weights(weights: np.ndarray) -> np.ndarray:
-    """Elementwise logs; log 0 is -inf."""
-    with np.errstate(divide="ignore"):
-        return np.log(weights)
-
-
 # Sentences under a grammar
 
 
 class Problem(NamedTuple):
-    """Sentences under a grammar, as the kernels see them.
-
-    Attributes
-    ----------
-    corpus : Corpus
-    words : list
-        All tokens.
-    layout : Layout
-    lexicon : Lexicon
-    brackets : Brackets
-    dense : DenseRules or None
-        The rules in tables, where there are enough of them.
-    forest : Forest or None
-        All derivations, where that is possible.
-    factored : bool
-        Whether factors are used. With none of the three lists of rules are.
-    """
+    """Sentences under a grammar, as the kernels see them."""
 
     corpus: Corpus
-    words: list
+    words: list  # all tokens
     layout: Layout
     lexicon: Lexicon
     brackets: Brackets
-    dense: DenseRules | None
-    forest: Forest | None
-    factored: bool
+    dense: DenseRules | None  # the rules in tables, where there are enough of them
+    forest: Forest | None  # all derivations, where that is possible
+    factored: bool  # whether factors are used; with none of the three lists of rules are
 
     @property
     def sentences(self) -> np.ndarray:

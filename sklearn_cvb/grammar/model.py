@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import digamma, xlogy
 
 from sklearn_cvb.grammar.inference import (
     SeenTrees,
@@ -21,16 +20,14 @@ from sklearn_cvb.grammar.inference import (
     presence,
     stepwise_sweep,
     tally_of,
-    totals_of,
     used_rules,
     with_trees,
 )
-from sklearn_cvb.grammar.layout import Layout, Problem, log_weights
+from sklearn_cvb.grammar.layout import Layout, Problem
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
-from sklearn_cvb.learning.dirichlet import Numbers, exp_digamma, kl_divergence, log_evidence
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 from sklearn_cvb.reading.validation import (
@@ -39,8 +36,6 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
 )
 
-# Divisors below this have lost digits to underflow.
-_SMALLEST_RATIO = 1e-280
 # Starts that the seed decides.
 RANDOM_STARTS = ("parameter", "uniform", "trees")
 # How far a near-uniform start is from uniform.
@@ -61,20 +56,11 @@ class PCFGCounts(NamedTuple):
 
 
 class Alpha(NamedTuple):
-    """Concentrations of a sweep.
+    """Concentrations of a sweep."""
 
-    Attributes
-    ----------
-    cells : ndarray of shape (n_rules,)
-    learned : bool
-        Whether all are one value that is learned.
-    gamma : tuple (shape, rate)
-        Its prior.
-    """
-
-    cells: np.ndarray
-    learned: bool
-    gamma: tuple
+    cells: np.ndarray  # (n_rules,)
+    learned: bool  # whether all are one value that is learned
+    gamma: tuple  # its prior: shape, rate
 
     def public(self) -> float | np.ndarray:
         """The one value, or one per rule."""
@@ -141,7 +127,7 @@ def learn(
     """
     if not alpha.learned or n_sweeps < WARM_UP_SWEEPS:
         return alpha
-    totals = np.bincount(layout.lhs, counts, layout.n_lhs)
+    totals = layout.totals(counts)
     surely = (np.ones_like(counts), np.ones_like(totals)) if presence is None else presence()
     if surely is None:
         return alpha
@@ -194,7 +180,7 @@ def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.nda
                 "end of them: start elsewhere"
             )
         return draws
-    return posterior_mean(layout, draws, 0.0, uniform_weights(layout))
+    return layout.rows(draws).mean()
 
 
 def is_of_trees(init: Any) -> bool:
@@ -226,41 +212,6 @@ def _of_array(init: Any, layout: Layout) -> np.ndarray:
 # From counts to weights
 
 
-def posterior_mean(
-    layout: Layout, counts: np.ndarray, prior: Numbers, kept: np.ndarray | None
-) -> np.ndarray:
-    """(C + alpha) / (sum of the left-hand side).
-
-    A symbol without count and prior keeps its values (None: there is no such symbol).
-    """
-    cells = counts + prior
-    totals = np.bincount(layout.lhs, cells, layout.n_lhs)[layout.lhs]
-    if totals.all():
-        return cells / totals
-    assert kept is not None, "without kept values every symbol has count or prior"
-    return np.where(totals > 0, cells / np.where(totals > 0, totals, 1.0), kept)
-
-
-def exp_expected_log(layout: Layout, counts: np.ndarray, prior: Numbers) -> np.ndarray:
-    """exp(E[log theta]) under the Dirichlet posterior (Wang and Blunsom 2013, section 2.2)."""
-    cells = counts + prior
-    below = exp_digamma(totals_of(layout, cells))
-    if below.min() > _SMALLEST_RATIO:
-        return exp_digamma(cells) / below[layout.lhs]
-    return np.exp(expected_log(layout, counts, prior))
-
-
-def expected_log(layout: Layout, counts: np.ndarray, prior: Numbers) -> np.ndarray:
-    """E[log theta] under the Dirichlet posterior, without underflow."""
-    cells = counts + prior
-    return digamma(cells) - digamma(totals_of(layout, cells))[layout.lhs]
-
-
-def uniform_weights(layout: Layout) -> np.ndarray:
-    """Equal weights for all rules of a left-hand side."""
-    return 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
-
-
 def predicting_weights(
     layout: Layout,
     counts: np.ndarray,
@@ -269,10 +220,18 @@ def predicting_weights(
     averages: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights of rules for prediction, and their logs: posterior means, or exp E[log theta]."""
+    rows = layout.rows(counts, prior)
     if averages:
-        return exp_expected_log(layout, counts, prior), expected_log(layout, counts, prior)
-    weights = posterior_mean(layout, counts, prior, kept)
+        logs = rows.expected_log()
+        return np.exp(logs), logs
+    weights = rows.mean(kept)
     return weights, log_weights(weights)
+
+
+def log_weights(weights: np.ndarray) -> np.ndarray:
+    """Elementwise logs; log 0 is -inf."""
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
 
 
 def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndarray | None:
@@ -302,7 +261,7 @@ def with_unseen(layout: Layout, counts: np.ndarray, prior: np.ndarray) -> np.nda
     cell, text = layout.cell[here], text[here]
     is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
     cell = cell[is_new[text]]
-    little[cell] *= np.maximum(totals_of(layout, counts), 1.0)[layout.lhs[cell]]
+    little[cell] *= np.maximum(layout.totals(counts), 1.0)[layout.lhs[cell]]
     return np.where(none, little, counts)
 
 
@@ -352,7 +311,7 @@ class GrammarModel(Model):
         found = self.infer(seed)
         if is_of_trees(self.init):
             # Symbols without count and prior keep these: they must sum to 1.
-            seed = posterior_mean(self.problem.layout, seed, 0.0, seed)
+            seed = self.problem.layout.rows(seed).mean(seed)
         return found, seed
 
     # EM and VB
@@ -361,16 +320,16 @@ class GrammarModel(Model):
         self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray
     ) -> tuple[np.ndarray, float]:
         """The mode in the softmax basis, and minus the sum of alpha times log theta."""
-        weights = posterior_mean(self.problem.layout, counts, prior, before)
-        return weights, -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
+        rows = self.problem.layout.rows(counts, prior)
+        weights = rows.mean(before)
+        return weights, -rows.log_prior_density(weights)
 
     def average(
         self, counts: np.ndarray, prior: np.ndarray, before: Any
     ) -> tuple[np.ndarray, float]:
         """exp E[log theta], and KL of the posterior of theta from its prior."""
-        layout, cells = self.problem.layout, counts + prior
-        divergence = kl_divergence(cells, prior, totals_of(layout, cells), totals_of(layout, prior))
-        return exp_expected_log(layout, counts, prior), divergence
+        rows = self.problem.layout.rows(counts, prior)
+        return rows.exp_expected_log(), rows.divergence()
 
     def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
         """Expected counts of all sentences."""
@@ -413,8 +372,7 @@ class GrammarModel(Model):
 
     def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> float:
         """log p(words, trees | prior)."""
-        layout = self.problem.layout
-        return log_evidence(counts, prior, totals_of(layout, counts), totals_of(layout, prior))
+        return self.problem.layout.rows(counts, prior).log_evidence()
 
     def means(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> np.ndarray:
         """Posterior means, those of unknown words included."""
@@ -422,7 +380,7 @@ class GrammarModel(Model):
         if rare is not None:
             counts = counts.copy()
             np.add.at(counts, layout.unknown_cells, rare)
-        return posterior_mean(layout, counts, prior, None)
+        return layout.rows(counts, prior).mean()
 
     def remembered(self, memory: SeenTrees | None, sample: Trees) -> SeenTrees:
         """How often each tree of each sentence was sampled."""
@@ -462,7 +420,7 @@ class GrammarModel(Model):
     def given(self, prior: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sum, and its means as first weights."""
         prior = prior + counts
-        return prior, posterior_mean(self.problem.layout, np.zeros(len(prior)), prior, None)
+        return prior, self.problem.layout.rows(prior).mean()
 
     # What a fit leaves
 

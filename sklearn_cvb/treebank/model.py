@@ -4,10 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import xlogy
 
 from sklearn_cvb.kernels.latent.training import Shares
-from sklearn_cvb.learning.dirichlet import kl_divergence
 from sklearn_cvb.learning.model import NOBODY, Inferred, Model, State, inferred
 from sklearn_cvb.treebank.inference import (
     Problem,
@@ -20,7 +18,6 @@ from sklearn_cvb.treebank.parameters import (
     Layout,
     Weights,
     exp_expected_log,
-    posterior_mean,
     unscaled,
 )
 from sklearn_cvb.treebank.splitting import first_weights, merged, split
@@ -29,29 +26,15 @@ from sklearn_cvb.treebank.tokens import counts_of, first_nodes, score, token_swe
 
 @dataclass(frozen=True)
 class AnnotatedModel(Model):
-    """Observed trees whose symbols have hidden subtypes, which may be split and merged.
-
-    Attributes
-    ----------
-    problem : Problem
-    layout : Layout
-    init : {"treebank", "random"}
-    alpha : float
-    n_subtypes : int
-        The most subtypes of a symbol.
-    merge_share : float
-        Part of the splits that is undone at a time.
-    schedule : {"fixed", "split-merge"}
-        Whether layouts have `n_subtypes` of all symbols.
-    """
+    """Observed trees whose symbols have hidden subtypes, which may be split and merged."""
 
     problem: Problem
     layout: Layout
-    init: str
+    init: str  # "treebank", "random"
     alpha: float
-    n_subtypes: int
-    merge_share: float
-    schedule: str
+    n_subtypes: int  # the most of a symbol
+    merge_share: float  # part of the splits that is undone at a time
+    schedule: str  # "fixed" if layouts have `n_subtypes` of all symbols, "split-merge"
 
     @property
     def n_observed(self) -> int:
@@ -75,16 +58,14 @@ class AnnotatedModel(Model):
         self, counts: np.ndarray, prior: float, before: Weights | None
     ) -> tuple[Weights, float]:
         """The mode in the softmax basis, and minus the sum of alpha log theta."""
-        cells = posterior_mean(self.layout, counts, prior, self.whole(before))
-        cost = -float(np.sum(xlogy(prior, cells))) if prior else 0.0
-        return unscaled(cells, self.layout), cost
+        rows = self.layout.rows(counts, prior)
+        cells = rows.mean(self.whole(before))
+        return unscaled(cells, self.layout), -rows.log_prior_density(cells)
 
     def average(self, counts: np.ndarray, prior: float, before: Any) -> tuple[Weights, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        layout, cells = self.layout, counts + prior
-        sizes = prior * layout.sizes
-        divergence = kl_divergence(cells, np.full_like(cells, prior), layout.totals(cells), sizes)
-        return exp_expected_log(layout, counts, prior), divergence
+        divergence = self.layout.rows(counts, prior).divergence()
+        return exp_expected_log(self.layout, counts, prior), divergence
 
     def infer(self, weights: Weights, work: Any = None) -> Inferred:
         """Expected counts of all trees."""
@@ -129,11 +110,11 @@ class AnnotatedModel(Model):
         """Without the least useful splits, and the weights of what is left."""
         trees, share = self.problem.trees, self.merge_share
         counts, layout = merged(self.means_of(state), state.counts, self.layout, trees, share)
-        return layout, posterior_mean(layout, counts, self.alpha)
+        return layout, layout.rows(counts, self.alpha).mean()
 
     def means_of(self, state: State) -> np.ndarray:
         """Posterior means of a state."""
-        return posterior_mean(self.layout, state.counts, self.alpha, self.whole(state.weights))
+        return self.layout.rows(state.counts, self.alpha).mean(self.whole(state.weights))
 
     def whole(self, weights: Weights | None) -> np.ndarray | None:
         """What weights are without their scale, where there are any."""

@@ -9,7 +9,7 @@ from sklearn_cvb.kernels.latent.arrays import Trees, rules_of
 from sklearn_cvb.learning.split_merge import Plan
 from sklearn_cvb.treebank.binarise import Treebank
 from sklearn_cvb.treebank.inference import marginals
-from sklearn_cvb.treebank.parameters import Layout, layout_of, lists_of, posterior_mean, unscaled
+from sklearn_cvb.treebank.parameters import Layout, layout_of, lists_of, unscaled
 
 # How far subtypes are from alike.
 _NOISE = 0.01
@@ -29,10 +29,10 @@ def first_weights(
 ) -> np.ndarray:
     """Weights of the first E-step; `init` as of the estimators."""
     if init == "random":
-        return posterior_mean(layout, rng.standard_exponential(len(layout.row)), 0.0)
+        return layout.rows(rng.standard_exponential(len(layout.row))).mean()
     sizes = np.diff(layout.rules.first)
     cells = np.repeat(treebank.counts / sizes, sizes)
-    return posterior_mean(layout, noisy(cells, rng), 0.0)
+    return layout.rows(noisy(cells, rng)).mean()
 
 
 def noisy(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -64,7 +64,7 @@ def split(
     parent = fine.rules.parent
     times_parent = np.where(parent >= 0, times[np.maximum(parent, 0)], 1)
     ways = np.bincount(places)[places] / np.repeat(times_parent, np.diff(fine.rules.first))
-    return posterior_mean(fine, noisy(weights[places] / ways, rng), 0.0), fine
+    return fine.rows(noisy(weights[places] / ways, rng)).mean(), fine
 
 
 def merged(

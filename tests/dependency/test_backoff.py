@@ -24,7 +24,6 @@ from sklearn_cvb.dependency.parameters import (
     Layout,
     cells_from,
     mixed_weights,
-    totals_of,
     unmixed_counts,
 )
 from sklearn_cvb.dependency.trees import used_cells
@@ -364,7 +363,7 @@ def test_totals_are_those_of_rows():
     layout, tables = Layout(W, 2, "head"), Tables(W, 2, "head")
     cells = np.arange(float(layout.n_cells))
     expected = np.bincount(tables.row_of_cell(), cells)
-    np.testing.assert_allclose(totals_of(cells, layout), expected)
+    np.testing.assert_allclose(layout.totals(cells), expected)
 
 
 # What goes in.
@@ -403,7 +402,7 @@ def test_a_model_of_any_form_is_a_start(theirs, form):
 
     problem = quick(VBDMV, form).fit(WORDS)._read(WORDS, None).problem
     weights = weights_of_model(first, problem)
-    np.testing.assert_allclose(totals_of(weights, problem.layout), 1)
+    np.testing.assert_allclose(problem.layout.totals(weights), 1)
     mixed = mixed_weights(weights, problem.layout)
     free = inference.with_mixtures_worked_out(problem.sentences)
     found = inference.log_likelihoods(mixed, free)
