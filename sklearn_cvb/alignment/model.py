@@ -111,7 +111,7 @@ class AlignmentModel(Model):
         pairs, layout = self.problem.pairs, self.problem.layout
         tally = tally_of(counts, prior, layout)
         if frozen:
-            return inferred(counts, leave_out_scores(pairs, tally, shares), shares)
+            return inferred(counts, _inferred(pairs, tally, tally.sums, shares, SCORE), shares)
         shares, log_z = leave_out_sweep(pairs, tally, shares)
         return inferred(sum_of(shares, pairs, layout), log_z, shares)
 
@@ -210,11 +210,6 @@ def leave_out_sweep(
     """Infer every pair from the counts of all others, which change at once, in the tally itself."""
     shares = shares._replace(link=shares.link.copy(), jump=shares.jump.copy())
     return shares, _inferred(pairs, tally, tally.sums, shares, SWEEP, uniform)
-
-
-def leave_out_scores(pairs: Pairs, tally: Tally, shares: Shares) -> np.ndarray:
-    """Log normalisers of all pairs, each from the counts of all others, which stay."""
-    return _inferred(pairs, tally, tally.sums, shares, SCORE)
 
 
 def sum_of(shares: Shares, pairs: Pairs, layout: Layout) -> np.ndarray:

@@ -8,7 +8,7 @@ from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
 from sklearn_cvb.grammar.grammar import grammar_from
 from sklearn_cvb.grammar.sampling import sample_trees
 from sklearn_cvb.reading.validation import Folder, Seed
-from sklearn_cvb.treebank.treebank import TRACE, bare_label
+from sklearn_cvb.treebank.reading import TRACE, bare_label
 
 DESCRIPTION = """Penn Treebank sample, parsed.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_cvb.dependency.inference import (
     Problem,
-    cells_by_length,
+    Trees,
     draw_sweep,
     expectation,
     frozen_tally,
@@ -18,8 +18,10 @@ from sklearn_cvb.dependency.inference import (
     leave_out_sweep,
     sum_of,
     tally_of,
+    used_cells,
     with_mixtures_worked_out,
 )
+from sklearn_cvb.dependency.known import tilt_of
 from sklearn_cvb.dependency.parameters import (
     DMVCounts,
     Layout,
@@ -32,8 +34,6 @@ from sklearn_cvb.dependency.parameters import (
     unmixed_counts,
 )
 from sklearn_cvb.dependency.prediction import parts_of, probabilities_of
-from sklearn_cvb.dependency.rules import tilt_of
-from sklearn_cvb.dependency.trees import Trees, used_cells
 from sklearn_cvb.kernels.dependency.arrays import GO, Sentences, Shares, share_size
 from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, rests
 from sklearn_cvb.learning.gibbs import sampled_labels
@@ -171,6 +171,24 @@ def _used_by_length(
         yield np.hstack(cells), np.hstack(counts)
 
 
+def cells_by_length(
+    sentences: Sentences,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Which cells arcs and decisions use, for all m sentences of a length n at once.
+
+    Their numbers; cells of attachments, (n_valences, m, n, n) by head and child, those of roots on
+    the diagonal; cells of decisions, (m, n, 8), counted from the first of these.
+    """
+    lengths, n_types = np.diff(sentences.starts), sentences.n_types
+    for n in np.unique(lengths).tolist():
+        which, position = np.flatnonzero(lengths == n), np.arange(n)
+        tags = sentences.token[sentences.starts[which][:, None] + position]
+        rows = sentences.n_valences * (2 * tags[:, :, None] + (position > position[:, None]))
+        rows = np.stack([rows + valence for valence in range(sentences.n_valences)])
+        rows[..., position, position] = 2 * n_types * sentences.n_valences
+        yield which, rows * n_types + tags[:, None, :], 8 * tags[:, :, None] + np.arange(8)
+
+
 # Where a fit begins: harmonic, uniform or random weights, or those of a fitted model
 
 
@@ -180,7 +198,7 @@ def first_weights(init: Any, problem: Problem, rng: np.random.Generator) -> np.n
     if not isinstance(init, str):
         return weights_of_model(init, problem)
     if init == "harmonic":
-        tilt = tilt_of(problem.rules, layout.n_types)
+        tilt = tilt_of(problem.rules, layout.n_types) if problem.rules else None
         return backed_off(harmonic_counts(problem.sentences, layout, tilt), layout)
     if init == "random":
         draws = rng.standard_exponential(layout.n_cells)
@@ -347,8 +365,8 @@ class DependencyModel(Model):
 
     @property
     def n_observed(self) -> int:
-        """Tokens."""
-        return self.problem.corpus.n_observed
+        """Tokens, none of which is missing."""
+        return len(self.problem.corpus.tokens)
 
     @property
     def layout(self) -> Layout:
@@ -371,7 +389,11 @@ class DependencyModel(Model):
 
     def prior(self, hyper: Concentrations) -> np.ndarray:
         """Concentrations, and what rules and mixtures have beside them."""
-        return self.problem.prior_of(hyper.values)
+        prior, layout = self.problem.prior.copy(), self.layout
+        values = *hyper.values, 0.0, hyper.values[0]
+        for table, value in zip(tables_of(prior, layout), values, strict=False):
+            table += value
+        return prior
 
     def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The same first weights for all parts."""

@@ -10,7 +10,7 @@ from sklearn_cvb.dependency.parameters import (
     mixed_weights,
     predicting_weights,
 )
-from sklearn_cvb.grammar.derivations import drawn_within
+from sklearn_cvb.grammar.sampling import drawn_within
 from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP
 from sklearn_cvb.kernels.dependency.chart_log import ALMOST_NOTHING
 from sklearn_cvb.learning.learned import Learned

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_cvb.alignment.lexicon import Lexicon
 from sklearn_cvb.alignment.links import NO_SOURCE
 from sklearn_cvb.alignment.model import (
     AlignmentModel,
@@ -16,6 +15,7 @@ from sklearn_cvb.alignment.model import (
     normalised_links,
 )
 from sklearn_cvb.alignment.parameters import (
+    Lexicon,
     counts_from,
     mean_weights,
     positions_of,

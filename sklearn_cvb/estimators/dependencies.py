@@ -8,10 +8,12 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.dependency.inference import (
     Problem,
+    Trees,
     log_likelihoods,
     sentences_of,
     with_mixtures_worked_out,
 )
+from sklearn_cvb.dependency.known import heads_from, rule_prior, rules_from
 from sklearn_cvb.dependency.model import DependencyModel, first_concentrations, harmonic_counts
 from sklearn_cvb.dependency.parameters import (
     DMVCounts,
@@ -29,8 +31,6 @@ from sklearn_cvb.dependency.prediction import (
     probabilities_of,
     sample_sentences,
 )
-from sklearn_cvb.dependency.rules import rule_prior, rules_from
-from sklearn_cvb.dependency.trees import Trees, heads_from
 from sklearn_cvb.estimators.base import BaseModel, learned_of
 from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
@@ -62,6 +62,8 @@ class BaseDMV(BaseModel):
     See `sklearn_cvb.kernels.dependency.arrays`. An estimator adds its algorithm.
     """
 
+    # What to use where leaving out one giant sentence leaves little; empty: none is left out.
+    _in_place_of_leaving_out = ""
     # Models that learn no concentration have no such parameter.
     alpha_prior = (1.0, 1.0)
     # Algorithms that do not harden their E-step have no such parameter.
@@ -107,6 +109,8 @@ class BaseDMV(BaseModel):
 
     def _read(self, X: Any, y: Any) -> Reading:
         sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
+        remedy = self._in_place_of_leaving_out
+        of_giant = reading.caution_of_giant(sequences, remedy) if remedy else ()
         words = reading.vocabulary_of(reading.types_to_learn(self, sequences))
         self._check_parameters()
         corpus, n_types = reading.encode(sequences, words.index), len(words.index)
@@ -115,8 +119,8 @@ class BaseDMV(BaseModel):
         heads = heads_from(y if self.supervision == "y" else None, corpus)
         n_types += self.handle_unknown != "error"
         layout = Layout(n_types, 1 + self.extended_valence, self.backoff)
-        sentences = sentences_of(corpus, layout, heads)
         rules = rules_from(self.rule_weights, words.index, layout)
+        sentences = sentences_of(corpus, layout, heads)
         # What the prior of each cell has beside `alpha` and `alpha_stop`.
         prior = np.zeros(layout.n_cells)
         if rules:
@@ -125,20 +129,15 @@ class BaseDMV(BaseModel):
             mixture += self.alpha_backoff
         problem = Problem(corpus, list(words.index), sentences, layout, prior, rules)
         _refuse_impossible(problem)
-        messages = (*messages, *self._cautions(problem))
-        return Reading(problem, words, attributes | {"vocabulary_": words.types}, messages)
-
-    def _cautions(self, problem: Problem) -> tuple[str, ...]:
-        """Where the tables of all pairs of tags need much memory."""
-        layout = problem.layout
-        gigabytes = _TABLES * 8 * layout.n_cells / 1e9
-        if gigabytes <= _MANY_GIGABYTES:
-            return ()
-        return (
-            f"{layout.n_types} tags have {layout.n_cells:,} parameters, two for each pair: a fit "
-            f"needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
-            "part-of-speech tags",
-        )
+        gigabytes = _TABLES * 8 * len(prior) / 1e9
+        if gigabytes > _MANY_GIGABYTES:
+            messages += (
+                f"{layout.n_types} tags have {len(prior):,} parameters, two for each pair: a fit "
+                f"needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
+                "part-of-speech tags",
+            )
+        attributes = attributes | {"vocabulary_": words.types}
+        return Reading(problem, words, attributes, messages + of_giant)
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -177,25 +176,19 @@ class BaseDMV(BaseModel):
         best, record = record_of(fits)
         state, layout = best.state, read.problem.layout
         algorithm, model = self._algorithm(), self._model(read)
-        cells = algorithm.final_counts(state)
-        counts, heads = counts_from(cells, layout), model.heads(state, averages=algorithm.averages)
-        learned = Learned(
-            read.words,
-            layout,
-            state.prior,
-            counts,
-            state.weights,
-            rare_counts(cells, model.rare, layout),
-            algorithm.averages,
-            mean_means(state, model) if isinstance(state.shares, Trees) else None,
-        )
+        cells, own = algorithm.final_counts(state), algorithm.attributes(best, model)
+        counts, rare = counts_from(cells, layout), rare_counts(cells, model.rare, layout)
+        heads = model.heads(state, averages=algorithm.averages)
+        means = mean_means(state, model) if isinstance(state.shares, Trees) else None
+        averages, kept = algorithm.averages, state.weights
+        learned = Learned(read.words, layout, state.prior, counts, kept, rare, averages, means)
         attributes = {
             "counts_": counts,
             "labels_": reading.arrange(read.problem.corpus, heads, UNKNOWN_HEAD),
             **record,
             "alpha_": float(state.hyper.values[0]),
             "alpha_stop_": float(state.hyper.values[1]),
-            **algorithm.attributes(best, model),
+            **own,
         }
         return Left(learned, attributes)
 
@@ -323,10 +316,11 @@ class BaseDMV(BaseModel):
 
 def _refuse_impossible(problem: Problem) -> None:
     """Raise where no projective tree with one root has the known heads."""
-    sentences, layout = problem.sentences, problem.layout.mixed
+    sentences = problem.sentences
     if (sentences.head == UNKNOWN_HEAD).all():
         return
-    uniform, free = 1.0 / layout.widths[layout.row], with_mixtures_worked_out(sentences)
+    layout, free = problem.layout.mixed, with_mixtures_worked_out(sentences)
+    uniform = 1.0 / layout.widths[layout.row]
     impossible = np.flatnonzero(np.isneginf(log_likelihoods(uniform, free)))
     if len(impossible):
         i = int(impossible[0])

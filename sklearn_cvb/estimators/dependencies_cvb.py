@@ -3,10 +3,8 @@
 from collections.abc import Collection
 from typing import Any
 
-from sklearn_cvb.dependency.inference import Problem
 from sklearn_cvb.estimators.dependencies import BaseDMV
 from sklearn_cvb.learning.algorithms import CVB
-from sklearn_cvb.reading.corpus import caution_of_giant
 from sklearn_cvb.reading.validation import Folder, Seed
 
 
@@ -182,6 +180,4 @@ class CVBDMV(BaseDMV):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _cautions(self, problem: Problem) -> tuple[str, ...]:
-        """Much memory, and where leaving out a sentence leaves little to learn from."""
-        return *super()._cautions(problem), *caution_of_giant(problem.corpus, "use VBDMV")
+    _in_place_of_leaving_out = "use VBDMV"

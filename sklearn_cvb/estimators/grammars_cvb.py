@@ -6,10 +6,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.estimators.grammars import BasePCFG
-from sklearn_cvb.grammar.inference import Problem
 from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.learning.online import CONSTRAINTS, partial_fit
-from sklearn_cvb.reading.corpus import caution_of_giant
 from sklearn_cvb.reading.validation import Folder, Seed
 
 
@@ -207,8 +205,6 @@ class CVBPCFG(BasePCFG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    partial_fit = partial_fit
+    _in_place_of_leaving_out = "use VBPCFG"
 
-    def _cautions(self, problem: Problem) -> tuple[str, ...]:
-        """Where leaving out a sentence leaves little to learn from."""
-        return caution_of_giant(problem.corpus, "use VBPCFG")
+    partial_fit = partial_fit

@@ -19,22 +19,20 @@ from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, s
 from sklearn_cvb.reading.validation import CHECKPOINT_PARAMETERS, Interval, Seed, StrOptions, tell
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.treebank.inference import Problem
-from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel
+from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, layout_with, plan_of
 from sklearn_cvb.treebank.parameters import (
     LatentPCFGCounts,
     mean_weights,
     predicting_weights,
     with_any_word,
 )
-from sklearn_cvb.treebank.parsing import log_likelihoods, parse
-from sklearn_cvb.treebank.sampling import sample_parses
-from sklearn_cvb.treebank.signatures import lexicon_of
-from sklearn_cvb.treebank.splitting import layout_with, plan_of
-from sklearn_cvb.treebank.treebank import (
+from sklearn_cvb.treebank.prediction import log_likelihoods, parse, sample_parses
+from sklearn_cvb.treebank.reading import (
     Gold,
     are_trees,
     gold_from,
     is_tree,
+    lexicon_of,
     sentences_in,
     trees_in,
     without_top,

@@ -31,9 +31,7 @@ from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 from sklearn_cvb.reading.validation import (
-    InvalidParameterError,
     as_numbers,
-    check_concentrations,
 )
 
 # Starts that the seed decides.
@@ -70,34 +68,6 @@ class Alpha(NamedTuple):
     def log_density(self) -> float:
         """Log density of the learned concentration under its prior (nats)."""
         return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.learned else 0.0
-
-
-def check_alpha(alpha: Any, layout: Layout, *, or_zero: bool) -> None:
-    """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
-    if isinstance(alpha, dict):
-        symbols = layout.grammar.symbols
-        missing = [label for label in symbols if label not in alpha]
-        foreign = [label for label in alpha if label not in symbols]
-        if missing or foreign:
-            raise InvalidParameterError(
-                f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
-                f"{foreign[:5]} are no symbols"
-            )
-        values = as_numbers("alpha", list(alpha.values()))
-    elif isinstance(alpha, str):
-        return
-    else:
-        values = as_numbers("alpha", alpha)
-        if values.ndim > 0 and values.shape != layout.lhs.shape:
-            raise InvalidParameterError(
-                f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
-                f"shape {values.shape}"
-            )
-    if isinstance(alpha, dict) and values.ndim != 1:
-        raise InvalidParameterError(
-            f"alpha as a dict has one number for each symbol, got {alpha!r}"
-        )
-    check_concentrations("alpha", values, or_zero)
 
 
 def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha:
@@ -276,8 +246,8 @@ class GrammarModel(Model):
 
     @property
     def n_observed(self) -> int:
-        """Words."""
-        return self.problem.corpus.n_observed
+        """Words, none of which is missing."""
+        return len(self.problem.corpus.tokens)
 
     # Concentrations and prior
 

@@ -65,15 +65,7 @@ class ShardedGrammar(Sharded, GrammarModel):
 
 
 class WholeTreebank(InParts):
-    """Sentences in shards, as a fit knows them.
-
-    Parameters
-    ----------
-    layout : Layout
-    digest : Corpus
-    facts : list of Facts
-    source : Source
-    """
+    """Sentences in shards, as a fit knows them."""
 
     model_type = ShardedGrammar
 

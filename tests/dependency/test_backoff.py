@@ -19,14 +19,15 @@ from scipy.special import digamma, gammaln
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
 from sklearn_cvb.dependency import inference
+from sklearn_cvb.dependency.inference import used_cells
 from sklearn_cvb.dependency.model import harmonic_counts, log_absence
 from sklearn_cvb.dependency.parameters import (
     Layout,
     cells_from,
     mixed_weights,
+    tables_of,
     unmixed_counts,
 )
-from sklearn_cvb.dependency.trees import used_cells
 from sklearn_cvb.kernels.dependency.arrays import Sentences
 
 
@@ -137,7 +138,7 @@ def test_long_sentences_in_products_and_in_logs():
     again, log_lost, shares = inference.expectation(lost, sentences, keeps_shares=True)
     assert np.isfinite(log_lost[0])
     for cells in (counts, again):
-        attach, choice, mixture, coarse = inference.tables_of(cells, layout)
+        attach, choice, mixture, coarse = tables_of(cells, layout)
         arcs = attach[:-1].sum() + coarse.sum()
         assert arcs == pytest.approx(29)
         assert choice[:, 1].sum() == pytest.approx(29)

@@ -5,7 +5,8 @@ import pytest
 from annotation_enumeration import CASES, Case, arrays_of, as_dict
 
 from sklearn_cvb import EMLatentPCFG
-from sklearn_cvb.treebank import inference, splitting
+from sklearn_cvb.treebank import inference
+from sklearn_cvb.treebank import model as splitting
 from sklearn_cvb.treebank.parameters import unscaled
 
 ALL = [*CASES]
