@@ -47,8 +47,26 @@ CHANGED: list[tuple[str, str, str, float | None]] = [
     # One token is as surely one tag as another: posteriors are compared, too.
     ("CVBHMMTagger", "*", "labels_*", None),
     ("CVBHMMTagger", "more: one token", "predict(X)", None),
-    ("VBHMM*", "*, partial_fit", "*", 1e-12),
-    ("VBDMV", "*auto*", "*", 1e-12),
+    # One formula for rows of probabilities: sums of rows, their digamma and quotients round
+    # differently.
+    ("VB*", "*", "*", 1e-12),
+    ("*PCFG", "*", "*", 1e-12),
+    ("*DMV", "*", "*", 1e-12),
+    ("*AlignmentHMM", "*", "*", 1e-12),
+    # Long series of numbers, mixtures of tables for tags without any arc, and slow convergence make
+    # more of it; trees, alignments and restarts that are equally good change places.
+    ("VBHMM*", "*numbers*", "*", 1e-8),
+    ("VBHMM*", "missing, model", "*", 1e-10),
+    ("VBHMM*", "more: kinds, warm", "*", None),
+    ("VBLatentPCFG", "more: restarts converged", "*", 1e-9),
+    ("EMDMV", "backoff, *", "*", 1e-8),
+    ("*DMV", "*, model", "labels_*", None),
+    ("*PCFG", "*", "labels_*", None),
+    ("*PCFG", "*", "predict(*", None),
+    ("*PCFG", "*", "parse(*", None),
+    ("EMAlignmentHMM", "more: long", "predict(X)", None),
+    # Splits that tell equally little (words of one tag): rounding says which is undone.
+    ("*LatentPCFG", "*split*", "*", None),
     # Samplers of numbers count labels and keep samples by the rule of all samplers.
     ("GibbsHMM", "*", "labels_*", None),
     ("GibbsHMM", "*", "training_posteriors*", None),
@@ -91,6 +109,7 @@ BRIEFLY += [one for one in READ if one[0] in ("sample", "training_posteriors")]
 # Where the function that fits on shards in this process may be.
 SHARDS = (
     "sklearn_cvb.{}.whole",
+    "sklearn_cvb.chain.symbols.whole",
     "sklearn_cvb.{}.shards",
     "sklearn_cvb.shards",
     "sklearn_cvb.whole",
@@ -346,6 +365,8 @@ def is_near(old: Any, new: Any, tolerance: float) -> bool:
         pairs = zip(old, new, strict=False)
         return len(old) == len(new) and all(is_near(a, b, tolerance) for a, b in pairs)
     if (isinstance(old, np.ndarray) and old.dtype.kind in "fc") or isinstance(old, float):
+        if np.shape(old) != np.shape(new):
+            return False
         return np.allclose(old, new, rtol=tolerance, atol=tolerance, equal_nan=True)
     return not difference(old, new)
 
