@@ -118,7 +118,8 @@ class AlignmentModel(Model):
     def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
         """Alignments drawn under the posterior means that the start gives."""
         _, cells = first_shares(self.init, self.init_sweeps, self.problem, rng)
-        sample = drawn(weights_of(cells, prior, self.problem.layout), self.problem, rng)
+        weights = weights_of(cells, prior, self.problem.layout)
+        sample, _ = draw_sweep(self.problem, frozen_tally(weights), rng)
         return Drawn(used_cells(self.problem, sample), sample)
 
     def resample(
@@ -131,7 +132,7 @@ class AlignmentModel(Model):
     ) -> Drawn:
         """A Hastings step of each pair given all others."""
         tally = tally_of(counts, prior, self.problem.layout)
-        sample, proposals = hastings_sweep(tally, self.problem, sample, rng)
+        sample, proposals = draw_sweep(self.problem, tally, rng, sample)
         return Drawn(used_cells(self.problem, sample), sample, proposals=proposals)
 
     def log_evidence(self, counts: np.ndarray, prior: Prior, sample: Alignments) -> float:
@@ -255,30 +256,23 @@ def normalised_links(link: np.ndarray, pairs: Pairs) -> np.ndarray:
 # Samples
 
 
-def drawn(weights: Weights, problem: Problem, rng: np.random.Generator) -> Alignments:
-    """An alignment of each pair, drawn under given weights."""
-    pairs = problem.pairs
-    sample = Alignments(
-        np.full(pairs.target_starts[-1], -1, np.int64),
-        np.zeros((len(pairs.first) - 1, problem.layout.n_jumps), np.int64),
-    )
-    return _draw(frozen_tally(weights), problem, sample, False, rng)[0]
-
-
-def hastings_sweep(
-    tally: Tally, problem: Problem, sample: Alignments, rng: np.random.Generator
+def draw_sweep(
+    problem: Problem, tally: Tally, rng: np.random.Generator, old: Alignments | None = None
 ) -> tuple[Alignments, np.ndarray]:
-    """A Hastings step of each pair given all others, which changes the tally in place."""
-    return _draw(tally, problem, sample, True, rng)
+    """A Hastings step of each pair given all others, which changes the tally, and proposals.
 
-
-def _draw(
-    tally: Tally, problem: Problem, sample: Alignments, has_old: bool, rng: np.random.Generator
-) -> tuple[Alignments, np.ndarray]:
+    Without old alignments they are drawn from the tally, which stays whole.
+    """
     pairs = problem.pairs
-    sample = Alignments(sample.position.copy(), sample.lost.copy())
-    draws, log_z = draws_for(*sample, pairs), np.zeros(len(pairs.first) - 1)
-    draw_alignments(pairs, tally, work_for(pairs), draws, has_old, rng, log_z)
+    n_words, n_pairs = pairs.target_starts[-1], len(pairs.first) - 1
+    if old is None:
+        sample = Alignments(
+            np.full(n_words, -1, np.int64), np.zeros((n_pairs, problem.layout.n_jumps), np.int64)
+        )
+    else:
+        sample = Alignments(old.position.copy(), old.lost.copy())
+    draws, log_z = draws_for(*sample, pairs), np.zeros(n_pairs)
+    draw_alignments(pairs, tally, work_for(pairs), draws, old is not None, rng, log_z)
     return sample, draws.n_accepted.astype(np.float64)
 
 

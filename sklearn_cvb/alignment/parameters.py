@@ -263,14 +263,8 @@ def cells_from(counts: AlignmentCounts) -> np.ndarray:
     return np.concatenate([counts.lexicon.data, counts.jump, counts.null])
 
 
-def rows_of(cells: np.ndarray, prior: Prior, layout: Layout) -> DirichletRows:
-    """The listed cells as rows of probabilities."""
-    totals = layout.totals(cells), prior.totals
-    return DirichletRows(cells, prior.cells, *totals, layout.row, layout.widths)
-
-
 def learned_rows(cells: np.ndarray, prior: Prior, layout: Layout) -> DirichletRows:
-    """Those of them whose probabilities are learned: where that of no source is given, not its."""
+    """Listed cells as rows of probabilities, without that of no source where it is given."""
     n, k = (None, None) if prior.p_null == LEARNED else (-2, -1)
     totals = layout.totals(cells)[:k], prior.totals[:k]
     return DirichletRows(cells[:n], prior.cells[:n], *totals, layout.row[:n])
@@ -280,7 +274,8 @@ def weights_of(
     cells: np.ndarray, prior: Prior, layout: Layout, *, averages: bool = False
 ) -> Weights:
     """Posterior means (equal in a row without count and prior), or exp E[log theta]."""
-    listed = rows_of(cells, prior, layout)
+    totals = layout.totals(cells), prior.totals
+    listed = DirichletRows(cells, prior.cells, *totals, layout.row, layout.widths)
     unlisted = listed._replace(counts=np.zeros(layout.n_rows), prior=prior.rest, row=slice(None))
     if averages:
         parts = listed.exp_expected_log(), unlisted.exp_expected_log()

@@ -62,11 +62,6 @@ def sentences_of(corpus: Corpus, layout: Layout, heads: np.ndarray | None = None
     return Sentences(tokens, starts, heads, n_types, n_valences, layout.coarse)
 
 
-def with_mixtures_worked_out(sentences: Sentences) -> Sentences:
-    """Sentences for weights that do not back off."""
-    return sentences._replace(coarse=None)
-
-
 def longest_of(sentences: Sentences) -> int:
     """Tokens of the longest sentence."""
     return int(np.diff(sentences.starts).max())

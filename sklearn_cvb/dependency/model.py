@@ -19,7 +19,6 @@ from sklearn_cvb.dependency.inference import (
     sum_of,
     tally_of,
     used_cells,
-    with_mixtures_worked_out,
 )
 from sklearn_cvb.dependency.known import tilt_of
 from sklearn_cvb.dependency.parameters import (
@@ -28,15 +27,15 @@ from sklearn_cvb.dependency.parameters import (
     cells_from,
     layout_of,
     mixed_weights,
-    predicting_weights,
     rare_counts,
     tables_of,
     unmixed_counts,
 )
-from sklearn_cvb.dependency.prediction import parts_of, probabilities_of
+from sklearn_cvb.dependency.prediction import probabilities_of
 from sklearn_cvb.kernels.dependency.arrays import GO, Sentences, Shares, share_size
+from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, rests
-from sklearn_cvb.learning.gibbs import sampled_labels
+from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 
 # Own row, coarse row.
@@ -82,46 +81,6 @@ def first_concentrations(
     return Concentrations((first, second), learned, alpha_stop is None, gamma)
 
 
-def learn(
-    now: Concentrations,
-    counts: np.ndarray,
-    layout: Layout,
-    n_sweeps: int,
-    step: Callable,
-    absence: Callable | None = None,
-) -> Concentrations:
-    """One step for what is learned; none in the warm-up.
-
-    ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of Wang
-    and Blunsom (2013, HMM).
-    """
-    if rests(any(now.learned), n_sweeps):
-        return now
-    totals = layout.totals(counts)
-    cells, rows = np.ones_like(counts), np.ones_like(totals)
-    if absence is not None:
-        cells, rows = (-np.expm1(logs) for logs in absence())
-    ends = np.cumsum([n_rows for n_rows, _ in layout.shapes])
-    present = zip(
-        tables_of(counts, layout),
-        tables_of(cells, layout),
-        np.split(totals, ends[:-1]),
-        np.split(rows, ends[:-1]),
-        strict=True,
-    )
-    tables = [Rows(a.ravel(), b.ravel(), c, d, a.shape[1]) for a, b, c, d in present]
-    # Attachments, coarse ones among them, and decisions; the prior of mixtures is given.
-    parts = tables[:1] + tables[3:], tables[1:2]
-    if now.tied:
-        value = step(now.values[0], parts[0] + parts[1], *now.gamma)
-        return now._replace(values=(value, value))
-    first, second = (
-        step(value, part, *now.gamma) if learned else value
-        for value, learned, part in zip(now.values, now.learned, parts, strict=True)
-    )
-    return now._replace(values=(first, second))
-
-
 def log_absence(
     shares: Shares, sentences: Sentences, layout: Layout
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -134,12 +93,8 @@ def log_absence(
     absent = np.zeros(layout.n_cells), np.zeros(int(row_of_cell[-1]) + 1)
     for cells, counts in _used_by_length(shares, sentences, layout):
         for total, index in zip(absent, (cells, row_of_cell[cells]), strict=True):
-            keys = index + np.arange(len(index))[:, None] * len(total)
-            keys, inverse = np.unique(keys, return_inverse=True)
-            used = np.bincount(inverse.ravel(), counts.ravel(), len(keys))
-            with np.errstate(divide="ignore"):
-                logs = np.log1p(-np.clip(used, 0.0, 1.0))
-            total += np.bincount(keys % len(total), logs, len(total))
+            units = np.arange(len(index))[:, None]
+            total += dirichlet.log_absence(index, units, counts, len(total))
     return absent
 
 
@@ -228,9 +183,9 @@ def weights_of_model(model: Any, problem: Problem) -> np.ndarray:
     places = _places_in(model, problem.types, layout.n_types)
     theirs = layout_of(model.counts_)
     if (theirs.n_valences, theirs.backoff) == (layout.n_valences, layout.backoff):
-        parts = _of_tags(parts_of(model._learned), places)
+        parts = _of_tags(probabilities_of(model._learned, mixed=False), places)
         return layout.rows(cells_from(parts)).mean()
-    mixed = _of_tags(probabilities_of(model._learned), places)
+    mixed = _of_tags(probabilities_of(model._learned, mixed=True), places)
     n_arcs = model.counts_.stop[places][..., GO]
     return backed_off(_as_counts(mixed, n_arcs, layout), layout)
 
@@ -380,8 +335,37 @@ class DependencyModel(Model):
     def learn(
         self, hyper: Concentrations, state: State, step: Callable, absence: Callable | None
     ) -> Concentrations:
-        """One step for attachments and for decisions, where these are learned."""
-        return learn(hyper, state.counts, self.layout, state.n_sweeps, step, absence)
+        """One step for attachments and for decisions, where these are learned.
+
+        ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of
+        Wang and Blunsom (2013, HMM).
+        """
+        if rests(any(hyper.learned), state.n_sweeps):
+            return hyper
+        counts, layout = state.counts, self.layout
+        totals = layout.totals(counts)
+        cells, rows = np.ones_like(counts), np.ones_like(totals)
+        if absence is not None:
+            cells, rows = (-np.expm1(logs) for logs in absence())
+        ends = np.cumsum([n_rows for n_rows, _ in layout.shapes])
+        present = zip(
+            tables_of(counts, layout),
+            tables_of(cells, layout),
+            np.split(totals, ends[:-1]),
+            np.split(rows, ends[:-1]),
+            strict=True,
+        )
+        tables = [Rows(a.ravel(), b.ravel(), c, d, a.shape[1]) for a, b, c, d in present]
+        # Attachments, coarse ones among them, and decisions; the prior of mixtures is given.
+        parts = tables[:1] + tables[3:], tables[1:2]
+        if hyper.tied:
+            value = step(hyper.values[0], parts[0] + parts[1], *hyper.gamma)
+            return hyper._replace(values=(value, value))
+        first, second = (
+            step(value, part, *hyper.gamma) if learned else value
+            for value, learned, part in zip(hyper.values, hyper.learned, parts, strict=True)
+        )
+        return hyper._replace(values=(first, second))
 
     def absence(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
         """log P(C = 0) of every cell and row."""
@@ -424,7 +408,7 @@ class DependencyModel(Model):
     def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
         """Expected counts; arcs are split in proportion between tables at any temperature."""
         mixed = mixed_weights(weights, self.layout)
-        sentences = with_mixtures_worked_out(self.problem.sentences)
+        sentences = self.problem.sentences._replace(coarse=None)
         counts, log_z = hardened_expectation(mixed, sentences, self.temperature)
         return inferred(unmixed_counts(counts, weights, self.layout), log_z)
 
@@ -473,16 +457,11 @@ class DependencyModel(Model):
         means = self.layout.rows(cells, prior).mean()
         return means, mixed_weights(means, self.layout)
 
-    def remembered(self, memory: list[dict] | None, sample: Trees) -> list[dict]:
-        """How often each tree (its heads as bytes) of each sentence was sampled."""
-        starts = self.problem.sentences.starts
-        keys = [sample.heads[a:b].tobytes() for a, b in pairwise(starts.tolist())]
-        if memory is None:
-            return [{key: 1} for key in keys]
-        # States share what they remember: a dict that is there already is left as it is.
-        return [
-            times | {key: times.get(key, 0) + 1} for times, key in zip(memory, keys, strict=True)
-        ]
+    def remembered(self, memory: Any, sample: Trees) -> Any:
+        """How often each tree of each sentence was sampled."""
+        starts = self.problem.sentences.starts.tolist()
+        heads = [sample.heads[a:b].copy() for a, b in pairwise(starts)]
+        return with_sample(memory, [(part.tobytes(), part) for part in heads])
 
     def rebase(self, state: State) -> State:
         """Under the prior that is asked for now; what is learned goes on from its value."""
@@ -495,20 +474,16 @@ class DependencyModel(Model):
         if isinstance(state.shares, Shares):
             tally = tally_of(state.counts, state.prior, layout)
             return heaviest(tally, sentences, state.shares)[0]
-        arguments = (state.counts, state.prior, state.weights, layout)
-        weights = predicting_weights(*arguments, averages)
+        rows = layout.rows(state.counts, state.prior)
+        weights = rows.exp_expected_log() if averages else rows.mean(state.weights)
         if isinstance(state.shares, Trees):
             return self._sampled_heads(state, weights)
         mixed = frozen_tally(mixed_weights(weights, layout))
-        return heaviest(mixed, with_mixtures_worked_out(sentences))[0]
+        return heaviest(mixed, sentences._replace(coarse=None))[0]
 
     def _sampled_heads(self, state: State, weights: np.ndarray) -> np.ndarray:
         """The most frequent tree of each sentence late in the chain."""
-        best = [
-            np.frombuffer(max(times, key=times.__getitem__), np.int64)
-            for times in sampled_labels(state, self)
-        ]
-        heads = np.concatenate(best)
+        heads = np.concatenate(most_frequent(sampled_labels(state, self)))
         if len(state.unexplained):
             # A sentence without a tree gets one of those that have least of what is impossible.
             others = heaviest(frozen_tally(weights), self.problem.sentences)[0]

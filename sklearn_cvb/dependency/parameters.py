@@ -159,18 +159,6 @@ def rare_counts(cells: np.ndarray, once: np.ndarray, layout: Layout) -> np.ndarr
     return rare
 
 
-def predicting_weights(
-    cells: np.ndarray,
-    prior: np.ndarray,
-    kept: np.ndarray | None,
-    layout: Layout,
-    averages: bool,
-) -> np.ndarray:
-    """Weights of labels and of prediction: posterior means, or exp E[log theta]."""
-    rows = layout.rows(cells, prior)
-    return rows.exp_expected_log() if averages else rows.mean(kept)
-
-
 # Mixtures. Without `backoff` all is as it is.
 
 

@@ -11,7 +11,6 @@ from sklearn_cvb.dependency.inference import (
     Trees,
     log_likelihoods,
     sentences_of,
-    with_mixtures_worked_out,
 )
 from sklearn_cvb.dependency.known import heads_from, rule_prior, rules_from
 from sklearn_cvb.dependency.model import DependencyModel, first_concentrations, harmonic_counts
@@ -25,8 +24,7 @@ from sklearn_cvb.dependency.parameters import (
 )
 from sklearn_cvb.dependency.prediction import (
     best_heads,
-    mean_mixed,
-    parts_of,
+    mean_weights,
     posteriors_of_heads,
     probabilities_of,
     sample_sentences,
@@ -197,7 +195,7 @@ class BaseDMV(BaseModel):
     @property
     def rootprob_(self) -> np.ndarray:
         """p(tag of the root), shape (n_types,); the unknown tag, if any, is last."""
-        return probabilities_of(learned_of(self)).root
+        return probabilities_of(learned_of(self), mixed=True).root
 
     @property
     def attachprob_(self) -> np.ndarray:
@@ -206,12 +204,12 @@ class BaseDMV(BaseModel):
         With `extended_valence` p(child | head, side, valence), shape (n_types, 2, 2, n_types). With
         `backoff` mixtures are worked out.
         """
-        return probabilities_of(learned_of(self)).attach
+        return probabilities_of(learned_of(self), mixed=True).attach
 
     @property
     def stopprob_(self) -> np.ndarray:
         """p(stop | head, side, valence), shape (n_types, 2, 2); valence 1 means it has a child."""
-        return probabilities_of(learned_of(self)).stop[..., STOP]
+        return probabilities_of(learned_of(self), mixed=True).stop[..., STOP]
 
     @property
     def mixtureprob_(self) -> np.ndarray:
@@ -284,7 +282,7 @@ class BaseDMV(BaseModel):
             Arrays of heads, as `predict` gives them.
         """
         learned, rng = learned_of(self), check_random_state(random_state)
-        tables, names = probabilities_of(learned), learned.words.types.tolist()
+        tables, names = probabilities_of(learned, mixed=True), learned.words.types.tolist()
         n = len(names)
         known = DMVCounts(tables.root[:n], tables.attach[:n, ..., :n], tables.stop[:n])
         tags, heads = sample_sentences(known, n_samples, longest, rng)
@@ -298,14 +296,14 @@ class BaseDMV(BaseModel):
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
         corpus = self._encoded(learned, X)
         sentences = sentences_of(corpus, learned.layout.mixed)
-        return log_likelihoods(mean_mixed(learned), sentences), corpus.n_observed
+        return log_likelihoods(mean_weights(learned, mixed=True), sentences), corpus.n_observed
 
     def _part(self, name: str) -> np.ndarray:
         """A table that only models that back off have."""
         learned = learned_of(self)
         if learned.layout.backoff is None:
             raise AttributeError(f"{type(self).__name__} was fitted without backoff")
-        table: np.ndarray = getattr(parts_of(learned), name)
+        table: np.ndarray = getattr(probabilities_of(learned, mixed=False), name)
         return table
 
     def __sklearn_tags__(self) -> Any:
@@ -319,7 +317,7 @@ def _refuse_impossible(problem: Problem) -> None:
     sentences = problem.sentences
     if (sentences.head == UNKNOWN_HEAD).all():
         return
-    layout, free = problem.layout.mixed, with_mixtures_worked_out(sentences)
+    layout, free = problem.layout.mixed, sentences._replace(coarse=None)
     uniform = 1.0 / layout.widths[layout.row]
     impossible = np.flatnonzero(np.isneginf(log_likelihoods(uniform, free)))
     if len(impossible):

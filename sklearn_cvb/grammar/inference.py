@@ -1,5 +1,7 @@
 """Inference over sentences under a grammar: sweeps of all algorithms, whatever the form."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from sklearn_cvb.grammar.layout import Layout, Problem
@@ -26,9 +28,7 @@ from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
 from sklearn_cvb.kernels.tree.tables import tables_for
 from sklearn_cvb.kernels.tree.tallies import Shares, Tally, empty_shares
 from sklearn_cvb.kernels.tree.unary_rules import chain_work_for, fill_closure
-
-# For each sentence: rules of a tree as bytes -> how often it was drawn, and its nodes.
-SeenTrees = tuple[dict[bytes, tuple[int, tuple]], ...]
+from sklearn_cvb.learning.dirichlet import log_absence
 
 
 def listed_for(problem: Problem) -> Listed:
@@ -251,11 +251,6 @@ def stepwise_sweep(
 # What each sentence adds to the counts of collapsed variational Bayes
 
 
-def first_shares(theta: np.ndarray, problem: Problem) -> tuple[Shares, np.ndarray]:
-    """Expected counts of every sentence under given weights, and the log normalisers."""
-    return leave_out_sweep(problem, frozen_tally(problem.layout, theta), None, True)
-
-
 def left_out_trees(shares: Shares, tally: Tally, problem: Problem) -> Trees:
     """Each sentence's Viterbi tree under the weights that leave it out, counts frozen."""
     sentences, forest = range(len(problem.lexicon.length)), problem.forest
@@ -325,10 +320,9 @@ def presence(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     if shares.tables is not None:
         return _presence_one_by_one(shares, problem)
     sentence = np.repeat(problem.sentences, np.diff(shares.starts))
-    return (
-        _present(shares.cell, sentence, shares.count, len(layout.lhs)),
-        _present(layout.lhs[shares.cell], sentence, shares.count, layout.n_lhs),
-    )
+    absent = log_absence(shares.cell, sentence, shares.count, len(layout.lhs))
+    lhs = layout.lhs[shares.cell]
+    return -np.expm1(absent), -np.expm1(log_absence(lhs, sentence, shares.count, layout.n_lhs))
 
 
 def _presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -343,17 +337,6 @@ def _presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, 
     return -np.expm1(absent), -np.expm1(totals_absent)
 
 
-def _present(
-    places: np.ndarray, sentence: np.ndarray, count: np.ndarray, n_places: int
-) -> np.ndarray:
-    """1 - prod over sentences of (1 - min(1, expected count in the sentence))."""
-    keys, inverse = np.unique(sentence * n_places + places, return_inverse=True)
-    share = np.minimum(1.0, np.bincount(inverse, count, len(keys)))
-    with np.errstate(divide="ignore"):
-        absent = np.log1p(-share)
-    return -np.expm1(np.bincount(keys % n_places, absent, n_places))
-
-
 # Trees that were sampled
 
 
@@ -363,28 +346,18 @@ def used_rules(trees: Trees, layout: Layout) -> np.ndarray:
     return np.bincount(cells, minlength=len(layout.lhs)).astype(np.float64)
 
 
-def with_trees(seen: SeenTrees | None, trees: Trees) -> SeenTrees:
-    """The trees seen so far, and those of a sample; rules in pre-order tell them apart."""
-    starts = trees.starts.tolist()
-    if seen is None:
-        seen = ({},) * (len(starts) - 1)
-    after = []
-    for i, trees_seen in enumerate(seen):
-        here = slice(starts[i], starts[i + 1])
-        key = trees.rule[here].tobytes()
-        if key in trees_seen:
-            times, nodes = trees_seen[key]
-        else:
-            times, nodes = 0, tuple(field[here].copy() for field in trees[1:])
-        after.append({**trees_seen, key: (times + 1, nodes)})
-    return tuple(after)
+def keyed_trees(trees: Trees) -> list[tuple[bytes, tuple]]:
+    """The nodes of each sentence; rules in pre-order tell trees apart."""
+    return [
+        (trees.rule[a:b].tobytes(), tuple(field[a:b].copy() for field in trees[1:]))
+        for a, b in pairwise(trees.starts.tolist())
+    ]
 
 
-def most_frequent(seen: SeenTrees) -> Trees:
-    """The tree of each sentence that was seen most often, the first among equals."""
-    best = [max(trees_seen.values(), key=lambda entry: entry[0])[1] for trees_seen in seen]
-    starts = np.cumsum([0] + [len(nodes[0]) for nodes in best])
-    return Trees(starts, *(np.concatenate(field) for field in zip(*best, strict=True)))
+def trees_of(nodes: list[tuple]) -> Trees:
+    """Trees of which these are the nodes."""
+    starts = np.cumsum([0] + [len(fields[0]) for fields in nodes])
+    return Trees(starts, *(np.concatenate(field) for field in zip(*nodes, strict=True)))
 
 
 # Weights and counts of a grammar in lists

@@ -7,28 +7,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.grammar.inference import (
-    SeenTrees,
     counts_of,
     draw_sweep,
     expectation,
-    first_shares,
     frozen_tally,
     heaviest_trees,
+    keyed_trees,
     leave_out_sweep,
     left_out_trees,
-    most_frequent,
     presence,
     stepwise_sweep,
     tally_of,
+    trees_of,
     used_rules,
-    with_trees,
 )
 from sklearn_cvb.grammar.layout import Layout, Problem
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
-from sklearn_cvb.learning.gibbs import sampled_labels
+from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 from sklearn_cvb.reading.validation import (
     as_numbers,
@@ -80,36 +78,6 @@ def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha
         cells = np.empty(len(layout.lhs))
         cells[:] = FIRST_VALUE if learned else alpha
     return Alpha(cells, learned, tuple(gamma))
-
-
-def learn(
-    alpha: Alpha,
-    layout: Layout,
-    counts: np.ndarray,
-    n_sweeps: int,
-    step: Callable,
-    presence: Callable | None = None,
-) -> Alpha:
-    """One step for a learned concentration; none in the warm-up.
-
-    ``presence()`` is P(C > 0) of every rule and left-hand side, or None where it is not known and
-    nothing is learned; without it the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
-    """
-    if not alpha.learned or n_sweeps < WARM_UP_SWEEPS:
-        return alpha
-    totals = layout.totals(counts)
-    surely = (np.ones_like(counts), np.ones_like(totals)) if presence is None else presence()
-    if surely is None:
-        return alpha
-    present, totals_present = surely
-    order = np.argsort(layout.lhs, kind="stable")
-    widths = np.bincount(layout.lhs, minlength=layout.n_lhs)
-    rows = [
-        (counts[cells], present[cells], totals[[a]], totals_present[[a]], int(widths[a]))
-        for a, cells in enumerate(np.split(order, np.cumsum(widths)[:-1]))
-    ]
-    value = step(alpha.cells[0], rows, *alpha.gamma)
-    return alpha._replace(cells=np.full(len(counts), value))
 
 
 # Where a fit begins: weights under which sentences are first inferred
@@ -215,26 +183,6 @@ def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndar
     return total[layout.lhs[cells]] / len(once)
 
 
-def with_unseen(layout: Layout, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """Counts with a little for rules without any, where the prior is 0.
-
-    Without it a batch could use no rule that those before had not used. Such rules share one count
-    among those of their symbol, and a word that no rule has derived yet is as likely from each of
-    its symbols, in proportion to their other uses.
-    """
-    none = (counts == 0) & (prior == 0)
-    if not none.any():
-        return counts
-    little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
-    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
-    here = layout.cell >= 0
-    cell, text = layout.cell[here], text[here]
-    is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
-    cell = cell[is_new[text]]
-    little[cell] *= np.maximum(layout.totals(counts), 1.0)[layout.lhs[cell]]
-    return np.where(none, little, counts)
-
-
 @dataclass(frozen=True)
 class GrammarModel(Model):
     """Sentences under a grammar, the concentrations asked for, and where a restart begins."""
@@ -256,8 +204,27 @@ class GrammarModel(Model):
         return self.alpha
 
     def learn(self, hyper: Alpha, state: State, step: Callable, absence: Callable | None) -> Alpha:
-        """One step for a concentration that is learned."""
-        return learn(hyper, self.problem.layout, state.counts, state.n_sweeps, step, absence)
+        """One step for a concentration that is learned; none in the warm-up.
+
+        ``absence()`` is P(C > 0) of every rule and left-hand side, or None where it is not known
+        and nothing is learned; without it the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
+        """
+        if not hyper.learned or state.n_sweeps < WARM_UP_SWEEPS:
+            return hyper
+        counts, layout = state.counts, self.problem.layout
+        totals = layout.totals(counts)
+        surely = (np.ones_like(counts), np.ones_like(totals)) if absence is None else absence()
+        if surely is None:
+            return hyper
+        present, totals_present = surely
+        order = np.argsort(layout.lhs, kind="stable")
+        widths = np.bincount(layout.lhs, minlength=layout.n_lhs)
+        rows = [
+            (counts[cells], present[cells], totals[[a]], totals_present[[a]], int(widths[a]))
+            for a, cells in enumerate(np.split(order, np.cumsum(widths)[:-1]))
+        ]
+        value = step(hyper.cells[0], rows, *hyper.gamma)
+        return hyper._replace(cells=np.full(len(counts), value))
 
     def absence(self, shares: Any) -> tuple[np.ndarray, ...] | None:
         """P(C > 0) of every rule and left-hand side, which `learn` asks for."""
@@ -276,7 +243,8 @@ class GrammarModel(Model):
     def start(self, prior: np.ndarray, seed: np.ndarray, keep: bool) -> tuple[Inferred, np.ndarray]:
         """Counts expected under the first weights."""
         if keep:
-            shares, log_z = first_shares(seed, self.problem)
+            tally = frozen_tally(self.problem.layout, seed)
+            shares, log_z = leave_out_sweep(self.problem, tally, None, True)
             return inferred(counts_of(shares, self.problem), log_z, shares), seed
         found = self.infer(seed)
         if is_of_trees(self.init):
@@ -352,9 +320,9 @@ class GrammarModel(Model):
             np.add.at(counts, layout.unknown_cells, rare)
         return layout.rows(counts, prior).mean()
 
-    def remembered(self, memory: SeenTrees | None, sample: Trees) -> SeenTrees:
+    def remembered(self, memory: Any, sample: Trees) -> Any:
         """How often each tree of each sentence was sampled."""
-        return with_trees(memory, sample)
+        return with_sample(memory, keyed_trees(sample))
 
     # Stepwise EM
 
@@ -384,8 +352,23 @@ class GrammarModel(Model):
         return state._replace(counts=counts, hyper=alpha, prior=self.prior(alpha))
 
     def with_unseen(self, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """A little for rules that no batch has used."""
-        return with_unseen(self.problem.layout, counts, prior)
+        """A little for rules without any count, where the prior is 0.
+
+        Without it a batch could use no rule that those before had not used. Such rules share one
+        count among those of their symbol, and a word that no rule has derived yet is as likely from
+        each of its symbols, in proportion to their other uses.
+        """
+        none, layout = (counts == 0) & (prior == 0), self.problem.layout
+        if not none.any():
+            return counts
+        little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
+        text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
+        here = layout.cell >= 0
+        cell, text = layout.cell[here], text[here]
+        is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
+        cell = cell[is_new[text]]
+        little[cell] *= np.maximum(layout.totals(counts), 1.0)[layout.lhs[cell]]
+        return np.where(none, little, counts)
 
     def given(self, prior: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sum, and its means as first weights."""
@@ -408,6 +391,6 @@ class GrammarModel(Model):
             tally = tally_of(layout, state.counts, state.prior)
             return left_out_trees(state.shares, tally, self.problem)
         if isinstance(state.shares, Trees):
-            return most_frequent(sampled_labels(state, self))
+            return trees_of(most_frequent(sampled_labels(state, self)))
         arguments = (layout, state.counts, state.prior, state.weights)
         return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)

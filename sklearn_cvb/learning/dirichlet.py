@@ -127,6 +127,21 @@ def expected_gain(counts: np.ndarray, present: Numbers, concentration: Numbers) 
     return present * (digamma(given + concentration) - digamma(concentration))
 
 
+def log_absence(
+    places: np.ndarray, units: np.ndarray, counts: np.ndarray, n_places: int
+) -> np.ndarray:
+    """log P(C = 0) of each place, units taken as independent.
+
+    A unit uses a place with a probability of at most its expected count there, which the counts of
+    equal place and unit sum to.
+    """
+    keys, inverse = np.unique(units * n_places + places, return_inverse=True)
+    used = np.bincount(inverse.ravel(), counts.ravel(), keys.size)
+    with np.errstate(divide="ignore"):
+        logs = np.log1p(-np.clip(used, 0.0, 1.0))
+    return np.bincount(keys % n_places, logs, n_places)
+
+
 def fixed_point(concentration: float, rows: Sequence[tuple], shape: float, rate: float) -> float:
     """One step of Minka's fixed point for a symmetric concentration (paper eq. 29).
 

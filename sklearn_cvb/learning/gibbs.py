@@ -3,6 +3,8 @@
 Annealing, burn-in, thinning, and what a chain remembers are the same for all families.
 """
 
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,3 +178,20 @@ def sampled_labels(state: State, model: Model) -> Any:
     """How often labels were sampled late in the chain; those of the last sample before that."""
     labels = state.work.labels
     return model.remembered(None, state.shares) if labels is None else labels
+
+
+def with_sample(memory: Any, sample: Sequence[tuple[bytes, Any]]) -> list[dict[bytes, tuple]]:
+    """How often each structure of each unit was sampled, and it, with one more sample by key.
+
+    States share what they remember: a dict that is there already is left as it is.
+    """
+    found = []
+    for times, (key, value) in zip(memory or ({},) * len(sample), sample, strict=True):
+        n_before, first = times.get(key, (0, value))
+        found.append({**times, key: (n_before + 1, first)})
+    return found
+
+
+def most_frequent(memory: list[dict[bytes, tuple]]) -> list[Any]:
+    """The structure of each unit that was sampled most often, the first among equals."""
+    return [max(times.values(), key=itemgetter(0))[1] for times in memory]

@@ -85,17 +85,13 @@ def marginals(
     return work.inner[:-1, :-1], work.outer[:-1, :-1], log_z
 
 
-def keeps_half(trees: Trees, layout: Layout) -> bool:
-    """Whether the shares of all trees are so many that float32 must do."""
-    size = layout.blocks.nx * layout.blocks.ny * layout.blocks.nz
-    return bool(size[trees.rule].sum() > _MANY)
-
-
 def expectation(
     weights: Weights, layout: Layout, trees: Trees, keeps_shares: bool = False
 ) -> tuple[np.ndarray, np.ndarray, Shares]:
     """Expected counts of all trees, their log weights (-inf for none), and what each tree adds."""
-    dtype = np.float32 if keeps_shares and keeps_half(trees, layout) else np.float64
+    sizes = layout.blocks.nx * layout.blocks.ny * layout.blocks.nz
+    is_large = keeps_shares and sizes[trees.rule].sum() > _MANY
+    dtype = np.float32 if is_large else np.float64
     shares = shares_for(trees, layout.blocks, keeps_shares, dtype)
     update, tally = KEEP if keeps_shares else EXPECT, frozen_tally(weights, layout)
     log_z, sums = _inferred(trees, layout, tally, shares, update)

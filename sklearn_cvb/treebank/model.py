@@ -1,7 +1,7 @@
 """Trees with latent annotations as a model: what all algorithms ask of it, starts, and splits."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class AnnotatedModel(Model):
     n_subtypes: int  # the most of a symbol
     merge_share: float  # part of the splits that is undone at a time
     schedule: str  # "fixed" if layouts have `n_subtypes` of all symbols, "split-merge"
+
+    _shares_type: ClassVar[type] = Shares
 
     @property
     def n_observed(self) -> int:
@@ -92,11 +94,8 @@ class AnnotatedModel(Model):
         now = self.layout.rules.n_subtypes
         if self.schedule == "fixed" and (now != self.n_subtypes).any():
             return None
-        return super().rebase(state) if self._goes_on_from(state.shares) else None
-
-    def _goes_on_from(self, shares: Any) -> bool:
-        """Whether shares are of this model: of trees, or none."""
-        return shares is None or isinstance(shares, Shares)
+        is_ours = state.shares is None or isinstance(state.shares, self._shares_type)
+        return super().rebase(state) if is_ours else None
 
     def finished(self, state: State, *, goes_on: bool) -> State:
         """Weights without their scale, as predictions keep them."""
@@ -135,6 +134,8 @@ class TokenAnnotatedModel(AnnotatedModel):
     Shares are distributions of nodes over subtypes.
     """
 
+    _shares_type = np.ndarray
+
     def start(self, prior: float, seed: np.ndarray, keep: bool) -> tuple[Inferred, Weights]:
         """The nodes under first weights, and their expected counts."""
         weights, trees = unscaled(seed, self.layout), self.problem.trees
@@ -151,10 +152,6 @@ class TokenAnnotatedModel(AnnotatedModel):
             counts = counts_of(shares, layout, trees)
         log_z = score(shares, layout, trees, tally_of(counts, prior, layout))
         return inferred(counts, log_z, shares)._replace(unexplained=NOBODY)
-
-    def _goes_on_from(self, shares: Any) -> bool:
-        """Whether shares are of this model: of nodes."""
-        return isinstance(shares, np.ndarray)
 
 
 # Subtypes: a start, splits in two, merges of those that gain least (Petrov et al. 2006)
