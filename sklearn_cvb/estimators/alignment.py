@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from sklearn_cvb.alignment.links import NO_SOURCE
 from sklearn_cvb.alignment.model import (
     AlignmentModel,
+    Alignments,
     best_of,
     expectation,
     log_likelihoods,
@@ -26,6 +27,7 @@ from sklearn_cvb.alignment.reading import pairs_read, read_pairs, reading_of
 from sklearn_cvb.estimators.base import BaseModel, learned_of
 from sklearn_cvb.kernels.alignment.arrays import Pairs
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
+from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
@@ -136,8 +138,15 @@ class BaseAlignmentHMM(BaseModel):
             "beta_": float(self.beta),
             **own,
         }
-        averages = algorithm.averages
-        learned = Learned(read.words, problem.layout, problem.prior, counts, averages=averages)
+        averages, sampled = algorithm.averages, isinstance(state.shares, Alignments)
+        learned = Learned(
+            words=read.words,
+            layout=problem.layout,
+            prior=problem.prior,
+            counts=counts,
+            averages=averages,
+            more=mean_means(state, model)[0] if sampled else None,
+        )
         return Left(learned, attributes)
 
     def _identity(self, read: Reading) -> tuple[Any, ...]:

@@ -4,10 +4,8 @@ from typing import Any
 
 from sklearn_cvb.estimators.alignment import BaseAlignmentHMM
 from sklearn_cvb.estimators.sampling import CONSTRAINTS, chain_of
-from sklearn_cvb.learning.gibbs import Gibbs, mean_means
-from sklearn_cvb.learning.learned import Left, Reading
-from sklearn_cvb.learning.loop import best_fit
-from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.gibbs import Gibbs
+from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.validation import Folder, Seed
 
 
@@ -191,12 +189,3 @@ class GibbsAlignmentHMM(BaseAlignmentHMM):
     def _fixed_start(self, read: Reading) -> str:
         """Nothing: chains differ wherever they begin."""
         return ""
-
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        """Also averages over samples of the posterior means given the sample."""
-        left, state = super()._left(fits, read), best_fit(fits).state
-        means, _ = mean_means(state, self._model(read))
-        proposed, accepted = state.work.proposals
-        rate = {"acceptance_rate_": float(accepted / max(1, proposed))}
-        learned = left.learned._replace(more=means)
-        return left._replace(learned=learned, attributes=left.attributes | rate)

@@ -5,9 +5,7 @@ from typing import Any
 
 from sklearn_cvb.estimators.dependencies import BaseDMV
 from sklearn_cvb.estimators.sampling import SamplerMixin
-from sklearn_cvb.learning.learned import Left, Reading
-from sklearn_cvb.learning.loop import record_of
-from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.validation import Folder, Seed
 
 
@@ -206,9 +204,3 @@ class GibbsDMV(SamplerMixin, BaseDMV):
     def _fixed_start(self, read: Reading) -> str:
         """Nothing: chains differ wherever they begin."""
         return ""
-
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        left, (best, _) = super()._left(fits, read), record_of(fits)
-        proposed, accepted = best.state.work.proposals
-        rate = float(accepted / max(1, proposed))
-        return left._replace(attributes=left.attributes | {"acceptance_rate_": rate})

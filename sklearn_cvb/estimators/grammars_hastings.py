@@ -8,9 +8,6 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.estimators.grammars import BasePCFG
 from sklearn_cvb.estimators.sampling import SamplerMixin
 from sklearn_cvb.grammar.layout import Layout
-from sklearn_cvb.learning.learned import Left, Reading
-from sklearn_cvb.learning.loop import record_of
-from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.reading.validation import Folder, InvalidParameterError, Seed
 
 
@@ -209,9 +206,3 @@ class HastingsPCFG(SamplerMixin, BasePCFG):
                 f"temperatures={self.temperatures!r} above 1 give the chains of a cycle of unary "
                 "rules infinite weight: stay at 1 or below, or leave such cycles out"
             )
-
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        left, (best, _) = super()._left(fits, read), record_of(fits)
-        proposed, accepted = best.state.work.proposals
-        rate = float(accepted / max(1, proposed))
-        return left._replace(attributes=left.attributes | {"acceptance_rate_": rate})

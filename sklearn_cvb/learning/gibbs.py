@@ -12,7 +12,7 @@ import numpy as np
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.model import Model, State, divided, plus
+from sklearn_cvb.learning.model import Fit, Model, State, divided, plus
 
 
 class Traced(NamedTuple):
@@ -151,6 +151,13 @@ class Gibbs(Algorithm):
         """Mean counts of the kept samples; those of the last one where none is kept."""
         memory = state.work
         return divided(memory.sums[0], memory.n_kept) if memory.n_kept else state.counts
+
+    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
+        """How many proposals were accepted, where any are made."""
+        proposals = fit.state.work.proposals
+        if not np.ndim(proposals):
+            return {}
+        return {"acceptance_rate_": float(proposals[1] / max(1, proposals[0]))}
 
     def rebase(self, state: State, model: Model) -> State | None:
         """The state; None under another prior: samples of two posteriors are not averaged."""
