@@ -247,15 +247,11 @@ def prior_of(
 def counts_from(cells: np.ndarray, layout: Layout) -> AlignmentCounts:
     """Flat cells as tables."""
     n, end = len(layout.keys), len(layout.keys) + layout.n_jumps
-    return AlignmentCounts(_table(cells[:n], layout), cells[n:end].copy(), cells[end:].copy())
-
-
-def _table(values: np.ndarray, layout: Layout) -> csr_array:
-    """The lexicon as a sparse table."""
     rows, columns = np.divmod(layout.keys, layout.n_targets)
     ends = np.searchsorted(rows, np.arange(layout.n_sources + 2))
     shape = layout.n_sources + 1, layout.n_targets
-    return csr_array((values.copy(), columns, ends), shape=shape)
+    lexicon = csr_array((cells[:n].copy(), columns, ends), shape=shape)
+    return AlignmentCounts(lexicon, cells[n:end].copy(), cells[end:].copy())
 
 
 def cells_from(counts: AlignmentCounts) -> np.ndarray:

@@ -19,9 +19,10 @@ from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, s
 from sklearn_cvb.reading.validation import CHECKPOINT_PARAMETERS, Interval, Seed, StrOptions, tell
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.treebank.inference import Problem
-from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, layout_with, plan_of
+from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of
 from sklearn_cvb.treebank.parameters import (
     LatentPCFGCounts,
+    layout_of,
     mean_weights,
     predicting_weights,
     with_any_word,
@@ -115,7 +116,8 @@ class BaseLatentPCFG(BaseModel):
 
     def _model(self, read: Reading) -> AnnotatedModel:
         most, schedule = int(self.n_subtypes), self.schedule
-        layout = layout_with(read.problem.treebank, 1 if schedule == "split-merge" else most)
+        treebank, n_first = read.problem.treebank, 1 if schedule == "split-merge" else most
+        layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
         alpha, share = float(self.alpha), float(self.merge_share)
         kind = TokenAnnotatedModel if self.update == "token" else AnnotatedModel
         return kind(read.problem, layout, self.init, alpha, most, share, schedule)

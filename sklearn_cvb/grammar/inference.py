@@ -1,7 +1,5 @@
 """Inference over sentences under a grammar: sweeps of all algorithms, whatever the form."""
 
-from itertools import pairwise
-
 import numpy as np
 
 from sklearn_cvb.grammar.layout import Layout, Problem
@@ -28,7 +26,6 @@ from sklearn_cvb.kernels.tree.table_products import expected_counts_by_tables
 from sklearn_cvb.kernels.tree.tables import tables_for
 from sklearn_cvb.kernels.tree.tallies import Shares, Tally, empty_shares
 from sklearn_cvb.kernels.tree.unary_rules import chain_work_for, fill_closure
-from sklearn_cvb.learning.dirichlet import log_absence
 
 
 def listed_for(problem: Problem) -> Listed:
@@ -311,22 +308,12 @@ def counts_of(shares: Shares, problem: Problem) -> np.ndarray:
     return counts
 
 
-def presence(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """P(C > 0) of every rule and left-hand side, sentences taken as independent.
 
-    A sentence uses a rule with a probability of at most its expected count there.
+    A sentence uses a rule with a probability of at most its expected count there. Shares in tables
+    are not listed: the list would be as large as all of them.
     """
-    layout = problem.layout
-    if shares.tables is not None:
-        return _presence_one_by_one(shares, problem)
-    sentence = np.repeat(problem.sentences, np.diff(shares.starts))
-    absent = log_absence(shares.cell, sentence, shares.count, len(layout.lhs))
-    lhs = layout.lhs[shares.cell]
-    return -np.expm1(absent), -np.expm1(log_absence(lhs, sentence, shares.count, layout.n_lhs))
-
-
-def _presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """The same without a list of all shares, which would be as large as all tables."""
     lhs, n_lhs = problem.layout.lhs, problem.layout.n_lhs
     absent, totals_absent = np.zeros(len(lhs)), np.zeros(n_lhs)
     with np.errstate(divide="ignore"):
@@ -344,14 +331,6 @@ def used_rules(trees: Trees, layout: Layout) -> np.ndarray:
     """How often each rule is used."""
     cells = trees.rule[trees.rule >= 0]
     return np.bincount(cells, minlength=len(layout.lhs)).astype(np.float64)
-
-
-def keyed_trees(trees: Trees) -> list[tuple[bytes, tuple]]:
-    """The nodes of each sentence; rules in pre-order tell trees apart."""
-    return [
-        (trees.rule[a:b].tobytes(), tuple(field[a:b].copy() for field in trees[1:]))
-        for a, b in pairwise(trees.starts.tolist())
-    ]
 
 
 def trees_of(nodes: list[tuple]) -> Trees:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,9 @@ from sklearn_cvb.grammar.inference import (
     expectation,
     frozen_tally,
     heaviest_trees,
-    keyed_trees,
     leave_out_sweep,
     left_out_trees,
-    presence,
+    presence_one_by_one,
     stepwise_sweep,
     tally_of,
     trees_of,
@@ -101,7 +101,10 @@ def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.nda
     """Weights of the first E-step, as `init` says."""
     if not isinstance(init, str):
         if hasattr(init, "rule_probabilities_"):
-            return _of_model(init, layout)
+            if init.rules_.rules != layout.grammar.rules:
+                raise ValueError("init has other rules: start from a model of the same grammar")
+            weights: np.ndarray = init.rule_probabilities_
+            return weights
         draws = _of_array(init, layout)
     elif init == "grammar":
         if layout.grammar.probabilities is None:
@@ -111,7 +114,7 @@ def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.nda
         draws = rng.standard_exponential(len(layout.lhs))
     else:
         draws = 1.0 + _NOISE * rng.random(len(layout.lhs))
-    if is_of_trees(init):
+    if isinstance(init, str) and init == "trees":
         if len(layout.rules.member):
             raise ValueError(
                 "init='trees' weighs all trees alike, but a cycle of unary rules has no "
@@ -119,19 +122,6 @@ def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.nda
             )
         return draws
     return layout.rows(draws).mean()
-
-
-def is_of_trees(init: Any) -> bool:
-    """Whether all trees weigh the same at first, so that weights do not sum to 1."""
-    return isinstance(init, str) and init == "trees"
-
-
-def _of_model(init: Any, layout: Layout) -> np.ndarray:
-    """The probabilities of a fitted model."""
-    if init.rules_.rules != layout.grammar.rules:
-        raise ValueError("init has other rules: start from a model of the same grammar")
-    weights: np.ndarray = init.rule_probabilities_
-    return weights
 
 
 def _of_array(init: Any, layout: Layout) -> np.ndarray:
@@ -228,7 +218,18 @@ class GrammarModel(Model):
 
     def absence(self, shares: Any) -> tuple[np.ndarray, ...] | None:
         """P(C > 0) of every rule and left-hand side, which `learn` asks for."""
-        return presence(shares, self.problem)
+        problem, layout = self.problem, self.problem.layout
+        if shares.tables is not None:
+            return presence_one_by_one(shares, problem)
+        sentence = np.repeat(problem.sentences, np.diff(shares.starts))
+        absent = [
+            dirichlet.log_absence(places, sentence, shares.count, n_places)
+            for places, n_places in (
+                (shares.cell, len(layout.lhs)),
+                (layout.lhs[shares.cell], layout.n_lhs),
+            )
+        ]
+        return tuple(-np.expm1(logs) for logs in absent)
 
     def prior(self, hyper: Alpha) -> np.ndarray:
         """One concentration for each rule."""
@@ -247,8 +248,8 @@ class GrammarModel(Model):
             shares, log_z = leave_out_sweep(self.problem, tally, None, True)
             return inferred(counts_of(shares, self.problem), log_z, shares), seed
         found = self.infer(seed)
-        if is_of_trees(self.init):
-            # Symbols without count and prior keep these: they must sum to 1.
+        if isinstance(self.init, str) and self.init == "trees":
+            # First weights do not sum to 1, and symbols without count and prior keep what follows.
             seed = self.problem.layout.rows(seed).mean(seed)
         return found, seed
 
@@ -321,8 +322,12 @@ class GrammarModel(Model):
         return layout.rows(counts, prior).mean()
 
     def remembered(self, memory: Any, sample: Trees) -> Any:
-        """How often each tree of each sentence was sampled."""
-        return with_sample(memory, keyed_trees(sample))
+        """How often each tree of each sentence was sampled; rules in pre-order tell trees apart."""
+        nodes = [
+            (sample.rule[a:b].tobytes(), tuple(field[a:b].copy() for field in sample[1:]))
+            for a, b in pairwise(sample.starts.tolist())
+        ]
+        return with_sample(memory, nodes)
 
     # Stepwise EM
 

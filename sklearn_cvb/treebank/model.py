@@ -165,11 +165,6 @@ _BEFORE_MERGING = 0.7
 _ALIKE = 20
 
 
-def layout_with(treebank: Treebank, n_subtypes: int) -> Layout:
-    """Rules with so many subtypes of each symbol."""
-    return layout_of(treebank.rules(np.full(len(treebank.symbols), n_subtypes)))
-
-
 def first_weights(
     init: str, treebank: Treebank, layout: Layout, rng: np.random.Generator
 ) -> np.ndarray:
