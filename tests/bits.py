@@ -109,7 +109,6 @@ BRIEFLY += [one for one in READ if one[0] in ("sample", "training_posteriors")]
 # Where the function that fits on shards in this process may be.
 SHARDS = (
     "sklearn_cvb.{}.whole",
-    "sklearn_cvb.chain.symbols.whole",
     "sklearn_cvb.{}.shards",
     "sklearn_cvb.shards",
     "sklearn_cvb.whole",
@@ -161,7 +160,10 @@ def _parts(case: Case) -> list[tuple[Any, Any]]:
 
 def _shards(case: Case, folder: Path) -> Iterator[Any]:
     model = case.unfitted()
-    _fit_here(type(model).__module__.split(".")[1])(model, _parts(case))
+    *_, folder_of_class, module = type(model).__module__.split(".")
+    if folder_of_class == "estimators":
+        folder_of_class = "grammar" if module.startswith("grammars") else "chain.symbols"
+    _fit_here(folder_of_class)(model, _parts(case))
     yield model
 
 
