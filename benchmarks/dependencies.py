@@ -8,7 +8,8 @@ from benchmarks import peers
 from benchmarks.measurement import Measurement
 from benchmarks.text import read
 from benchmarks.timing import interleaved
-from sklearn_cvb.dependency.inference import cells_by_length, expectation, sentences_of
+from sklearn_cvb.dependency.inference import expectation, sentences_of
+from sklearn_cvb.dependency.model import cells_by_length
 from sklearn_cvb.dependency.parameters import Layout, tables_of
 from sklearn_cvb.reading.corpus import Corpus
 

@@ -46,7 +46,8 @@ class Parser:
 
     def __init__(self, grammar, sentences):
         from sklearn_cvb.grammar.grammar import Grammar, words_of
-        from sklearn_cvb.grammar.layout import layout_of, log_weights
+        from sklearn_cvb.grammar.layout import layout_of
+        from sklearn_cvb.grammar.model import log_weights
 
         grammar = Grammar.from_nltk(grammar)
         self._index = {word: code for code, word in enumerate(sorted(words_of(grammar)))}

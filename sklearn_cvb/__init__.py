@@ -27,9 +27,8 @@ finally:
 
 if TYPE_CHECKING:
     from sklearn_cvb.alignment.joint import fit_agreeing
+    from sklearn_cvb.alignment.links import read_pharaoh, symmetrize, to_pharaoh
     from sklearn_cvb.alignment.parameters import AlignmentCounts
-    from sklearn_cvb.alignment.pharaoh import read_pharaoh, to_pharaoh
-    from sklearn_cvb.alignment.symmetrization import symmetrize
     from sklearn_cvb.dependency.parameters import DMVCounts
     from sklearn_cvb.estimators.alignment import (
         CVBAlignmentHMM,
@@ -116,9 +115,9 @@ _LATER = {
     "VBPCFG": "estimators.grammars",
     "fit_agreeing": "alignment.joint",
     "open_store": "store",
-    "read_pharaoh": "alignment.pharaoh",
-    "symmetrize": "alignment.symmetrization",
-    "to_pharaoh": "alignment.pharaoh",
+    "read_pharaoh": "alignment.links",
+    "symmetrize": "alignment.links",
+    "to_pharaoh": "alignment.links",
     "write_store": "store",
 }
 

@@ -63,6 +63,26 @@ CHANGED: list[tuple[str, str, str, float | None]] = [
     ("[EV]?*HMM", "more: columns bits, warm", "*", None),
     # Zeros and ones are two categories, and log space has one recursion.
     ("EMHMM", "more: *", "*", 1e-12),
+    # One formula for rows of probabilities: sums of rows, their digamma and quotients round
+    # differently.
+    ("VB*", "*", "*", 1e-12),
+    ("*PCFG", "*", "*", 1e-12),
+    ("*DMV", "*", "*", 1e-12),
+    ("*AlignmentHMM", "*", "*", 1e-12),
+    # Long series of numbers, mixtures of tables for tags without any arc, and slow convergence make
+    # more of it; trees, alignments and restarts that are equally good change places.
+    ("VBHMM*", "*numbers*", "*", 1e-8),
+    ("VBHMM*", "missing, model", "*", 1e-10),
+    ("VBHMM*", "more: kinds, warm", "*", None),
+    ("VBLatentPCFG", "more: restarts converged", "*", 1e-9),
+    ("EMDMV", "backoff, *", "*", 1e-8),
+    ("*DMV", "*, model", "labels_*", None),
+    ("*PCFG", "*", "labels_*", None),
+    ("*PCFG", "*", "predict(*", None),
+    ("*PCFG", "*", "parse(*", None),
+    ("EMAlignmentHMM", "more: long", "predict(X)", None),
+    # Splits that tell equally little (words of one tag): rounding says which is undone.
+    ("*LatentPCFG", "*split*", "*", None),
     # Samplers of numbers count labels and keep samples by the rule of all samplers.
     ("GibbsHMM", "*", "labels_*", None),
     ("GibbsHMM", "*", "training_posteriors*", None),
@@ -156,7 +176,10 @@ def _parts(case: Case) -> list[tuple[Any, Any]]:
 
 def _shards(case: Case, folder: Path) -> Iterator[Any]:
     model = case.unfitted()
-    _fit_here(type(model).__module__.split(".")[1])(model, _parts(case))
+    *_, folder_of_class, module = type(model).__module__.split(".")
+    if folder_of_class == "estimators":
+        folder_of_class = "grammar" if module.startswith("grammars") else "chain.symbols"
+    _fit_here(folder_of_class)(model, _parts(case))
     yield model
 
 
@@ -360,6 +383,8 @@ def is_near(old: Any, new: Any, tolerance: float) -> bool:
         pairs = zip(old, new, strict=False)
         return len(old) == len(new) and all(is_near(a, b, tolerance) for a, b in pairs)
     if (isinstance(old, np.ndarray) and old.dtype.kind in "fc") or isinstance(old, float):
+        if np.shape(old) != np.shape(new):
+            return False
         return np.allclose(old, new, rtol=tolerance, atol=tolerance, equal_nan=True)
     return not difference(old, new)
 

@@ -15,10 +15,18 @@ from sklearn_cvb.learning import dirichlet
 # exp(digamma)
 
 
+def exp_digamma(values):
+    """Of cells of rows whose totals are 1."""
+    values = np.asarray(values)
+    row = np.zeros(values.shape, int)
+    rows = dirichlet.DirichletRows(values, 0.0, np.ones(1), np.zeros(1), row)
+    return rows.exp_expected_log() * np.exp(digamma(1.0))
+
+
 def test_exp_digamma_over_ten_decades():
     values = np.logspace(-2, 8, 20_001)
     exact = np.exp(digamma(values))
-    error = np.abs(dirichlet.exp_digamma(values) / exact - 1)
+    error = np.abs(exp_digamma(values) / exact - 1)
     print(f"largest relative error of exp_digamma: {error.max():.1e}")
     assert error.max() < 1e-9
 
@@ -28,15 +36,15 @@ def test_exp_digamma_of_tiny_values():
     with np.errstate(divide="ignore", over="ignore"):
         exact = np.exp(digamma(values))
     exact[0] = 0.0
-    result = dirichlet.exp_digamma(values)
+    result = exp_digamma(values)
     assert result[:4].tolist() == [0, 0, 0, 0]
     np.testing.assert_allclose(result, exact, rtol=1e-9, atol=1e-307)
-    assert (np.diff(dirichlet.exp_digamma(np.linspace(0, 1, 5000))) >= 0).all()
+    assert (np.diff(exp_digamma(np.linspace(0, 1, 5000))) >= 0).all()
 
 
 def test_exp_digamma_keeps_the_shape_and_takes_integers():
     table = np.arange(1, 7).reshape(2, 3)
-    result = dirichlet.exp_digamma(table.T)
+    result = exp_digamma(table.T)
     assert result.shape == (3, 2)
     np.testing.assert_allclose(result, np.exp(digamma(table.T)), rtol=1e-12)
 

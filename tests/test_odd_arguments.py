@@ -24,7 +24,7 @@ from sklearn_cvb import (
     tag_dictionary_from,
 )
 from sklearn_cvb.chain.lattice import cells_for
-from sklearn_cvb.chain.parameters import symmetric_prior
+from sklearn_cvb.chain.parameters import Concentrations, prior_of
 from sklearn_cvb.chain.symbols.sampling import check_powers
 
 X = [["a", "b", "a"], ["b"], ["a", "a"]]
@@ -202,7 +202,10 @@ def test_a_temperature_that_falls_to_nothing():
 
 
 def test_powers_of_counts_that_float64_cannot_hold():
-    prior = symmetric_prior(cells_for(None, 2, 3, True), 0.1, 0.1, 0.1)
+    prior = prior_of(
+        cells_for(None, 2, 3, True),
+        Concentrations(0.1, 0.1, False, False, (1.0, 1.0), (1.0, 1.0), 0.1),
+    )
     # 10,000 tokens and .4 of the prior: log(10000.4) / 700 = .01316.
     check_powers(0.0132, prior, 10_000)
     with pytest.raises(ValueError, match=r"temperatures reach 0.013, .* stay above 0.013 here"):

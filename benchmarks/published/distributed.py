@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger
-from sklearn_cvb.chain.symbols.leave_out import posterior_of
+from sklearn_cvb.chain.symbols.leave_out import all_entries
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
     lay_out,
     problem_of_part,
@@ -115,7 +115,9 @@ def _best_states(shard):
     """The state with the largest q(z_t) of each token of a shard, after the last sweep."""
     chain, (held,) = shard.model, shard.held.values()
     path = np.empty(len(chain.problem.corpus.tokens), np.int32)
-    best_states(chain.problem.lattice, posterior_of(held.shares), 0, len(path), path)
+    units = held.shares
+    entries = all_entries(units.laid_out, units.posterior)
+    best_states(chain.problem.lattice, entries, 0, len(path), path)
     return path
 
 

@@ -81,7 +81,7 @@ def test_nltk_gets_the_same_grammar():
     from benchmarks.tree_curves import best_tree_by_nltk
     from benchmarks.trees import FullGrammar
     from sklearn_cvb.grammar.inference import set_log_weights
-    from sklearn_cvb.grammar.layout import log_weights
+    from sklearn_cvb.grammar.model import log_weights
     from sklearn_cvb.kernels.tree.decoding import best_listed_trees
 
     ours = FullGrammar(2, 3, 5, 1, n_symbols=4)

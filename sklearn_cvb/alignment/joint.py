@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from sklearn_cvb.alignment.links import agreement
 from sklearn_cvb.alignment.reading import read_pairs
-from sklearn_cvb.alignment.symmetrization import agreement
 from sklearn_cvb.estimators.alignment import BaseAlignmentHMM
 from sklearn_cvb.reading.corpus import shown
 from sklearn_cvb.reading.validation import check_counts
@@ -76,19 +76,7 @@ def fit_agreeing(estimator: Any, X: Any, *, n_rounds: int = 5) -> Fitted:
 
 
 def agreed(forward: np.ndarray, backward: np.ndarray) -> tuple[list, list]:
-    """Products of the link posteriors of both directions, each with its own of no source.
-
-    Parameters
-    ----------
-    forward : sequence of ndarray of shape (n_target, n_source + 1)
-    backward : sequence of ndarray of shape (n_source, n_target + 1)
-
-    Returns
-    -------
-    forward : list of ndarray
-    backward : list of ndarray
-        Of the same shapes; rows sum to 1.
-    """
+    """Products of the link posteriors of both directions, each with its own of no source."""
     found: tuple[list, list] = [], []
     for i, (one, other) in enumerate(zip(forward, backward, strict=True)):
         products = agreement(one, other, i).astype(np.float64) ** 2

@@ -1,12 +1,15 @@
-"""Links between the words of two sentences, as users have them: read and checked."""
+"""Links between the words of two sentences: read, written, and those of two directions joined."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from numbers import Integral
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from sklearn_cvb.reading.corpus import as_list, is_missing, shown
+from sklearn_cvb.reading.validation import Folder, check_choice
 
 # What stands for the source of a target word that has none.
 NO_SOURCE = -1
@@ -17,28 +20,7 @@ _FORM = "links are pairs (source position, target position), from 0"
 
 
 def links_in(given: Any, name: str, sizes: tuple[int, int] | None = None) -> list[Link]:
-    """Links of one sentence pair.
-
-    Parameters
-    ----------
-    given : collection of pairs of int
-        A set is taken, too. None or -1 as source position stands for no source.
-    name : str
-        What a message calls it.
-    sizes : tuple (n_source, n_target) or None, default=None
-        Lengths of the sentences, where they are known.
-
-    Returns
-    -------
-    list of tuple (source, target)
-
-    Raises
-    ------
-    TypeError
-        If it is no collection of pairs of whole numbers.
-    ValueError
-        If a link lies outside the sentences.
-    """
+    """Links of one sentence pair."""
     items = sorted(given, key=repr) if isinstance(given, set | frozenset) else as_list(given)
     if items is None:
         raise TypeError(f"{name} is {shown(given)} of type {type(given).__name__}: {_FORM}")
@@ -73,34 +55,12 @@ def _check_range(link: Link, name: str, sizes: tuple[int, int] | None) -> None:
 
 
 def links_of_positions(positions: Iterable) -> list[Link]:
-    """Links of one pair from the source position of each target word, as `predict` gives them.
-
-    Parameters
-    ----------
-    positions : sequence of int
-        -1 where a target word has no source.
-
-    Returns
-    -------
-    list of tuple (source, target)
-    """
+    """Links of one pair from the source position of each target word, as `predict` gives them."""
     return [(int(i), j) for j, i in enumerate(positions) if i != NO_SOURCE]
 
 
 def links_of(given: Any, name: str) -> list[Link]:
-    """Links of one pair: a collection of links, positions, or a table of link posteriors.
-
-    Parameters
-    ----------
-    given : collection of pairs, sequence of int, or ndarray of shape (n_target, n_source + 1)
-    name : str
-        What a message calls it.
-
-    Returns
-    -------
-    list of tuple (source, target)
-        Without target words that have no source.
-    """
+    """Links of one pair: a collection of links, positions, or a table of link posteriors."""
     if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind == "f":
         return links_of_positions(best_positions(given))
     items = None if isinstance(given, set | frozenset) else as_list(given)
@@ -110,16 +70,208 @@ def links_of(given: Any, name: str) -> list[Link]:
 
 
 def best_positions(table: np.ndarray) -> np.ndarray:
-    """The most probable source of each target word, -1 for none.
+    """The most probable source of each target word, -1 for none."""
+    best = table.argmax(axis=1)
+    return np.where(best == table.shape[1] - 1, NO_SOURCE, best)
+
+
+# Links as text, a line for each sentence pair: ``0-0 1-2 2-1`` (source-target, from 0)
+
+
+_LINK = re.compile(r"(\d+)-(\d+)")
+
+
+def to_pharaoh(alignments: Iterable) -> list[str]:
+    """Write links in the form of Pharaoh, which Moses, fast_align and eflomal share.
 
     Parameters
     ----------
-    table : ndarray of shape (n_target, n_source + 1)
-        Link posteriors; the last column is that of no source.
+    alignments : iterable
+        For each sentence pair links (source, target), the source position of each target word as
+        `predict` gives it, or a table of link posteriors.
 
     Returns
     -------
-    ndarray of shape (n_target,), int64
+    list of str
+        A line for each pair, without its end. Target words without a source are not in it.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import to_pharaoh
+    >>> to_pharaoh([[0, -1, 1], [(1, 0), (0, 1)]])
+    ['0-0 1-2', '0-1 1-0']
     """
-    best = table.argmax(axis=1)
-    return np.where(best == table.shape[1] - 1, NO_SOURCE, best)
+    lines = []
+    for i, given in enumerate(alignments):
+        links = sorted(links_of(given, f"alignments[{i}]"))
+        lines.append(" ".join(f"{source}-{target}" for source, target in links))
+    return lines
+
+
+def read_pharaoh(lines: Folder | Iterable[str]) -> list[list[Link]]:
+    """Read links in the form of Pharaoh.
+
+    Parameters
+    ----------
+    lines : path-like or iterable of str
+        A file (compressed if its name ends in .gz, .bz2 or .xz), or its lines.
+
+    Returns
+    -------
+    list of list of tuple (source, target)
+        For each line its links, sorted; positions count from 0.
+
+    Raises
+    ------
+    ValueError
+        If a line holds something else.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import read_pharaoh
+    >>> read_pharaoh(["0-0 1-2", ""])
+    [[(0, 0), (1, 2)], []]
+    """
+    numbered: Iterable[tuple[int, str]]
+    if isinstance(lines, str | PathLike):
+        # The corpora read links as well.
+        from sklearn_cvb.datasets.readers import text_lines
+
+        numbered = text_lines(lines)
+    else:
+        numbered = enumerate(lines, 1)
+    found = []
+    for number, line in numbered:
+        links = []
+        for part in line.split():
+            match = _LINK.fullmatch(part)
+            if match is None:
+                raise ValueError(
+                    f"line {number} holds {part!r}: links are written source-target, such as 0-2"
+                )
+            links.append((int(match[1]), int(match[2])))
+        found.append(sorted(links))
+    return found
+
+
+# One alignment from those of both directions
+
+
+_METHODS = "grow-diag-final-and", "intersection", "union", "product"
+_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+def symmetrize(
+    forward: Sequence,
+    backward: Sequence,
+    method: str = "grow-diag-final-and",
+    *,
+    threshold: float = 0.3,
+) -> list[list[Link]]:
+    """Join the alignments of two models, one of either direction.
+
+    Parameters
+    ----------
+    forward : sequence
+        For each sentence pair what a model of (source, target) says: the source position of each
+        target word, as `predict` gives it, links (source, target), or a table of link posteriors,
+        as `predict_proba` gives it.
+    backward : sequence
+        The same of a model of (target, source): its links are (target, source).
+    method : str, default="grow-diag-final-and"
+        "intersection" or "union" of the links. "grow-diag-final-and" (Koehn, Och and Marcu 2003):
+        the intersection; then links of the union beside a link, diagonally as well, of which a word
+        has none yet; then links of which both words have none. "product": links whose posteriors
+        have a geometric mean above `threshold`; needs tables.
+    threshold : float, default=0.3
+        Of the product, from 0 to 1.
+
+    Returns
+    -------
+    list of list of tuple (source, target)
+        Positions count from 0.
+
+    Raises
+    ------
+    ValueError
+        If numbers of pairs or shapes of tables differ, or the method is another one.
+    TypeError
+        If "product" is given something else than tables.
+
+    References
+    ----------
+    Och and Ney (2003), "A systematic comparison of various statistical alignment models",
+    Computational Linguistics 29.
+    Liang, Taskar and Klein (2006), "Alignment by agreement", NAACL, for the product.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import symmetrize
+    >>> symmetrize([[0, 0, 1]], [[0, 2]], "intersection")
+    [[(0, 0), (1, 2)]]
+    >>> symmetrize([[0, 0, 1]], [[0, 2]])
+    [[(0, 0), (0, 1), (1, 2)]]
+    """
+    check_choice("method", method, _METHODS)
+    if len(forward) != len(backward):
+        raise ValueError(
+            f"forward holds {len(forward)} sentence pairs but backward {len(backward)}"
+        )
+    found = []
+    for i, (one, other) in enumerate(zip(forward, backward, strict=True)):
+        if method == "product":
+            means = agreement(one, other, i)
+            links = list(zip(*map(np.ndarray.tolist, np.nonzero(means > threshold)), strict=True))
+        else:
+            ours = set(links_of(one, f"forward[{i}]"))
+            theirs = {(a, b) for b, a in links_of(other, f"backward[{i}]")}
+            links = list(_joined(ours, theirs, method))
+        found.append(sorted(links))
+    return found
+
+
+def agreement(forward: Any, backward: Any, i: int) -> np.ndarray:
+    """Geometric means of the link posteriors of both directions."""
+    for name, table in (("forward", forward), ("backward", backward)):
+        if getattr(table, "ndim", 0) != 2:
+            raise TypeError(
+                f"{name}[{i}] is no table of link posteriors: give what predict_proba gives, or "
+                "another method"
+            )
+    if forward.shape != (backward.shape[1] - 1, backward.shape[0] + 1):
+        raise ValueError(
+            f"forward[{i}] has shape {forward.shape}, which does not fit backward's "
+            f"{backward.shape}: n_target x (n_source + 1) and n_source x (n_target + 1)"
+        )
+    return np.sqrt(forward[:, :-1].T * backward[:, :-1])
+
+
+def _joined(forward: set[Link], backward: set[Link], method: str) -> set[Link]:
+    """Links of two directions by one of the methods that need no posteriors."""
+    if method == "intersection":
+        return forward & backward
+    if method == "union":
+        return forward | backward
+    found = forward & backward
+    _grow(found, forward | backward)
+    # "Final": what is left of either direction, where both words have no link.
+    for links in (forward, backward):
+        for source, target in sorted(links):
+            if all(source != a and target != b for a, b in found):
+                found.add((source, target))
+    return found
+
+
+def _grow(found: set[Link], union: set[Link]) -> None:
+    """Add links of the union beside found ones, where a word has no link, until there is none."""
+    sources, targets = ({link[k] for link in found} for k in range(2))
+    waiting = sorted(found)
+    while waiting:
+        source, target = waiting.pop(0)
+        for up, right in _NEIGHBOURS:
+            link = source + up, target + right
+            if link in union - found and not (link[0] in sources and link[1] in targets):
+                found.add(link)
+                sources.add(link[0])
+                targets.add(link[1])
+                waiting.append(link)

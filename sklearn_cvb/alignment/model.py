@@ -13,12 +13,11 @@ from sklearn_cvb.alignment.parameters import (
     Layout,
     Prior,
     Weights,
-    exp_expected_log,
     learned_rows,
     no_sums,
     positions_to_places,
-    posterior_mean,
     tally_of,
+    weights_of,
 )
 from sklearn_cvb.alignment.reading import Problem
 from sklearn_cvb.kernels.alignment import (
@@ -40,7 +39,6 @@ from sklearn_cvb.kernels.alignment import (
     shares_for,
     work_for,
 )
-from sklearn_cvb.learning.dirichlet import kl_divergence, log_evidence
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 from sklearn_cvb.reading.corpus import as_list
@@ -88,20 +86,17 @@ class AlignmentModel(Model):
 
     def maximise(self, counts: np.ndarray, prior: Prior, before: Any) -> tuple[Weights, float]:
         """The mode in the softmax basis, and minus the sum of pseudo-counts times log theta."""
-        layout = self.problem.layout
-        weights = posterior_mean(counts, prior, layout)
-        n_learned = layout.n_cells if prior.p_null == LEARNED else layout.n_cells - 2
-        listed = np.sum(xlogy(prior.cells, weights.cells)[:n_learned])
-        n_unlisted = layout.n_targets - np.bincount(layout.rows, minlength=layout.n_rows)
-        rest = n_unlisted * xlogy(prior.rest, weights.rest)
-        return weights, -float(listed + np.sum(rest[: layout.n_sources + 1]))
+        layout, rows = self.problem.layout, learned_rows(counts, prior, self.problem.layout)
+        weights = weights_of(counts, prior, layout)
+        value = rows.log_prior_density(weights.cells[: len(rows.counts)])
+        value += float(np.sum(layout.n_unlisted * xlogy(prior.rest, weights.rest)))
+        return weights, -value
 
     def average(self, counts: np.ndarray, prior: Prior, before: Any) -> tuple[Weights, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
         layout = self.problem.layout
-        cells, u, totals, u_totals = learned_rows(counts, prior, layout)
-        divergence = kl_divergence(cells + u, u, totals + u_totals, u_totals)
-        return exp_expected_log(counts, prior, layout), divergence
+        divergence = learned_rows(counts, prior, layout).divergence()
+        return weights_of(counts, prior, layout, averages=True), divergence
 
     def infer(self, weights: Weights, work: Any = None) -> Inferred:
         """Expected counts of all pairs."""
@@ -115,14 +110,15 @@ class AlignmentModel(Model):
         pairs, layout = self.problem.pairs, self.problem.layout
         tally = tally_of(counts, prior, layout)
         if frozen:
-            return inferred(counts, leave_out_scores(pairs, tally, shares), shares)
+            return inferred(counts, _inferred(pairs, tally, tally.sums, shares, SCORE), shares)
         shares, log_z = leave_out_sweep(pairs, tally, shares)
         return inferred(sum_of(shares, pairs, layout), log_z, shares)
 
     def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
         """Alignments drawn under the posterior means that the start gives."""
         _, cells = first_shares(self.init, self.init_sweeps, self.problem, rng)
-        sample = drawn(posterior_mean(cells, prior, self.problem.layout), self.problem, rng)
+        weights = weights_of(cells, prior, self.problem.layout)
+        sample, _ = draw_sweep(self.problem, frozen_tally(weights), rng)
         return Drawn(used_cells(self.problem, sample), sample)
 
     def resample(
@@ -135,13 +131,12 @@ class AlignmentModel(Model):
     ) -> Drawn:
         """A Hastings step of each pair given all others."""
         tally = tally_of(counts, prior, self.problem.layout)
-        sample, proposals = hastings_sweep(tally, self.problem, sample, rng)
+        sample, proposals = draw_sweep(self.problem, tally, rng, sample)
         return Drawn(used_cells(self.problem, sample), sample, proposals=proposals)
 
     def log_evidence(self, counts: np.ndarray, prior: Prior, sample: Alignments) -> float:
         """log p(target words, alignments, lost jumps | source words, prior)."""
-        cells, u, totals, u_totals = learned_rows(counts, prior, self.problem.layout)
-        value = log_evidence(cells, u, totals, u_totals)
+        value = learned_rows(counts, prior, self.problem.layout).log_evidence()
         if prior.p_null != LEARNED:
             chances = 1.0 - prior.p_null, prior.p_null
             for n, chance in zip(counts[-2:].tolist(), chances, strict=True):
@@ -154,7 +149,7 @@ class AlignmentModel(Model):
         """Posterior means, and the links that there are (how often is what `link_proba_` says)."""
         link = np.zeros(self.problem.pairs.first[-1], np.float32)
         link[positions_to_places(self.problem.pairs, sample.position)] = 1.0
-        return posterior_mean(counts, prior, self.problem.layout), link
+        return weights_of(counts, prior, self.problem.layout), link
 
     def links(self, state: State) -> np.ndarray:
         """Link posteriors of the pairs, placed as in `Pairs.cell`."""
@@ -217,11 +212,6 @@ def leave_out_sweep(
     return shares, _inferred(pairs, tally, tally.sums, shares, SWEEP, uniform)
 
 
-def leave_out_scores(pairs: Pairs, tally: Tally, shares: Shares) -> np.ndarray:
-    """Log normalisers of all pairs, each from the counts of all others, which stay."""
-    return _inferred(pairs, tally, tally.sums, shares, SCORE)
-
-
 def sum_of(shares: Shares, pairs: Pairs, layout: Layout) -> np.ndarray:
     """Counts of all pairs from what each adds, summed anew: updates leave rounding errors."""
     tally = frozen_tally(Weights(np.zeros(layout.n_cells), np.zeros(layout.n_rows)))
@@ -265,30 +255,23 @@ def normalised_links(link: np.ndarray, pairs: Pairs) -> np.ndarray:
 # Samples
 
 
-def drawn(weights: Weights, problem: Problem, rng: np.random.Generator) -> Alignments:
-    """An alignment of each pair, drawn under given weights."""
-    pairs = problem.pairs
-    sample = Alignments(
-        np.full(pairs.target_starts[-1], -1, np.int64),
-        np.zeros((len(pairs.first) - 1, problem.layout.n_jumps), np.int64),
-    )
-    return _draw(frozen_tally(weights), problem, sample, False, rng)[0]
-
-
-def hastings_sweep(
-    tally: Tally, problem: Problem, sample: Alignments, rng: np.random.Generator
+def draw_sweep(
+    problem: Problem, tally: Tally, rng: np.random.Generator, old: Alignments | None = None
 ) -> tuple[Alignments, np.ndarray]:
-    """A Hastings step of each pair given all others, which changes the tally in place."""
-    return _draw(tally, problem, sample, True, rng)
+    """A Hastings step of each pair given all others, which changes the tally, and proposals.
 
-
-def _draw(
-    tally: Tally, problem: Problem, sample: Alignments, has_old: bool, rng: np.random.Generator
-) -> tuple[Alignments, np.ndarray]:
+    Without old alignments they are drawn from the tally, which stays whole.
+    """
     pairs = problem.pairs
-    sample = Alignments(sample.position.copy(), sample.lost.copy())
-    draws, log_z = draws_for(*sample, pairs), np.zeros(len(pairs.first) - 1)
-    draw_alignments(pairs, tally, work_for(pairs), draws, has_old, rng, log_z)
+    n_words, n_pairs = pairs.target_starts[-1], len(pairs.first) - 1
+    if old is None:
+        sample = Alignments(
+            np.full(n_words, -1, np.int64), np.zeros((n_pairs, problem.layout.n_jumps), np.int64)
+        )
+    else:
+        sample = Alignments(old.position.copy(), old.lost.copy())
+    draws, log_z = draws_for(*sample, pairs), np.zeros(n_pairs)
+    draw_alignments(pairs, tally, work_for(pairs), draws, old is not None, rng, log_z)
     return sample, draws.n_accepted.astype(np.float64)
 
 
@@ -363,9 +346,7 @@ def _proper(prior: Prior, problem: Problem) -> Prior:
         return prior
     rest = np.maximum(prior.rest, _LEAST_BETA)
     added = np.maximum(prior.cells, least) - prior.cells
-    unlisted = layout.n_targets - np.bincount(layout.rows, minlength=layout.n_rows)
-    unlisted[layout.n_sources + 1 :] = 0
-    totals = prior.totals + layout.totals_of(added) + unlisted * (rest - prior.rest)
+    totals = prior.totals + layout.totals(added) + layout.n_unlisted * (rest - prior.rest)
     return Prior(prior.cells + added, totals, rest, prior.p_null)
 
 

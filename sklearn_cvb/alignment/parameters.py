@@ -1,15 +1,16 @@
 """Which parameters there are, in cells of rows; their prior; from counts to weights."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import digamma
 
 from sklearn_cvb.alignment.links import best_positions
 from sklearn_cvb.kernels.alignment import FORBIDDEN, UNLISTED, Pairs, Sums, Tally
+from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.reading.corpus import shown
 
 # Words of so many pairs are looked up at a time.
 _PIECE = 1000
@@ -23,22 +24,12 @@ LEARNED = -1.0
 
 
 class Layout(NamedTuple):
-    """Rows and cells of a model, in the order of `sklearn_cvb.kernels.alignment`.
+    """Rows and cells of a model, in the order of `sklearn_cvb.kernels.alignment`."""
 
-    Attributes
-    ----------
-    n_sources, n_targets : int
-        Types of source and of target words, unknown ones among them.
-    longest_jump : int
-        K.
-    keys : ndarray of shape (n_lexical,), int64
-        ``row * n_targets + target`` of the listed cells of the lexicon, sorted; the last row is
-        that of NULL.
-    """
-
-    n_sources: int
-    n_targets: int
+    n_sources: int  # types of source words, unknown ones among them
+    n_targets: int  # and of target words
     longest_jump: int
+    # row * n_targets + target of the listed cells of the lexicon, sorted; NULL's is the last row.
     keys: np.ndarray
 
     @property
@@ -57,14 +48,24 @@ class Layout(NamedTuple):
         return self.n_sources + 3
 
     @property
-    def rows(self) -> np.ndarray:
+    def row(self) -> np.ndarray:
         """The row of each cell."""
         ends = np.repeat([self.n_sources + 1, self.n_sources + 2], [self.n_jumps, 2])
         return np.concatenate([self.keys // self.n_targets, ends])
 
-    def totals_of(self, cells: np.ndarray) -> np.ndarray:
+    @property
+    def widths(self) -> np.ndarray:
+        """Cells of each row, listed or not."""
+        return np.repeat([self.n_targets, self.n_jumps, 2], [self.n_sources + 1, 1, 1])
+
+    @property
+    def n_unlisted(self) -> np.ndarray:
+        """Cells of each row that are not listed."""
+        return self.widths - np.bincount(self.row, minlength=self.n_rows)
+
+    def totals(self, cells: np.ndarray) -> np.ndarray:
         """Sums of the listed cells of each row."""
-        return np.bincount(self.rows, cells, self.n_rows)
+        return np.bincount(self.row, cells, self.n_rows)
 
 
 class Encoded(NamedTuple):
@@ -77,18 +78,10 @@ class Encoded(NamedTuple):
 
 
 class Words(NamedTuple):
-    """All two words that stand beside each other, as keys.
+    """All two words that stand beside each other, as keys."""
 
-    Attributes
-    ----------
-    keys : list of ndarray
-        Sorted keys of some pairs.
-    places : ndarray, int32
-        For each two words of a pair, placed as in `Pairs.cell`, where their key stands in these.
-    """
-
-    keys: list[np.ndarray]
-    places: np.ndarray
+    keys: list[np.ndarray]  # of some pairs at a time, sorted
+    places: np.ndarray  # where in these the key of two words stands, placed as in `Pairs.cell`
 
 
 def words_beside(encoded: Encoded, sizes: tuple[int, int]) -> Words:
@@ -209,23 +202,12 @@ class AlignmentCounts(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Dirichlet parameters.
+    """Dirichlet parameters."""
 
-    Attributes
-    ----------
-    cells : ndarray of shape (n_cells,)
-    totals : ndarray of shape (n_rows,)
-        Sums over all cells of a row, listed or not.
-    rest : ndarray of shape (n_rows,)
-        Of a cell of the lexicon that is not listed.
-    p_null : float
-        The probability that a target word has no source; `LEARNED` where it is learned.
-    """
-
-    cells: np.ndarray
-    totals: np.ndarray
-    rest: np.ndarray
-    p_null: float
+    cells: np.ndarray  # (n_cells,)
+    totals: np.ndarray  # (n_rows,), sums over all cells of a row, listed or not
+    rest: np.ndarray  # (n_rows,), of a cell of the lexicon that is not listed
+    p_null: float  # the probability of no source; `LEARNED` where it is learned
 
 
 class Weights(NamedTuple):
@@ -265,15 +247,11 @@ def prior_of(
 def counts_from(cells: np.ndarray, layout: Layout) -> AlignmentCounts:
     """Flat cells as tables."""
     n, end = len(layout.keys), len(layout.keys) + layout.n_jumps
-    return AlignmentCounts(_table(cells[:n], layout), cells[n:end].copy(), cells[end:].copy())
-
-
-def _table(values: np.ndarray, layout: Layout) -> csr_array:
-    """The lexicon as a sparse table."""
     rows, columns = np.divmod(layout.keys, layout.n_targets)
     ends = np.searchsorted(rows, np.arange(layout.n_sources + 2))
     shape = layout.n_sources + 1, layout.n_targets
-    return csr_array((values.copy(), columns, ends), shape=shape)
+    lexicon = csr_array((cells[:n].copy(), columns, ends), shape=shape)
+    return AlignmentCounts(lexicon, cells[n:end].copy(), cells[end:].copy())
 
 
 def cells_from(counts: AlignmentCounts) -> np.ndarray:
@@ -281,27 +259,25 @@ def cells_from(counts: AlignmentCounts) -> np.ndarray:
     return np.concatenate([counts.lexicon.data, counts.jump, counts.null])
 
 
-def posterior_mean(cells: np.ndarray, prior: Prior, layout: Layout) -> Weights:
-    """(C + prior) / (sum of the row); a row without count and prior has equal weights."""
-    totals = layout.totals_of(cells) + prior.totals
-    even = 1.0 / np.repeat([layout.n_targets, layout.n_jumps, 2], [layout.n_sources + 1, 1, 1])
-    seen, over = totals > 0, 1.0 / np.where(totals > 0, totals, 1.0)
-    means = np.where(seen[layout.rows], (cells + prior.cells) * over[layout.rows], 0.0)
-    means[~seen[layout.rows]] = even[layout.rows][~seen[layout.rows]]
-    return _with_fixed_null(Weights(means, np.where(seen, prior.rest * over, even)), prior)
+def learned_rows(cells: np.ndarray, prior: Prior, layout: Layout) -> DirichletRows:
+    """Listed cells as rows of probabilities, without that of no source where it is given."""
+    n, k = (None, None) if prior.p_null == LEARNED else (-2, -1)
+    totals = layout.totals(cells)[:k], prior.totals[:k]
+    return DirichletRows(cells[:n], prior.cells[:n], *totals, layout.row[:n])
 
 
-def exp_expected_log(cells: np.ndarray, prior: Prior, layout: Layout) -> Weights:
-    """exp(E[log theta]) under the Dirichlet posterior."""
-    logs = digamma(layout.totals_of(cells) + prior.totals)
-    weights = np.exp(digamma(cells + prior.cells) - logs[layout.rows])
-    rest = np.exp(digamma(prior.rest) - logs)
-    return _with_fixed_null(
-        Weights(*(np.maximum(part, _ALMOST_NOTHING) for part in (weights, rest))), prior
-    )
-
-
-def _with_fixed_null(weights: Weights, prior: Prior) -> Weights:
+def weights_of(
+    cells: np.ndarray, prior: Prior, layout: Layout, *, averages: bool = False
+) -> Weights:
+    """Posterior means (equal in a row without count and prior), or exp E[log theta]."""
+    totals = layout.totals(cells), prior.totals
+    listed = DirichletRows(cells, prior.cells, *totals, layout.row, layout.widths)
+    unlisted = listed._replace(counts=np.zeros(layout.n_rows), prior=prior.rest, row=slice(None))
+    if averages:
+        parts = listed.exp_expected_log(), unlisted.exp_expected_log()
+        weights = Weights(*(np.maximum(part, _ALMOST_NOTHING) for part in parts))
+    else:
+        weights = Weights(listed.mean(), unlisted.mean())
     if prior.p_null != LEARNED:
         weights.cells[-2:] = 1.0 - prior.p_null, prior.p_null
     return weights
@@ -309,23 +285,13 @@ def _with_fixed_null(weights: Weights, prior: Prior) -> Weights:
 
 def tally_of(cells: np.ndarray, prior: Prior, layout: Layout) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
-    sums = Sums(cells.copy(), layout.totals_of(cells))
+    sums = Sums(cells.copy(), layout.totals(cells))
     return Tally(sums, prior.cells, prior.totals, prior.rest, prior.p_null)
 
 
 def no_sums(layout: Layout) -> Sums:
     """Counts of nothing."""
     return Sums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
-
-
-def learned_rows(
-    cells: np.ndarray, prior: Prior, layout: Layout
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Cells, their prior, and totals of both, of rows whose probabilities are learned."""
-    totals = layout.totals_of(cells)
-    if prior.p_null == LEARNED:
-        return cells, prior.cells, totals, prior.totals
-    return cells[:-2], prior.cells[:-2], totals[:-1], prior.totals[:-1]
 
 
 # Weights that predictions are made under, whichever algorithm left them
@@ -336,11 +302,77 @@ def mean_weights(learned: Learned) -> Weights:
     if learned.more is not None:
         means: Weights = learned.more
         return means
-    return posterior_mean(cells_from(learned.counts), learned.prior, learned.layout)
+    return weights_of(cells_from(learned.counts), learned.prior, learned.layout)
 
 
 def predicting_weights(learned: Learned) -> Weights:
     """Weights of `predict` and `predict_proba`."""
-    if learned.averages:
-        return exp_expected_log(cells_from(learned.counts), learned.prior, learned.layout)
-    return mean_weights(learned)
+    if not learned.averages:
+        return mean_weights(learned)
+    return weights_of(cells_from(learned.counts), learned.prior, learned.layout, averages=True)
+
+
+# What a fitted model knows of translations, as a table to read
+
+
+# How many source words `repr` shows, and translations of each.
+_SHOWN, _TRANSLATIONS = 10, 3
+
+
+class Lexicon:
+    """Probabilities of translations, p(target word | source word).
+
+    Fitted models make it; see `lexicon_`. Pairs of words that never stood beside each other are not
+    in it.
+
+    Parameters
+    ----------
+    table : csr_array of shape (n_sources + 1, n_targets)
+        Probabilities; the last row is that of target words without a source.
+    source, target : list
+        The known words; types beyond them are unknown words.
+    """
+
+    def __init__(self, table: csr_array, source: list, target: list) -> None:
+        self.table = table
+        self.source = source
+        self.target = target
+        self._row = {word: i for i, word in enumerate(source)}
+
+    def translations(self, word: Hashable, n: int = 10) -> list[tuple[Any, float]]:
+        """The most probable translations of a source word.
+
+        Parameters
+        ----------
+        word : hashable
+            A known source word; None for target words without a source.
+        n : int, default=10
+            How many.
+
+        Returns
+        -------
+        list of tuple (target word, probability)
+            The most probable first.
+
+        Raises
+        ------
+        KeyError
+            If the word is not known.
+        """
+        if word is not None and word not in self._row:
+            raise KeyError(f"{shown(word)} is no source word that the model knows")
+        row = self.table.shape[0] - 1 if word is None else self._row[word]
+        begin, end = self.table.indptr[row : row + 2].tolist()
+        values, columns = self.table.data[begin:end], self.table.indices[begin:end]
+        best = np.argsort(-values, kind="stable")[:n].tolist()
+        return [(self.target[columns[i]], float(values[i])) for i in best]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __repr__(self) -> str:
+        lines = [f"Lexicon of {len(self.source)} source and {len(self.target)} target words"]
+        for word in self.source[:_SHOWN]:
+            best = self.translations(word, _TRANSLATIONS)
+            lines.append(f"{word}: " + ", ".join(f"{other} {p:.3f}" for other, p in best))
+        return "\n".join(lines + ["..."] * (len(self.source) > _SHOWN))

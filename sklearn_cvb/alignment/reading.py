@@ -67,21 +67,10 @@ class Words(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """All that does not change while fitting.
+    """All that does not change while fitting."""
 
-    Attributes
-    ----------
-    corpus : Corpus
-        The target sentences.
-    types : tuple of list
-        Known source and target words.
-    pairs : Pairs
-    layout : Layout
-    prior : Prior
-    """
-
-    corpus: Corpus
-    types: tuple[list, list]
+    corpus: Corpus  # the target sentences
+    types: tuple[list, list]  # known source and target words
     pairs: Pairs
     layout: Layout
     prior: Prior

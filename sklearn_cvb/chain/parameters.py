@@ -14,14 +14,15 @@ from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.kernels.special import expected_weights
 from sklearn_cvb.learning.concentrations import first_value, log_density
-from sklearn_cvb.learning.dirichlet import exp_digamma, kl_divergence
+from sklearn_cvb.learning.dirichlet import DirichletRows, kl_divergence
 
 # Divisors below this have lost digits to underflow.
-_SMALLEST_RATIO = 1e-280
+_SMALLEST_DIVISOR = 1e-280
 # A state that holds so large a share of the tokens counts as one that the data ask for.
 LEAST_SHARE = 0.01
 # gamma starts here where it is learned.
 _FIRST_GAMMA = 1.0
+_NO_CELLS = np.empty(0)
 
 
 class HMMCounts(NamedTuple):
@@ -212,37 +213,43 @@ def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
 # Weights
 
 
+def rows_of(counts: HMMCounts, prior: Prior, cells: Cells) -> list[DirichletRows]:
+    """The Dirichlet posteriors of the start row, of transitions and of emissions."""
+    emission, u, row = counts.emission, prior.emission, cells.state
+    if cells.is_full:
+        shape, row = (cells.n_rows, cells.n_emitting), slice(cells.n_emitting)
+        emission, u = emission.reshape(shape), u.reshape(shape)
+    first, out = counts.start.sum(keepdims=True), counts.transition.sum(axis=1)
+    emit, every = cells.row_totals(counts.emission), slice(None)
+    return [
+        DirichletRows(counts.start, prior.start, first, np.array([prior.start_total]), every),
+        DirichletRows(
+            counts.transition, prior.transition, out, prior.transition_total, np.s_[:, None]
+        ),
+        DirichletRows(emission, u, emit, prior.emission_total, row),
+    ]
+
+
 def posterior_mean(
     counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None
 ) -> Weights:
-    """Weights (C + u) / (row sum): posterior means, or maximum likelihood with a prior of 0.
+    """Posterior means, or maximum likelihood with a prior of 0.
 
     Rows without count and prior keep the values of `kept`; None for uniform rows.
     """
-    first = counts.start.sum() + prior.start_total
-    out = counts.transition.sum(axis=1) + prior.transition_total
-    emit = cells.row_totals(counts.emission) + prior.emission_total
-    emits_all = np.all(emit[: cells.n_emitting] > 0)
-    if kept is None and not (emits_all and first > 0 and np.all(out > 0)):
+    tables = rows_of(counts, prior, cells)
+    if kept is None and not all(rows.totals.all() for rows in tables):
         kept = uniform_weights(cells)
-    emission = counts.emission + prior.emission
-    if emits_all:
-        emission = cells.divided(emission, emit)
-    else:
-        emission = _divide(emission, cells.spread(emit), kept and kept.emission)
-    weights = Weights(
-        _divide(counts.start + prior.start, first, kept and kept.start),
-        _divide(counts.transition + prior.transition, out[:, None], kept and kept.transition),
-        emission,
-    )
-    return tied(weights, cells)
+    means = [
+        rows.mean(None if old is None else old.reshape(rows.counts.shape))
+        for rows, old in zip(tables, kept or (None, None, None), strict=True)
+    ]
+    return _weights_of(means, cells)
 
 
-def _divide(numerator: np.ndarray, denominator: np.ndarray, kept: Any) -> np.ndarray:
-    """numerator / denominator; where the denominator is 0 the kept value (None if nowhere)."""
-    if np.all(denominator > 0):
-        return numerator / denominator
-    return np.where(denominator > 0, numerator / np.where(denominator > 0, denominator, 1.0), kept)
+def _weights_of(tables: list[np.ndarray], cells: Cells) -> Weights:
+    """Tables as `rows_of` has them, as weights."""
+    return tied(Weights(tables[0], tables[1], tables[2].reshape(-1)), cells)
 
 
 def tied(weights: Weights, cells: Cells) -> Weights:
@@ -254,46 +261,23 @@ def tied(weights: Weights, cells: Cells) -> Weights:
 
 def exp_expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
     """Weights exp(E[log theta]) under the Dirichlet posterior (Beal 2003; paper, section 2.1)."""
-    u, (start, out, emit) = dirichlet_parameters(counts, prior, cells)
-    weights = Weights(
-        _exp_digamma_ratio(u.start, start, slice(None)),
-        _exp_digamma_ratio(u.transition, out, np.s_[:, None]),
-        _exp_digamma_ratio(u.emission, emit, cells.state),
-    )
-    return tied(weights, cells)
-
-
-def _exp_digamma_ratio(cells: np.ndarray, totals: np.ndarray, rows: Any) -> np.ndarray:
-    """exp(digamma(cells) - digamma(totals[rows])), also where each of the two underflows."""
-    below = exp_digamma(totals)
-    if below.min() > _SMALLEST_RATIO:
-        return exp_digamma(cells) / below[rows]
-    return np.exp(digamma(cells) - digamma(totals)[rows])
+    rows = rows_of(counts, prior, cells)
+    return _weights_of([table.exp_expected_log() for table in rows], cells)
 
 
 def expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
-    """E[log theta] under the Dirichlet posterior: logs of `exp_expected_log`, without underflow."""
-    u, totals = dirichlet_parameters(counts, prior, cells)
-    start, out, emit = map(digamma, totals)
-    logs = Weights(
-        digamma(u.start) - start,
-        digamma(u.transition) - out[:, None],
-        digamma(u.emission) - emit[cells.state],
-    )
-    return tied(logs, cells)
+    """E[log theta] under the Dirichlet posterior."""
+    rows = rows_of(counts, prior, cells)
+    return _weights_of([table.expected_log() for table in rows], cells)
 
 
 def dirichlet_parameters(
     counts: HMMCounts, prior: Prior, cells: Cells
-) -> tuple[HMMCounts, tuple[np.ndarray, ...]]:
+) -> tuple[HMMCounts, list[np.ndarray]]:
     """Dirichlet parameters u = counts + prior, and the totals of start, transition, emission."""
-    u = HMMCounts(*(getattr(counts, name) + getattr(prior, name) for name in HMMCounts._fields))
-    totals = (
-        np.atleast_1d(counts.start.sum() + prior.start_total),
-        counts.transition.sum(axis=1) + prior.transition_total,
-        cells.row_totals(counts.emission) + prior.emission_total,
-    )
-    return u, totals
+    start, transition, emission = tables = rows_of(counts, prior, cells)
+    u = HMMCounts(start.cells, transition.cells, emission.cells.reshape(-1))
+    return u, [rows.totals for rows in tables]
 
 
 def weights_under(
@@ -340,66 +324,44 @@ def log_weights(weights: Weights) -> Weights:
 # Log densities and divergences of all rows
 
 
-class _Rows(NamedTuple):
-    """The Dirichlet distributions of one table: start, transitions or emissions."""
-
-    counts: np.ndarray  # of the cells that a topology allows
-    prior: np.ndarray
-    row: np.ndarray  # of each of these cells
-    count_totals: np.ndarray
-    prior_totals: np.ndarray  # with the cells that a dictionary rules out
-    totals: np.ndarray  # of the posterior
-    allowed: np.ndarray | slice  # which flat cells of the table these are
+def _allowed(cells: Cells) -> list[np.ndarray | slice]:
+    """Which cells of start, transitions and emissions a topology allows, and the end."""
+    if cells.topology is not None:
+        return [cells.topology.start, cells.topology.transition.ravel(), slice(None)]
+    return [slice(cells.n_emitting if cells.has_end else None), slice(None), slice(None)]
 
 
-def _rows_of(counts: HMMCounts, prior: Prior, cells: Cells) -> list[_Rows]:
-    """The Dirichlet posteriors of the start row, of transitions and of emissions."""
-    n, topology = cells.n_states, cells.topology
-    rows = (np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state)
-    allowed: list[np.ndarray | slice] = [slice(None)] * 3
-    if topology is not None:
-        allowed = [topology.start, topology.transition.ravel(), slice(None)]
-    elif cells.has_end:
-        allowed[0] = slice(cells.n_emitting)
-    priors = prior.start, prior.transition, prior.emission
-    of_prior = np.atleast_1d(prior.start_total), prior.transition_total, prior.emission_total
+def _listed_rows(counts: HMMCounts, prior: Prior, cells: Cells) -> list[DirichletRows]:
+    """The Dirichlet posteriors of the cells that are allowed, listed one by one."""
+    n = cells.n_states
+    places = np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state
     return [
-        _Rows(
-            np.ravel(count)[kept],
-            np.ravel(u)[kept],
-            row[kept],
-            total,
-            u_total,
-            total + u_total,
-            kept,
+        rows._replace(
+            counts=np.ravel(rows.counts)[kept], prior=np.ravel(rows.prior)[kept], row=row[kept]
         )
-        for count, u, row, total, u_total, kept in zip(
-            counts, priors, rows, row_totals(counts, cells), of_prior, allowed, strict=True
+        for rows, row, kept in zip(
+            rows_of(counts, prior, cells), places, _allowed(cells), strict=True
         )
     ]
 
 
 def divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
-    """KL(Dir(C + u) || Dir(u)) of all rows (Beal 2003, appendix A)."""
-    return sum(
-        kl_divergence(rows.counts + rows.prior, rows.prior, rows.totals, rows.prior_totals)
-        for rows in _rows_of(counts, prior, cells)
-    )
+    """KL of the posterior from the prior."""
+    return sum(rows.divergence() for rows in _listed_rows(counts, prior, cells))
 
 
 def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Weights, float]:
-    """exp E[log theta] (eq. 11), and KL of the posterior from the prior, in one pass over cells."""
-    tables = _rows_of(counts, prior, cells)
-    divisors = [exp_digamma(rows.totals) for rows in tables]
-    if min(divisor.min() for divisor in divisors) <= _SMALLEST_RATIO:
-        return exp_expected_log(counts, prior, cells), divergence(counts, prior, cells)
+    """exp E[log theta], and KL of the posterior from the prior, in one pass over the cells."""
+    tables = _listed_rows(counts, prior, cells)
+    divisors = [np.exp(digamma(rows.totals)) for rows in tables]
+    if min(divisor.min() for divisor in divisors) <= _SMALLEST_DIVISOR:
+        return exp_expected_log(counts, prior, cells), sum(rows.divergence() for rows in tables)
     weights, value = Weights(*(np.zeros(table.shape) for table in counts)), 0.0
-    for rows, divisor, table in zip(tables, divisors, weights, strict=True):
+    for rows, below, table, kept in zip(tables, divisors, weights, _allowed(cells), strict=True):
         found = np.empty(len(rows.counts))
-        of_cells = expected_weights(rows.counts, rows.prior, rows.row, divisor, found)
-        table.reshape(-1)[rows.allowed] = found
-        of_totals = gammaln(rows.totals) - gammaln(rows.prior_totals)
-        value += of_cells + float(np.sum(of_totals - rows.count_totals * digamma(rows.totals)))
+        value += expected_weights(rows.counts, rows.prior, rows.row, below, found)
+        value += kl_divergence(_NO_CELLS, _NO_CELLS, rows.totals, rows.prior_totals)
+        table.reshape(-1)[kept] = found
     return weights, value
 
 

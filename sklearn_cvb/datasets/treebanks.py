@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
 from sklearn_cvb.reading.validation import Folder
-from sklearn_cvb.treebank.treebank import cleaned
+from sklearn_cvb.treebank.reading import cleaned
 
 # Punctuation, brackets and signs of the Penn Treebank: left out where grammars are learned.
 PENN_PUNCTUATION = frozenset([",", ".", ":", "``", "''", "-LRB-", "-RRB-", "#", "$", "SYM", "LS"])

@@ -4,14 +4,12 @@ A kernel goes as far as float64 does. Python then has a sentence that is lost in
 and lets it go on.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.dependency.parameters import Layout, tables_of, totals_of
-from sklearn_cvb.dependency.rules import Rule
-from sklearn_cvb.dependency.trees import used_cells
+from sklearn_cvb.dependency.known import Rule
+from sklearn_cvb.dependency.parameters import Layout
 from sklearn_cvb.kernels.dependency.arrays import (
     UNKNOWN_HEAD,
     Sentences,
@@ -34,39 +32,24 @@ from sklearn_cvb.kernels.dependency.trees import (
 from sklearn_cvb.reading.corpus import Corpus
 
 
-class Problem(NamedTuple):
-    """What an algorithm learns from.
+class Trees(NamedTuple):
+    """A tree of each sentence, as sampled."""
 
-    Attributes
-    ----------
-    corpus : Corpus
-    types : list
-        The known tags.
-    sentences : Sentences
-        The corpus as kernels read it, with known heads. Where there is a cell for unknown tags, it
-        has one tag more.
-    layout : Layout
-        The parameters.
-    prior : ndarray of shape (n_cells,)
-        What the prior of each cell has beside the concentrations.
-    rules : list of Rule
-        What tilts the harmonic start.
-    """
+    heads: np.ndarray  # (n_tokens,), from 1; 0 for the root; -1 in sentences without a tree
+    is_coarse: np.ndarray  # (n_tokens,), whether each token's arc comes from a coarse row
+
+
+class Problem(NamedTuple):
+    """What an algorithm learns from."""
 
     corpus: Corpus
-    types: list
+    types: list  # the known tags
+    # The corpus as kernels read it, with known heads. Where there is a cell for unknown tags,
+    # it has one tag more.
     sentences: Sentences
-    layout: Layout
-    prior: np.ndarray
-    rules: list[Rule]
-
-    def prior_of(self, values: tuple[float, float]) -> np.ndarray:
-        """The prior of each cell under concentrations of attachments and of decisions."""
-        prior = self.prior.copy()
-        by_table = zip(tables_of(prior, self.layout), (*values, 0.0, values[0]), strict=False)
-        for table, value in by_table:
-            table += value
-        return prior
+    layout: Layout  # the parameters
+    prior: np.ndarray  # (n_cells,), what the prior of each cell has beside the concentrations
+    rules: list[Rule]  # what tilts the harmonic start
 
 
 def sentences_of(corpus: Corpus, layout: Layout, heads: np.ndarray | None = None) -> Sentences:
@@ -77,29 +60,6 @@ def sentences_of(corpus: Corpus, layout: Layout, heads: np.ndarray | None = None
     tokens = np.minimum(corpus.tokens, n_types - 1).astype(np.int64)
     starts = corpus.starts.astype(np.int64)
     return Sentences(tokens, starts, heads, n_types, n_valences, layout.coarse)
-
-
-def with_mixtures_worked_out(sentences: Sentences) -> Sentences:
-    """Sentences for weights that do not back off."""
-    return sentences._replace(coarse=None)
-
-
-def cells_by_length(
-    sentences: Sentences,
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Which cells arcs and decisions use, for all m sentences of a length n at once.
-
-    Their numbers; cells of attachments, (n_valences, m, n, n) by head and child, those of roots on
-    the diagonal; cells of decisions, (m, n, 8), counted from the first of these.
-    """
-    lengths, n_types = np.diff(sentences.starts), sentences.n_types
-    for n in np.unique(lengths).tolist():
-        which, position = np.flatnonzero(lengths == n), np.arange(n)
-        tags = sentences.token[sentences.starts[which][:, None] + position]
-        rows = sentences.n_valences * (2 * tags[:, :, None] + (position > position[:, None]))
-        rows = np.stack([rows + valence for valence in range(sentences.n_valences)])
-        rows[..., position, position] = 2 * n_types * sentences.n_valences
-        yield which, rows * n_types + tags[:, None, :], 8 * tags[:, :, None] + np.arange(8)
 
 
 def longest_of(sentences: Sentences) -> int:
@@ -127,7 +87,7 @@ def frozen_tally(weights: np.ndarray) -> Tally:
 
 def tally_of(cells: np.ndarray, prior: np.ndarray, layout: Layout) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
-    return Tally(Sums(cells.copy(), totals_of(cells, layout)), prior, totals_of(prior, layout))
+    return Tally(Sums(cells.copy(), layout.totals(cells)), prior, layout.totals(prior))
 
 
 def _inferred(
@@ -242,3 +202,49 @@ def draw_sweep(
         if i == len(log_z):
             return heads, is_coarse, log_z, draws.n_accepted.astype(np.float64)
         log_z[i] = fill_in_logs(work, sentences.starts[i + 1] - sentences.starts[i])
+
+
+# Counts of trees
+
+
+def used_cells(
+    sentences: Sentences, heads: np.ndarray, is_coarse: np.ndarray | None = None
+) -> np.ndarray:
+    """How often the trees with these heads use each cell; sentences without a tree use none."""
+    n, tokens = sentences.n_types, sentences.token
+    lengths = np.diff(sentences.starts)
+    first = np.repeat(sentences.starts[:-1], lengths)
+    child = np.flatnonzero(heads > 0)
+    head = first[child] + heads[child] - 1
+    half = 2 * head + (child > head)
+    nearest = np.full(2 * len(tokens), len(tokens))
+    np.minimum.at(nearest, half, np.abs(child - head))
+    valence = np.minimum(np.abs(child - head) > nearest[half], sentences.n_valences - 1)
+    rows = (2 * tokens[head] + (child > head)) * sentences.n_valences + valence
+    n_own, tags, roots = 2 * n * sentences.n_valences, tokens[child], tokens[heads == 0]
+    others = []
+    if sentences.coarse is not None and is_coarse is not None:
+        part, general = is_coarse[child], is_coarse[child] > 0
+        others.append(np.bincount(2 * rows + part, minlength=2 * n_own))
+        cells = sentences.coarse[rows[general]] * n + tags[general]
+        others.append(np.bincount(cells, minlength=(sentences.coarse.max() + 1) * n))
+        rows, tags = rows[~general], tags[~general]
+    own = np.concatenate([rows * n + tags, n_own * n + roots])
+    attach = np.bincount(own, minlength=(n_own + 1) * n)
+    n_children = np.bincount(half, minlength=2 * len(tokens)).reshape(-1, 2)
+    choice = _used_choices(tokens[heads >= 0], n_children[heads >= 0], n)
+    return np.concatenate([attach, choice.ravel(), *others]).astype(np.float64)
+
+
+def _used_choices(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> np.ndarray:
+    """How often tokens with so many children on either side stop and go on, by tag."""
+    choice = np.zeros((n_types, 2, 2, 2))
+    for side in range(2):
+        some = n_children[:, side]
+        for valence, stops, goes in (
+            (0, some == 0, some > 0),
+            (1, some > 0, np.maximum(some - 1, 0)),
+        ):
+            choice[:, side, valence, 0] = np.bincount(tokens, stops, n_types)
+            choice[:, side, valence, 1] = np.bincount(tokens, goes, n_types)
+    return choice

@@ -6,11 +6,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 
 from sklearn_cvb.dependency.inference import (
     Problem,
-    cells_by_length,
+    Trees,
     draw_sweep,
     expectation,
     frozen_tally,
@@ -19,31 +18,24 @@ from sklearn_cvb.dependency.inference import (
     leave_out_sweep,
     sum_of,
     tally_of,
-    with_mixtures_worked_out,
+    used_cells,
 )
+from sklearn_cvb.dependency.known import tilt_of
 from sklearn_cvb.dependency.parameters import (
     DMVCounts,
     Layout,
-    by_cell,
     cells_from,
-    exp_expected_log,
     layout_of,
     mixed_weights,
-    posterior_mean,
-    predicting_weights,
     rare_counts,
     tables_of,
-    totals_of,
-    uniform_weights,
     unmixed_counts,
 )
-from sklearn_cvb.dependency.prediction import parts_of, probabilities_of
-from sklearn_cvb.dependency.rules import tilt_of
-from sklearn_cvb.dependency.trees import Trees, used_cells
+from sklearn_cvb.dependency.prediction import probabilities_of
 from sklearn_cvb.kernels.dependency.arrays import GO, Sentences, Shares, share_size
+from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, rests
-from sklearn_cvb.learning.dirichlet import kl_divergence, log_evidence
-from sklearn_cvb.learning.gibbs import sampled_labels
+from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 
 # Own row, coarse row.
@@ -55,24 +47,12 @@ _NO_ARC = 1e-9
 
 
 class Concentrations(NamedTuple):
-    """Concentrations of a sweep.
+    """Concentrations of a sweep."""
 
-    Attributes
-    ----------
-    values : tuple of float
-        Of attachments and roots, coarse rows among them, and of decisions.
-    learned : tuple of bool
-        Which of them are learned.
-    tied : bool
-        Whether they are one.
-    gamma : tuple (shape, rate)
-        Prior of what is learned.
-    """
-
-    values: tuple[float, float]
-    learned: tuple[bool, ...]
-    tied: bool
-    gamma: tuple[float, float]
+    values: tuple[float, float]  # of attachments and roots (coarse rows, too), and of decisions
+    learned: tuple[bool, ...]  # which of them are learned
+    tied: bool  # whether they are one
+    gamma: tuple[float, float]  # prior of what is learned: shape, rate
 
     def log_density(self) -> float:
         """Log density of what is learned under its prior (nats)."""
@@ -101,46 +81,6 @@ def first_concentrations(
     return Concentrations((first, second), learned, alpha_stop is None, gamma)
 
 
-def learn(
-    now: Concentrations,
-    counts: np.ndarray,
-    layout: Layout,
-    n_sweeps: int,
-    step: Callable,
-    absence: Callable | None = None,
-) -> Concentrations:
-    """One step for what is learned; none in the warm-up.
-
-    ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of Wang
-    and Blunsom (2013, HMM).
-    """
-    if rests(any(now.learned), n_sweeps):
-        return now
-    totals = totals_of(counts, layout)
-    cells, rows = np.ones_like(counts), np.ones_like(totals)
-    if absence is not None:
-        cells, rows = (-np.expm1(logs) for logs in absence())
-    ends = np.cumsum([n_rows for n_rows, _ in layout.shapes])
-    present = zip(
-        tables_of(counts, layout),
-        tables_of(cells, layout),
-        np.split(totals, ends[:-1]),
-        np.split(rows, ends[:-1]),
-        strict=True,
-    )
-    tables = [Rows(a.ravel(), b.ravel(), c, d, a.shape[1]) for a, b, c, d in present]
-    # Attachments, coarse ones among them, and decisions; the prior of mixtures is given.
-    parts = tables[:1] + tables[3:], tables[1:2]
-    if now.tied:
-        value = step(now.values[0], parts[0] + parts[1], *now.gamma)
-        return now._replace(values=(value, value))
-    first, second = (
-        step(value, part, *now.gamma) if learned else value
-        for value, learned, part in zip(now.values, now.learned, parts, strict=True)
-    )
-    return now._replace(values=(first, second))
-
-
 def log_absence(
     shares: Shares, sentences: Sentences, layout: Layout
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -149,16 +89,12 @@ def log_absence(
     A sentence uses a cell with a probability of at most its expected count there. Mixtures are left
     out.
     """
-    row_of_cell = by_cell(np.arange(sum(n_rows for n_rows, _ in layout.shapes)), layout)
+    row_of_cell = layout.row
     absent = np.zeros(layout.n_cells), np.zeros(int(row_of_cell[-1]) + 1)
     for cells, counts in _used_by_length(shares, sentences, layout):
         for total, index in zip(absent, (cells, row_of_cell[cells]), strict=True):
-            keys = index + np.arange(len(index))[:, None] * len(total)
-            keys, inverse = np.unique(keys, return_inverse=True)
-            used = np.bincount(inverse.ravel(), counts.ravel(), len(keys))
-            with np.errstate(divide="ignore"):
-                logs = np.log1p(-np.clip(used, 0.0, 1.0))
-            total += np.bincount(keys % len(total), logs, len(total))
+            units = np.arange(len(index))[:, None]
+            total += dirichlet.log_absence(index, units, counts, len(total))
     return absent
 
 
@@ -190,6 +126,24 @@ def _used_by_length(
         yield np.hstack(cells), np.hstack(counts)
 
 
+def cells_by_length(
+    sentences: Sentences,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Which cells arcs and decisions use, for all m sentences of a length n at once.
+
+    Their numbers; cells of attachments, (n_valences, m, n, n) by head and child, those of roots on
+    the diagonal; cells of decisions, (m, n, 8), counted from the first of these.
+    """
+    lengths, n_types = np.diff(sentences.starts), sentences.n_types
+    for n in np.unique(lengths).tolist():
+        which, position = np.flatnonzero(lengths == n), np.arange(n)
+        tags = sentences.token[sentences.starts[which][:, None] + position]
+        rows = sentences.n_valences * (2 * tags[:, :, None] + (position > position[:, None]))
+        rows = np.stack([rows + valence for valence in range(sentences.n_valences)])
+        rows[..., position, position] = 2 * n_types * sentences.n_valences
+        yield which, rows * n_types + tags[:, None, :], 8 * tags[:, :, None] + np.arange(8)
+
+
 # Where a fit begins: harmonic, uniform or random weights, or those of a fitted model
 
 
@@ -199,13 +153,13 @@ def first_weights(init: Any, problem: Problem, rng: np.random.Generator) -> np.n
     if not isinstance(init, str):
         return weights_of_model(init, problem)
     if init == "harmonic":
-        tilt = tilt_of(problem.rules, layout.n_types)
+        tilt = tilt_of(problem.rules, layout.n_types) if problem.rules else None
         return backed_off(harmonic_counts(problem.sentences, layout, tilt), layout)
     if init == "random":
         draws = rng.standard_exponential(layout.n_cells)
     else:
         draws = 1.0 + _NOISE * rng.random(layout.n_cells)
-    return posterior_mean(draws, 0.0, None, layout)
+    return layout.rows(draws).mean()
 
 
 def backed_off(counts: np.ndarray, layout: Layout) -> np.ndarray:
@@ -220,7 +174,7 @@ def backed_off(counts: np.ndarray, layout: Layout) -> np.ndarray:
         attach, _, mixture, coarse = tables_of(cells, layout)
         np.add.at(coarse, layout.coarse, attach[:-1])
         mixture[:] = _FIRST_MIXTURE
-    return posterior_mean(cells, 0.0, uniform_weights(layout), layout)
+    return layout.rows(cells).mean()
 
 
 def weights_of_model(model: Any, problem: Problem) -> np.ndarray:
@@ -229,9 +183,9 @@ def weights_of_model(model: Any, problem: Problem) -> np.ndarray:
     places = _places_in(model, problem.types, layout.n_types)
     theirs = layout_of(model.counts_)
     if (theirs.n_valences, theirs.backoff) == (layout.n_valences, layout.backoff):
-        parts = _of_tags(parts_of(model._learned), places)
-        return posterior_mean(cells_from(parts), 0.0, None, layout)
-    mixed = _of_tags(probabilities_of(model._learned), places)
+        parts = _of_tags(probabilities_of(model._learned, mixed=False), places)
+        return layout.rows(cells_from(parts)).mean()
+    mixed = _of_tags(probabilities_of(model._learned, mixed=True), places)
     n_arcs = model.counts_.stop[places][..., GO]
     return backed_off(_as_counts(mixed, n_arcs, layout), layout)
 
@@ -366,8 +320,8 @@ class DependencyModel(Model):
 
     @property
     def n_observed(self) -> int:
-        """Tokens."""
-        return self.problem.corpus.n_observed
+        """Tokens, none of which is missing."""
+        return len(self.problem.corpus.tokens)
 
     @property
     def layout(self) -> Layout:
@@ -381,8 +335,37 @@ class DependencyModel(Model):
     def learn(
         self, hyper: Concentrations, state: State, step: Callable, absence: Callable | None
     ) -> Concentrations:
-        """One step for attachments and for decisions, where these are learned."""
-        return learn(hyper, state.counts, self.layout, state.n_sweeps, step, absence)
+        """One step for attachments and for decisions, where these are learned.
+
+        ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of
+        Wang and Blunsom (2013, HMM).
+        """
+        if rests(any(hyper.learned), state.n_sweeps):
+            return hyper
+        counts, layout = state.counts, self.layout
+        totals = layout.totals(counts)
+        cells, rows = np.ones_like(counts), np.ones_like(totals)
+        if absence is not None:
+            cells, rows = (-np.expm1(logs) for logs in absence())
+        ends = np.cumsum([n_rows for n_rows, _ in layout.shapes])
+        present = zip(
+            tables_of(counts, layout),
+            tables_of(cells, layout),
+            np.split(totals, ends[:-1]),
+            np.split(rows, ends[:-1]),
+            strict=True,
+        )
+        tables = [Rows(a.ravel(), b.ravel(), c, d, a.shape[1]) for a, b, c, d in present]
+        # Attachments, coarse ones among them, and decisions; the prior of mixtures is given.
+        parts = tables[:1] + tables[3:], tables[1:2]
+        if hyper.tied:
+            value = step(hyper.values[0], parts[0] + parts[1], *hyper.gamma)
+            return hyper._replace(values=(value, value))
+        first, second = (
+            step(value, part, *hyper.gamma) if learned else value
+            for value, learned, part in zip(hyper.values, hyper.learned, parts, strict=True)
+        )
+        return hyper._replace(values=(first, second))
 
     def absence(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
         """log P(C = 0) of every cell and row."""
@@ -390,7 +373,11 @@ class DependencyModel(Model):
 
     def prior(self, hyper: Concentrations) -> np.ndarray:
         """Concentrations, and what rules and mixtures have beside them."""
-        return self.problem.prior_of(hyper.values)
+        prior, layout = self.problem.prior.copy(), self.layout
+        values = *hyper.values, 0.0, hyper.values[0]
+        for table, value in zip(tables_of(prior, layout), values, strict=False):
+            table += value
+        return prior
 
     def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The same first weights for all parts."""
@@ -407,21 +394,21 @@ class DependencyModel(Model):
         self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
         """The mode in the softmax basis, and minus the sum of pseudo-counts times log theta."""
-        weights = posterior_mean(counts, prior, before, self.layout)
-        return weights, -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
+        rows = self.layout.rows(counts, prior)
+        weights = rows.mean(before)
+        return weights, -rows.log_prior_density(weights)
 
     def average(
         self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        cells, layout = counts + prior, self.layout
-        divergence = kl_divergence(cells, prior, totals_of(cells, layout), totals_of(prior, layout))
-        return exp_expected_log(counts, prior, layout), divergence
+        rows = self.layout.rows(counts, prior)
+        return rows.exp_expected_log(), rows.divergence()
 
     def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
         """Expected counts; arcs are split in proportion between tables at any temperature."""
         mixed = mixed_weights(weights, self.layout)
-        sentences = with_mixtures_worked_out(self.problem.sentences)
+        sentences = self.problem.sentences._replace(coarse=None)
         counts, log_z = hardened_expectation(mixed, sentences, self.temperature)
         return inferred(unmixed_counts(counts, weights, self.layout), log_z)
 
@@ -459,8 +446,7 @@ class DependencyModel(Model):
 
     def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> float:
         """log p(tags, trees | prior)."""
-        totals = totals_of(counts, self.layout), totals_of(prior, self.layout)
-        return log_evidence(counts, prior, *totals)
+        return self.layout.rows(counts, prior).log_evidence()
 
     def means(
         self, counts: np.ndarray, prior: np.ndarray, sample: Trees
@@ -468,19 +454,14 @@ class DependencyModel(Model):
         """Posterior means of all parameters, and with mixtures worked out."""
         more = rare_counts(counts, self.rare, self.layout)
         cells = counts if more is None else counts + more
-        means = posterior_mean(cells, prior, None, self.layout)
+        means = self.layout.rows(cells, prior).mean()
         return means, mixed_weights(means, self.layout)
 
-    def remembered(self, memory: list[dict] | None, sample: Trees) -> list[dict]:
-        """How often each tree (its heads as bytes) of each sentence was sampled."""
-        starts = self.problem.sentences.starts
-        keys = [sample.heads[a:b].tobytes() for a, b in pairwise(starts.tolist())]
-        if memory is None:
-            return [{key: 1} for key in keys]
-        # States share what they remember: a dict that is there already is left as it is.
-        return [
-            times | {key: times.get(key, 0) + 1} for times, key in zip(memory, keys, strict=True)
-        ]
+    def remembered(self, memory: Any, sample: Trees) -> Any:
+        """How often each tree of each sentence was sampled."""
+        starts = self.problem.sentences.starts.tolist()
+        heads = [sample.heads[a:b].copy() for a, b in pairwise(starts)]
+        return with_sample(memory, [(part.tobytes(), part) for part in heads])
 
     def rebase(self, state: State) -> State:
         """Under the prior that is asked for now; what is learned goes on from its value."""
@@ -493,20 +474,16 @@ class DependencyModel(Model):
         if isinstance(state.shares, Shares):
             tally = tally_of(state.counts, state.prior, layout)
             return heaviest(tally, sentences, state.shares)[0]
-        arguments = (state.counts, state.prior, state.weights, layout)
-        weights = predicting_weights(*arguments, averages)
+        rows = layout.rows(state.counts, state.prior)
+        weights = rows.exp_expected_log() if averages else rows.mean(state.weights)
         if isinstance(state.shares, Trees):
             return self._sampled_heads(state, weights)
         mixed = frozen_tally(mixed_weights(weights, layout))
-        return heaviest(mixed, with_mixtures_worked_out(sentences))[0]
+        return heaviest(mixed, sentences._replace(coarse=None))[0]
 
     def _sampled_heads(self, state: State, weights: np.ndarray) -> np.ndarray:
         """The most frequent tree of each sentence late in the chain."""
-        best = [
-            np.frombuffer(max(times, key=times.__getitem__), np.int64)
-            for times in sampled_labels(state, self)
-        ]
-        heads = np.concatenate(best)
+        heads = np.concatenate(most_frequent(sampled_labels(state, self)))
         if len(state.unexplained):
             # A sentence without a tree gets one of those that have least of what is impossible.
             others = heaviest(frozen_tally(weights), self.problem.sentences)[0]

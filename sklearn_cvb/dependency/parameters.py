@@ -3,28 +3,17 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma
 
-from sklearn_cvb.learning.dirichlet import Numbers
+from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.reading.corpus import Corpus
 
 
 class Layout(NamedTuple):
-    """The cells of a model, in the order of `sklearn_cvb.kernels.dependency.arrays`.
+    """The cells of a model, in the order of `sklearn_cvb.kernels.dependency.arrays`."""
 
-    Attributes
-    ----------
-    n_types : int
-        Number of tags.
-    n_valences : int
-        Rows of attachments for each head and side.
-    backoff : {None, "head", "direction"}
-        What the rows of attachments back off to: p(child | head, side), p(child | side), or
-        nothing.
-    """
-
-    n_types: int
-    n_valences: int = 1
+    n_types: int  # number of tags
+    n_valences: int = 1  # rows of attachments for each head and side
+    # What these back off to: p(child | head, side), "head"; p(child | side), "direction"; nothing.
     backoff: str | None = None
 
     @property
@@ -55,6 +44,27 @@ class Layout(NamedTuple):
         return by_head if self.backoff == "head" else by_head % 2
 
     @property
+    def widths(self) -> np.ndarray:
+        """Cells of each row."""
+        n_rows, widths = zip(*self.shapes, strict=True)
+        return np.repeat(widths, n_rows)
+
+    @property
+    def row(self) -> np.ndarray:
+        """Row of each cell."""
+        return np.repeat(np.arange(len(self.widths)), self.widths)
+
+    def totals(self, cells: np.ndarray) -> np.ndarray:
+        """Sums of rows."""
+        return np.concatenate([table.sum(axis=1) for table in tables_of(cells, self)])
+
+    def rows(self, counts: np.ndarray, prior: np.ndarray | None = None) -> DirichletRows:
+        """Cells as rows of probabilities; without prior it is 0."""
+        prior = np.zeros(self.n_cells) if prior is None else prior
+        totals = self.totals(counts), self.totals(prior)
+        return DirichletRows(counts, prior, *totals, self.row, self.widths)
+
+    @property
     def mixed(self) -> "Layout":
         """That of the same model with mixtures worked out."""
         return self._replace(backoff=None)
@@ -68,17 +78,6 @@ def tables_of(cells: np.ndarray, layout: Layout) -> list[np.ndarray]:
         found.append(cells[begin:end].reshape(n_rows, width))
         begin = end
     return found
-
-
-def totals_of(cells: np.ndarray, layout: Layout) -> np.ndarray:
-    """Sums of rows."""
-    return np.concatenate([table.sum(axis=1) for table in tables_of(cells, layout)])
-
-
-def by_cell(totals: np.ndarray, layout: Layout) -> np.ndarray:
-    """The value of its row for each cell."""
-    n_rows, widths = zip(*layout.shapes, strict=True)
-    return np.repeat(totals, np.repeat(widths, n_rows))
 
 
 class DMVCounts(NamedTuple):
@@ -135,27 +134,6 @@ def cells_from(counts: DMVCounts) -> np.ndarray:
     return np.concatenate([np.ravel(part) for part in parts if part is not None]).astype(np.float64)
 
 
-def posterior_mean(
-    cells: np.ndarray, prior: Numbers, kept: np.ndarray | None, layout: Layout
-) -> np.ndarray:
-    """(C + alpha) / (sum of the row).
-
-    A row without count and prior keeps its values (None: equal shares).
-    """
-    above = cells + prior
-    totals = totals_of(above, layout)
-    below = by_cell(totals, layout)
-    if totals.all():
-        return above / below
-    kept = uniform_weights(layout) if kept is None else kept
-    return np.where(below > 0, above / np.where(below > 0, below, 1.0), kept)
-
-
-def uniform_weights(layout: Layout) -> np.ndarray:
-    """Equal weights in each row."""
-    return 1.0 / by_cell(totals_of(np.ones(layout.n_cells), layout), layout)
-
-
 def seen_once(corpus: Corpus) -> np.ndarray:
     """Tags seen once, for an unknown tag to be like; none where there are unknown ones to see."""
     once = np.flatnonzero(np.bincount(corpus.tokens) == 1)
@@ -179,25 +157,6 @@ def rare_counts(cells: np.ndarray, once: np.ndarray, layout: Layout) -> np.ndarr
         if name in ("attach", "stop", "mixture") or (name, to.ndim) == ("coarse", 3):
             to[unknown] = of[once].mean(axis=0)
     return rare
-
-
-def exp_expected_log(cells: np.ndarray, prior: Numbers, layout: Layout) -> np.ndarray:
-    """exp(E[log theta]) under the Dirichlet posterior."""
-    above = cells + prior
-    return np.exp(digamma(above) - by_cell(digamma(totals_of(above, layout)), layout))
-
-
-def predicting_weights(
-    cells: np.ndarray,
-    prior: np.ndarray,
-    kept: np.ndarray | None,
-    layout: Layout,
-    averages: bool,
-) -> np.ndarray:
-    """Weights of labels and of prediction: posterior means, or exp E[log theta]."""
-    if averages:
-        return exp_expected_log(cells, prior, layout)
-    return posterior_mean(cells, prior, kept, layout)
 
 
 # Mixtures. Without `backoff` all is as it is.

@@ -8,10 +8,8 @@ from sklearn_cvb.dependency.parameters import (
     cells_from,
     counts_from,
     mixed_weights,
-    posterior_mean,
-    predicting_weights,
 )
-from sklearn_cvb.grammar.derivations import drawn_within
+from sklearn_cvb.grammar.sampling import drawn_within
 from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP
 from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
 from sklearn_cvb.learning.learned import Learned
@@ -27,38 +25,27 @@ def complete_cells(learned: Learned) -> np.ndarray:
     return cells if learned.rare is None else cells + learned.rare
 
 
-def mean_weights(learned: Learned) -> np.ndarray:
-    """Posterior-mean weights."""
+def mean_weights(learned: Learned, *, mixed: bool) -> np.ndarray:
+    """Posterior-mean weights, also with mixtures worked out."""
     if learned.more is not None:
-        means: np.ndarray = learned.more[0]
+        means: np.ndarray = learned.more[mixed]
         return means
-    return posterior_mean(complete_cells(learned), learned.prior, learned.kept, learned.layout)
-
-
-def mean_mixed(learned: Learned) -> np.ndarray:
-    """The same with mixtures worked out."""
-    if learned.more is not None:
-        means: np.ndarray = learned.more[1]
-        return means
-    return mixed_weights(mean_weights(learned), learned.layout)
+    weights = learned.layout.rows(complete_cells(learned), learned.prior).mean(learned.kept)
+    return mixed_weights(weights, learned.layout) if mixed else weights
 
 
 def weights_to_predict(learned: Learned) -> np.ndarray:
     """Weights of `predict` and `predict_proba`, with mixtures worked out."""
-    if learned.more is not None:
-        return mean_mixed(learned)
-    arguments = (complete_cells(learned), learned.prior, learned.kept, learned.layout)
-    return mixed_weights(predicting_weights(*arguments, learned.averages), learned.layout)
+    if learned.more is not None or not learned.averages:
+        return mean_weights(learned, mixed=True)
+    rows = learned.layout.rows(complete_cells(learned), learned.prior)
+    return mixed_weights(rows.exp_expected_log(), learned.layout)
 
 
-def probabilities_of(learned: Learned) -> DMVCounts:
-    """Posterior means with mixtures worked out."""
-    return counts_from(mean_mixed(learned), learned.layout.mixed)
-
-
-def parts_of(learned: Learned) -> DMVCounts:
-    """Posterior means in all tables."""
-    return counts_from(mean_weights(learned), learned.layout)
+def probabilities_of(learned: Learned, *, mixed: bool) -> DMVCounts:
+    """Posterior means in all tables, or in fewer with mixtures worked out."""
+    layout = learned.layout.mixed if mixed else learned.layout
+    return counts_from(mean_weights(learned, mixed=mixed), layout)
 
 
 # Heads of given sentences

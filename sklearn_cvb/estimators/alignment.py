@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_cvb.alignment.lexicon import Lexicon
 from sklearn_cvb.alignment.links import NO_SOURCE
 from sklearn_cvb.alignment.model import (
     AlignmentModel,
@@ -15,7 +14,9 @@ from sklearn_cvb.alignment.model import (
     log_likelihoods,
     normalised_links,
 )
+from sklearn_cvb.alignment.model import Alignments as SampledAlignments
 from sklearn_cvb.alignment.parameters import (
+    Lexicon,
     counts_from,
     mean_weights,
     positions_of,
@@ -40,7 +41,7 @@ from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import best_fit, record_of
+from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.reading.corpus import Corpus, arrange, object_array
 from sklearn_cvb.reading.validation import (
@@ -205,8 +206,15 @@ class BaseAlignmentHMM(BaseModel):
             "beta_": float(self.beta),
             **own,
         }
-        averages = algorithm.averages
-        learned = Learned(read.words, problem.layout, problem.prior, counts, averages=averages)
+        averages, sampled = algorithm.averages, isinstance(state.shares, SampledAlignments)
+        learned = Learned(
+            words=read.words,
+            layout=problem.layout,
+            prior=problem.prior,
+            counts=counts,
+            averages=averages,
+            more=mean_means(state, model)[0] if sampled else None,
+        )
         return Left(learned, attributes)
 
     def _identity(self, read: Reading) -> tuple[Any, ...]:
@@ -499,12 +507,3 @@ class GibbsAlignmentHMM(Alignments, Chain, AlignedPairs, BaseAlignmentHMM):
     def _fixed_start(self, read: Reading) -> str:
         """Nothing: chains differ wherever they begin."""
         return ""
-
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        """Also averages over samples of the posterior means given the sample."""
-        left, state = super()._left(fits, read), best_fit(fits).state
-        means, _ = mean_means(state, self._model(read))
-        proposed, accepted = state.work.proposals
-        rate = {"acceptance_rate_": float(accepted / max(1, proposed))}
-        learned = left.learned._replace(more=means)
-        return left._replace(learned=learned, attributes=left.attributes | rate)

@@ -8,10 +8,11 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.dependency.inference import (
     Problem,
+    Trees,
     log_likelihoods,
     sentences_of,
-    with_mixtures_worked_out,
 )
+from sklearn_cvb.dependency.known import heads_from, rule_prior, rules_from
 from sklearn_cvb.dependency.model import DependencyModel, first_concentrations, harmonic_counts
 from sklearn_cvb.dependency.parameters import (
     DMVCounts,
@@ -20,18 +21,14 @@ from sklearn_cvb.dependency.parameters import (
     rare_counts,
     seen_once,
     tables_of,
-    uniform_weights,
 )
 from sklearn_cvb.dependency.prediction import (
     best_heads,
-    mean_mixed,
-    parts_of,
+    mean_weights,
     posteriors_of_heads,
     probabilities_of,
     sample_sentences,
 )
-from sklearn_cvb.dependency.rules import rule_prior, rules_from
-from sklearn_cvb.dependency.trees import Trees, heads_from
 from sklearn_cvb.estimators.base import BaseModel, learned_of
 from sklearn_cvb.estimators.parameters import (
     AnnealedChain,
@@ -58,7 +55,7 @@ from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import record_of
 from sklearn_cvb.learning.model import NOBODY, Fit
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, caution_of_giant, object_array
+from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import (
     HasMethods,
     Interval,
@@ -198,6 +195,8 @@ class BaseDMV(BaseModel):
         Indices of training sentences without a tree; they are left out of the counts.
     """
 
+    # What to use where leaving out one giant sentence leaves little; empty: none is left out.
+    _in_place_of_leaving_out = ""
     # Algorithms that do not harden their E-step have no such parameter.
     temperature = 1.0
 
@@ -207,6 +206,8 @@ class BaseDMV(BaseModel):
 
     def _read(self, X: Any, y: Any) -> Reading:
         sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
+        remedy = self._in_place_of_leaving_out
+        of_giant = reading.caution_of_giant(sequences, remedy) if remedy else ()
         words = reading.vocabulary_of(reading.types_to_learn(self, sequences))
         self._check_parameters()
         corpus, n_types = reading.encode(sequences, words.index), len(words.index)
@@ -215,8 +216,8 @@ class BaseDMV(BaseModel):
         heads = heads_from(y if self.supervision == "y" else None, corpus)
         n_types += self.handle_unknown != "error"
         layout = Layout(n_types, 1 + self.extended_valence, self.backoff)
-        sentences = sentences_of(corpus, layout, heads)
         rules = rules_from(self.rule_weights, words.index, layout)
+        sentences = sentences_of(corpus, layout, heads)
         # What the prior of each cell has beside `alpha` and `alpha_stop`.
         prior = np.zeros(layout.n_cells)
         if rules:
@@ -225,20 +226,15 @@ class BaseDMV(BaseModel):
             mixture += self.alpha_backoff
         problem = Problem(corpus, list(words.index), sentences, layout, prior, rules)
         _refuse_impossible(problem)
-        messages = (*messages, *self._cautions(problem))
-        return Reading(problem, words, attributes | {"vocabulary_": words.types}, messages)
-
-    def _cautions(self, problem: Problem) -> tuple[str, ...]:
-        """Where the tables of all pairs of tags need much memory."""
-        layout = problem.layout
-        gigabytes = _TABLES * 8 * layout.n_cells / 1e9
-        if gigabytes <= _MANY_GIGABYTES:
-            return ()
-        return (
-            f"{layout.n_types} tags have {layout.n_cells:,} parameters, two for each pair: a fit "
-            f"needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
-            "part-of-speech tags",
-        )
+        gigabytes = _TABLES * 8 * len(prior) / 1e9
+        if gigabytes > _MANY_GIGABYTES:
+            messages += (
+                f"{layout.n_types} tags have {len(prior):,} parameters, two for each pair: a fit "
+                f"needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
+                "part-of-speech tags",
+            )
+        attributes = attributes | {"vocabulary_": words.types}
+        return Reading(problem, words, attributes, messages + of_giant)
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -277,25 +273,19 @@ class BaseDMV(BaseModel):
         best, record = record_of(fits)
         state, layout = best.state, read.problem.layout
         algorithm, model = self._algorithm(), self._model(read)
-        cells = algorithm.final_counts(state)
-        counts, heads = counts_from(cells, layout), model.heads(state, averages=algorithm.averages)
-        learned = Learned(
-            read.words,
-            layout,
-            state.prior,
-            counts,
-            state.weights,
-            rare_counts(cells, model.rare, layout),
-            algorithm.averages,
-            mean_means(state, model) if isinstance(state.shares, Trees) else None,
-        )
+        cells, own = algorithm.final_counts(state), algorithm.attributes(best, model)
+        counts, rare = counts_from(cells, layout), rare_counts(cells, model.rare, layout)
+        heads = model.heads(state, averages=algorithm.averages)
+        means = mean_means(state, model) if isinstance(state.shares, Trees) else None
+        averages, kept = algorithm.averages, state.weights
+        learned = Learned(read.words, layout, state.prior, counts, kept, rare, averages, means)
         attributes = {
             "counts_": counts,
             "labels_": reading.arrange(read.problem.corpus, heads, UNKNOWN_HEAD),
             **record,
             "alpha_": float(state.hyper.values[0]),
             "alpha_stop_": float(state.hyper.values[1]),
-            **algorithm.attributes(best, model),
+            **own,
         }
         return Left(learned, attributes)
 
@@ -304,7 +294,7 @@ class BaseDMV(BaseModel):
     @property
     def rootprob_(self) -> np.ndarray:
         """p(tag of the root), shape (n_types,); the unknown tag, if any, is last."""
-        return probabilities_of(learned_of(self)).root
+        return probabilities_of(learned_of(self), mixed=True).root
 
     @property
     def attachprob_(self) -> np.ndarray:
@@ -313,12 +303,12 @@ class BaseDMV(BaseModel):
         With `extended_valence` p(child | head, side, valence), shape (n_types, 2, 2, n_types). With
         `backoff` mixtures are worked out.
         """
-        return probabilities_of(learned_of(self)).attach
+        return probabilities_of(learned_of(self), mixed=True).attach
 
     @property
     def stopprob_(self) -> np.ndarray:
         """p(stop | head, side, valence), shape (n_types, 2, 2); valence 1 means it has a child."""
-        return probabilities_of(learned_of(self)).stop[..., STOP]
+        return probabilities_of(learned_of(self), mixed=True).stop[..., STOP]
 
     @property
     def mixtureprob_(self) -> np.ndarray:
@@ -391,7 +381,7 @@ class BaseDMV(BaseModel):
             Arrays of heads, as `predict` gives them.
         """
         learned, rng = learned_of(self), check_random_state(random_state)
-        tables, names = probabilities_of(learned), learned.words.types.tolist()
+        tables, names = probabilities_of(learned, mixed=True), learned.words.types.tolist()
         n = len(names)
         known = DMVCounts(tables.root[:n], tables.attach[:n, ..., :n], tables.stop[:n])
         tags, heads = sample_sentences(known, n_samples, longest, rng)
@@ -405,14 +395,14 @@ class BaseDMV(BaseModel):
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
         corpus = self._encoded(learned, X)
         sentences = sentences_of(corpus, learned.layout.mixed)
-        return log_likelihoods(mean_mixed(learned), sentences), corpus.n_observed
+        return log_likelihoods(mean_weights(learned, mixed=True), sentences), corpus.n_observed
 
     def _part(self, name: str) -> np.ndarray:
         """A table that only models that back off have."""
         learned = learned_of(self)
         if learned.layout.backoff is None:
             raise AttributeError(f"{type(self).__name__} was fitted without backoff")
-        table: np.ndarray = getattr(parts_of(learned), name)
+        table: np.ndarray = getattr(probabilities_of(learned, mixed=False), name)
         return table
 
     def __sklearn_tags__(self) -> Any:
@@ -426,7 +416,8 @@ def _refuse_impossible(problem: Problem) -> None:
     sentences = problem.sentences
     if (sentences.head == UNKNOWN_HEAD).all():
         return
-    uniform, free = uniform_weights(problem.layout.mixed), with_mixtures_worked_out(sentences)
+    layout, free = problem.layout.mixed, sentences._replace(coarse=None)
+    uniform = 1.0 / layout.widths[layout.row]
     impossible = np.flatnonzero(np.isneginf(log_likelihoods(uniform, free)))
     if len(impossible):
         i = int(impossible[0])
@@ -570,9 +561,7 @@ class CVBDMV(Dependencies, LeaveOneOutSweeps, TaggedSentences, BaseDMV):
 
     _algorithm = CVB
 
-    def _cautions(self, problem: Problem) -> tuple[str, ...]:
-        """Much memory, and where leaving out a sentence leaves little to learn from."""
-        return *super()._cautions(problem), *caution_of_giant(problem.corpus, "use VBDMV")
+    _in_place_of_leaving_out = "use VBDMV"
 
 
 class GibbsDMV(Dependencies, AnnealedChain, TaggedSentences, BaseDMV):
@@ -619,9 +608,3 @@ class GibbsDMV(Dependencies, AnnealedChain, TaggedSentences, BaseDMV):
     def _fixed_start(self, read: Reading) -> str:
         """Nothing: chains differ wherever they begin."""
         return ""
-
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        left, (best, _) = super()._left(fits, read), record_of(fits)
-        proposed, accepted = best.state.work.proposals
-        rate = float(accepted / max(1, proposed))
-        return left._replace(attributes=left.attributes | {"acceptance_rate_": rate})

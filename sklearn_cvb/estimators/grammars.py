@@ -26,13 +26,12 @@ from sklearn_cvb.estimators.parameters import (
     check_temperatures,
 )
 from sklearn_cvb.grammar.grammar import Grammar, written_out
-from sklearn_cvb.grammar.inference import Problem, draw_sweep, expectation, frozen_tally, used_rules
+from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally, used_rules
 from sklearn_cvb.grammar.layout import Layout, laid_out_over, lay_out, problem_of, unseen
 from sklearn_cvb.grammar.model import (
     RANDOM_STARTS,
     GrammarModel,
     PCFGCounts,
-    check_alpha,
     first_alpha,
     rare_counts,
     where_to_start,
@@ -60,7 +59,6 @@ from sklearn_cvb.reading.corpus import (
     Corpus,
     Sequences,
     Vocabulary,
-    caution_of_giant,
     is_dask,
     object_array,
     refuse_lengths,
@@ -71,6 +69,8 @@ from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     Seed,
     StrOptions,
+    as_numbers,
+    check_concentrations,
     check_counts,
     columns_of,
 )
@@ -224,6 +224,8 @@ class BasePCFG(BaseModel):
     _module_of_parts = "sklearn_cvb.grammar.parts"
     _unexplained_words = "sentences cannot be derived by the grammar"
 
+    # What to use where leaving out one giant sentence leaves little; empty: none is left out.
+    _in_place_of_leaving_out = ""
     # Whether a concentration may be 0.
     _zero_alpha = False
     # What sentences, grammar and settings are bound to.
@@ -235,13 +237,10 @@ class BasePCFG(BaseModel):
 
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
         sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
+        if self._in_place_of_leaving_out:
+            messages += reading.caution_of_giant(sequences, self._in_place_of_leaving_out)
         read = self._reading(*lay_out(self, sequences), sequences, y)
-        messages = (*messages, *self._cautions(read.problem))
         return read._replace(attributes=read.attributes | attributes, messages=messages)
-
-    def _cautions(self, problem: Problem) -> tuple[str, ...]:
-        """What is to be said of sentences that an algorithm can do little with."""
-        return ()
 
     def _reading(self, words: Vocabulary, layout: Layout, sequences: Sequences, y: Any) -> Reading:
         """Sentences under a grammar, and what is shown of it."""
@@ -272,9 +271,31 @@ class BasePCFG(BaseModel):
         return read, Running(counts, kept)
 
     def _check_layout(self, layout: Layout) -> None:
-        """Checks of parameters that the declared constraints cannot express."""
+        """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
         self._check_parameters()
-        check_alpha(self.alpha, layout, or_zero=self._zero_alpha)
+        alpha = self.alpha
+        if isinstance(alpha, str):
+            return
+        values = as_numbers("alpha", list(alpha.values()) if isinstance(alpha, dict) else alpha)
+        if isinstance(alpha, dict):
+            symbols = layout.grammar.symbols
+            missing = [label for label in symbols if label not in alpha]
+            foreign = [label for label in alpha if label not in symbols]
+            if missing or foreign:
+                raise InvalidParameterError(
+                    f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
+                    f"{foreign[:5]} are no symbols"
+                )
+            if values.ndim != 1:
+                raise InvalidParameterError(
+                    f"alpha as a dict has one number for each symbol, got {alpha!r}"
+                )
+        elif values.ndim > 0 and values.shape != layout.lhs.shape:
+            raise InvalidParameterError(
+                f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
+                f"shape {values.shape}"
+            )
+        check_concentrations("alpha", values, self._zero_alpha)
 
     def _check_parameters(self) -> None:
         """Those that need no grammar: nothing here."""
@@ -653,9 +674,7 @@ class CVBPCFG(Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, Base
     partial_fit = partial_fit
     _algorithm = CVB
 
-    def _cautions(self, problem: Problem) -> tuple[str, ...]:
-        """Where leaving out a sentence leaves little to learn from."""
-        return caution_of_giant(problem.corpus, "use VBPCFG")
+    _in_place_of_leaving_out = "use VBPCFG"
 
 
 class HastingsPCFG(Rules, AnnealedChain, StartOfGrammar, Sentences, BasePCFG):
@@ -712,12 +731,6 @@ class HastingsPCFG(Rules, AnnealedChain, StartOfGrammar, Sentences, BasePCFG):
                 f"temperatures={self.temperatures!r} above 1 give the chains of a cycle of unary "
                 "rules infinite weight: stay at 1 or below, or leave such cycles out"
             )
-
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        left, (best, _) = super()._left(fits, read), record_of(fits)
-        proposed, accepted = best.state.work.proposals
-        rate = float(accepted / max(1, proposed))
-        return left._replace(attributes=left.attributes | {"acceptance_rate_": rate})
 
 
 @dataclass(frozen=True)

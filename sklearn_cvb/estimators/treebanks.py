@@ -32,22 +32,21 @@ from sklearn_cvb.reading.validation import (
 )
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.treebank.inference import Problem
-from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel
+from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of
 from sklearn_cvb.treebank.parameters import (
     LatentPCFGCounts,
+    layout_of,
     mean_weights,
     predicting_weights,
     with_any_word,
 )
-from sklearn_cvb.treebank.parsing import log_likelihoods, parse
-from sklearn_cvb.treebank.sampling import sample_parses
-from sklearn_cvb.treebank.signatures import lexicon_of
-from sklearn_cvb.treebank.splitting import layout_with, plan_of
-from sklearn_cvb.treebank.treebank import (
+from sklearn_cvb.treebank.prediction import log_likelihoods, parse, sample_parses
+from sklearn_cvb.treebank.reading import (
     Gold,
     are_trees,
     gold_from,
     is_tree,
+    lexicon_of,
     sentences_in,
     trees_in,
     without_top,
@@ -216,7 +215,8 @@ class BaseLatentPCFG(BaseModel):
 
     def _model(self, read: Reading) -> AnnotatedModel:
         most, schedule = int(self.n_subtypes), self.schedule
-        layout = layout_with(read.problem.treebank, 1 if schedule == "split-merge" else most)
+        treebank, n_first = read.problem.treebank, 1 if schedule == "split-merge" else most
+        layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
         alpha, share = float(self.alpha), float(self.merge_share)
         kind = TokenAnnotatedModel if self.update == "token" else AnnotatedModel
         return kind(read.problem, layout, self.init, alpha, most, share, schedule)

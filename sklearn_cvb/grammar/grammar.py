@@ -488,25 +488,7 @@ def productive(rules: Iterable[Rule]) -> set[int]:
 
 
 def written_out(grammar: Grammar, probabilities: np.ndarray, n_symbols: int) -> Any:
-    """The same language over the symbols that trees show: all products as rules A -> B C.
-
-    Parameters
-    ----------
-    grammar : Grammar
-        Of `Grammar.independent`.
-    probabilities : ndarray of shape (n_rules,)
-    n_symbols : int
-        Number of symbols without their parts.
-
-    Returns
-    -------
-    nltk.PCFG
-
-    Raises
-    ------
-    ValueError
-        If there are too many rules.
-    """
+    """The same language over the symbols that trees show: all products as rules A -> B C."""
     import nltk
 
     n = n_symbols

@@ -29,9 +29,6 @@ from sklearn_cvb.kernels.tree.tables import expected_counts_by_tables, tables_fo
 from sklearn_cvb.kernels.tree.tallies import Shares, Tally, empty_shares
 from sklearn_cvb.kernels.tree.unary_rules import chain_workspace_for, fill_closure
 
-# For each sentence: rules of a tree as bytes -> how often it was drawn, and its nodes.
-SeenTrees = tuple[dict[bytes, tuple[int, tuple]], ...]
-
 
 def listed_for(problem: Problem) -> Listed:
     """Rules and sentences in lists, whatever the form."""
@@ -118,16 +115,11 @@ def heaviest_in_forest(logs: np.ndarray, forest: Forest) -> Trees:
 # Python then makes room, or infers a sentence that float64 has lost, and lets it go on.
 
 
-def totals_of(layout: Layout, cells: np.ndarray) -> np.ndarray:
-    """Sums over the rules of each left-hand side."""
-    return np.bincount(layout.lhs, cells, layout.n_lhs)
-
-
 def tally_of(
     layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None = None
 ) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
-    totals, prior_totals = totals_of(layout, counts), totals_of(layout, prior)
+    totals, prior_totals = layout.totals(counts), layout.totals(prior)
     kept = prior if kept is None else kept
     # Counts of no sentences at all come as integers, for which kernels would be compiled anew.
     counts = counts.astype(np.float64)
@@ -258,11 +250,6 @@ def stepwise_sweep(
 # What each sentence adds to the counts of collapsed variational Bayes
 
 
-def first_shares(theta: np.ndarray, problem: Problem) -> tuple[Shares, np.ndarray]:
-    """Expected counts of every sentence under given weights, and the log normalisers."""
-    return leave_out_sweep(problem, frozen_tally(problem.layout, theta), None, True)
-
-
 def left_out_trees(shares: Shares, tally: Tally, problem: Problem) -> Trees:
     """Each sentence's Viterbi tree under the weights that leave it out, counts frozen."""
     sentences, forest = range(len(problem.lexicon.length)), problem.forest
@@ -323,23 +310,12 @@ def counts_of(shares: Shares, problem: Problem) -> np.ndarray:
     return counts
 
 
-def presence(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """P(C > 0) of every rule and left-hand side, sentences taken as independent.
 
-    A sentence uses a rule with a probability of at most its expected count there.
+    A sentence uses a rule with a probability of at most its expected count there. Shares in tables
+    are not listed: the list would be as large as all of them.
     """
-    layout = problem.layout
-    if shares.tables is not None:
-        return _presence_one_by_one(shares, problem)
-    sentence = np.repeat(problem.sentences, np.diff(shares.starts))
-    return (
-        _present(shares.cell, sentence, shares.count, len(layout.lhs)),
-        _present(layout.lhs[shares.cell], sentence, shares.count, layout.n_lhs),
-    )
-
-
-def _presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """The same without a list of all shares, which would be as large as all tables."""
     lhs, n_lhs = problem.layout.lhs, problem.layout.n_lhs
     absent, totals_absent = np.zeros(len(lhs)), np.zeros(n_lhs)
     with np.errstate(divide="ignore"):
@@ -348,17 +324,6 @@ def _presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, 
             absent += np.log1p(-np.minimum(1.0, count))
             totals_absent += np.log1p(-np.minimum(1.0, np.bincount(lhs, count, n_lhs)))
     return -np.expm1(absent), -np.expm1(totals_absent)
-
-
-def _present(
-    places: np.ndarray, sentence: np.ndarray, count: np.ndarray, n_places: int
-) -> np.ndarray:
-    """1 - prod over sentences of (1 - min(1, expected count in the sentence))."""
-    keys, inverse = np.unique(sentence * n_places + places, return_inverse=True)
-    share = np.minimum(1.0, np.bincount(inverse, count, len(keys)))
-    with np.errstate(divide="ignore"):
-        absent = np.log1p(-share)
-    return -np.expm1(np.bincount(keys % n_places, absent, n_places))
 
 
 # Trees that were sampled
@@ -370,28 +335,10 @@ def used_rules(trees: Trees, layout: Layout) -> np.ndarray:
     return np.bincount(cells, minlength=len(layout.lhs)).astype(np.float64)
 
 
-def with_trees(seen: SeenTrees | None, trees: Trees) -> SeenTrees:
-    """The trees seen so far, and those of a sample; rules in pre-order tell them apart."""
-    starts = trees.starts.tolist()
-    if seen is None:
-        seen = ({},) * (len(starts) - 1)
-    after = []
-    for i, trees_seen in enumerate(seen):
-        here = slice(starts[i], starts[i + 1])
-        key = trees.rule[here].tobytes()
-        if key in trees_seen:
-            times, nodes = trees_seen[key]
-        else:
-            times, nodes = 0, tuple(field[here].copy() for field in trees[1:])
-        after.append({**trees_seen, key: (times + 1, nodes)})
-    return tuple(after)
-
-
-def most_frequent(seen: SeenTrees) -> Trees:
-    """The tree of each sentence that was seen most often, the first among equals."""
-    best = [max(trees_seen.values(), key=lambda entry: entry[0])[1] for trees_seen in seen]
-    starts = np.cumsum([0] + [len(nodes[0]) for nodes in best])
-    return Trees(starts, *(np.concatenate(field) for field in zip(*best, strict=True)))
+def trees_of(nodes: list[tuple]) -> Trees:
+    """Trees of which these are the nodes."""
+    starts = np.cumsum([0] + [len(fields[0]) for fields in nodes])
+    return Trees(starts, *(np.concatenate(field) for field in zip(*nodes, strict=True)))
 
 
 # Weights and counts of a grammar in lists

@@ -15,20 +15,26 @@ the same results:
 inferred with logs.
 """
 
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_cvb.grammar.grammar import UNKNOWN, Grammar, Words, grammar_from, words_of
-from sklearn_cvb.grammar.trees import brackets_from
 from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Rules, brackets_of, rules_of
 from sklearn_cvb.kernels.tree.forests import Forest, forest_of
 from sklearn_cvb.kernels.tree.tables import DenseRules, dense_rules_of, is_full
+from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.reading.corpus import (
     Corpus,
     Sequences,
     Vocabulary,
+    as_list,
+    is_missing,
+    known_of,
+    shown,
     sorted_types,
     types_to_learn,
     vocabulary_of,
@@ -43,46 +49,31 @@ MOST_EDGES_ONCE = 2**18
 
 
 class Layout(NamedTuple):
-    """A binarised grammar and its terminals.
+    """A binarised grammar and its terminals."""
 
-    Attributes
-    ----------
-    grammar : Grammar
-        As the user knows it; cell r of all parameter vectors belongs to its rule r.
-    rules : Rules
-        Symbols beyond those of the grammar are helpers, each with one rule of weight 1.
-    lhs : ndarray of shape (n_rules,), int32
-        Left-hand side of each rule.
-    n_lhs : int
-        Number of the grammar's symbols.
-    n_shown : int
-        How many of them trees show, the first: not the parts of independent rules.
-    is_given : bool
-        Whether the grammar was given: if not, it has all rules, and its labels mean nothing.
-    n_words : int
-        Words of the vocabulary; the code of all others is `n_words`.
-    first : ndarray of shape (n_texts + 1,), int64
-        Where the terminals of each text begin: first the words, then texts of several words.
-    symbol, cell : ndarray
-        Symbol and cell (-1 at helpers) of the terminals, in the order of `first`.
-    several : dict
-        Number of each text of several words, by its tuple of codes.
-    longest : int
-        Length of the longest terminal.
-    """
-
-    grammar: Grammar
-    rules: Rules
-    lhs: np.ndarray
+    grammar: Grammar  # as the user knows it: cell r of parameter vectors belongs to its rule r
+    rules: Rules  # symbols beyond those of the grammar are helpers, with one rule of weight 1 each
+    lhs: np.ndarray  # (n_rules,), left-hand side of each rule
     n_lhs: int
-    n_shown: int
-    is_given: bool
-    n_words: int
-    first: np.ndarray
-    symbol: np.ndarray
-    cell: np.ndarray
-    several: dict
-    longest: int
+    n_shown: int  # how many symbols trees show, the first: not the parts of independent rules
+    is_given: bool  # a grammar that is not has all rules, and its labels mean nothing
+    n_words: int  # of the vocabulary; the code of all others is `n_words`
+    first: np.ndarray  # where the terminals of each text begin: words, then several words
+    symbol: np.ndarray  # of the terminals, in the order of `first`
+    cell: np.ndarray  # of the same; -1 at helpers
+    several: dict  # number of each text of several words, by its tuple of codes
+    longest: int  # words of the longest terminal
+
+    def totals(self, cells: np.ndarray) -> np.ndarray:
+        """Sums over the rules of each left-hand side."""
+        return np.bincount(self.lhs, cells, self.n_lhs)
+
+    def rows(self, counts: np.ndarray, prior: np.ndarray | None = None) -> DirichletRows:
+        """The rules of each left-hand side as rows of probabilities; without prior it is 0."""
+        prior = np.zeros(len(self.lhs)) if prior is None else prior
+        widths = np.bincount(self.lhs, minlength=self.n_lhs)
+        totals = self.totals(counts), self.totals(prior)
+        return DirichletRows(counts, prior, *totals, self.lhs, widths)
 
     @property
     def is_factored(self) -> bool:
@@ -190,45 +181,20 @@ def layout_of(
     )
 
 
-# Cells of rules
-
-
-def log_weights(weights: np.ndarray) -> np.ndarray:
-    """Elementwise logs; log 0 is -inf."""
-    with np.errstate(divide="ignore"):
-        return np.log(weights)
-
-
 # Sentences under a grammar
 
 
 class Problem(NamedTuple):
-    """Sentences under a grammar, as the kernels see them.
-
-    Attributes
-    ----------
-    corpus : Corpus
-    words : list
-        All tokens.
-    layout : Layout
-    lexicon : Lexicon
-    brackets : Brackets
-    dense : DenseRules or None
-        The rules in tables, where there are enough of them.
-    forest : Forest or None
-        All derivations, where that is possible.
-    factored : bool
-        Whether factors are used. With none of the three lists of rules are.
-    """
+    """Sentences under a grammar, as the kernels see them."""
 
     corpus: Corpus
-    words: list
+    words: list  # all tokens
     layout: Layout
     lexicon: Lexicon
     brackets: Brackets
-    dense: DenseRules | None
-    forest: Forest | None
-    factored: bool
+    dense: DenseRules | None  # the rules in tables, where there are enough of them
+    forest: Forest | None  # all derivations, where that is possible
+    factored: bool  # whether factors are used; with none of the three lists of rules are
 
     @property
     def sentences(self) -> np.ndarray:
@@ -322,3 +288,125 @@ def _several(layout: Layout, codes: list[int], starts: list[int]) -> list[tuple[
         for end in range(begin + 2, min(stop, begin + longest) + 1)
         if (text := number(tuple(codes[begin:end]))) is not None
     ]
+
+
+# What is known of trees: nltk.Tree, brackets in a string, or lists of spans
+
+
+_FORM = (
+    "y holds one nltk.Tree, bracketed string or list of spans (begin, end) or (begin, end, label) "
+    "per sentence, or None"
+)
+
+
+def brackets_from(
+    y: Any, corpus: Corpus, words: list, grammar: Grammar | None, is_numeric: bool
+) -> Brackets:
+    """What `y` tells of each sentence, in labels of a grammar (None: labels mean nothing).
+
+    Lists of equally many numbers are a 2-D X, too.
+    """
+    lengths = np.diff(corpus.starts)
+    given = known_of(y, lengths, corpus.width, _FORM)
+    is_table = corpus.width is not None or (is_numeric and len(set(lengths.tolist())) == 1)
+    rows: list[tuple] = []
+    for i, known in enumerate(given):
+        if is_missing(known) or (is_table and _is_label(known)):
+            continue
+        here = words[corpus.starts[i] : corpus.starts[i + 1]]
+        spans = _spans(known, i, here)
+        if any(span[:2] == (0, len(here)) for span in spans):
+            # A root below the start symbol leaves it its place.
+            start = None if grammar is None else grammar.symbols[grammar.start]
+            spans = [*spans, (0, len(here), start)]
+        rows.extend((i, *span) for span in spans)
+    if not rows:
+        return brackets_of(corpus.n_sequences)
+    sentence, begin, end, labels = zip(*rows, strict=True)
+    return brackets_of(
+        corpus.n_sequences, sentence, begin, end, _numbers(labels, sentence, grammar)
+    )
+
+
+def _is_label(value: Any) -> bool:
+    """Whether y holds class labels, one or several: they say nothing of trees."""
+    if isinstance(value, str):
+        return not value.lstrip().startswith("(")
+    if np.isscalar(value):
+        return True
+    values = None if hasattr(value, "label") else as_list(value)
+    return values is not None and all(map(np.isscalar, values))
+
+
+def _spans(known: Any, i: int, words: Sequence) -> list[tuple]:
+    """Spans (begin, end, label or None) of a tree, brackets in a string, or a list of spans."""
+    from nltk import Tree
+
+    if isinstance(known, str) and known.lstrip().startswith("("):
+        try:
+            known = Tree.fromstring(known)
+        except ValueError as error:
+            raise ValueError(f"y[{i}] is no tree in brackets: {error}") from None
+    if isinstance(known, Tree):
+        leaves = known.leaves()
+        if len(leaves) != len(words):
+            raise ValueError(
+                f"sentence {i} has {len(words)} tokens but y[{i}] has {len(leaves)} leaves"
+            )
+        for leaf, word in zip(leaves, words, strict=True):
+            if leaf != word and str(leaf) != str(word):
+                raise ValueError(f"y[{i}] has the leaf {leaf!r} where sentence {i} has {word!r}")
+        return spans_of(known)
+    spans = as_list(known)
+    if spans is None:
+        raise TypeError(f"y[{i}] is {shown(known)}: {_FORM}")
+    return [_span(span, i, len(words)) for span in spans]
+
+
+def _span(span: Any, i: int, n_words: int) -> tuple:
+    """One span of sentence `i` as (begin, end, label or None)."""
+    parts = as_list(span)
+    if parts is None or len(parts) not in (2, 3) or not all(map(_is_place, parts[:2])):
+        raise TypeError(f"y[{i}] holds {shown(span)}: {_FORM}")
+    begin, end = int(parts[0]), int(parts[1])
+    if not 0 <= begin < end <= n_words:
+        raise ValueError(f"y[{i}] holds {shown(span)}, but sentence {i} has {n_words} tokens")
+    return begin, end, parts[2] if len(parts) == 3 else None
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, Real) and value == value // 1
+
+
+def spans_of(tree: Any) -> list[tuple]:
+    """Spans (begin, end, label) of all nodes of an nltk.Tree, in pre-order."""
+    spans: list[tuple] = []
+
+    def visit(node: Any, begin: int) -> int:
+        if not hasattr(node, "label"):
+            return begin + 1
+        place = len(spans)
+        spans.append(())
+        end = begin
+        for child in node:
+            end = visit(child, end)
+        spans[place] = (begin, end, node.label())
+        return end
+
+    visit(tree, 0)
+    return spans
+
+
+def _numbers(labels: Sequence, sentences: Iterable, grammar: Grammar | None) -> np.ndarray:
+    """Symbols of labels, -1 for any."""
+    if grammar is None:
+        return np.full(len(labels), -1)
+    numbers = {label: number for number, label in enumerate(grammar.symbols)}
+    numbers[None] = -1
+    wrong = [(label, f"sentence {i}") for label, i in zip(labels, sentences, strict=True)]
+    wrong = [pair for pair in wrong if pair[0] not in numbers]
+    if wrong:
+        raise ValueError(
+            f"{len(wrong)} brackets have labels that are no symbols of the grammar: {wrong[:5]}"
+        )
+    return np.array([numbers[label] for label in labels])

@@ -2,45 +2,36 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import digamma, xlogy
 
 from sklearn_cvb.grammar.inference import (
-    SeenTrees,
     counts_of,
     draw_sweep,
     expectation,
-    first_shares,
     frozen_tally,
     heaviest_trees,
     leave_out_sweep,
     left_out_trees,
-    most_frequent,
-    presence,
+    presence_one_by_one,
     stepwise_sweep,
     tally_of,
-    totals_of,
+    trees_of,
     used_rules,
-    with_trees,
 )
-from sklearn_cvb.grammar.layout import Layout, Problem, log_weights
+from sklearn_cvb.grammar.layout import Layout, Problem
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
-from sklearn_cvb.learning.dirichlet import Numbers, exp_digamma, kl_divergence, log_evidence
-from sklearn_cvb.learning.gibbs import sampled_labels
+from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 from sklearn_cvb.reading.validation import (
-    InvalidParameterError,
     as_numbers,
-    check_concentrations,
 )
 
-# Divisors below this have lost digits to underflow.
-_SMALLEST_RATIO = 1e-280
 # Starts that the seed decides.
 RANDOM_STARTS = ("parameter", "uniform", "trees")
 # How far a near-uniform start is from uniform.
@@ -61,20 +52,11 @@ class PCFGCounts(NamedTuple):
 
 
 class Alpha(NamedTuple):
-    """Concentrations of a sweep.
+    """Concentrations of a sweep."""
 
-    Attributes
-    ----------
-    cells : ndarray of shape (n_rules,)
-    learned : bool
-        Whether all are one value that is learned.
-    gamma : tuple (shape, rate)
-        Its prior.
-    """
-
-    cells: np.ndarray
-    learned: bool
-    gamma: tuple
+    cells: np.ndarray  # (n_rules,)
+    learned: bool  # whether all are one value that is learned
+    gamma: tuple  # its prior: shape, rate
 
     def public(self) -> float | np.ndarray:
         """The one value, or one per rule."""
@@ -84,34 +66,6 @@ class Alpha(NamedTuple):
     def log_density(self) -> float:
         """Log density of the learned concentration under its prior (nats)."""
         return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.learned else 0.0
-
-
-def check_alpha(alpha: Any, layout: Layout, *, or_zero: bool) -> None:
-    """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
-    if isinstance(alpha, dict):
-        symbols = layout.grammar.symbols
-        missing = [label for label in symbols if label not in alpha]
-        foreign = [label for label in alpha if label not in symbols]
-        if missing or foreign:
-            raise InvalidParameterError(
-                f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
-                f"{foreign[:5]} are no symbols"
-            )
-        values = as_numbers("alpha", list(alpha.values()))
-    elif isinstance(alpha, str):
-        return
-    else:
-        values = as_numbers("alpha", alpha)
-        if values.ndim > 0 and values.shape != layout.lhs.shape:
-            raise InvalidParameterError(
-                f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
-                f"shape {values.shape}"
-            )
-    if isinstance(alpha, dict) and values.ndim != 1:
-        raise InvalidParameterError(
-            f"alpha as a dict has one number for each symbol, got {alpha!r}"
-        )
-    check_concentrations("alpha", values, or_zero)
 
 
 def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha:
@@ -124,36 +78,6 @@ def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha
         cells = np.empty(len(layout.lhs))
         cells[:] = FIRST_VALUE if learned else alpha
     return Alpha(cells, learned, tuple(gamma))
-
-
-def learn(
-    alpha: Alpha,
-    layout: Layout,
-    counts: np.ndarray,
-    n_sweeps: int,
-    step: Callable,
-    presence: Callable | None = None,
-) -> Alpha:
-    """One step for a learned concentration; none in the warm-up.
-
-    ``presence()`` is P(C > 0) of every rule and left-hand side, or None where it is not known and
-    nothing is learned; without it the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
-    """
-    if not alpha.learned or n_sweeps < WARM_UP_SWEEPS:
-        return alpha
-    totals = np.bincount(layout.lhs, counts, layout.n_lhs)
-    surely = (np.ones_like(counts), np.ones_like(totals)) if presence is None else presence()
-    if surely is None:
-        return alpha
-    present, totals_present = surely
-    order = np.argsort(layout.lhs, kind="stable")
-    widths = np.bincount(layout.lhs, minlength=layout.n_lhs)
-    rows = [
-        (counts[cells], present[cells], totals[[a]], totals_present[[a]], int(widths[a]))
-        for a, cells in enumerate(np.split(order, np.cumsum(widths)[:-1]))
-    ]
-    value = step(alpha.cells[0], rows, *alpha.gamma)
-    return alpha._replace(cells=np.full(len(counts), value))
 
 
 # Where a fit begins: weights under which sentences are first inferred
@@ -177,7 +101,10 @@ def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.nda
     """Weights of the first E-step, as `init` says."""
     if not isinstance(init, str):
         if hasattr(init, "rule_probabilities_"):
-            return _of_model(init, layout)
+            if init.rules_.rules != layout.grammar.rules:
+                raise ValueError("init has other rules: start from a model of the same grammar")
+            weights: np.ndarray = init.rule_probabilities_
+            return weights
         draws = _of_array(init, layout)
     elif init == "grammar":
         if layout.grammar.probabilities is None:
@@ -187,27 +114,14 @@ def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.nda
         draws = rng.standard_exponential(len(layout.lhs))
     else:
         draws = 1.0 + _NOISE * rng.random(len(layout.lhs))
-    if is_of_trees(init):
+    if isinstance(init, str) and init == "trees":
         if len(layout.rules.member):
             raise ValueError(
                 "init='trees' weighs all trees alike, but a cycle of unary rules has no "
                 "end of them: start elsewhere"
             )
         return draws
-    return posterior_mean(layout, draws, 0.0, uniform_weights(layout))
-
-
-def is_of_trees(init: Any) -> bool:
-    """Whether all trees weigh the same at first, so that weights do not sum to 1."""
-    return isinstance(init, str) and init == "trees"
-
-
-def _of_model(init: Any, layout: Layout) -> np.ndarray:
-    """The probabilities of a fitted model."""
-    if init.rules_.rules != layout.grammar.rules:
-        raise ValueError("init has other rules: start from a model of the same grammar")
-    weights: np.ndarray = init.rule_probabilities_
-    return weights
+    return layout.rows(draws).mean()
 
 
 def _of_array(init: Any, layout: Layout) -> np.ndarray:
@@ -226,41 +140,6 @@ def _of_array(init: Any, layout: Layout) -> np.ndarray:
 # From counts to weights
 
 
-def posterior_mean(
-    layout: Layout, counts: np.ndarray, prior: Numbers, kept: np.ndarray | None
-) -> np.ndarray:
-    """(C + alpha) / (sum of the left-hand side).
-
-    A symbol without count and prior keeps its values (None: there is no such symbol).
-    """
-    cells = counts + prior
-    totals = np.bincount(layout.lhs, cells, layout.n_lhs)[layout.lhs]
-    if totals.all():
-        return cells / totals
-    assert kept is not None, "without kept values every symbol has count or prior"
-    return np.where(totals > 0, cells / np.where(totals > 0, totals, 1.0), kept)
-
-
-def exp_expected_log(layout: Layout, counts: np.ndarray, prior: Numbers) -> np.ndarray:
-    """exp(E[log theta]) under the Dirichlet posterior (Wang and Blunsom 2013, section 2.2)."""
-    cells = counts + prior
-    below = exp_digamma(totals_of(layout, cells))
-    if below.min() > _SMALLEST_RATIO:
-        return exp_digamma(cells) / below[layout.lhs]
-    return np.exp(expected_log(layout, counts, prior))
-
-
-def expected_log(layout: Layout, counts: np.ndarray, prior: Numbers) -> np.ndarray:
-    """E[log theta] under the Dirichlet posterior, without underflow."""
-    cells = counts + prior
-    return digamma(cells) - digamma(totals_of(layout, cells))[layout.lhs]
-
-
-def uniform_weights(layout: Layout) -> np.ndarray:
-    """Equal weights for all rules of a left-hand side."""
-    return 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
-
-
 def predicting_weights(
     layout: Layout,
     counts: np.ndarray,
@@ -269,10 +148,18 @@ def predicting_weights(
     averages: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights of rules for prediction, and their logs: posterior means, or exp E[log theta]."""
+    rows = layout.rows(counts, prior)
     if averages:
-        return exp_expected_log(layout, counts, prior), expected_log(layout, counts, prior)
-    weights = posterior_mean(layout, counts, prior, kept)
+        logs = rows.expected_log()
+        return np.exp(logs), logs
+    weights = rows.mean(kept)
     return weights, log_weights(weights)
+
+
+def log_weights(weights: np.ndarray) -> np.ndarray:
+    """Elementwise logs; log 0 is -inf."""
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
 
 
 def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndarray | None:
@@ -286,26 +173,6 @@ def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndar
     return total[layout.lhs[cells]] / len(once)
 
 
-def with_unseen(layout: Layout, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """Counts with a little for rules without any, where the prior is 0.
-
-    Without it a batch could use no rule that those before had not used. Such rules share one count
-    among those of their symbol, and a word that no rule has derived yet is as likely from each of
-    its symbols, in proportion to their other uses.
-    """
-    none = (counts == 0) & (prior == 0)
-    if not none.any():
-        return counts
-    little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
-    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
-    here = layout.cell >= 0
-    cell, text = layout.cell[here], text[here]
-    is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
-    cell = cell[is_new[text]]
-    little[cell] *= np.maximum(totals_of(layout, counts), 1.0)[layout.lhs[cell]]
-    return np.where(none, little, counts)
-
-
 @dataclass(frozen=True)
 class GrammarModel(Model):
     """Sentences under a grammar, the concentrations asked for, and where a restart begins."""
@@ -317,8 +184,8 @@ class GrammarModel(Model):
 
     @property
     def n_observed(self) -> int:
-        """Words."""
-        return self.problem.corpus.n_observed
+        """Words, none of which is missing."""
+        return len(self.problem.corpus.tokens)
 
     # Concentrations and prior
 
@@ -327,12 +194,42 @@ class GrammarModel(Model):
         return self.alpha
 
     def learn(self, hyper: Alpha, state: State, step: Callable, absence: Callable | None) -> Alpha:
-        """One step for a concentration that is learned."""
-        return learn(hyper, self.problem.layout, state.counts, state.n_sweeps, step, absence)
+        """One step for a concentration that is learned; none in the warm-up.
+
+        ``absence()`` is P(C > 0) of every rule and left-hand side, or None where it is not known
+        and nothing is learned; without it the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
+        """
+        if not hyper.learned or state.n_sweeps < WARM_UP_SWEEPS:
+            return hyper
+        counts, layout = state.counts, self.problem.layout
+        totals = layout.totals(counts)
+        surely = (np.ones_like(counts), np.ones_like(totals)) if absence is None else absence()
+        if surely is None:
+            return hyper
+        present, totals_present = surely
+        order = np.argsort(layout.lhs, kind="stable")
+        widths = np.bincount(layout.lhs, minlength=layout.n_lhs)
+        rows = [
+            (counts[cells], present[cells], totals[[a]], totals_present[[a]], int(widths[a]))
+            for a, cells in enumerate(np.split(order, np.cumsum(widths)[:-1]))
+        ]
+        value = step(hyper.cells[0], rows, *hyper.gamma)
+        return hyper._replace(cells=np.full(len(counts), value))
 
     def absence(self, shares: Any) -> tuple[np.ndarray, ...] | None:
         """P(C > 0) of every rule and left-hand side, which `learn` asks for."""
-        return presence(shares, self.problem)
+        problem, layout = self.problem, self.problem.layout
+        if shares.tables is not None:
+            return presence_one_by_one(shares, problem)
+        sentence = np.repeat(problem.sentences, np.diff(shares.starts))
+        absent = [
+            dirichlet.log_absence(places, sentence, shares.count, n_places)
+            for places, n_places in (
+                (shares.cell, len(layout.lhs)),
+                (layout.lhs[shares.cell], layout.n_lhs),
+            )
+        ]
+        return tuple(-np.expm1(logs) for logs in absent)
 
     def prior(self, hyper: Alpha) -> np.ndarray:
         """One concentration for each rule."""
@@ -347,12 +244,13 @@ class GrammarModel(Model):
     def start(self, prior: np.ndarray, seed: np.ndarray, keep: bool) -> tuple[Inferred, np.ndarray]:
         """Counts expected under the first weights."""
         if keep:
-            shares, log_z = first_shares(seed, self.problem)
+            tally = frozen_tally(self.problem.layout, seed)
+            shares, log_z = leave_out_sweep(self.problem, tally, None, True)
             return inferred(counts_of(shares, self.problem), log_z, shares), seed
         found = self.infer(seed)
-        if is_of_trees(self.init):
-            # Symbols without count and prior keep these: they must sum to 1.
-            seed = posterior_mean(self.problem.layout, seed, 0.0, seed)
+        if isinstance(self.init, str) and self.init == "trees":
+            # First weights do not sum to 1, and symbols without count and prior keep what follows.
+            seed = self.problem.layout.rows(seed).mean(seed)
         return found, seed
 
     # EM and VB
@@ -361,16 +259,16 @@ class GrammarModel(Model):
         self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray
     ) -> tuple[np.ndarray, float]:
         """The mode in the softmax basis, and minus the sum of alpha times log theta."""
-        weights = posterior_mean(self.problem.layout, counts, prior, before)
-        return weights, -float(np.sum(xlogy(prior, weights))) if prior.any() else 0.0
+        rows = self.problem.layout.rows(counts, prior)
+        weights = rows.mean(before)
+        return weights, -rows.log_prior_density(weights)
 
     def average(
         self, counts: np.ndarray, prior: np.ndarray, before: Any
     ) -> tuple[np.ndarray, float]:
         """exp E[log theta], and KL of the posterior of theta from its prior."""
-        layout, cells = self.problem.layout, counts + prior
-        divergence = kl_divergence(cells, prior, totals_of(layout, cells), totals_of(layout, prior))
-        return exp_expected_log(layout, counts, prior), divergence
+        rows = self.problem.layout.rows(counts, prior)
+        return rows.exp_expected_log(), rows.divergence()
 
     def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
         """Expected counts of all sentences."""
@@ -413,8 +311,7 @@ class GrammarModel(Model):
 
     def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> float:
         """log p(words, trees | prior)."""
-        layout = self.problem.layout
-        return log_evidence(counts, prior, totals_of(layout, counts), totals_of(layout, prior))
+        return self.problem.layout.rows(counts, prior).log_evidence()
 
     def means(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> np.ndarray:
         """Posterior means, those of unknown words included."""
@@ -422,11 +319,15 @@ class GrammarModel(Model):
         if rare is not None:
             counts = counts.copy()
             np.add.at(counts, layout.unknown_cells, rare)
-        return posterior_mean(layout, counts, prior, None)
+        return layout.rows(counts, prior).mean()
 
-    def remembered(self, memory: SeenTrees | None, sample: Trees) -> SeenTrees:
-        """How often each tree of each sentence was sampled."""
-        return with_trees(memory, sample)
+    def remembered(self, memory: Any, sample: Trees) -> Any:
+        """How often each tree of each sentence was sampled; rules in pre-order tell trees apart."""
+        nodes = [
+            (sample.rule[a:b].tobytes(), tuple(field[a:b].copy() for field in sample[1:]))
+            for a, b in pairwise(sample.starts.tolist())
+        ]
+        return with_sample(memory, nodes)
 
     # Stepwise EM
 
@@ -456,13 +357,28 @@ class GrammarModel(Model):
         return state._replace(counts=counts, hyper=alpha, prior=self.prior(alpha))
 
     def with_unseen(self, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """A little for rules that no batch has used."""
-        return with_unseen(self.problem.layout, counts, prior)
+        """A little for rules without any count, where the prior is 0.
+
+        Without it a batch could use no rule that those before had not used. Such rules share one
+        count among those of their symbol, and a word that no rule has derived yet is as likely from
+        each of its symbols, in proportion to their other uses.
+        """
+        none, layout = (counts == 0) & (prior == 0), self.problem.layout
+        if not none.any():
+            return counts
+        little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
+        text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
+        here = layout.cell >= 0
+        cell, text = layout.cell[here], text[here]
+        is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
+        cell = cell[is_new[text]]
+        little[cell] *= np.maximum(layout.totals(counts), 1.0)[layout.lhs[cell]]
+        return np.where(none, little, counts)
 
     def given(self, prior: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sum, and its means as first weights."""
         prior = prior + counts
-        return prior, posterior_mean(self.problem.layout, np.zeros(len(prior)), prior, None)
+        return prior, self.problem.layout.rows(prior).mean()
 
     # What a fit leaves
 
@@ -480,6 +396,6 @@ class GrammarModel(Model):
             tally = tally_of(layout, state.counts, state.prior)
             return left_out_trees(state.shares, tally, self.problem)
         if isinstance(state.shares, Trees):
-            return most_frequent(sampled_labels(state, self))
+            return trees_of(most_frequent(sampled_labels(state, self)))
         arguments = (layout, state.counts, state.prior, state.weights)
         return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)

@@ -12,8 +12,8 @@ from sklearn_cvb.grammar.inference import (
     set_log_weights,
     set_weights,
 )
-from sklearn_cvb.grammar.layout import Layout, Problem, as_lists, log_weights, unseen
-from sklearn_cvb.grammar.model import posterior_mean, predicting_weights
+from sklearn_cvb.grammar.layout import Layout, Problem, as_lists, unseen
+from sklearn_cvb.grammar.model import log_weights, predicting_weights
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.decoding import k_best_trees
 from sklearn_cvb.kernels.tree.engines import Engine, count_in_logs
@@ -37,7 +37,7 @@ def mean_weights(learned: Learned) -> np.ndarray:
     if learned.more is not None:
         means: np.ndarray = learned.more
         return means
-    return posterior_mean(learned.layout, complete_counts(learned), learned.prior, learned.kept)
+    return learned.layout.rows(complete_counts(learned), learned.prior).mean(learned.kept)
 
 
 def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:

@@ -1,17 +1,16 @@
-"""Dirichlet distributions: means, exp E[log], KL, evidence, and learning their concentration.
+"""Rows of probabilities under Dirichlet priors: one formula each, for all families.
 
-A row is one Dirichlet: a state's transitions, its emissions, or the start row. Rows come as their
-listed cells and their totals; cells left out are at their prior value and cancel in every formula.
+A row is one Dirichlet: a state's transitions, its emissions, the rules of a symbol. Rows come as
+their listed cells and their totals; cells left out are at their prior value and cancel in every
+formula.
 """
 
 import math
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import digamma, gammaln
-
-from sklearn_cvb.kernels.special import exp_digamma_into, kl_of_cells
+from scipy.special import digamma, gammaln, xlogy
 
 # One number, or one for each cell.
 Numbers = float | np.ndarray
@@ -27,51 +26,65 @@ _SMALLEST_TOTAL = 1e-250
 _MANY = 1000
 
 
-def exp_digamma(values: ArrayLike) -> np.ndarray:
-    """exp(digamma(x)) elementwise, to 1e-12 relative; 0 at 0.
+class DirichletRows(NamedTuple):
+    """Counts and prior of rows of probabilities, as their listed cells and the totals of rows."""
 
-    Parameters
-    ----------
-    values : ndarray of any shape, non-negative
+    counts: np.ndarray
+    prior: Numbers  # as the counts
+    count_totals: np.ndarray  # (n_rows,)
+    prior_totals: np.ndarray  # (n_rows,), of all cells of a row, listed or not
+    row: Any  # where each cell finds its total: an index of totals as of cells
+    widths: np.ndarray | None = None  # (n_rows,), cells of a row, listed or not
 
-    Returns
-    -------
-    ndarray of the same shape
+    @property
+    def cells(self) -> np.ndarray:
+        """Dirichlet parameters of the posterior."""
+        return self.counts + self.prior
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_cvb.learning.dirichlet import exp_digamma
-    >>> exp_digamma(np.array([1.0, 10.0])).round(6)
-    array([0.561459, 9.504379])
-    """
-    values = np.ascontiguousarray(values, dtype=np.float64)
-    result = np.empty_like(values)
-    exp_digamma_into(values.reshape(-1), result.reshape(-1))
-    return result
+    @property
+    def totals(self) -> np.ndarray:
+        """Their sums by row."""
+        return self.count_totals + self.prior_totals
+
+    def mean(self, kept: np.ndarray | None = None) -> np.ndarray:
+        """Posterior means; a row without count and prior keeps its values (None: equal shares)."""
+        totals = self.totals
+        if totals.all():
+            return self.cells / totals[self.row]
+        if kept is None:
+            assert self.widths is not None, "without widths all rows have count or prior"
+            kept = 1.0 / self.widths[self.row]
+        below = totals[self.row]
+        return np.where(below > 0, self.cells / np.where(below > 0, below, 1.0), kept)
+
+    def expected_log(self) -> np.ndarray:
+        """E[log theta] under the posterior (Beal 2003; Wang and Blunsom 2013)."""
+        return digamma(self.cells) - digamma(self.totals)[self.row]
+
+    def exp_expected_log(self) -> np.ndarray:
+        """Its exponential, which does not sum to 1."""
+        return np.exp(self.expected_log())
+
+    def divergence(self) -> float:
+        """KL of the posterior from the prior (nats)."""
+        return kl_divergence(self.cells, self.prior, self.totals, self.prior_totals)
+
+    def log_prior_density(self, weights: np.ndarray) -> float:
+        """The log prior of listed cells in the softmax basis: the sum of u log theta (nats)."""
+        return float(np.sum(xlogy(self.prior, weights))) if self.prior_totals.any() else 0.0
+
+    def log_evidence(self) -> float:
+        """Log probability of whole counts in a given order (nats)."""
+        return log_evidence(self.counts, self.prior, self.count_totals, self.prior_totals)
 
 
 def kl_divergence(
-    cells: np.ndarray, prior_cells: np.ndarray, totals: np.ndarray, prior_totals: np.ndarray
+    cells: np.ndarray, prior_cells: Numbers, totals: np.ndarray, prior_totals: np.ndarray
 ) -> float:
-    """Sum over rows of KL(Dir(u) || Dir(p)), nats.
-
-    Parameters
-    ----------
-    cells, prior_cells : ndarray
-        Listed cells of u and p, all rows together.
-    totals, prior_totals : ndarray
-        Row sums of u and p, listed and unlisted cells alike.
-
-    Returns
-    -------
-    float
-    """
-    return float(
-        np.sum(gammaln(totals) - gammaln(prior_totals))
-        + kl_of_cells(np.ravel(cells), np.ravel(prior_cells))
-        - np.sum((totals - prior_totals) * digamma(totals))
-    )
+    """Sum over rows of KL(Dir(u) || Dir(p)), nats (Beal 2003, appendix A)."""
+    of_cells = (cells - prior_cells) * digamma(cells) - gammaln(cells) + gammaln(prior_cells)
+    of_rows = gammaln(totals) - gammaln(prior_totals) - (totals - prior_totals) * digamma(totals)
+    return float(np.sum(of_cells) + np.sum(of_rows))
 
 
 def log_evidence(
@@ -114,21 +127,26 @@ def expected_gain(counts: np.ndarray, present: Numbers, concentration: Numbers) 
     return present * (digamma(given + concentration) - digamma(concentration))
 
 
+def log_absence(
+    places: np.ndarray, units: np.ndarray, counts: np.ndarray, n_places: int
+) -> np.ndarray:
+    """log P(C = 0) of each place, units taken as independent.
+
+    A unit uses a place with a probability of at most its expected count there, which the counts of
+    equal place and unit sum to.
+    """
+    keys, inverse = np.unique(units * n_places + places, return_inverse=True)
+    used = np.bincount(inverse.ravel(), counts.ravel(), keys.size)
+    with np.errstate(divide="ignore"):
+        logs = np.log1p(-np.clip(used, 0.0, 1.0))
+    return np.bincount(keys % n_places, logs, n_places)
+
+
 def fixed_point(concentration: float, rows: Sequence[tuple], shape: float, rate: float) -> float:
     """One step of Minka's fixed point for a symmetric concentration (paper eq. 29).
 
-    Parameters
-    ----------
-    concentration : float
-    rows : list of tuple
-        ``(counts, present, totals, totals_present, width)`` per table: listed cells, their
-        probability of being positive, row totals, theirs, and cells in a row.
-    shape, rate : float
-        Gamma prior of the concentration.
-
-    Returns
-    -------
-    float
+    `rows` hold ``(counts, present, totals, totals_present, width)`` per table: listed cells, their
+    probability of being positive, row totals, theirs, and cells in a row.
     """
     gain, loss = shape - 1.0, rate
     for counts, present, totals, totals_present, width in rows:
@@ -168,22 +186,7 @@ def draw_rows(
     """Draw from one Dirichlet for each row, also where the parameters are tiny.
 
     At temperature tau the draws are those of the density over log probabilities to the power
-    1 / tau, raised to 1 / tau.
-
-    Parameters
-    ----------
-    parameters : ndarray of shape (n_cells,)
-        Dirichlet parameters of the cells of all rows.
-    rows : ndarray of shape (n_cells,)
-        Row of each cell.
-    rest : ndarray of shape (n_rows,)
-        Summed parameters of the cells of each row that are not listed.
-    temperature : float
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (n_cells,)
+    1 / tau, raised to 1 / tau. `rest` sums the parameters of the cells of each row not listed.
     """
     if temperature == 1.0:
         draws = rng.standard_gamma(parameters)

@@ -3,6 +3,8 @@
 Annealing, burn-in, thinning, and what a chain remembers are the same for all families.
 """
 
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.model import Model, State, mapped, plus
+from sklearn_cvb.learning.model import Fit, Model, State, mapped, plus
 
 
 class Traced(NamedTuple):
@@ -146,6 +148,13 @@ class Gibbs(Algorithm):
         """Mean counts of the kept samples; those of the last one where none is kept."""
         return _mean(state.work, 0) if state.work.n_kept else state.counts
 
+    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
+        """How many proposals were accepted, where any are made."""
+        proposals = fit.state.work.proposals
+        if not np.ndim(proposals):
+            return {}
+        return {"acceptance_rate_": float(proposals[1] / max(1, proposals[0]))}
+
     def rebase(self, state: State, model: Model) -> State | None:
         """The state; None under another prior: samples of two posteriors are not averaged."""
         now = model.rebase(state)
@@ -178,3 +187,20 @@ def sampled_labels(state: State, model: Model) -> Any:
     """How often labels were sampled late in the chain; those of the last sample before that."""
     labels = state.work.labels
     return model.remembered(None, state.shares) if labels is None else labels
+
+
+def with_sample(memory: Any, sample: Sequence[tuple[bytes, Any]]) -> list[dict[bytes, tuple]]:
+    """How often each structure of each unit was sampled, and it, with one more sample by key.
+
+    States share what they remember: a dict that is there already is left as it is.
+    """
+    found = []
+    for times, (key, value) in zip(memory or ({},) * len(sample), sample, strict=True):
+        n_before, first = times.get(key, (0, value))
+        found.append({**times, key: (n_before + 1, first)})
+    return found
+
+
+def most_frequent(memory: list[dict[bytes, tuple]]) -> list[Any]:
+    """The structure of each unit that was sampled most often, the first among equals."""
+    return [max(times.values(), key=itemgetter(0))[1] for times in memory]

@@ -209,7 +209,7 @@ def refuse_missing(corpus: Corpus) -> None:
         )
 
 
-def caution_of_giant(corpus: Corpus, remedy: str) -> tuple[str, ...]:
+def caution_of_giant(corpus: "Corpus | Sequences", remedy: str) -> tuple[str, ...]:
     """What is to be said where leaving out one sentence leaves little to learn from."""
     lengths = np.diff(corpus.starts)
     longest = int(lengths.argmax())

@@ -17,21 +17,13 @@ _NO_LABELS = np.empty(0, object)
 
 
 class Symbol(NamedTuple):
-    """A symbol of the binarised treebank.
+    """A symbol of the binarised treebank."""
 
-    Attributes
-    ----------
-    label : hashable
-        A label of the treebank.
-    sisters : tuple or None
-        None for the label itself. Else the symbol stands for the rest of a node's children, after
-        these.
-    bare : bool
-        Whether it is the tag of words that stand below a node with this label without one.
-    """
-
-    label: Any
+    label: Any  # a label of the treebank
+    # None for the label itself. Else the symbol stands for the rest of a node's children, after
+    # these.
     sisters: tuple | None = None
+    # Whether it is the tag of words that stand below a node with this label without one.
     bare: bool = False
 
     def __str__(self) -> str:
@@ -48,32 +40,19 @@ class Symbol(NamedTuple):
 
 
 class Treebank(NamedTuple):
-    """A binarised treebank, before annotation.
-
-    Attributes
-    ----------
-    symbols : list of Symbol
-    roots, binary, unary, words : list
-        Rules, as `sklearn_cvb.kernels.latent.arrays.rules_of` takes them.
-    counts : ndarray of shape (n_rules,)
-        How often each rule is used, in this order.
-    trees : Trees
-        Their symbols are in `rules`.
-    paths : dict
-        For each pair (A, C) of symbols of a unary rule the labels between them, most often.
-    top : label or None
-        What stands above each tree's root.
-    """
+    """A binarised treebank, before annotation."""
 
     symbols: list
+    # Rules, as `sklearn_cvb.kernels.latent.arrays.rules_of` takes them.
     roots: list
     binary: list
     unary: list
     words: list
-    counts: np.ndarray
-    trees: Trees
+    counts: np.ndarray  # (n_rules,), how often each rule is used, in this order
+    trees: Trees  # their symbols are in `rules`
+    # For each pair (A, C) of symbols of a unary rule the labels between them, most often.
     paths: dict
-    top: Any
+    top: Any  # what stands above each tree's root
 
     def labels(self) -> list:
         """All labels, sorted."""
@@ -185,26 +164,13 @@ def binarised(trees: list, words: list[int], top: Any, horizontal: int | None) -
 
 
 class Output(NamedTuple):
-    """What undoes the binarisation.
-
-    Attributes
-    ----------
-    symbols : list of Symbol
-    paths : dict
-        Labels between the two symbols of a unary rule.
-    top : label or None
-        What stands above each root.
-    root : label
-        The root of a sentence without a tree.
-    labels : ndarray
-        All labels, as charts number them.
-    """
+    """What undoes the binarisation."""
 
     symbols: list[Symbol]
-    paths: dict
-    top: Any
-    root: Any
-    labels: np.ndarray = _NO_LABELS
+    paths: dict  # labels between the two symbols of a unary rule
+    top: Any  # what stands above each root
+    root: Any  # the root of a sentence without a tree
+    labels: np.ndarray = _NO_LABELS  # all labels, as charts number them
 
 
 def to_nltk(output: Output, parses: Parses, sentences: list[list]) -> list:
@@ -253,7 +219,7 @@ def to_charts(trees: list, output: Output, corpus: Corpus) -> np.ndarray:
 
     One more than the number of the label (the highest, where several), 0 where there is none.
     """
-    from sklearn_cvb.grammar.trees import spans_of
+    from sklearn_cvb.grammar.layout import spans_of
 
     assert corpus.width is not None, "charts are for a 2-D X"
     number = {label: n for n, label in enumerate(output.labels.tolist(), 1)}

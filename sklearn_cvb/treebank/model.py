@@ -1,57 +1,50 @@
-"""Trees with latent annotations as a model: what all algorithms ask of it."""
+"""Trees with latent annotations as a model: what all algorithms ask of it, starts, and splits."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import xlogy
 
+from sklearn_cvb.kernels.latent.arrays import Trees, rules_of
 from sklearn_cvb.kernels.latent.training import Shares
-from sklearn_cvb.learning.dirichlet import kl_divergence
 from sklearn_cvb.learning.model import NOBODY, Inferred, Model, State, inferred
+from sklearn_cvb.learning.split_merge import Plan
+from sklearn_cvb.treebank.binarise import Treebank
 from sklearn_cvb.treebank.inference import (
     Problem,
+    counts_of,
     expectation,
+    first_nodes,
     leave_out_sweep,
+    marginals,
+    score,
     sum_of,
     tally_of,
+    token_sweep,
 )
 from sklearn_cvb.treebank.parameters import (
     Layout,
     Weights,
     exp_expected_log,
-    posterior_mean,
+    layout_of,
+    lists_of,
     unscaled,
 )
-from sklearn_cvb.treebank.splitting import first_weights, merged, split
-from sklearn_cvb.treebank.tokens import counts_of, first_nodes, score, token_sweep
 
 
 @dataclass(frozen=True)
 class AnnotatedModel(Model):
-    """Observed trees whose symbols have hidden subtypes, which may be split and merged.
-
-    Attributes
-    ----------
-    problem : Problem
-    layout : Layout
-    init : {"treebank", "random"}
-    alpha : float
-    n_subtypes : int
-        The most subtypes of a symbol.
-    merge_share : float
-        Part of the splits that is undone at a time.
-    schedule : {"fixed", "split-merge"}
-        Whether layouts have `n_subtypes` of all symbols.
-    """
+    """Observed trees whose symbols have hidden subtypes, which may be split and merged."""
 
     problem: Problem
     layout: Layout
-    init: str
+    init: str  # "treebank", "random"
     alpha: float
-    n_subtypes: int
-    merge_share: float
-    schedule: str
+    n_subtypes: int  # the most of a symbol
+    merge_share: float  # part of the splits that is undone at a time
+    schedule: str  # "fixed" if layouts have `n_subtypes` of all symbols, "split-merge"
+
+    _shares_type: ClassVar[type] = Shares
 
     @property
     def n_observed(self) -> int:
@@ -75,16 +68,14 @@ class AnnotatedModel(Model):
         self, counts: np.ndarray, prior: float, before: Weights | None
     ) -> tuple[Weights, float]:
         """The mode in the softmax basis, and minus the sum of alpha log theta."""
-        cells = posterior_mean(self.layout, counts, prior, self.whole(before))
-        cost = -float(np.sum(xlogy(prior, cells))) if prior else 0.0
-        return unscaled(cells, self.layout), cost
+        rows = self.layout.rows(counts, prior)
+        cells = rows.mean(self.whole(before))
+        return unscaled(cells, self.layout), -rows.log_prior_density(cells)
 
     def average(self, counts: np.ndarray, prior: float, before: Any) -> tuple[Weights, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        layout, cells = self.layout, counts + prior
-        sizes = prior * layout.sizes
-        divergence = kl_divergence(cells, np.full_like(cells, prior), layout.totals(cells), sizes)
-        return exp_expected_log(layout, counts, prior), divergence
+        divergence = self.layout.rows(counts, prior).divergence()
+        return exp_expected_log(self.layout, counts, prior), divergence
 
     def infer(self, weights: Weights, work: Any = None) -> Inferred:
         """Expected counts of all trees."""
@@ -103,11 +94,8 @@ class AnnotatedModel(Model):
         now = self.layout.rules.n_subtypes
         if self.schedule == "fixed" and (now != self.n_subtypes).any():
             return None
-        return super().rebase(state) if self._goes_on_from(state.shares) else None
-
-    def _goes_on_from(self, shares: Any) -> bool:
-        """Whether shares are of this model: of trees, or none."""
-        return shares is None or isinstance(shares, Shares)
+        is_ours = state.shares is None or isinstance(state.shares, self._shares_type)
+        return super().rebase(state) if is_ours else None
 
     def finished(self, state: State, *, goes_on: bool) -> State:
         """Weights without their scale, as predictions keep them."""
@@ -129,11 +117,11 @@ class AnnotatedModel(Model):
         """Without the least useful splits, and the weights of what is left."""
         trees, share = self.problem.trees, self.merge_share
         counts, layout = merged(self.means_of(state), state.counts, self.layout, trees, share)
-        return layout, posterior_mean(layout, counts, self.alpha)
+        return layout, layout.rows(counts, self.alpha).mean()
 
     def means_of(self, state: State) -> np.ndarray:
         """Posterior means of a state."""
-        return posterior_mean(self.layout, state.counts, self.alpha, self.whole(state.weights))
+        return self.layout.rows(state.counts, self.alpha).mean(self.whole(state.weights))
 
     def whole(self, weights: Weights | None) -> np.ndarray | None:
         """What weights are without their scale, where there are any."""
@@ -145,6 +133,8 @@ class TokenAnnotatedModel(AnnotatedModel):
 
     Shares are distributions of nodes over subtypes.
     """
+
+    _shares_type = np.ndarray
 
     def start(self, prior: float, seed: np.ndarray, keep: bool) -> tuple[Inferred, Weights]:
         """The nodes under first weights, and their expected counts."""
@@ -163,6 +153,126 @@ class TokenAnnotatedModel(AnnotatedModel):
         log_z = score(shares, layout, trees, tally_of(counts, prior, layout))
         return inferred(counts, log_z, shares)._replace(unexplained=NOBODY)
 
-    def _goes_on_from(self, shares: Any) -> bool:
-        """Whether shares are of this model: of nodes."""
-        return isinstance(shares, np.ndarray)
+
+# Subtypes: a start, splits in two, merges of those that gain least (Petrov et al. 2006)
+
+
+# How far subtypes are from alike.
+_NOISE = 0.01
+# How much of a round's sweeps comes before subtypes are merged.
+_BEFORE_MERGING = 0.7
+# Subtypes that are nearly alike take so many sweeps to part: no change is too small to go on.
+_ALIKE = 20
+
+
+def first_weights(
+    init: str, treebank: Treebank, layout: Layout, rng: np.random.Generator
+) -> np.ndarray:
+    """Weights of the first E-step; `init` as of the estimators."""
+    if init == "random":
+        return layout.rows(rng.standard_exponential(len(layout.row))).mean()
+    sizes = np.diff(layout.rules.first)
+    cells = np.repeat(treebank.counts / sizes, sizes)
+    return layout.rows(noisy(cells, rng)).mean()
+
+
+def noisy(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Cells with 1 % of noise, which tells subtypes apart."""
+    return cells * (1.0 + _NOISE * rng.random(len(cells)))
+
+
+def plan_of(schedule: str, n_subtypes: int, length: int) -> Plan:
+    """As many rounds as it takes to double one subtype to `n_subtypes`, of so many sweeps."""
+    n_rounds = (n_subtypes - 1).bit_length() if schedule == "split-merge" else 0
+    n_alike = _ALIKE if n_subtypes > 1 else 0
+    if not n_rounds:
+        return Plan(n_resting=n_alike)
+    splits = tuple(n * length for n in range(n_rounds))
+    merges = tuple(first + max(1, int(_BEFORE_MERGING * length)) for first in splits)
+    return Plan(splits, merges, max(splits + merges) + n_alike)
+
+
+def split(
+    weights: np.ndarray, layout: Layout, most: int, rng: np.random.Generator
+) -> tuple[np.ndarray, Layout]:
+    """Split every subtype in two, with 1 % of noise; symbols that would have too many stay."""
+    n = layout.rules.n_subtypes
+    times = np.where(2 * n <= most, 2, 1)
+    fine = layout_of(rules_of(n * times, *lists_of(layout.rules)))
+    onto = np.concatenate([np.repeat(np.arange(a), b) for a, b in zip(n, times, strict=True)])
+    places = _places(fine, layout, onto)
+    # A subtype keeps the weight of each of its rules, shared by what has become of the children.
+    parent = fine.rules.parent
+    times_parent = np.where(parent >= 0, times[np.maximum(parent, 0)], 1)
+    ways = np.bincount(places)[places] / np.repeat(times_parent, np.diff(fine.rules.first))
+    return fine.rows(noisy(weights[places] / ways, rng)).mean(), fine
+
+
+def merged(
+    weights: np.ndarray, counts: np.ndarray, layout: Layout, trees: Trees, share: float
+) -> tuple[np.ndarray, Layout]:
+    """Merge a share of all pairs of subtypes: those that tell least apart."""
+    rows, losses = losses_of(weights, counts, layout, trees)
+    order = np.argsort(losses, kind="stable")
+    chosen = rows[order[: int(share * len(order))]]
+    n = layout.rules.n_subtypes
+    symbol = np.repeat(np.arange(len(n)), n)
+    kept = np.ones(len(symbol), np.int64)
+    kept[chosen + 1] = 0
+    before = np.concatenate([[0], np.cumsum(kept)])
+    onto = before[1:] - 1 - before[(np.cumsum(n) - n)[symbol]]
+    n_now = np.bincount(symbol, kept, len(n)).astype(np.int64)
+    coarse = layout_of(rules_of(n_now, *lists_of(layout.rules)))
+    places = _places(layout, coarse, onto)
+    return np.bincount(places, counts, len(coarse.row)), coarse
+
+
+def losses_of(
+    weights: np.ndarray, counts: np.ndarray, layout: Layout, trees: Trees
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the log-likelihood would lose if two subtypes of a symbol were one.
+
+    It is approximated as if they were merged at one node at a time: there their inside weights are
+    averaged by how frequent they are, and their outside weights added.
+    """
+    all_inner, all_outer, log_z = marginals(unscaled(weights, layout), layout, trees)
+    kept = np.repeat(np.isfinite(log_z), np.diff(trees.starts))
+    symbol = np.where(kept, layout.rules.parent[trees.rule], -1)
+    totals, n = layout.totals(counts), layout.rules.n_subtypes
+    order = np.argsort(symbol, kind="stable")
+    bounds = np.searchsorted(symbol[order], np.arange(len(n) + 1))
+    rows, losses, row = [], [], 0
+    for a, n_here in enumerate(n.tolist()):
+        nodes = order[bounds[a] : bounds[a + 1]]
+        inner, outer = all_inner[nodes], all_outer[nodes]
+        for x in range(0, n_here - 1, 2):
+            pair = slice(x, x + 2)
+            both = totals[row + x : row + x + 2]
+            share = both / both.sum() if both.sum() > 0 else np.full(2, 0.5)
+            apart = (inner[:, pair] * outer[:, pair]).sum(axis=1)
+            as_one = (inner[:, pair] @ share) * outer[:, pair].sum(axis=1)
+            rows.append(row + x)
+            losses.append(-np.log1p(np.maximum(as_one - apart, 1e-300 - 1.0)).sum())
+        row += n_here
+    return np.array(rows, np.int64), np.array(losses)
+
+
+def _places(fine: Layout, coarse: Layout, onto: np.ndarray) -> np.ndarray:
+    """For each cell of more subtypes the one of fewer to which it belongs."""
+    rules, here, there = fine.rules, fine.blocks, coarse.blocks
+    rule = np.repeat(np.arange(len(here.first)), np.diff(rules.first))
+    rest = np.arange(rules.first[-1]) - rules.first[rule]
+    rest, z = np.divmod(rest, here.nz[rule])
+    x, y = np.divmod(rest, here.ny[rule])
+    before = np.concatenate([[0], np.cumsum(rules.n_subtypes)])
+
+    def moved(value: np.ndarray, symbols: np.ndarray, there_are: np.ndarray) -> np.ndarray:
+        """Subtypes of parents or children; 0 where there is none."""
+        places = before[np.maximum(symbols, 0)][rule] + value
+        return np.where(there_are[rule], onto[np.minimum(places, len(onto) - 1)], 0)
+
+    is_word = np.arange(len(here.first)) >= rules.begin[3]
+    x = moved(x, rules.parent, rules.parent >= 0)
+    y = moved(y, np.where(is_word, -1, rules.left), ~is_word)
+    z = moved(z, rules.right, rules.right >= 0)
+    return there.first[rule] + (x * there.ny[rule] + y) * there.nz[rule] + z

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma
 
 from sklearn_cvb.kernels.latent.arrays import Rules, rows_of, rules_of
 from sklearn_cvb.kernels.latent.training import Blocks, blocks_of
+from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
 
 
@@ -27,40 +27,28 @@ class LatentPCFGCounts(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Annotated rules, and what is computed from them once.
-
-    Attributes
-    ----------
-    rules : Rules
-    blocks : Blocks
-    row : ndarray of shape (n_cells,)
-        The annotated left-hand side of each cell.
-    sizes : ndarray of shape (n_rows,)
-        How many cells each has.
-    """
+    """Annotated rules, and what is computed from them once."""
 
     rules: Rules
     blocks: Blocks
-    row: np.ndarray
-    sizes: np.ndarray
+    row: np.ndarray  # (n_cells,), the annotated left-hand side of each cell
+    sizes: np.ndarray  # (n_rows,), how many cells each has
 
     def totals(self, cells: np.ndarray) -> np.ndarray:
         """Sums of rows."""
         return np.bincount(self.row, cells, len(self.sizes))
 
+    def rows(self, counts: np.ndarray, alpha: float = 0.0) -> DirichletRows:
+        """Cells as rows of probabilities."""
+        totals = self.totals(counts), alpha * self.sizes
+        return DirichletRows(counts, alpha, *totals, self.row, self.sizes)
+
 
 class Weights(NamedTuple):
-    """Weights of annotated rules, those of each rule divided by a number so that none is lost.
-
-    Attributes
-    ----------
-    cells : ndarray of shape (n_cells,)
-    log_scale : ndarray of shape (n_rules,)
-        Logs of these numbers.
-    """
+    """Weights of annotated rules, those of each rule divided by a number so that none is lost."""
 
     cells: np.ndarray
-    log_scale: np.ndarray
+    log_scale: np.ndarray  # (n_rules,), logs of these numbers
 
     def whole(self, layout: Layout) -> np.ndarray:
         """The weights themselves; the smallest may be 0."""
@@ -89,26 +77,9 @@ def unscaled(cells: np.ndarray, layout: Layout) -> Weights:
     return Weights(cells, np.zeros(len(layout.blocks.first)))
 
 
-def posterior_mean(
-    layout: Layout, counts: np.ndarray, alpha: float, kept: np.ndarray | None = None
-) -> np.ndarray:
-    """(C + alpha) / (sum of the row); an empty row keeps its values, or has equal shares."""
-    totals = layout.totals(counts) + alpha * layout.sizes
-    empty = totals <= 0.0
-    inverse = 1.0 / np.where(empty, 1.0, totals)
-    cells = (counts + alpha) * inverse[layout.row]
-    if empty.any():
-        here = empty[layout.row]
-        equal = 1.0 / layout.sizes[layout.row[here]]
-        cells[here] = equal if kept is None else kept[here]
-    return cells
-
-
 def exp_expected_log(layout: Layout, counts: np.ndarray, alpha: float) -> Weights:
     """exp(E[log theta]) under the Dirichlet posterior, scaled by the largest of each rule."""
-    logs = digamma(counts + alpha)
-    logs -= digamma(layout.totals(counts) + alpha * layout.sizes)[layout.row]
-    first = layout.rules.first
+    logs, first = layout.rows(counts, alpha).expected_log(), layout.rules.first
     largest = np.maximum.reduceat(logs, first[:-1])
     return Weights(np.exp(logs - np.repeat(largest, np.diff(first))), largest)
 
@@ -119,7 +90,7 @@ def exp_expected_log(layout: Layout, counts: np.ndarray, alpha: float) -> Weight
 def mean_weights(learned: Learned, smoothing: float) -> np.ndarray:
     """Posterior-mean weights, with a pseudo-count more."""
     alpha = learned.prior + float(smoothing)
-    return posterior_mean(learned.layout, learned.counts.cells, alpha, learned.kept)
+    return learned.layout.rows(learned.counts.cells, alpha).mean(learned.kept)
 
 
 def predicting_weights(learned: Learned, smoothing: float) -> np.ndarray:

@@ -23,7 +23,7 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import (
     type_corpus_of,
     word_counts_of,
 )
-from sklearn_cvb.chain.tags.knowledge import only_beginning
+from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.reading.corpus import encode, read_ragged
 from sklearn_cvb.reading.validation import tell
 

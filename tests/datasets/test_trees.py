@@ -13,7 +13,7 @@ from sklearn_cvb.datasets import (
     make_pcfg_corpus,
     read_segmented,
 )
-from sklearn_cvb.treebank.treebank import cleaned
+from sklearn_cvb.treebank.reading import cleaned
 
 TEXT = "S -> A S [0.3] | A [0.5] | 'c' 'c' A [0.2]\nA -> 'a' [0.75] | 'b' [0.25]"
 

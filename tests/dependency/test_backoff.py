@@ -19,15 +19,15 @@ from scipy.special import digamma, gammaln
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
 from sklearn_cvb.dependency import inference
+from sklearn_cvb.dependency.inference import used_cells
 from sklearn_cvb.dependency.model import harmonic_counts, log_absence
 from sklearn_cvb.dependency.parameters import (
     Layout,
     cells_from,
     mixed_weights,
-    totals_of,
+    tables_of,
     unmixed_counts,
 )
-from sklearn_cvb.dependency.trees import used_cells
 from sklearn_cvb.kernels.dependency.arrays import Sentences
 
 
@@ -62,7 +62,7 @@ def test_likelihoods_and_counts_of_all_trees(form, known):
             assert log_z[0] == pytest.approx(math.log(total), abs=1e-12)
             np.testing.assert_allclose(counts, expected, atol=1e-12)
             # The same with mixtures worked out before, as EM and VB do.
-            layout, free = Layout(W, *form), inference.with_mixtures_worked_out(sentences)
+            layout, free = Layout(W, *form), sentences._replace(coarse=None)
             mixed, again, _ = inference.expectation(mixed_weights(weights, layout), free)
             assert again[0] == pytest.approx(math.log(total), abs=1e-12)
             np.testing.assert_allclose(unmixed_counts(mixed, weights, layout), expected, atol=1e-12)
@@ -138,7 +138,7 @@ def test_long_sentences_in_products_and_in_logs():
     again, log_lost, shares = inference.expectation(lost, sentences, keeps_shares=True)
     assert np.isfinite(log_lost[0])
     for cells in (counts, again):
-        attach, choice, mixture, coarse = inference.tables_of(cells, layout)
+        attach, choice, mixture, coarse = tables_of(cells, layout)
         arcs = attach[:-1].sum() + coarse.sum()
         assert arcs == pytest.approx(29)
         assert choice[:, 1].sum() == pytest.approx(29)
@@ -364,7 +364,7 @@ def test_totals_are_those_of_rows():
     layout, tables = Layout(W, 2, "head"), Tables(W, 2, "head")
     cells = np.arange(float(layout.n_cells))
     expected = np.bincount(tables.row_of_cell(), cells)
-    np.testing.assert_allclose(totals_of(cells, layout), expected)
+    np.testing.assert_allclose(layout.totals(cells), expected)
 
 
 # What goes in.
@@ -403,9 +403,9 @@ def test_a_model_of_any_form_is_a_start(theirs, form):
 
     problem = quick(VBDMV, form).fit(WORDS)._read(WORDS, None).problem
     weights = weights_of_model(first, problem)
-    np.testing.assert_allclose(totals_of(weights, problem.layout), 1)
+    np.testing.assert_allclose(problem.layout.totals(weights), 1)
     mixed = mixed_weights(weights, problem.layout)
-    free = inference.with_mixtures_worked_out(problem.sentences)
+    free = problem.sentences._replace(coarse=None)
     found = inference.log_likelihoods(mixed, free)
     if theirs == form or (theirs[1] == form[1] is None and theirs[0] <= form[0]):
         np.testing.assert_allclose(found, first.score_samples(WORDS), rtol=1e-9)

@@ -8,9 +8,15 @@ from dependency_cases import CLASSES, FORMS, TAGS, W, X, prior_of, settings_of
 from dependency_enumeration import Tables, expected_parts, ways_of_tree
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV
-from sklearn_cvb.dependency.model import first_weights, harmonic_counts
+from sklearn_cvb.dependency.known import tilt_of
+from sklearn_cvb.dependency.model import (
+    DependencyModel,
+    first_concentrations,
+    first_weights,
+    harmonic_counts,
+)
 from sklearn_cvb.dependency.parameters import tables_of
-from sklearn_cvb.dependency.rules import tilt_of
+from sklearn_cvb.learning.model import NOBODY
 
 ALL_FORMS = [(1, None), *FORMS]
 RULES = {("t1", ("t0", "t2")): 7.0, (None, "t1"): 4.0, ("t0", "t0"): 2.0}
@@ -48,7 +54,8 @@ def test_mass_is_spread_as_harmonic_counts_are(form):
             first = len(plain) - 2 * W * W
             np.add.at(expected, (first + row // 2 * W + tag)[own < 1], (shares / 2)[own < 1])
         expected[cells] += own * shares
-    found = problem.prior_of((0.3, 0.7))
+    hyper = first_concentrations(0.3, 0.7, (1.0, 1.0))
+    found = DependencyModel(problem, hyper, "harmonic", NOBODY).prior(hyper)
     np.testing.assert_allclose(found, expected)
     assert found.sum() - plain.sum() == pytest.approx(13.0)
 

@@ -8,7 +8,6 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_cvb import EMPCFG, Grammar
 from sklearn_cvb.grammar.inference import stepwise_sweep, tally_of
-from sklearn_cvb.grammar.model import posterior_mean
 from sklearn_cvb.learning.loop import spawn_generators
 
 TEXT = """
@@ -180,7 +179,7 @@ def test_a_symbol_without_count_and_prior_keeps_its_weights():
     fitted = EMPCFG(text, update="sequence", **settings).fit([["a", "x"], ["b", "x"]])
     assert fitted.rule_probabilities_[4:] == pytest.approx(start[4:])
     layout = fitted._learned.layout
-    kept = posterior_mean(layout, fitted.counts_.rule, np.zeros(6), start)
+    kept = layout.rows(fitted.counts_.rule, np.zeros(6)).mean(start)
     assert np.array_equal(kept, fitted.rule_probabilities_)
 
 

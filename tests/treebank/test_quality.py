@@ -6,7 +6,7 @@ import pytest
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
 from sklearn_cvb.datasets import fetch_treebank_trees
 from sklearn_cvb.metrics import bracket_scores
-from sklearn_cvb.treebank.treebank import trees_in
+from sklearn_cvb.treebank.reading import trees_in
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,14 @@ from nltk import Tree
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG
 from sklearn_cvb.kernels.latent.arrays import Parses
 from sklearn_cvb.treebank.binarise import Output, binarised, to_nltk
-from sklearn_cvb.treebank.signatures import ANY_WORD, lexicon_of, signatures_of
-from sklearn_cvb.treebank.treebank import cleaned, trees_in, without_top
+from sklearn_cvb.treebank.reading import (
+    ANY_WORD,
+    cleaned,
+    lexicon_of,
+    signatures_of,
+    trees_in,
+    without_top,
+)
 
 
 def treebank_of(texts, horizontal=0):

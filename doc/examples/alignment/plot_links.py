@@ -45,7 +45,7 @@ for ax, i, right in zip(axes, (4, 9), gold, strict=True):
 
 # %%
 # What the model has learned of single words is in its lexicon
-# (:class:`~sklearn_cvb.alignment.lexicon.Lexicon`):
+# (:class:`~sklearn_cvb.alignment.parameters.Lexicon`):
 
 print(forward.lexicon_.translations("green", 2))
 

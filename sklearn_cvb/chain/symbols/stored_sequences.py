@@ -14,8 +14,7 @@ from sklearn_cvb.chain.tags.knowledge import encode_labels, read_labels
 from sklearn_cvb.chain.tags.word_forms import beginnings
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, Sequences, checked, shown
-from sklearn_cvb.store import CorpusStore, StoredTags
-from sklearn_cvb.store.stored_states import StoredStates
+from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
 
 def word_counts_of_store(store: CorpusStore, y: StoredTags | None, with_forms: bool) -> WordCounts:

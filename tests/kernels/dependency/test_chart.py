@@ -13,7 +13,7 @@ from dependency_enumeration import (
 
 from sklearn_cvb import EMPCFG
 from sklearn_cvb.dependency import inference
-from sklearn_cvb.dependency.trees import used_cells
+from sklearn_cvb.dependency.inference import used_cells
 from sklearn_cvb.grammar.inference import expectation
 from sklearn_cvb.kernels.dependency.arrays import Sentences, shares_for, workspace_for
 from sklearn_cvb.kernels.dependency.chart import count_in_logs

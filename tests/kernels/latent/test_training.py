@@ -15,7 +15,7 @@ from annotation_enumeration import (
 
 from sklearn_cvb.kernels.latent.training import shares_for
 from sklearn_cvb.treebank import inference
-from sklearn_cvb.treebank.parameters import Weights, posterior_mean, unscaled
+from sklearn_cvb.treebank.parameters import Weights, unscaled
 
 
 @pytest.fixture(params=CASES)
@@ -26,7 +26,7 @@ def case(request):
 def random_weights(case, seed=0):
     rng = np.random.default_rng(seed)
     layout = case.layout
-    return posterior_mean(layout, rng.standard_exponential(len(layout.row)), 0.0)
+    return layout.rows(rng.standard_exponential(len(layout.row))).mean()
 
 
 def shares_as_dicts(case, shares):

@@ -1,4 +1,4 @@
-"""Parsing: sentences in, trees out, one sentence after the other on each thread.
+"""Parsing and drawing: the best trees of sentences, their likelihood, and trees from the root down.
 
 First the grammar without annotations says which symbols a span can have, then the whole grammar
 parses with these. A sentence that loses its trees this way is parsed again with all symbols.
@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
+from sklearn_cvb.grammar.sampling import drawn_within
 from sklearn_cvb.kernels.latent.arrays import NONE, Grammar, Parses, Rules, grammar_of, rows_of
 from sklearn_cvb.kernels.latent.chart import (
     Chart,
@@ -23,6 +24,7 @@ from sklearn_cvb.kernels.latent.chart import (
 )
 from sklearn_cvb.kernels.latent.decoding import SAME, Best, best_for, max_rule, viterbi
 from sklearn_cvb.learning.threads import on_threads
+from sklearn_cvb.treebank.parameters import Layout
 
 # Rounds in which expected counts of subtypes are found.
 _ROUNDS = 20
@@ -31,59 +33,29 @@ _Result = TypeVar("_Result")
 
 
 class Parser(NamedTuple):
-    """A grammar with and without annotations.
-
-    Attributes
-    ----------
-    fine, coarse : Grammar
-    logs : Grammar
-        The fine one with logs for weights.
-    narrow, wide : ndarray of shape (2, n_symbols), bool
-        Which symbols can be the lower and the upper items of one word, and of more.
-    """
+    """A grammar with and without annotations."""
 
     fine: Grammar
     coarse: Grammar
-    logs: Grammar
+    logs: Grammar  # the fine one with logs for weights
+    # (2, n_symbols), which symbols can be the lower and the upper items of one word, and of more
     narrow: np.ndarray
     wide: np.ndarray
 
 
 class Inference(NamedTuple):
-    """What is known of a sentence of n words under a grammar.
-
-    Attributes
-    ----------
-    n : int
-    grammar : Grammar
-    items : Items
-    reach : Reach
-    chart : Chart
-    log_z : float
-        log p(words); -inf without a tree.
-    """
+    """What is known of a sentence of n words under a grammar."""
 
     n: int
     grammar: Grammar
     items: Items
     reach: Reach
     chart: Chart
-    log_z: float
+    log_z: float  # log p(words); -inf without a tree
 
 
 def without_annotations(rules: Rules, weights: np.ndarray) -> np.ndarray:
-    """Weights of rules whatever the annotations, as often as each subtype is expected.
-
-    Parameters
-    ----------
-    rules : Rules
-    weights : ndarray of shape (n_cells,)
-
-    Returns
-    -------
-    ndarray of shape (n_rules,)
-        For roots and rules of each symbol they sum to 1 if `weights` do.
-    """
+    """Weights of rules whatever the annotations, as often as each subtype is expected."""
     rows, sizes = rows_of(rules), np.diff(rules.first)
     rule = np.repeat(np.arange(len(sizes)), sizes)
     within = np.arange(len(rows)) - rules.first[rule]
@@ -274,33 +246,7 @@ def parse(
     threshold: float = 1e-5,
     n_jobs: int | None = None,
 ) -> Parses:
-    """The best trees of sentences.
-
-    Parameters
-    ----------
-    rules : Rules
-    weights : ndarray of shape (n_cells,)
-        They need not sum to 1.
-    tokens : ndarray of shape (n_tokens,)
-        Words, by the numbers that rules have for them.
-    starts : ndarray of shape (n_sentences + 1,)
-        Where the words of each sentence begin.
-    decoding : {"max-rule", "viterbi"}, default="max-rule"
-        The tree with the largest product of posteriors of its rules, or the one below the heaviest
-        annotated tree.
-    coarse : ndarray of shape (n_rules,) or None, default=None
-        Weights of the rules without annotations. If None, they follow from `weights`.
-    threshold : float, default=1e-5
-        A symbol of a span with a smaller posterior under the coarse weights is left out; 0 leaves
-        none out. A sentence that is left without a tree is parsed again with all.
-    n_jobs : int or None, default=None
-        Number of threads.
-
-    Returns
-    -------
-    Parses
-        Without nodes for a sentence without a tree.
-    """
+    """The best trees of sentences."""
     if coarse is None:
         coarse = without_annotations(rules, weights)
 
@@ -320,24 +266,7 @@ def log_likelihoods(
     *,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """log p(words) of sentences, over all trees and annotations.
-
-    Parameters
-    ----------
-    rules : Rules
-    weights : ndarray of shape (n_cells,)
-    tokens : ndarray of shape (n_tokens,)
-        Words, by the numbers that rules have for them.
-    starts : ndarray of shape (n_sentences + 1,)
-        Where the words of each sentence begin.
-    n_jobs : int or None, default=None
-        Number of threads.
-
-    Returns
-    -------
-    ndarray of shape (n_sentences,)
-        -inf for a sentence without a tree.
-    """
+    """log p(words) of sentences, over all trees and annotations."""
     even = np.ones(len(rules.parent))
     return np.array(_for_each(_log_likelihood, (rules, weights, even), tokens, starts, n_jobs))
 
@@ -361,3 +290,106 @@ def _for_each(
 
     on_threads(run, [(offset,) for offset in range(n_threads)], n_jobs)
     return results
+
+
+# Sentences and binarised trees drawn from the root outwards
+
+
+class Drawn(NamedTuple):
+    """A drawn tree."""
+
+    words: list[int]  # by the numbers that rules have for them
+    nodes: list[tuple[int, int, int]]  # symbols, begins and ends in pre-order, as `Parses` has them
+
+
+class Choices:
+    """What every annotated left-hand side may become, and how likely that is."""
+
+    def __init__(self, layout: Layout, weights: np.ndarray) -> None:
+        order = np.argsort(layout.row, kind="stable")
+        bounds = np.searchsorted(layout.row[order], np.arange(1, len(layout.sizes)))
+        self.cells = np.split(order, bounds)
+        self.levels = [np.cumsum(part) for part in np.split(weights[order], bounds)]
+        self.rules = layout.rules
+        self.before = np.cumsum(layout.rules.n_subtypes) - layout.rules.n_subtypes
+
+    def root(self, rng: np.random.RandomState) -> tuple[int, int]:
+        """A symbol and its subtype."""
+        rule, _, x, _ = self._drawn(len(self.cells) - 1, rng)
+        return int(self.rules.left[rule]), x
+
+    def below(
+        self, symbol: int, subtype: int, rng: np.random.RandomState
+    ) -> tuple[int, list[tuple[int, int]]]:
+        """A word and no children, or -1 and children with their subtypes."""
+        rule, _, y, z = self._drawn(int(self.before[symbol]) + subtype, rng)
+        left, right = int(self.rules.left[rule]), int(self.rules.right[rule])
+        if rule >= self.rules.begin[3]:
+            return left, []
+        return NONE, [(left, y)] if right == NONE else [(left, y), (right, z)]
+
+    def _drawn(self, row: int, rng: np.random.RandomState) -> tuple[int, int, int, int]:
+        """A rule, and the subtypes of its parent and children."""
+        levels = self.levels[row]
+        place = np.searchsorted(levels, rng.random_sample() * levels[-1], side="right")
+        # A product with a tiny total may round up to it.
+        cell = self.cells[row][min(place, np.searchsorted(levels, levels[-1]))]
+        rule = int(np.searchsorted(self.rules.first, cell, side="right")) - 1
+        return (rule, *_subtypes(self.rules, rule, int(cell)))
+
+
+def _subtypes(rules: Rules, rule: int, cell: int) -> tuple[int, int, int]:
+    """Subtypes of the parent and the children of a cell of a rule; 0 where there is none."""
+    left, right = rules.left[rule], rules.right[rule]
+    n_left = 1 if rule >= rules.begin[3] else int(rules.n_subtypes[left])
+    n_right = 1 if right == NONE else int(rules.n_subtypes[right])
+    rest, z = divmod(cell - int(rules.first[rule]), n_right)
+    return (*divmod(rest, n_left), z)
+
+
+def sample_parses(
+    layout: Layout,
+    weights: np.ndarray,
+    n_samples: int,
+    longest: int,
+    rng: np.random.RandomState,
+) -> tuple[list[list[int]], Parses]:
+    """Draw trees of at most `longest` words."""
+    choices = Choices(layout, weights)
+    found = drawn_within(
+        lambda: _drawn_tree(choices, longest, rng),
+        n_samples,
+        longest,
+        f"derivations in a row are longer than {longest} words",
+        "more trees to learn from",
+    )
+    ends = np.cumsum([0, *(len(drawn.nodes) for drawn in found)])
+    nodes = np.array([node for drawn in found for node in drawn.nodes], np.int64)
+    return [drawn.words for drawn in found], Parses(ends, *nodes.T)
+
+
+def _drawn_tree(choices: Choices, longest: int, rng: np.random.RandomState) -> Drawn | None:
+    """One tree, None if it gets too long."""
+    words: list[int] = []
+    symbols: list[int] = []
+    begins: list[int] = []
+    ends: list[int] = []
+    # Symbols with their subtypes that are still to expand, and nodes that end when these have.
+    waiting: list[tuple[int, int]] = [choices.root(rng)]
+    n_open = 1
+    while waiting:
+        symbol, number = waiting.pop()
+        if symbol == NONE:
+            ends[number] = len(words)
+            continue
+        word, children = choices.below(symbol, number, rng)
+        waiting += [(NONE, len(symbols)), *reversed(children)]
+        symbols.append(symbol)
+        begins.append(len(words))
+        ends.append(NONE)
+        words += [word] if word != NONE else []
+        n_open += len(children) - 1
+        # Every open symbol derives a word or more; unary rules alone might go on and on.
+        if len(words) + n_open > longest or len(symbols) > 100 * longest:
+            return None
+    return Drawn(words, list(zip(symbols, begins, ends, strict=True)))

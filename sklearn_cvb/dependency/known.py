@@ -1,33 +1,20 @@
-"""Dependency trees in arrays of heads: known ones are read and checked, and any are counted."""
+"""What is known beforehand: heads of tokens, and rules of heads and children as a prior."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD, Sentences
+from sklearn_cvb.dependency.parameters import Layout, tables_of
+from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
 from sklearn_cvb.reading.corpus import Corpus, is_missing
 
-_FORM = (
+_HEADS_FORM = (
     "y holds a list of heads for each sentence: for each token the position of its head, from 1, 0 "
     "for the root of the sentence, None or -1 where it is not known"
 )
-
-
-class Trees(NamedTuple):
-    """A tree of each sentence, as sampled.
-
-    Attributes
-    ----------
-    heads : ndarray of shape (n_tokens,), int64
-        From 1; 0 for the root; -1 in sentences without a tree.
-    is_coarse : ndarray of shape (n_tokens,), int64
-        Whether each token's arc comes from a coarse row.
-    """
-
-    heads: np.ndarray
-    is_coarse: np.ndarray
 
 
 def heads_from(y: Any, corpus: Corpus) -> np.ndarray:
@@ -39,7 +26,7 @@ def heads_from(y: Any, corpus: Corpus) -> np.ndarray:
     if y is None:
         return heads
     if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
-        raise TypeError(f"y is {y!r}: {_FORM}")
+        raise TypeError(f"y is {y!r}: {_HEADS_FORM}")
     if len(y) != corpus.n_sequences:
         raise ValueError(
             f"X holds {corpus.n_sequences} sequences but y {len(y)}: give one list of heads for "
@@ -59,7 +46,7 @@ def heads_from(y: Any, corpus: Corpus) -> np.ndarray:
 def _heads_of(given: Any, i: int, n: int, width: int | None) -> list[int]:
     """The heads of one sentence as integers."""
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        raise TypeError(f"y[{i}] is {given!r}: {_FORM}")
+        raise TypeError(f"y[{i}] is {given!r}: {_HEADS_FORM}")
     given = list(given)
     if width is not None and len(given) == width and all(map(_is_open, given[n:])):
         given = given[:n]
@@ -71,7 +58,7 @@ def _heads_of(given: Any, i: int, n: int, width: int | None) -> list[int]:
             found.append(UNKNOWN_HEAD)
             continue
         if not isinstance(head, int | float | np.number) or head != int(head):
-            raise TypeError(f"y[{i}][{t}] is {head!r}: {_FORM}")
+            raise TypeError(f"y[{i}][{t}] is {head!r}: {_HEADS_FORM}")
         if not 0 <= head <= n:
             raise ValueError(
                 f"y[{i}][{t}] is {head}: the sentence has {n} tokens, so a head is at most {n}; "
@@ -131,44 +118,88 @@ def _refuse_cycle(heads: np.ndarray, t: int, i: int) -> None:
             return  # a cycle that another token is told of
 
 
-def used_cells(
-    sentences: Sentences, heads: np.ndarray, is_coarse: np.ndarray | None = None
-) -> np.ndarray:
-    """How often the trees with these heads use each cell; sentences without a tree use none."""
-    n, tokens = sentences.n_types, sentences.token
-    lengths = np.diff(sentences.starts)
-    first = np.repeat(sentences.starts[:-1], lengths)
-    child = np.flatnonzero(heads > 0)
-    head = first[child] + heads[child] - 1
-    half = 2 * head + (child > head)
-    nearest = np.full(2 * len(tokens), len(tokens))
-    np.minimum.at(nearest, half, np.abs(child - head))
-    valence = np.minimum(np.abs(child - head) > nearest[half], sentences.n_valences - 1)
-    rows = (2 * tokens[head] + (child > head)) * sentences.n_valences + valence
-    n_own, tags, roots = 2 * n * sentences.n_valences, tokens[child], tokens[heads == 0]
-    others = []
-    if sentences.coarse is not None and is_coarse is not None:
-        part, general = is_coarse[child], is_coarse[child] > 0
-        others.append(np.bincount(2 * rows + part, minlength=2 * n_own))
-        cells = sentences.coarse[rows[general]] * n + tags[general]
-        others.append(np.bincount(cells, minlength=(sentences.coarse.max() + 1) * n))
-        rows, tags = rows[~general], tags[~general]
-    own = np.concatenate([rows * n + tags, n_own * n + roots])
-    attach = np.bincount(own, minlength=(n_own + 1) * n)
-    n_children = np.bincount(half, minlength=2 * len(tokens)).reshape(-1, 2)
-    choice = _used_choices(tokens[heads >= 0], n_children[heads >= 0], n)
-    return np.concatenate([attach, choice.ravel(), *others]).astype(np.float64)
+# Rules of heads and children
 
 
-def _used_choices(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> np.ndarray:
-    """How often tokens with so many children on either side stop and go on, by tag."""
-    choice = np.zeros((n_types, 2, 2, 2))
-    for side in range(2):
-        some = n_children[:, side]
-        for valence, stops, goes in (
-            (0, some == 0, some > 0),
-            (1, some > 0, np.maximum(some - 1, 0)),
-        ):
-            choice[:, side, valence, 0] = np.bincount(tokens, stops, n_types)
-            choice[:, side, valence, 1] = np.bincount(tokens, goes, n_types)
-    return choice
+_RULES_FORM = (
+    "rule_weights is a dict such as {('VERB', 'NOUN'): 100.0, (None, 'VERB'): 100.0}: a pair of "
+    "head (None for the root) and child, each a tag or a tuple of tags, and a weight of at least 0"
+)
+
+
+class Rule(NamedTuple):
+    """A rule in numbers."""
+
+    heads: np.ndarray  # numbers of the heads' tags; that after the last tag for the root
+    tags: np.ndarray  # numbers of the children's tags
+    cells: np.ndarray  # of all attachments that it covers
+    weight: float
+
+
+def rules_from(rule_weights: Any, index: Mapping, layout: Layout) -> list[Rule]:
+    """`rule_weights` in numbers; TypeError or ValueError where they are nothing of that kind."""
+    if rule_weights is None:
+        return []
+    if not isinstance(rule_weights, Mapping):
+        raise TypeError(f"rule_weights is {rule_weights!r}: {_RULES_FORM}")
+    rules = []
+    for pair, weight in rule_weights.items():
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise TypeError(f"rule_weights has the key {pair!r}: {_RULES_FORM}")
+        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+            raise ValueError(f"rule_weights[{pair!r}] is {weight!r}: {_RULES_FORM}")
+        head, child = pair
+        tags = _places(child, pair, index)
+        if head is None:
+            heads = np.array([layout.n_types])
+            rows = np.array([layout.n_own])
+        else:
+            heads, by_head = _places(head, pair, index), 2 * layout.n_valences
+            rows = (by_head * heads[:, None] + np.arange(by_head)).ravel()
+        cells = rows[:, None] * layout.n_types + tags
+        rules.append(Rule(heads, tags, cells.ravel(), float(weight)))
+    return rules
+
+
+def _places(tags: Any, pair: tuple, index: Mapping) -> np.ndarray:
+    """Numbers of a tag, or of a tuple of tags."""
+    several = isinstance(tags, tuple) and tags not in index
+    listed = list(dict.fromkeys(tags)) if several else [tags]
+    missing = [tag for tag in listed if tag not in index]
+    if missing or not listed:
+        raise ValueError(
+            f"rule_weights[{pair!r}]: the tags {missing} are not in the vocabulary: take tags of "
+            "the sentences, and a tuple for several"
+        )
+    return np.array([index[tag] for tag in listed])
+
+
+def rule_prior(rules: list[Rule], harmonic: np.ndarray, layout: Layout) -> np.ndarray:
+    """The weight of each rule spread over its cells in proportion to harmonic counts.
+
+    Naseem et al. (2010) for the idea of rules. Equal shares would make what the sentences hardly
+    have as likely as what they are full of. Coarse rows that are of heads, too, get one half.
+    """
+    prior = np.zeros(layout.n_cells)
+    for _, _, cells, weight in rules:
+        counts = harmonic[cells]
+        total = counts.sum()
+        shares = counts / total if total > 0 else np.full(len(cells), 1 / len(cells))
+        prior[cells] += weight * shares
+    if layout.backoff == "head" and layout.coarse is not None:
+        attach, _, _, coarse = tables_of(prior, layout)
+        attach[:-1] /= 2
+        np.add.at(coarse, layout.coarse, attach[:-1])
+    return prior
+
+
+def tilt_of(rules: list[Rule], n_types: int) -> np.ndarray:
+    """What multiplies the chance of a head (the last is the root) in the harmonic start, by child.
+
+    It is 1 + the largest weight of the rules.
+    """
+    tilt = np.ones((n_types + 1, n_types))
+    for heads, tags, _, weight in rules:
+        cells = np.ix_(heads, tags)
+        tilt[cells] = np.maximum(tilt[cells], 1.0 + weight)
+    return tilt
