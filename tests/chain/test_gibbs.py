@@ -9,7 +9,7 @@ from chain.chain_deviations import deviations, exact_together, one_hot, together
 from estimators import make_estimator, posterior_means
 from problems import make_problem, with_priors
 
-N_SWEEPS, N_BURN_IN = 21_000, 1_000
+N_SWEEPS, N_BURN_IN = 7_000, 1_000
 
 PROBLEMS = {
     "free": make_problem([[0, 1, 0], [1, 2], [2, 2, 0]], 2, 3, 0.4, 0.3),
@@ -106,7 +106,7 @@ def test_samples_stay_legal(chains):
 def test_constant_temperature_flattens_the_posterior():
     # The conditionals to a power are those of the joint to that power.
     problem = PROBLEMS["dictionary"]
-    settings = {"max_iter": 30_000, "temperatures": (4.0, 4.0), "warm_start": True}
+    settings = {"max_iter": 12_000, "temperatures": (4.0, 4.0), "warm_start": True}
     got = np.concatenate(_chain(problem, **settings).training_posteriors())
     z = brute.joint_assignments(problem)
     tempered, plain = (_shares(brute.collapsed_log_joint(problem, z) / power) for power in (4, 1))
