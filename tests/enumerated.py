@@ -335,12 +335,17 @@ def enumerated_treebank(estimator, trees):
     table[:, 1][observed.left < 0] = table[:, 2][observed.right < 0] = -1
     nodes = [table[a:b].tolist() for a, b in pairwise(observed.starts.tolist())]
     case = Case(rules.n_subtypes.tolist(), *lists_of(rules), nodes, observed.root.tolist())
+    return annotated(real, case)
+
+
+def annotated(real, case):
+    """All annotations of the trees of a case, which the model has, too."""
     number = {cell: c for c, cell in enumerate(case.annotated_rules())}
     row = {}
     rows = np.array([row.setdefault(case.row(cell), len(row)) for cell in number])
     uses = [
         [[number[cell] for cell in case.used(i, some)] for some in case.annotations(i)]
-        for i in range(len(nodes))
+        for i in range(len(case.trees))
     ]
     tables = [np.array([np.bincount(u, minlength=len(rows)) for u in some], float) for some in uses]
     return EnumeratedTreebank(real, tuple(tables), rows)

@@ -2,10 +2,13 @@
 
 import dataclasses
 from itertools import product
+from types import SimpleNamespace
 
+import annotation_enumeration
 import numpy as np
 import pytest
 from enumerated import (
+    annotated,
     enumerated_alignments,
     enumerated_chain,
     enumerated_dependencies,
@@ -14,8 +17,10 @@ from enumerated import (
 )
 
 import sklearn_cvb
+from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.treebank.model import AnnotatedModel
 
 EVERYWHERE = [[0, 1, 2, 1], [3], [2, 0], [1, 3, 0, 1], [3, 0, 0, 2]]
 MISSING = [[0, None, 2, 1], [3], [None, 0], [1, 3], [3, 0, 0, 2]]
@@ -73,6 +78,21 @@ def treebank(n_subtypes):
         kind = getattr(sklearn_cvb, f"{prefix}LatentPCFG")
         estimator = kind(n_subtypes=n_subtypes, alpha=value, init="random", rare_threshold=0)
         return enumerated_treebank(estimator, TREES), estimator._algorithm().inner
+
+    return make
+
+
+def annotations(name):
+    """Trees of rules as numbers, some of which stand above themselves."""
+    case = annotation_enumeration.CASES[name]
+    n_words = sum(left < 0 for tree in case.trees for _, left, _ in tree)
+
+    def make(prefix, value):
+        corpus = SimpleNamespace(n_observed=n_words)
+        problem = SimpleNamespace(trees=annotation_enumeration.arrays_of(case), corpus=corpus)
+        settings = "random", value, 2, 0.5, "fixed"
+        model = AnnotatedModel(problem, case.layout, *settings)
+        return annotated(model, case), {"EM": EM, "VB": VB, "CVB": CVB}[prefix]()
 
     return make
 
@@ -145,6 +165,8 @@ CASES = {
     ),
     "treebank: one subtype": (treebank(1), {}),
     "treebank: two subtypes": (treebank(2), {}),
+    "treebank: a rule above itself": (annotations("repeated"), {}),
+    "treebank: ragged": (annotations("ragged"), {}),
     "alignment": (alignments(longest_jump=2, p_null=(1.0, 2.0)), {}),
     "alignment: long jumps": (alignments(longest_jump=6, p_null=(1.0, 2.0)), {}),
     "alignment: given chance of NULL": (alignments(longest_jump=2, p_null=0.3), {}),
