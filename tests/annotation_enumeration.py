@@ -165,16 +165,6 @@ def means(case, counts, alpha):
     }
 
 
-def leave_out_sweep(case, shares, alpha):
-    """Each tree in turn, from the counts of all others: new shares, and logs of the weights."""
-    shares, logs = list(shares), []
-    for i in range(len(case.trees)):
-        others = total(case, shares[:i] + shares[i + 1 :])
-        log_z, shares[i] = expected(case, i, means(case, others, alpha))
-        logs.append(log_z)
-    return shares, np.array(logs)
-
-
 def token_update(case, q, i, v, alpha):
     """New q of one node, by the expectation of each factor over all other nodes, enumerated.
 

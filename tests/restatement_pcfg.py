@@ -1,4 +1,4 @@
-"""Slow, plain re-statements for grammars: all trees of short sentences, every sweep over the list.
+"""Grammars in plain Python: all trees of short sentences, and what they weigh.
 
 Rules are taken as users write them: right-hand sides of any length, no binarisation. A tree is the
 tuple of its rules in pre-order; F[i] holds how often each tree of sentence i uses each rule.
@@ -7,7 +7,7 @@ tuple of its rules in pre-order; F[i] holds how often each tree of sentence i us
 import itertools
 
 import numpy as np
-from scipy.special import digamma, gammaln, logsumexp, xlogy
+from scipy.special import gammaln, logsumexp, xlogy
 
 from sklearn_cvb.grammar.grammar import Words
 
@@ -93,53 +93,6 @@ def expected(tables, theta):
     pairs = [posterior(table, theta) for table in tables]
     counts = [share @ table for (share, _), table in zip(pairs, tables, strict=True)]
     return counts, np.array([log_z for _, log_z in pairs])
-
-
-def em_sweeps(grammar, tables, theta, alpha, n_sweeps):
-    """EM with pseudo-counts: counts and objectives."""
-    counts, history = sum(expected(tables, theta)[0]), []
-    for _ in range(n_sweeps):
-        theta = normalised(grammar, counts + alpha)
-        each, log_z = expected(tables, theta)
-        counts = sum(each)
-        history.append(log_z.sum() + np.sum(xlogy(alpha, theta)))
-    return counts, history
-
-
-def kl(grammar, cells, prior):
-    """KL(Dir(cells) || Dir(prior)), summed over left-hand sides."""
-    owner = owners(grammar)
-    value = np.sum((cells - prior) * (digamma(cells) - digamma(by_owner(grammar, cells))))
-    value += np.sum(gammaln(prior) - gammaln(cells))
-    return value + np.sum(gammaln(np.bincount(owner, cells)) - gammaln(np.bincount(owner, prior)))
-
-
-def vb_sweeps(grammar, tables, theta, alpha, n_sweeps):
-    """VB: counts and bounds."""
-    prior = np.full(len(grammar.rules), alpha)
-    counts, history = sum(expected(tables, theta)[0]), []
-    for _ in range(n_sweeps):
-        cells = counts + prior
-        theta = np.exp(digamma(cells) - digamma(by_owner(grammar, cells)))
-        each, log_z = expected(tables, theta)
-        history.append(log_z.sum() - kl(grammar, cells, prior))
-        counts = sum(each)
-    return counts, history
-
-
-def cvb_sweeps(grammar, tables, theta, alpha, n_sweeps):
-    """CVB, figure 3: counts of each sentence after the sweeps, and the log normalisers of each."""
-    each, _ = expected(tables, theta)
-    history = []
-    for _ in range(n_sweeps):
-        log_z = []
-        for i, table in enumerate(tables):
-            others = sum(counts for j, counts in enumerate(each) if j != i)
-            share, value = posterior(table, normalised(grammar, others + alpha))
-            each[i] = share @ table
-            log_z.append(value)
-        history.append(np.array(log_z))
-    return each, history
 
 
 def log_joint(grammar, counts, alpha):

@@ -42,7 +42,7 @@ def _assert_same(estimator, result):
     np.testing.assert_allclose(estimator.objective_, result.history[-1], **TOLERANCE)
 
 
-@pytest.mark.parametrize("n_sweeps", [1, 2, 3, 4])
+@pytest.mark.parametrize("n_sweeps", [1, 4])
 @pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
 @pytest.mark.parametrize("n_states", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -51,34 +51,6 @@ def test_sweeps_agree(name, n_states, dictionary, n_sweeps):
         problem, q = _case(seed, n_states, dictionary)
         estimator = fit_sweeps(name, problem, q, n_sweeps)
         _assert_same(estimator, ALGORITHMS[name][2](problem, q, n_sweeps))
-
-
-@pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
-def test_maximum_likelihood_agrees(dictionary):
-    for seed in range(3):
-        problem, q = _case(seed, 3, dictionary)
-        problem = with_priors(problem, 0.0, 0.0)
-        estimator = fit_sweeps("em", problem, q, 3)
-        _assert_same(estimator, restatement.em_sweeps(problem, q, 3))
-
-
-@pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
-@pytest.mark.parametrize("name", ["em", "vb"])
-def test_history_of_batch_methods_agrees(name, dictionary):
-    problem, q = _case(3, 3, dictionary)
-    estimator = fit_sweeps(name, problem, q, 6)
-    assert estimator.n_iter_ == 6
-    expected = ALGORITHMS[name][2](problem, q, 6).history
-    np.testing.assert_allclose(estimator.history_, expected, **TOLERANCE)
-
-
-@pytest.mark.parametrize("name", ["cvb_sequence", "cvb_token"])
-def test_leave_one_out_score_agrees(name):
-    problem, q = _case(4, 3, True)
-    estimator = fit_sweeps(name, problem, q, 4)
-    result = ALGORITHMS[name][2](problem, q, 4)
-    expected = restatement.leave_one_out_score(problem, result.q, result.xi)
-    assert estimator.loo_score_ == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])

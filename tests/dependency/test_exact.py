@@ -1,4 +1,4 @@
-"""Sweeps against plain restatements and enumeration: EM, VB, CVB, and the posterior over trees."""
+"""What a fit tells of all trees, and samples against the exact posterior over trees."""
 
 from collections import Counter
 from itertools import product
@@ -8,7 +8,7 @@ import pytest
 from dependency_enumeration import cells_of_tree, expected_cells, projective_trees, weigh_trees
 from scipy.special import digamma, gammaln
 
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
+from sklearn_cvb import CVBDMV, VBDMV, GibbsDMV
 from sklearn_cvb.dependency.parameters import cells_from
 
 TAGS = [[0, 1, 2, 1], [1, 2], [2, 0, 1], [0, 1], [1, 2, 0, 1, 0], [1]]
@@ -32,103 +32,6 @@ def mean(counts):
 
 def exp_digamma(cells):
     return np.exp(digamma(cells) - digamma(totals(cells)))
-
-
-def harmonic_weights():
-    """The first weights, from all ways in which each token chooses its head alone."""
-    counts = np.zeros(CUT + 8 * W)
-    for tags in TAGS:
-        n = len(tags)
-        options = []
-        for c in range(1, n + 1):
-            near = {h: 1 / abs(h - c) for h in range(1, n + 1) if h != c}
-            rest = (n - 1) / n / sum(near.values()) if near else 0
-            options.append({0: 1 / n} | {h: rest * weight for h, weight in near.items()})
-        for heads in product(*options):
-            weight = np.prod([option[h] for option, h in zip(options, heads, strict=True)])
-            for cell in cells_of_tree(tags, list(heads), W):
-                counts[cell] += weight
-    seen = totals(counts)
-    return np.where(seen > 0, counts / np.where(seen > 0, seen, 1), 1 / np.bincount(ROW)[ROW])
-
-
-def em_sweeps(weights, n_sweeps, update):
-    """Sums of expected counts, and log-likelihoods, of sweeps that make weights from counts."""
-    counts, values = sum(expected_cells(tags, weights, W)[1] for tags in TAGS), []
-    for _ in range(n_sweeps):
-        weights = update(counts)
-        results = [expected_cells(tags, weights, W) for tags in TAGS]
-        counts = sum(expected for _, expected in results)
-        values.append(sum(np.log(total) for total, _ in results))
-    return counts, values, weights
-
-
-def cvb_sweeps(weights, n_sweeps):
-    """Each sentence from the counts of all others, which change at once."""
-    shares, monitors = [expected_cells(tags, weights, W)[1] for tags in TAGS], []
-    for _ in range(n_sweeps):
-        total, log_z = sum(shares), 0.0
-        for i, tags in enumerate(TAGS):
-            total = total - shares[i]
-            z, shares[i] = expected_cells(tags, mean(np.maximum(total, 0) + PRIOR), W)
-            total, log_z = total + shares[i], log_z + np.log(z)
-        monitors.append(log_z / sum(map(len, TAGS)))
-    return shares, monitors
-
-
-@pytest.mark.parametrize("n_sweeps", [1, 2, 5])
-def test_em_is_its_restatement(n_sweeps):
-    settings = EXACT | {"alpha": 0.0, "alpha_stop": 0.0}
-    model = EMDMV(max_iter=n_sweeps, **settings).fit(X)
-
-    def update(counts):
-        seen = totals(counts)
-        return np.where(seen > 0, counts / np.where(seen > 0, seen, 1), harmonic_weights())
-
-    counts, values, _ = em_sweeps(harmonic_weights(), n_sweeps, update)
-    np.testing.assert_allclose(cells_from(model.counts_), counts, atol=1e-10)
-    np.testing.assert_allclose(model.history_, values, rtol=1e-12)
-
-
-def test_map_adds_the_pseudo_counts():
-    model = EMDMV(max_iter=3, **EXACT).fit(X)
-    counts, values, weights = em_sweeps(harmonic_weights(), 3, lambda counts: mean(counts + PRIOR))
-    np.testing.assert_allclose(cells_from(model.counts_), counts, atol=1e-10)
-    assert model.history_[-1] == pytest.approx(values[-1] + (PRIOR * np.log(weights)).sum())
-
-
-def kl_divergence(cells):
-    """Sum over rows of KL(Dir(cells) || Dir(PRIOR))."""
-    row = np.bincount(ROW, cells)
-    prior_row = np.bincount(ROW, PRIOR)
-    value = np.sum(gammaln(row) - gammaln(prior_row)) - np.sum(gammaln(cells) - gammaln(PRIOR))
-    return value + np.sum((cells - PRIOR) * (digamma(cells) - digamma(row)[ROW]))
-
-
-@pytest.mark.parametrize("n_sweeps", [1, 4])
-def test_vb_is_its_restatement(n_sweeps):
-    model = VBDMV(max_iter=n_sweeps, **EXACT).fit(X)
-    before = em_sweeps(harmonic_weights(), n_sweeps - 1, lambda c: exp_digamma(c + PRIOR))[0]
-    counts, values, _ = em_sweeps(harmonic_weights(), n_sweeps, lambda c: exp_digamma(c + PRIOR))
-    np.testing.assert_allclose(cells_from(model.counts_), counts, atol=1e-10)
-    assert model.lower_bound_ == pytest.approx(values[-1] - kl_divergence(before + PRIOR))
-    assert (np.diff(VBDMV(max_iter=30, **EXACT).fit(X).history_) > -1e-9).all()
-
-
-@pytest.mark.parametrize("n_sweeps", [1, 2, 5])
-def test_cvb_is_its_restatement(n_sweeps):
-    model = CVBDMV(max_iter=n_sweeps, **EXACT).fit(X)
-    shares, monitors = cvb_sweeps(harmonic_weights(), n_sweeps)
-    np.testing.assert_allclose(cells_from(model.counts_), sum(shares), atol=1e-10)
-    np.testing.assert_allclose(model.history_, monitors, rtol=1e-12)
-    total, log_z = sum(shares), 0.0
-    for tags, share, heads in zip(TAGS, shares, model.labels_, strict=True):
-        weights = mean(np.maximum(total - share, 0) + PRIOR)
-        log_z += np.log(expected_cells(tags, weights, W)[0])
-        best = max(weigh_trees(tags, weights, W), key=lambda pair: pair[1])[1]
-        own = np.prod(weights[cells_of_tree(tags, heads.tolist(), W)])
-        assert own == pytest.approx(best, rel=1e-12)
-    assert model.loo_score_ == pytest.approx(log_z / sum(map(len, TAGS)), rel=1e-12)
 
 
 def test_scores_and_posteriors_are_those_of_all_trees():

@@ -1,9 +1,10 @@
-"""`rules="independent"`: what is learned, against restatements and grammars written out."""
+"""`rules="independent"`: what is learned, against enumeration and grammars written out."""
 
 import nltk
 import numpy as np
 import pytest
 import restatement_pcfg as plain
+from enumerated import enumerated_grammar, learned
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, Grammar, HastingsPCFG
 from sklearn_cvb.grammar import model as grammars
@@ -51,44 +52,31 @@ def test_one_dirichlet_for_the_words_and_each_child():
     np.testing.assert_allclose(plain.by_owner(model.rules_, theta), 1, atol=1e-12)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.3])
-def test_em_equals_its_restatement(case, alpha):
+@pytest.mark.parametrize("kind", [EMPCFG, VBPCFG, CVBPCFG])
+def test_fits_follow_the_enumeration(case, kind):
     grammar, tables, theta = case
-    counts, history = plain.em_sweeps(grammar, tables, theta, alpha, 5)
-    model = independent(EMPCFG, init=theta, alpha=alpha).fit(X)
-    np.testing.assert_allclose(model.counts_.rule, counts, rtol=0, atol=1e-10)
+    model = independent(kind, init=theta, alpha=0.4).fit(X)
+    twin = enumerated_grammar(model, X, 1)
+    state, history = learned(twin, model._algorithm(), theta, 5)
+    np.testing.assert_allclose(model.counts_.rule, state.counts, rtol=0, atol=1e-10)
     np.testing.assert_allclose(model.history_, history, rtol=0, atol=1e-10)
+    if kind is CVBPCFG:
+        for table, counts, tree in zip(tables, state.shares, model.labels_, strict=True):
+            others = plain.normalised(grammar, state.counts - counts + 0.4)
+            best = table[plain.posterior(table, others)[0].argmax()]
+            assert frequencies_of(tree, grammar) == best.tolist()
 
 
-def test_vb_equals_its_restatement_and_never_falls(case):
-    grammar, tables, theta = case
-    counts, history = plain.vb_sweeps(grammar, tables, theta, 0.4, 30)
-    model = independent(VBPCFG, init=theta, alpha=0.4, max_iter=30).fit(X)
-    np.testing.assert_allclose(model.counts_.rule, counts, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(model.history_, history, rtol=0, atol=1e-10)
+def test_the_bound_never_falls(case):
+    model = independent(VBPCFG, init=case[2], alpha=0.4, max_iter=30).fit(X)
     larger = independent(VBPCFG, 10, max_iter=40).fit(LONGER)
     for bounds in (model.history_, larger.history_):
         assert np.diff(bounds).min() > -1e-10
 
 
-def test_cvb_equals_a_restatement_that_leaves_each_sentence_out(case):
+def test_children_of_left_parts_are_left_out(case):
+    """Were they not, the numbers would be others."""
     grammar, tables, theta = case
-    n_tokens = sum(map(len, X))
-    for n_sweeps in (1, 2, 5):
-        each, log_z = plain.cvb_sweeps(grammar, tables, theta, 0.4, n_sweeps)
-        model = independent(CVBPCFG, init=theta, alpha=0.4, max_iter=n_sweeps).fit(X)
-        np.testing.assert_allclose(model.counts_.rule, sum(each), rtol=0, atol=1e-10)
-        by_hand = [values.sum() / n_tokens for values in log_z]
-        np.testing.assert_allclose(model.history_, by_hand, rtol=0, atol=1e-10)
-        left_out = [
-            plain.posterior(table, plain.normalised(grammar, sum(each) - counts + 0.4))
-            for table, counts in zip(tables, each, strict=True)
-        ]
-        loo = sum(log_z for _, log_z in left_out) / n_tokens
-        assert model.loo_score_ == pytest.approx(loo, abs=1e-10)
-        for (shares, _), table, tree in zip(left_out, tables, model.labels_, strict=True):
-            assert frequencies_of(tree, grammar) == table[shares.argmax()].tolist()
-    # With the children of left parts not taken out the numbers are others.
     wrong, error = list(plain.expected(tables, theta)[0]), 0.0
     kept = np.isin(plain.owners(grammar), (2, 3))
     for i, table in enumerate(tables):

@@ -1,19 +1,19 @@
 """A new algorithm for all families in one class, and a new family for all algorithms in another."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from scipy.special import digamma, gammaln, logsumexp
+from enumerated import EnumeratedModel
+from scipy.special import logsumexp
 
 import sklearn_cvb
 from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun
 from sklearn_cvb.learning.compile_cases import SITUATIONS
-from sklearn_cvb.learning.dirichlet import kl_divergence
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
 from sklearn_cvb.learning.loop import check_requirements
-from sklearn_cvb.learning.model import Drawn, Inferred, Model, inferred, mixed
+from sklearn_cvb.learning.model import Fixed, Inferred, Model, mixed
 from sklearn_cvb.learning.split_merge import Plan, SplitMerge
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
 
@@ -100,112 +100,54 @@ def uses_of(sequence):
             cells[1 + before, after] += 1
         for state, symbol in zip(path, sequence, strict=True):
             cells[3 + state, symbol] += 1
-    return uses
-
-
-def log_evidence(counts, alpha):
-    """log p(sequences, paths) of counts whose two last axes are rows and cells."""
-    rows = gammaln(counts + alpha).sum(axis=-1) - gammaln((counts + alpha).sum(axis=-1))
-    return (rows - 2 * gammaln(alpha) + gammaln(2 * alpha)).sum(axis=-1)
+    return uses.reshape(len(paths), -1)
 
 
 def normalised(cells):
     return cells / cells.sum(axis=-1, keepdims=True)
 
 
-def posterior(uses, weights):
-    """Of all paths under some weights, and the log normaliser."""
-    joint = np.tensordot(uses, np.log(weights))
-    log_z = logsumexp(joint)
-    return np.exp(joint - log_z), log_z
-
-
 @dataclass(frozen=True)
-class EnumeratedHMM(Model):
-    """All paths of all sequences, and what each of them uses."""
+class EnumeratedHMM(EnumeratedModel):
+    """All paths of all sequences; all else is what any enumeration does."""
 
-    uses: tuple
     alpha: float
 
     @property
     def n_observed(self):
         return sum(map(len, SEQUENCES))
 
+    def hyper(self):
+        return Fixed()
+
+    def learn(self, hyper, state, step, absence):
+        return hyper
+
     def prior(self, hyper):
-        return np.full((N_ROWS, 2), self.alpha)
+        return np.full(2 * N_ROWS, self.alpha)
 
     def seed(self, prior, rng):
-        return normalised(rng.gamma(2.0, size=prior.shape))
-
-    def start(self, prior, seed, keep):
-        return self.infer(seed), seed
-
-    def maximise(self, counts, prior, before):
-        weights = normalised(counts + prior)
-        return weights, -np.sum(prior * np.log(weights))
-
-    def average(self, counts, prior, before):
-        cells = counts + prior
-        totals, prior_totals = cells.sum(axis=1), prior.sum(axis=1)
-        weights = np.exp(digamma(cells) - digamma(totals)[:, None])
-        return weights, kl_divergence(cells, prior, totals, prior_totals)
-
-    def infer(self, weights, work=None):
-        found = [posterior(uses, weights) for uses in self.uses]
-        shares = [np.tensordot(q, uses, 1) for (q, _), uses in zip(found, self.uses, strict=True)]
-        return inferred(sum(shares), np.array([log_z for _, log_z in found]), shares)
-
-    def leave_out(self, counts, prior, shares, *, frozen):
-        shares, counts, total = list(shares), counts.copy(), 0.0
-        for i, uses in enumerate(self.uses):
-            others = counts - shares[i]
-            q, log_z = posterior(uses, normalised(others + prior))
-            total += log_z
-            if not frozen:
-                shares[i] = np.tensordot(q, uses, 1)
-                counts = others + shares[i]
-        return Inferred(counts, total, shares=shares)
-
-    def first_sample(self, prior, rng):
-        sample = [int(rng.integers(len(uses))) for uses in self.uses]
-        return Drawn(self._counts(sample), sample)
-
-    def resample(self, counts, prior, sample, rng, temperature):
-        sample = list(sample)
-        for i, uses in enumerate(self.uses):
-            others = counts - uses[sample[i]]
-            logs = log_evidence(others + uses, self.alpha) / temperature
-            sample[i] = int(rng.choice(len(uses), p=np.exp(logs - logsumexp(logs))))
-            counts = others + uses[sample[i]]
-        return Drawn(self._counts(sample), sample)
-
-    def log_evidence(self, counts, prior, sample):
-        return log_evidence(counts, self.alpha)
+        return self.mean(rng.gamma(2.0, size=prior.shape))
 
     def means(self, counts, prior, sample):
         """Which path each sequence has: its average is how often."""
         return tuple(np.eye(len(u))[j] for u, j in zip(self.uses, sample, strict=True))
 
-    def units(self):
-        return np.arange(len(self.uses))
-
     def step_through(self, state, order, pace, n_steps):
         counts, total = state.counts, 0.0
         for first in range(0, len(order), pace.batch_size):
             batch = [self.uses[i] for i in order[first : first + pace.batch_size]]
-            found = EnumeratedHMM(tuple(batch), self.alpha).infer(normalised(counts + self.alpha))
+            found = replace(self, uses=tuple(batch)).infer(self.mean(counts + self.alpha))
             eta = (n_steps + 2) ** -pace.power
             counts = mixed(counts, 1 - eta, found.counts, eta * len(order) / len(batch))
             total, n_steps = total + found.total, n_steps + 1
         return Inferred(counts, total, work=n_steps)
 
-    def _counts(self, sample):
-        return sum(uses[path] for uses, path in zip(self.uses, sample, strict=True))
-
 
 @pytest.fixture
 def model():
-    return EnumeratedHMM(tuple(map(uses_of, SEQUENCES)), ALPHA)
+    uses, rows = tuple(map(uses_of, SEQUENCES)), np.repeat(np.arange(N_ROWS), 2)
+    return EnumeratedHMM(None, uses, rows, ALPHA)
 
 
 def first_weights(model):
@@ -219,14 +161,14 @@ def all_evidence(model):
     for i, uses in enumerate(model.uses):
         shape = [1] * len(model.uses)
         shape[i] = len(uses)
-        counts = counts + uses.reshape(*shape, N_ROWS, 2)
-    return log_evidence(counts, model.alpha)
+        counts = counts + uses.reshape(*shape, -1)
+    return model.log_evidence(counts, model.prior(None), None)
 
 
 def test_em_of_a_new_family_never_falls(model):
     state, history = learned(EM(), model, 200)
     assert np.diff(history).min() > -1e-12
-    again = normalised(model.infer(state.weights).counts + ALPHA)
+    again = model.mean(model.infer(state.weights).counts + ALPHA)
     np.testing.assert_allclose(again, state.weights, atol=1e-6)
 
 
@@ -240,7 +182,7 @@ def test_vb_of_a_new_family_bounds_its_evidence(model):
 def test_cvb_of_a_new_family_is_what_its_definition_says(model):
     """Path by path and use by use, from all the other sequences' distributions."""
     state, history = learned(CVB(), model, 5)
-    weights = first_weights(model)
+    weights = first_weights(model).reshape(N_ROWS, 2)
     paths = [list(product(range(2), repeat=len(sequence))) for sequence in SEQUENCES]
 
     def steps(sequence, path):
@@ -268,7 +210,7 @@ def test_cvb_of_a_new_family_is_what_its_definition_says(model):
             q[i], log_z = distribution(i, normalised(expected({*everybody} - {i}) + ALPHA))
             total += log_z
         assert value == pytest.approx(total / model.n_observed, abs=1e-12)
-    np.testing.assert_allclose(state.counts, expected(everybody), atol=1e-12)
+    np.testing.assert_allclose(state.counts, expected(everybody).ravel(), atol=1e-12)
     score = sum(
         distribution(i, normalised(expected({*everybody} - {i}) + ALPHA))[1] for i in everybody
     )
@@ -291,13 +233,13 @@ def test_stepwise_em_of_a_new_family_counts_its_steps(model):
     power, counts = 0.6, model.infer(first_weights(model)).counts
     state, history = learned(Stepwise(Pace(len(SEQUENCES), power)), model, 6)
     for k in range(6):
-        found = model.infer(normalised(counts + ALPHA))
+        found = model.infer(model.mean(counts + ALPHA))
         eta = (k + 2) ** -power
         counts = (1 - eta) * counts + eta * found.counts
-        value = found.total + ALPHA * np.log(normalised(counts + ALPHA)).sum()
+        value = found.total + ALPHA * np.log(model.mean(counts + ALPHA)).sum()
         assert history[k] == pytest.approx(value, abs=1e-12)
     np.testing.assert_allclose(state.counts, counts, atol=1e-12)
-    weights = normalised(counts + ALPHA)
+    weights = model.mean(counts + ALPHA)
     objective = model.infer(weights).total + ALPHA * np.log(weights).sum()
     last = Stepwise(Pace(len(SEQUENCES), power)).objective(state, model, history)
     assert last == pytest.approx(objective, abs=1e-12)
@@ -325,7 +267,11 @@ def test_stepwise_em_of_a_new_family_goes_on_in_the_orders_that_it_began_with(mo
             orders.append(order.tolist())
             return super().step_through(state, order, pace, n_steps)
 
-    watched, now, rest = Watched(model.uses, ALPHA), half._replace(unexplained=np.array([])), []
+    watched, now, rest = (
+        Watched(None, model.uses, model.rows, ALPHA),
+        half._replace(unexplained=np.array([])),
+        [],
+    )
     for _ in range(4):
         now, value = algorithm.sweep(now, watched, other)
         rest.append(value)

@@ -8,12 +8,10 @@ from annotation_enumeration import (
     as_cells,
     as_dict,
     expected,
-    leave_out_sweep,
     means,
     total,
 )
 
-from sklearn_cvb.kernels.latent.training import shares_for
 from sklearn_cvb.treebank import inference
 from sklearn_cvb.treebank.parameters import Weights, unscaled
 
@@ -27,20 +25,6 @@ def random_weights(case, seed=0):
     rng = np.random.default_rng(seed)
     layout = case.layout
     return layout.rows(rng.standard_exponential(len(layout.row))).mean()
-
-
-def shares_as_dicts(case, shares):
-    """What each tree adds, by annotated rule."""
-    layout, trees = case.layout, arrays_of(case)
-    names, found = list(case.annotated_rules()), []
-    for i in range(len(case.trees)):
-        one = shares_for(trees, layout.blocks, True)._replace(count=np.zeros_like(shares.count))
-        begin = shares.first[trees.starts[i]]
-        end = shares.root[i] + case.n_subtypes[case.roots[case.tree_roots[i]]]
-        one.count[begin:end] = shares.count[begin:end]
-        cells = inference.sum_of(one, layout, trees)
-        found.append(dict(zip(names, cells.tolist(), strict=True)))
-    return found
 
 
 @pytest.mark.parametrize("keeps_shares", [False, True])
@@ -90,25 +74,6 @@ def test_a_tree_without_weight_adds_nothing(case):
         rest = [i for i in range(len(case.trees)) if i not in without]
         exact = total(case, [expected(case, i, named)[1] for i in rest])
         np.testing.assert_allclose(counts, as_cells(case, exact), rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("alpha", [1e-3, 0.1, 2.0])
-def test_leave_out_sweeps_are_the_restatement(case, alpha):
-    weights, layout, trees = random_weights(case), case.layout, arrays_of(case)
-    named = as_dict(case, weights)
-    theirs = [expected(case, i, named)[1] for i in range(len(case.trees))]
-    counts, _, shares = inference.expectation(unscaled(weights, layout), layout, trees, True)
-    for _ in range(3):
-        tally = inference.tally_of(counts, alpha, layout)
-        shares, log_z = inference.leave_out_sweep(trees, layout, tally, shares, False)
-        counts = inference.sum_of(shares, layout, trees)
-        theirs, logs = leave_out_sweep(case, theirs, alpha)
-        np.testing.assert_allclose(log_z, logs, rtol=0, atol=1e-9)
-        exact = as_cells(case, total(case, theirs))
-        np.testing.assert_allclose(counts, exact, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(tally.cells, exact, rtol=0, atol=1e-9)
-        for ours, other in zip(shares_as_dicts(case, shares), theirs, strict=True):
-            np.testing.assert_allclose(as_cells(case, ours), as_cells(case, other), atol=1e-9)
 
 
 def test_a_frozen_sweep_changes_nothing(case):
