@@ -40,9 +40,7 @@ from sklearn_cvb.kernels.alignment import Pairs
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import record_of
-from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.reading.corpus import Corpus, arrange, object_array
 from sklearn_cvb.reading.validation import (
     HasMethods,
@@ -187,24 +185,21 @@ class BaseAlignmentHMM(BaseModel):
             return "init says where to start"
         return "" if self.init == "random" else f"init={self.init!r} leaves nothing to chance"
 
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        best, record = record_of(fits)
-        state, problem = best.state, read.problem
-        pairs, algorithm, model = problem.pairs, self._algorithm(), self._model(read)
+    def _left(self, result: FitResult) -> Left:
+        best, _, read, algorithm, model = result
+        state, problem, pairs = best.state, read.problem, read.problem.pairs
         link = model.links(state)
         if len(state.unexplained):
             link = normalised_links(link, pairs)
-        found, own = algorithm.final_counts(state), algorithm.attributes(best, model)
+        found = algorithm.final_counts(state)
         counts, positions = counts_from(found, problem.layout), positions_of(link, pairs)
         tables, is_ragged = tables_of(link.astype(np.float32), pairs), problem.corpus.width is None
         attributes = {
             "counts_": counts,
             "labels_": arrange(problem.corpus, positions, NO_SOURCE),
             "link_proba_": object_array(tables) if is_ragged else np.stack(tables),
-            **record,
             "alpha_": float(self.alpha),
             "beta_": float(self.beta),
-            **own,
         }
         averages, sampled = algorithm.averages, isinstance(state.shares, SampledAlignments)
         learned = Learned(

@@ -10,9 +10,9 @@ from sklearn_cvb import version
 from sklearn_cvb.estimators.parameters import Running
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.compilation import announced_fit
-from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import best_fit, run_all
-from sklearn_cvb.learning.model import Fit, Model
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.learning.loop import best_fit, left_of, run_all
+from sklearn_cvb.learning.model import Model
 from sklearn_cvb.reading.corpus import is_dask, place_of, refuse_lengths
 from sklearn_cvb.reading.validation import (
     CallbackSupportMixin,
@@ -82,7 +82,7 @@ class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
             tell(read.messages)
         algorithm, model = self._algorithm(), self._model(read)
         fits, interrupted, context = run_all(self, algorithm, model, read, (X, y))
-        left = self._left(fits, read)
+        left = left_of(self, algorithm, model, read, fits)
         if self.warm_start:
             resume = read._replace(attributes={}, messages=()), best_fit(fits)
             left = left._replace(learned=left.learned._replace(resume=resume))
@@ -124,8 +124,8 @@ class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
         """How the model is learned."""
         raise NotImplementedError
 
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        """What a fit leaves: the best restart."""
+    def _left(self, result: FitResult) -> Left:
+        """What a fit leaves, beside how it went: of the best restart."""
         raise NotImplementedError
 
     def _identity(self, read: Reading) -> tuple[Any, ...]:

@@ -51,9 +51,8 @@ from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import record_of
-from sklearn_cvb.learning.model import NOBODY, Fit
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.learning.model import NOBODY
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import (
@@ -269,11 +268,10 @@ class BaseDMV(BaseModel):
         problem, sentences = read.problem, read.problem.sentences
         return problem.types, problem.layout, sentences.token, sentences.starts, sentences.head
 
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        best, record = record_of(fits)
+    def _left(self, result: FitResult) -> Left:
+        best, _, read, algorithm, model = result
         state, layout = best.state, read.problem.layout
-        algorithm, model = self._algorithm(), self._model(read)
-        cells, own = algorithm.final_counts(state), algorithm.attributes(best, model)
+        cells = algorithm.final_counts(state)
         counts, rare = counts_from(cells, layout), rare_counts(cells, model.rare, layout)
         heads = model.heads(state, averages=algorithm.averages)
         means = mean_means(state, model) if isinstance(state.shares, Trees) else None
@@ -282,10 +280,8 @@ class BaseDMV(BaseModel):
         attributes = {
             "counts_": counts,
             "labels_": reading.arrange(read.problem.corpus, heads, UNKNOWN_HEAD),
-            **record,
             "alpha_": float(state.hyper.values[0]),
             "alpha_stop_": float(state.hyper.values[1]),
-            **own,
         }
         return Left(learned, attributes)
 

@@ -49,9 +49,8 @@ from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import record_of
-from sklearn_cvb.learning.model import Drawn, Fit, State
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.learning.model import Drawn, State
 from sklearn_cvb.learning.online import Batch, Running, Seen, partial_fit, seen_by_fit
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
 from sklearn_cvb.reading import corpus as reading
@@ -329,14 +328,12 @@ class BasePCFG(BaseModel):
 
     # What a fit leaves
 
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        best, record = record_of(fits)
-        state, algorithm, model = best.state, self._algorithm(), self._model(read)
-        problem, counts = read.problem, algorithm.final_counts(state)
+    def _left(self, result: FitResult) -> Left:
+        best, _, read, algorithm, model = result
+        state, problem = best.state, read.problem
+        counts = algorithm.final_counts(state)
         attributes = {
             "counts_": PCFGCounts(counts),
-            **record,
-            **algorithm.attributes(best, model),
             "alpha_": state.hyper.public(),
         }
         learned = Learned(

@@ -48,9 +48,7 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import record_of
-from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.online import Batch, partial_fit, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
@@ -422,12 +420,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # What a fit leaves
 
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        algorithm = self._algorithm()
-        best, record = record_of(fits)
-        model, state = self._model(read), best.state
+    def _left(self, result: FitResult) -> Left:
+        state, (_, _, read, algorithm, model) = result.best.state, result
         counts, n = algorithm.final_counts(state), model.cells.n_emitting
-        paths = self._observed.left_paths(self, state, read)
+        paths = self._observed.left_paths(self, result)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
         end = counts.transition[:n, n] if self.end_state else None
         learned = Learned(
@@ -442,15 +438,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         )
         if hasattr(type(self), "partial_fit") and not self._why_no_batches:
             learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
-            record["n_batches_seen_"] = 0
+            attributes["n_batches_seen_"] = 0
         attributes = {
-            **record,
             "end_counts_": end,
             "alpha_": state.hyper.alpha,
             **paths,
             "unexplained_": read.problem.of_given(state.unexplained),
             **attributes,
-            **algorithm.attributes(best, model),
         }
         return Left(learned, attributes)
 
@@ -1086,9 +1080,9 @@ class GibbsHMM(Posterior, Drawing, AnnealedChain, Start, Symbols, BaseHMM):
 
     # What a chain leaves
 
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        left, state = super()._left(fits, read), record_of(fits)[0].state
-        algorithm, model = self._algorithm(), self._model(read)
+    def _left(self, result: FitResult) -> Left:
+        left, (best, fits, _, algorithm, model) = super()._left(result), result
+        state = best.state
         sampled, rate = model.sampled(state, algorithm.final_counts(state))
         if self.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)

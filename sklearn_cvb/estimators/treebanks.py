@@ -17,9 +17,7 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
 )
 from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm
-from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import record_of
-from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, shown
@@ -229,18 +227,15 @@ class BaseLatentPCFG(BaseModel):
     def _fixed_start(self, read: Reading) -> str:
         return "without subtypes nothing is hidden" if self.n_subtypes == 1 else ""
 
-    def _left(self, fits: list[Fit], read: Reading) -> Left:
-        best, record = record_of(fits)
+    def _left(self, result: FitResult) -> Left:
+        best, _, read, algorithm, model = result
         state, treebank = best.state, read.problem.treebank
-        layout, algorithm = state.layout, self._algorithm()
-        model, labels = self._model(read).laid_out(layout), reading.as_array(treebank.labels())
+        layout, labels = state.layout, reading.as_array(treebank.labels())
         counts = LatentPCFGCounts(algorithm.final_counts(state), layout.rules.first)
         attributes = {
             "counts_": counts,
             "symbols_": labels,
-            **record,
             "alpha_": float(self.alpha),
-            **algorithm.attributes(best, model),
         }
         learned = Learned(
             words=read.words,

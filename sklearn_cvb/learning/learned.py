@@ -16,7 +16,7 @@ class Reading(NamedTuple):
     words : object
         By what later sequences are read: words and their numbers, legal tags.
     attributes : dict
-        Fitted attributes that reading alone tells, such as ``vocabulary_``.
+        FitResult attributes that reading alone tells, such as ``vocabulary_``.
     messages : tuple of str
         What the user is warned of; whoever asked for the reading says it, once.
     """
@@ -69,6 +69,16 @@ class Learned(NamedTuple):
     names: frozenset[str] = frozenset()
     seen: "Seen | None" = None
     resume: tuple[Reading, Any] | None = None
+
+
+class FitResult(NamedTuple):
+    """A fit whose sweeps are over: what a family makes `Left` of."""
+
+    best: Any  # the restart that is kept, a `Fit`
+    fits: list[Any]  # all restarts
+    read: Reading
+    algorithm: Any
+    model: Any  # under the layout of the best restart
 
 
 class Left(NamedTuple):

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.model import Fit, Model, Record, Sweep
 from sklearn_cvb.reading.validation import tell
 
@@ -171,7 +171,8 @@ def _reporter(job: Job, index: int, record: Record, context: Any) -> Record:
         task.call_on_fit_task_begin(**given)
 
     def fitted(fit: Fit) -> dict[str, Any]:
-        left = estimator._left([fit._replace(state=_finished(job, fit, True))], job.read)
+        fits = [fit._replace(state=_finished(job, fit, True))]
+        left = left_of(estimator, job.algorithm, job.model, job.read, fits)
         return {**job.read.attributes, **left.attributes, "_learned": left.learned}
 
     def report(fit: Fit) -> bool:
@@ -200,14 +201,16 @@ def _root_context(estimator: Any, n_restarts: int) -> Any:
     return context if getattr(estimator, "_skl_callbacks", None) else None
 
 
-def record_of(fits: list[Fit]) -> tuple[Fit, dict[str, Any]]:
-    """The best restart, and the attributes that tell how the fit went."""
+def left_of(
+    estimator: Any, algorithm: Algorithm, model: Model, read: Reading, fits: list[Fit]
+) -> Left:
+    """What the best restart leaves, and how the fit went."""
     fits = [
         fit if fit.objective is not None else fit._replace(objective=fit.history[-1])
         for fit in fits
     ]
     best = best_fit(fits)
-    return best, {
+    record = {
         "objective_": best.objective,
         "history_": np.array(best.history),
         "restart_objectives_": np.array([fit.objective for fit in fits], dtype=float),
@@ -215,7 +218,11 @@ def record_of(fits: list[Fit]) -> tuple[Fit, dict[str, Any]]:
         "n_iter_": len(best.history),
         "converged_": best.converged,
         "unexplained_": best.state.unexplained,
+        **algorithm.attributes(best, model),
     }
+    bound = algorithm.bound(model, best.state)
+    left: Left = estimator._left(FitResult(best, fits, read, algorithm, bound))
+    return left._replace(attributes=record | left.attributes)
 
 
 # What restarts begin with: their start, the fit before, or a checkpoint

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.learning.loop import spawn_generators
+from sklearn_cvb.learning.loop import left_of, spawn_generators
 from sklearn_cvb.learning.model import Fit, mapped, mixed
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
@@ -263,7 +263,8 @@ def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left
         counts = mixed(running.counts, step.running, state.counts, step.batch)
     value, objective = algorithm.batch_values(before, state, value, model, step.scale)
     finished = estimator._with_running_counts(finished, counts, model)
-    left = estimator._left([Fit(finished, [*history, value], False, objective)], read)
+    fits = [Fit(finished, [*history, value], False, objective)]
+    left = left_of(estimator, algorithm, model, read, fits)
     rare = estimator._rare_of_all(counts, seen_now, read)
     return left._replace(
         learned=left.learned._replace(seen=seen_now, rare=rare),

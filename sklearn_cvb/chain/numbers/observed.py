@@ -46,7 +46,7 @@ from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predi
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
@@ -504,9 +504,10 @@ def left_of(
     return attributes, None if state.weights is None else state.weights.chain, None, numeric
 
 
-def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
     """States of all given steps: by the last posterior, or Viterbi by the final weights."""
-    posterior = model(hmm, read).posterior(state)
+    state, read = result.best.state, result.read
+    posterior = result.model.posterior(state)
     path = None if posterior is None else posterior.argmax(axis=1)
     path = _training(hmm, state, read).best_path()[0] if path is None else path
     labels = arrange(read.problem.given, path.astype(np.int64), -1)

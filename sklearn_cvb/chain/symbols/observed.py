@@ -52,7 +52,7 @@ from sklearn_cvb.chain.symbols.vocabulary_growth import (
 )
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.online import Running, Seen
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.reading import corpus as reading
@@ -222,22 +222,23 @@ def left_of(
     return attributes, state.weights, rare, None
 
 
-def left_paths(hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
     """The states of the training tokens, and what follows from them."""
+    state, (_, _, read, algorithm, chain) = result.best.state, result
     if getattr(read.problem, "is_in_parts", False):
         in_parts: dict[str, Any] = read.problem.left_paths(hmm, state, read)
         return in_parts
-    found = path(hmm, state, read)
+    found = path(chain, state, hmm.n_jobs, averages=algorithm.averages)
     labels = hmm._arranged_states(read.words, read.problem.given, found)
     return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
 
 
-def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:
+def path(chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: bool) -> np.ndarray:
     """States of all given tokens, also of sequences left out."""
-    problem, averages = read.problem, hmm._algorithm().averages
+    problem = chain.problem
     table = _of_left_out(averages, state, problem)
     rest = None if table is None else table.argmax(axis=1)
-    posterior = model(hmm, read).posterior(state)
+    posterior = chain.posterior(state)
     found = np.empty(len(problem.corpus.tokens), np.int32)
     if posterior is not None:
         best_states(problem.lattice, posterior, 0, len(found), found)
@@ -248,7 +249,7 @@ def path(hmm: Any, state: Any, read: Reading) -> np.ndarray:
     def label(begin: int, end: int) -> None:
         viterbi(logs, problem.lattice, starts[begin : end + 1], found, log_p[begin:end])
 
-    on_threads(label, even_pieces(starts, _SHORTEST_PIECE), hmm.n_jobs)
+    on_threads(label, even_pieces(starts, _SHORTEST_PIECE), n_jobs)
     return problem.among_given(found, rest)
 
 

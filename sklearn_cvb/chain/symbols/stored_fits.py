@@ -475,7 +475,7 @@ class ChainInPieces(ChainInParts):
     def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         """The states of all tokens, on the disk."""
         pieces, classes = self.pieces, classes_of(read.words, self.cells)
-        held = np.zeros(len(classes), np.int64)
+        held, averages = np.zeros(len(classes), np.int64), hmm._algorithm().averages
         index = {begin: i for i, (begin, _) in enumerate(pieces.store.pieces())}
 
         def path_of(begin: int, end: int) -> np.ndarray:
@@ -483,7 +483,8 @@ class ChainInPieces(ChainInParts):
             own = state
             if isinstance(self.source, InTurn):
                 own = self.source.state_of(state, index[begin])
-            path = symbols.path(hmm, own, read._replace(problem=one))
+            chain = symbols.model(hmm, read._replace(problem=one))
+            path = symbols.path(chain, own, hmm.n_jobs, averages=averages)
             held[:] += np.bincount(path, minlength=len(held))
             return path
 
