@@ -36,8 +36,6 @@ def run_without_folder(tmp_path_factory):
     no_folder = str(package / "base.py")
     names = ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "NUMBA_CACHE_DIR")
     environment = {**os.environ, **dict.fromkeys(names, no_folder), "PYTHONPATH": str(place)}
-    # That something is compiled matters here, not how fast it runs then.
-    environment["NUMBA_OPT"] = "0"
     return subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=place,
