@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numba
 import pytest
-from threadpoolctl import ThreadpoolController
 
 _ROOT = Path(__file__).resolve().parent
 if str(_ROOT) not in sys.path:
@@ -94,14 +93,6 @@ def data_folder():
     if folder is None:
         pytest.skip("real corpora not found: set SKLEARN_CVB_DATA to their folder")
     return folder
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _libraries_are_looked_for_once():
-    """Every fit looks for the libraries of its process, for as long as a tiny fit takes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sklearn_cvb.learning.loop.threadpool_limits", ThreadpoolController().limit)
-        yield
 
 
 @pytest.fixture(autouse=True)

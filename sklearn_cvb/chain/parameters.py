@@ -237,13 +237,11 @@ def posterior_mean(
 
     Rows without count and prior keep the values of `kept`; None for uniform rows.
     """
-    tables = rows_of(counts, prior, cells)
-    if kept is None and not all(rows.totals.all() for rows in tables):
-        kept = uniform_weights(cells)
-    means = [
-        rows.mean(None if old is None else old.reshape(rows.counts.shape))
-        for rows, old in zip(tables, kept or (None, None, None), strict=True)
-    ]
+    means = []
+    for i, rows in enumerate(rows_of(counts, prior, cells)):
+        if kept is None and not rows.totals.all():
+            kept = uniform_weights(cells)
+        means.append(rows.mean(None if kept is None else kept[i].reshape(rows.counts.shape)))
     return _weights_of(means, cells)
 
 

@@ -186,12 +186,11 @@ class BaseAlignmentHMM(BaseModel):
         return "" if self.init == "random" else f"init={self.init!r} leaves nothing to chance"
 
     def _left(self, result: FitResult) -> Left:
-        best, _, read, algorithm, model = result
+        best, _, read, algorithm, model, found = result
         state, problem, pairs = best.state, read.problem, read.problem.pairs
         link = model.links(state)
         if len(state.unexplained):
             link = normalised_links(link, pairs)
-        found = algorithm.final_counts(state)
         counts, positions = counts_from(found, problem.layout), positions_of(link, pairs)
         tables, is_ragged = tables_of(link.astype(np.float32), pairs), problem.corpus.width is None
         attributes = {

@@ -269,9 +269,8 @@ class BaseDMV(BaseModel):
         return problem.types, problem.layout, sentences.token, sentences.starts, sentences.head
 
     def _left(self, result: FitResult) -> Left:
-        best, _, read, algorithm, model = result
+        best, _, read, algorithm, model, cells = result
         state, layout = best.state, read.problem.layout
-        cells = algorithm.final_counts(state)
         counts, rare = counts_from(cells, layout), rare_counts(cells, model.rare, layout)
         heads = model.heads(state, averages=algorithm.averages)
         means = mean_means(state, model) if isinstance(state.shares, Trees) else None

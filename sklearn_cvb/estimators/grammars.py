@@ -329,9 +329,8 @@ class BasePCFG(BaseModel):
     # What a fit leaves
 
     def _left(self, result: FitResult) -> Left:
-        best, _, read, algorithm, model = result
+        best, _, read, algorithm, model, counts = result
         state, problem = best.state, read.problem
-        counts = algorithm.final_counts(state)
         attributes = {
             "counts_": PCFGCounts(counts),
             "alpha_": state.hyper.public(),

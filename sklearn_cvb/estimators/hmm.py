@@ -421,8 +421,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     # What a fit leaves
 
     def _left(self, result: FitResult) -> Left:
-        state, (_, _, read, algorithm, model) = result.best.state, result
-        counts, n = algorithm.final_counts(state), model.cells.n_emitting
+        best, _, read, algorithm, model, counts = result
+        state, n = best.state, model.cells.n_emitting
         paths = self._observed.left_paths(self, result)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
         end = counts.transition[:n, n] if self.end_state else None
@@ -1081,9 +1081,8 @@ class GibbsHMM(Posterior, Drawing, AnnealedChain, Start, Symbols, BaseHMM):
     # What a chain leaves
 
     def _left(self, result: FitResult) -> Left:
-        left, (best, fits, _, algorithm, model) = super()._left(result), result
-        state = best.state
-        sampled, rate = model.sampled(state, algorithm.final_counts(state))
+        left, (best, fits, _, algorithm, model, counts) = super()._left(result), result
+        sampled, rate = model.sampled(best.state, counts)
         if self.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
             chains = chains_of([fit.state.work.trace for fit in fits], n_burn_in)

@@ -228,10 +228,10 @@ class BaseLatentPCFG(BaseModel):
         return "without subtypes nothing is hidden" if self.n_subtypes == 1 else ""
 
     def _left(self, result: FitResult) -> Left:
-        best, _, read, algorithm, model = result
+        best, _, read, algorithm, model, counts = result
         state, treebank = best.state, read.problem.treebank
         layout, labels = state.layout, reading.as_array(treebank.labels())
-        counts = LatentPCFGCounts(algorithm.final_counts(state), layout.rules.first)
+        counts = LatentPCFGCounts(counts, layout.rules.first)
         attributes = {
             "counts_": counts,
             "symbols_": labels,

@@ -21,7 +21,6 @@ from sklearn_cvb.kernels.tree.forests import (
     best_forest_trees,
     expected_forest_counts,
     forest_workspace_for,
-    room_for_trees,
 )
 from sklearn_cvb.kernels.tree.leave_out import leave_out, steps_for, sweep_steps
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
@@ -105,8 +104,8 @@ def heaviest_trees(logs: np.ndarray, problem: Problem) -> Trees:
 
 
 def heaviest_in_forest(logs: np.ndarray, forest: Forest) -> Trees:
-    """The same under log weights of each sentence's rules."""
-    trees = room_for_trees(forest)
+    """The same under log weights of each sentence's rules; a tree has a node at most once."""
+    trees = empty_trees(len(forest.node_first) - 1, len(forest.symbol))
     best_forest_trees(forest, logs, forest_workspace_for(forest), trees)
     return trimmed(trees)
 
@@ -208,7 +207,7 @@ def draw_sweep(
     frozen = old is None
     old = empty_trees(n, 0) if old is None else old
     forest, room = problem.forest, max(len(old.rule), 2 * int(lengths.sum()))
-    new = empty_trees(n, room) if forest is None else room_for_trees(forest)
+    new = empty_trees(n, room if forest is None else len(forest.symbol))
     draws, log_z, i = draws_for(old, new, int(lengths.max())), np.zeros(n), 0
     while True:
         i = draw_trees(form, tally, draws, frozen, float(temperature), i, rng, log_z)

@@ -63,9 +63,9 @@ class Algorithm:
         """The model that a state is of; another one where layouts change between sweeps."""
         return model
 
-    def n_resting(self, model: Model) -> int:
+    def n_resting(self, hyper: Any) -> int:
         """Sweeps in which something still waits to be learned: none of their changes is small."""
-        return WARM_UP_SWEEPS if np.any(getattr(model.hyper(), "learned", False)) else 0
+        return WARM_UP_SWEEPS if np.any(getattr(hyper, "learned", False)) else 0
 
     def before_batch(self, model: Model, running: Any) -> State:
         """What the next batch is inferred from, given running counts (see `online`)."""

@@ -79,6 +79,7 @@ class FitResult(NamedTuple):
     read: Reading
     algorithm: Any
     model: Any  # under the layout of the best restart
+    counts: Any  # those that the fit leaves
 
 
 class Left(NamedTuple):

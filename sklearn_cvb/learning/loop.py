@@ -4,13 +4,14 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
@@ -141,7 +142,7 @@ def _schedule(job: Job, n_before: int) -> Schedule:
     """When to stop, after `n_before` sweeps of earlier fits."""
     estimator, algorithm, model = job.estimator, job.algorithm, job.model
     scale = model.n_observed if algorithm.is_total else 1.0
-    n_resting = max(0, algorithm.n_resting(model) - n_before)
+    n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
     tol = estimator.tol if algorithm.stops else 0.0
     return Schedule(estimator.max_iter, tol, algorithm.patience, scale, n_resting)
 
@@ -153,13 +154,10 @@ def _ranked(job: Job, fit: Fit) -> Fit:
     objective = algorithm.objective(fit.state, model, fit.history)
     if estimator.verbose:
         print(f"{len(fit.history)} sweeps, objective {objective:.6f}")
-    return fit._replace(objective=objective, state=_finished(job, fit, estimator.warm_start))
-
-
-def _finished(job: Job, fit: Fit, goes_on: bool) -> Any:
-    """The last state of a restart, without what only further sweeps need."""
-    state = job.algorithm.bound(job.model, fit.state).finished(fit.state, goes_on=goes_on)
-    return state if job.algorithm.keeps_work else state._replace(work=None)
+    state = model.finished(fit.state, goes_on=estimator.warm_start)
+    if not algorithm.keeps_work:
+        state = state._replace(work=None)
+    return fit._replace(objective=objective, state=state)
 
 
 def _reporter(job: Job, index: int, record: Record, context: Any) -> Record:
@@ -171,7 +169,10 @@ def _reporter(job: Job, index: int, record: Record, context: Any) -> Record:
         task.call_on_fit_task_begin(**given)
 
     def fitted(fit: Fit) -> dict[str, Any]:
-        fits = [fit._replace(state=_finished(job, fit, True))]
+        state = job.algorithm.bound(job.model, fit.state).finished(fit.state, goes_on=True)
+        if not job.algorithm.keeps_work:
+            state = state._replace(work=None)
+        fits = [fit._replace(state=state)]
         left = left_of(estimator, job.algorithm, job.model, job.read, fits)
         return {**job.read.attributes, **left.attributes, "_learned": left.learned}
 
@@ -220,8 +221,8 @@ def left_of(
         "unexplained_": best.state.unexplained,
         **algorithm.attributes(best, model),
     }
-    bound = algorithm.bound(model, best.state)
-    left: Left = estimator._left(FitResult(best, fits, read, algorithm, bound))
+    bound, counts = algorithm.bound(model, best.state), algorithm.final_counts(best.state)
+    left: Left = estimator._left(FitResult(best, fits, read, algorithm, bound, counts))
     return left._replace(attributes=record | left.attributes)
 
 
@@ -442,7 +443,7 @@ def run_restarts(
 
     try:
         # Restarts are the threads: matrix products inside them stay on one, whatever the machine.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with _libraries().limit(limits=1, user_api="blas"):
             return Parallel(n_jobs=n_jobs, prefer="threads")(
                 delayed(run)(index) for index in range(len(generators))
             )
@@ -453,6 +454,12 @@ def run_restarts(
             with restart_runs:
                 pass
         raise Interrupted([fit for fit in latest if fit is not None]) from None
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries with threads of their own: looking for them takes as long as a small fit."""
+    return ThreadpoolController()
 
 
 def n_sweeps_before(begun: Fit | None) -> int:

@@ -68,6 +68,6 @@ class SplitMerge(Algorithm):
         """The state under the settings of now; None where they do not go with its layout."""
         return self.inner.rebase(state, model)
 
-    def n_resting(self, model: Model) -> int:
+    def n_resting(self, hyper: Any) -> int:
         """Sweeps in which the plan or the inner algorithm waits."""
-        return max(self.plan.n_resting, self.inner.n_resting(model))
+        return max(self.plan.n_resting, self.inner.n_resting(hyper))

@@ -224,11 +224,11 @@ def left_of(
 
 def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
     """The states of the training tokens, and what follows from them."""
-    state, (_, _, read, algorithm, chain) = result.best.state, result
+    state, read = result.best.state, result.read
     if getattr(read.problem, "is_in_parts", False):
         in_parts: dict[str, Any] = read.problem.left_paths(hmm, state, read)
         return in_parts
-    found = path(chain, state, hmm.n_jobs, averages=algorithm.averages)
+    found = path(result.model, state, hmm.n_jobs, averages=result.algorithm.averages)
     labels = hmm._arranged_states(read.words, read.problem.given, found)
     return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Rules, Trees, empty_trees, put
+from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Rules, put
 from sklearn_cvb.kernels.tree.charts import FORBIDDEN, FREE, allow, restrict, span_at
 from sklearn_cvb.kernels.tree.semirings import (
     element,
@@ -457,11 +457,6 @@ def _write_node(forest, i, x, e, work, height, trees, at):
         work.stack[above] = left
         above += 1
     return above
-
-
-def room_for_trees(forest: Forest) -> Trees:
-    """Room for a tree of each sentence: a node occurs at most once in a tree."""
-    return empty_trees(len(forest.node_first) - 1, len(forest.symbol))
 
 
 @jit
