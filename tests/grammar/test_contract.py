@@ -1,7 +1,6 @@
 """What may go in, what comes out, and what bad input is told: the five grammar estimators."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -191,8 +190,9 @@ def test_a_fit_without_any_derivable_sentence_says_why(kind):
 
 def test_counts_of_no_sentence_are_of_the_kind_that_kernels_know():
     # Counting nothing gives integers, for which all that takes a tally would be compiled anew.
-    layout = SimpleNamespace(lhs=np.zeros(2, np.int32), n_lhs=1)
-    tally = tally_of(layout, np.bincount([], [], 2), np.ones(2))
+    layout = quick(EMPCFG, TEXT).fit(X)._learned.layout
+    n_rules = len(layout.lhs)
+    tally = tally_of(layout, np.bincount([], [], n_rules), np.ones(n_rules))
     assert tally.cells.dtype == tally.totals.dtype == np.float64
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.chain.starts import parameter_start
-from sklearn_cvb.chain.symbols import engines as forms
+from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import expectation, infer_batch
 from sklearn_cvb.kernels.chain import forward_backward as chain
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -205,7 +205,7 @@ def test_a_fit_is_the_same_from_both_kernels(n_states, monkeypatch):
     ]
     model = EMHMM(n_states, handle_unknown="error", max_iter=5, tol=0, random_state=0)
     batched = model.fit(X).history_
-    monkeypatch.setattr(forms, "_fits_side_by_side", lambda problem: False)
+    monkeypatch.setattr(engines, "_fits_side_by_side", lambda problem: False)
     np.testing.assert_allclose(model.fit(X).history_, batched, rtol=1e-11)
 
 
@@ -215,14 +215,14 @@ def test_a_sweep_that_failed_leaves_nothing_in_the_buffers():
     problem, rng = model._read(X, None).problem, np.random.default_rng(0)
     weights = parameter_start(problem, rng).weights
     broken = weights._replace(emission=np.full_like(weights.emission, np.nan))
-    first = forms.forms_of(problem)
+    first = engines.engines_of(problem)
     fill_tables(broken, problem.lattice, problem.cells.n_states, first.side_by_side[0].tables)
     share = infer_batch(broken, problem.cells, problem, first.side_by_side[0])
     assert np.isnan(share.total)
     assert share.lost.tolist() == [0, 1, 2]
     found = expectation(weights, problem, first)
-    expected = expectation(weights, problem, forms.forms_of(problem))
-    assert found.forms is first
+    expected = expectation(weights, problem, engines.engines_of(problem))
+    assert found.work is first
     assert found.total == expected.total
     for table, other in zip(found.counts, expected.counts, strict=True):
         np.testing.assert_array_equal(table, other)
