@@ -94,10 +94,11 @@ intersphinx_mapping = {
 # API pages list what the modules' __all__ list.
 # Types in signatures that users neither make nor name.
 nitpick_ignore_regex = [
-    ("py:class", r"sklearn_cvb\.(display|emissions|pcfg)\.\w+\.\w+"),
-    ("py:class", r"sklearn_cvb\.alignment\.base\.BaseAlignmentHMM"),
-    ("py:class", r"sklearn_cvb\.(corpus|store\.files)\.\w+"),
+    ("py:class", r"sklearn_cvb\.(display|emissions|estimators|grammar)\.\w+\.\w+"),
+    ("py:class", r"sklearn_cvb\.(reading\.corpus|store\.files)\.\w+"),
     ("py:class", r"scipy\.sparse\._csr\.csr_array"),
+    # What a field may be, beside its type.
+    ("py:class", r"types\.Annotated\[.*"),
 ]
 autosummary_generate = True
 autosummary_ignore_module_all = False
@@ -169,6 +170,8 @@ _PUBLIC_NAMES = {
     r"(?<![.\w])Axes\b": "~matplotlib.axes.Axes",
     r"(?<![.\w])Forecast\b": "~sklearn_cvb.chain.forecasting.Forecast",
     r"(?<![.\w])np\.ndarray\b": "~numpy.ndarray",
+    # Decorated methods of all estimators return the one they are called on.
+    r"sklearn_cvb\.learning\.online\._Estimator": "typing.Self",
 }
 
 
