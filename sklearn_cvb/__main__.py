@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -150,7 +151,7 @@ def _introduce(
     text: Text,
     held_out: HeldOut,
     settings: Settings,
-    published: Mapping,
+    published: Mapping[Any, Any],
 ) -> None:
     size = ambiguity(text)
     display.say(

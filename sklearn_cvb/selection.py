@@ -39,7 +39,7 @@ class Criterion(NamedTuple):
     name: str
     unit: str
     higher: bool
-    values: list | None
+    values: list[Any] | None
 
 
 class ComponentSelection(NamedTuple):
@@ -52,8 +52,8 @@ class ComponentSelection(NamedTuple):
         Evidence, held-out perplexity, BIC.
     """
 
-    n_components: list
-    criteria: list
+    n_components: list[Any]
+    criteria: list[Any]
 
     def best(self, name: str) -> int:
         """The number of states a criterion prefers; the smallest among equals.

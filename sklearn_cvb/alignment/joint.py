@@ -75,9 +75,9 @@ def fit_agreeing(estimator: Any, X: Any, *, n_rounds: int = 5) -> Fitted:
     return models[0], models[1]
 
 
-def agreed(forward: np.ndarray, backward: np.ndarray) -> tuple[list, list]:
+def agreed(forward: np.ndarray, backward: np.ndarray) -> tuple[list[Any], list[Any]]:
     """Products of the link posteriors of both directions, each with its own of no source."""
-    found: tuple[list, list] = [], []
+    found: tuple[list[Any], list[Any]] = [], []
     for i, (one, other) in enumerate(zip(forward, backward, strict=True)):
         products = agreement(one, other, i).astype(np.float64) ** 2
         for part, table, own in zip(found, (products.T, products), (one, other), strict=True):

@@ -54,7 +54,7 @@ def _check_range(link: Link, name: str, sizes: tuple[int, int] | None) -> None:
             )
 
 
-def links_of_positions(positions: Iterable) -> list[Link]:
+def links_of_positions(positions: Iterable[Any]) -> list[Link]:
     """Links of one pair from the source position of each target word, as `predict` gives them."""
     return [(int(i), j) for j, i in enumerate(positions) if i != NO_SOURCE]
 
@@ -81,7 +81,7 @@ def best_positions(table: np.ndarray) -> np.ndarray:
 _LINK = re.compile(r"(\d+)-(\d+)")
 
 
-def to_pharaoh(alignments: Iterable) -> list[str]:
+def to_pharaoh(alignments: Iterable[Any]) -> list[str]:
     """Write links in the form of Pharaoh, which Moses, fast_align and eflomal share.
 
     Parameters
@@ -162,8 +162,8 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 
 
 def symmetrize(
-    forward: Sequence,
-    backward: Sequence,
+    forward: Sequence[Any],
+    backward: Sequence[Any],
     method: str = "grow-diag-final-and",
     *,
     threshold: float = 0.3,

@@ -362,7 +362,7 @@ def given_tables(init: Any, problem: Problem) -> list[np.ndarray]:
     )
     if hasattr(init, "predict_proba"):
         init = init.predict_proba(_words_of(problem))
-    tables: Sequence | None = as_list(init)
+    tables: Sequence[Any] | None = as_list(init)
     if tables is None or len(tables) != len(shapes):
         n = "no list" if tables is None else f"{len(tables)} arrays"
         raise ValueError(
@@ -383,7 +383,7 @@ def given_tables(init: Any, problem: Problem) -> list[np.ndarray]:
     return found
 
 
-def _words_of(problem: Problem) -> list[tuple[list, list]]:
+def _words_of(problem: Problem) -> list[tuple[list[Any], list[Any]]]:
     """The sentence pairs in words."""
     pairs, corpus = problem.pairs, problem.corpus
     source, target = problem.types

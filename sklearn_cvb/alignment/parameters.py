@@ -110,7 +110,7 @@ def layout_of(
 
 
 def pairs_of(
-    encoded: Encoded, words: Words, layout: Layout, known: dict[int, list] | None = None
+    encoded: Encoded, words: Words, layout: Layout, known: dict[int, list[Any]] | None = None
 ) -> Pairs:
     """Sentence pairs as kernels read them; known links of pairs rule out others of their words.
 
@@ -333,7 +333,7 @@ class Lexicon:
         The known words; types beyond them are unknown words.
     """
 
-    def __init__(self, table: csr_array, source: list, target: list) -> None:
+    def __init__(self, table: csr_array, source: list[Any], target: list[Any]) -> None:
         self.table = table
         self.source = source
         self.target = target

@@ -70,7 +70,7 @@ class Problem(NamedTuple):
     """All that does not change while fitting."""
 
     corpus: Corpus  # the target sentences
-    types: tuple[list, list]  # known source and target words
+    types: tuple[list[Any], list[Any]]  # known source and target words
     pairs: Pairs
     layout: Layout
     prior: Prior
@@ -79,9 +79,9 @@ class Problem(NamedTuple):
 # Sentences
 
 
-def _two_columns(X: Any) -> list | None:
+def _two_columns(X: Any) -> list[Any] | None:
     """The rows of a frame or an array that holds a source and a target sequence in each."""
-    shape: tuple = getattr(X, "shape", ())
+    shape: tuple[Any, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or shape[1] != 2 or shape[0] == 0:
         return None
     values = X.to_numpy() if hasattr(X, "to_numpy") else X
@@ -104,8 +104,8 @@ def read_pairs(
     samples = samples_of(X) if columns is None else columns
     if not samples:
         raise ValueError("Found array with 0 sample(s): X holds no sentence pair")
-    source: list[list] = []
-    target: list[list] = []
+    source: list[list[Any]] = []
+    target: list[list[Any]] = []
     for i, sample in enumerate(samples):
         if isinstance(sample, str | bytes):
             raise TypeError(f"X[{i}] is the string {shown(sample)}: {_PAIR}")
@@ -146,7 +146,7 @@ def _read_halves(table: np.ndarray) -> Sides:
 def words_of(sides: Sides, translations: Mapping[tuple[Hashable, Hashable], float]) -> Words:
     """Words of sentences, and of a dictionary, sorted."""
     found = []
-    others: list[tuple] = list(zip(*translations, strict=True)) or [(), ()]
+    others: list[tuple[Any, ...]] = list(zip(*translations, strict=True)) or [(), ()]
     for side, more in zip(sides, others, strict=True):
         types = reading.types_of(side.tokens, side.starts)
         if more:
@@ -218,7 +218,7 @@ def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
     return found
 
 
-def known_links(y: Any, corpora: Corpora) -> dict[int, list]:
+def known_links(y: Any, corpora: Corpora) -> dict[int, list[Any]]:
     """Links that are known, by number of the pair: (source, target), with -1 for no source."""
     if y is None:
         return {}

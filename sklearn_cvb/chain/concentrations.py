@@ -1,6 +1,7 @@
 """Learning alpha and beta while fitting (Wang and Blunsom 2013, eq. 29)."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ def learn(
     counts: HMMCounts,
     cells: Cells,
     n_sweeps: int,
-    step: Callable,
+    step: Callable[..., Any],
     presence: Callable[[], Presence | None] | None = None,
 ) -> Concentrations:
     """One step for each learned concentration, both from the same counts; none in the warm-up.

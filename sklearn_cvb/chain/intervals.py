@@ -161,7 +161,7 @@ def intervals_of(family: "Family", posteriors: list[np.ndarray], level: float) -
     return _ends([family.marginals(statistics) for statistics in posteriors], tails)
 
 
-def _ends(components: list, tails: tuple[float, float]) -> Any:
+def _ends(components: list[Any], tails: tuple[float, float]) -> Any:
     """Quantiles of each distribution in nested dicts and lists, which all components have."""
     first = components[0]
     if isinstance(first, dict):
@@ -171,7 +171,7 @@ def _ends(components: list, tails: tuple[float, float]) -> Any:
     return np.stack([_quantile_of_numbers(components, tail) for tail in tails])
 
 
-def _quantile_of_numbers(components: list, tail: float) -> np.ndarray:
+def _quantile_of_numbers(components: list[Any], tail: float) -> np.ndarray:
     """Where the mean distribution function of the components reaches `tail`."""
     each = np.array([own.ppf(tail) for own in components])
     low, high = each.min(axis=0), each.max(axis=0)

@@ -126,7 +126,9 @@ class Read:
         lattice, starts, is_end = lattice_with_end(self.lattice, starts, self.cells)
         return lattice, starts, ~is_end
 
-    def entries(self, kernel: Callable = decoding.smoothed) -> tuple[np.ndarray, np.ndarray]:
+    def entries(
+        self, kernel: Callable[..., Any] = decoding.smoothed
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Posterior of every (token, state) entry, and log Z of every sequence."""
         lattice, starts, inside = self._with_ends()
         posterior, log_z = smoothed_entries(self.weights, self.logs, lattice, starts, kernel)
@@ -173,7 +175,7 @@ def smoothed_entries(
     logs: Weights,
     lattice: Lattice,
     starts: np.ndarray,
-    kernel: Callable = decoding.smoothed,
+    kernel: Callable[..., Any] = decoding.smoothed,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior of every (token, state) entry, and log Z of every sequence."""
     posterior, log_z = np.empty(int(lattice.count.sum())), np.empty(len(starts) - 1)
@@ -201,7 +203,7 @@ def paths(read: Read, decoding: str) -> tuple[np.ndarray, np.ndarray]:
     return read.most_probable(posterior), log_p
 
 
-def posterior_table(read: Read, kernel: Callable = decoding.smoothed) -> np.ndarray:
+def posterior_table(read: Read, kernel: Callable[..., Any] = decoding.smoothed) -> np.ndarray:
     """Posteriors over all states, token by token; warns of what no path explains."""
     posterior, log_z = read.entries(kernel)
     tell_unexplained(log_z)

@@ -12,7 +12,7 @@ tables, row totals alone tell of alpha; how many of a state's tables came anew t
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def _weights_from(tables: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def learned_weights(
-    concentrations: Concentrations, counts: HMMCounts, surely: Presence, step: Callable
+    concentrations: Concentrations, counts: HMMCounts, surely: Presence, step: Callable[..., Any]
 ) -> Concentrations:
     """Weights, and what else is learned of alpha and gamma, after one step from expected tables."""
     alpha, n = concentrations.alpha, len(concentrations.shared or ())

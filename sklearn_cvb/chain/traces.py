@@ -117,7 +117,7 @@ class PathCounts(NamedTuple):
     counts_rare: bool  # whether unknown words take the mean count of words seen once
     last: Prior  # of the last sweep
     concentrations: np.ndarray  # alpha and beta of each sample, (n_samples, 2)
-    shared: tuple  # weights of the states of each sample
+    shared: tuple[Any, ...]  # weights of the states of each sample
 
     def counts(self, path: np.ndarray) -> HMMCounts:
         """Counts of one kept sample, the unknown item's as `handle_unknown` says."""

@@ -19,7 +19,7 @@ def make_hmm_sequences(
     concentration: float = 0.5,
     return_parameters: bool = False,
     random_state: Seed = None,
-) -> tuple:
+) -> tuple[Any, ...]:
     """Draw sequences from a random hidden Markov model with well-separated states.
 
     Nine tenths of a state's emissions fall on symbols that are its own (as far as there are enough
@@ -89,7 +89,7 @@ def make_hmm_sequences(
 
 def make_pcfg_corpus(
     grammar: Any, n_samples: int = 100, *, longest: int = 40, random_state: Seed = None
-) -> tuple[list, list]:
+) -> tuple[list[Any], list[Any]]:
     """Draw sentences and their trees from a grammar.
 
     Parameters
@@ -156,7 +156,7 @@ def _random_hmm(
 
 
 def _draw_chains(
-    parameters: tuple, n_samples: int, length: int, random: np.random.Generator
+    parameters: tuple[Any, ...], n_samples: int, length: int, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     startprob, transmat, emissionprob = parameters
     states = np.empty((n_samples, length), dtype=np.int64)

@@ -30,8 +30,8 @@ class Category(NamedTuple):
 
     label: str
     is_lexical: bool
-    options: tuple  # words, or (children, index of the head child)
-    cumulative: tuple  # probabilities
+    options: tuple[Any, ...]  # words, or (children, index of the head child)
+    cumulative: tuple[Any, ...]  # probabilities
 
 
 # A category, and what was chosen for it: a word or (categories, ...).
@@ -177,7 +177,7 @@ def _lines(section: str) -> list[str]:
 
 
 def _category(
-    symbol: str, is_lexical: bool, options: Iterable, weights: Sequence[float]
+    symbol: str, is_lexical: bool, options: Iterable[Any], weights: Sequence[float]
 ) -> Category:
     running = list(accumulate(weights))
     cumulative = tuple(value / running[-1] for value in running)
@@ -185,8 +185,8 @@ def _category(
     return Category(label, is_lexical, tuple(options), cumulative)
 
 
-def _phrases() -> dict[str, list]:
-    phrases: dict[str, list] = {}
+def _phrases() -> dict[str, list[Any]]:
+    phrases: dict[str, list[Any]] = {}
     for line in _lines("grammar"):
         for form in VERB_FORMS if "@" in line else ("",):
             left, right = line.replace("@", form).split(" : ", 1)
@@ -198,7 +198,7 @@ def _phrases() -> dict[str, list]:
     return phrases
 
 
-def _word_classes() -> dict[str, list]:
+def _word_classes() -> dict[str, list[Any]]:
     verbs: list[tuple[Sequence[str], Sequence[str]]] = []
     for line in _lines("verbs"):
         for verb in line.split(" ; "):
@@ -210,7 +210,7 @@ def _word_classes() -> dict[str, list]:
     for line in _lines("auxiliaries"):
         listed, valence = line.split(" : ")
         verbs.append((listed.split(), [valence]))
-    classes: dict[str, list] = {}
+    classes: dict[str, list[Any]] = {}
     for forms, valences in verbs:
         for tag, word in zip(VERB_FORMS, forms, strict=True):
             for valence in valences:

@@ -18,7 +18,7 @@ from sklearn_cvb.reading.validation import Folder
 _TOKEN = re.compile(r"[^ \t\r\n]+")
 # What a line holds that is no text: zeros, and bytes that are not UTF-8 ("surrogateescape").
 _NO_TEXT = re.compile("[\0\udc80-\udcff]")
-_OPEN: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPEN: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
@@ -168,7 +168,7 @@ def text_lines(path: Folder) -> Iterator[tuple[int, str]]:
         ) from error
 
 
-def _column(token: Mapping, column: str, sentence: str, line: int) -> Any:
+def _column(token: Mapping[Any, Any], column: str, sentence: str, line: int) -> Any:
     if column not in token:
         raise ValueError(f"{sentence}: no column {column!r}; line {line} has {', '.join(token)}")
     value = token[column]

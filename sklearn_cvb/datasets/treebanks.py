@@ -297,7 +297,7 @@ def read_dependencies(
 
 
 def _bunch_of_files(
-    sentences: dict[str, Iterator[list[tuple]]], remove: Collection[str], description: str
+    sentences: dict[str, Iterator[list[tuple[Any, ...]]]], remove: Collection[str], description: str
 ) -> Bunch:
     """What `_bunch_of` finds in each file, one after the other, and the file of each sentence."""
     corpus = Bunch(data=[], words=[], target=[], files=[], DESCR=description)
@@ -319,14 +319,14 @@ def _decoded(line: bytes) -> str:
 
 def _sentences_of(
     lines: Iterable[str], path: str, column: str, remove_by: str | None = None
-) -> Iterator[list[tuple]]:
+) -> Iterator[list[tuple[Any, ...]]]:
     """Rows (token, word, head, what says whether it is left out) of each sentence of a file.
 
     Columns are "upos", "xpos", "form" or "lemma"; `remove_by` is None for that of the token.
     """
     if column not in _PLACES[10]:
         raise ValueError(f"column must be 'upos', 'xpos', 'form' or 'lemma', got {column!r}")
-    rows: list[tuple] = []
+    rows: list[tuple[Any, ...]] = []
     for number, line in enumerate(lines, start=1):
         line = line.rstrip("\r\n")
         # A word may be "#", but a comment has other columns.
@@ -342,7 +342,7 @@ def _sentences_of(
         yield _checked(rows, path, number)
 
 
-def _row(line: str, place: str, column: str, remove_by: str) -> tuple | None:
+def _row(line: str, place: str, column: str, remove_by: str) -> tuple[Any, ...] | None:
     """Token, word, head and what may remove it; None where a line holds no token of its own."""
     fields = line.split("\t")
     places = _PLACES.get(len(fields))
@@ -360,7 +360,7 @@ def _row(line: str, place: str, column: str, remove_by: str) -> tuple | None:
     return token, word, None if head == "_" else int(head), mark
 
 
-def _checked(rows: list[tuple], path: str, number: int) -> list[tuple]:
+def _checked(rows: list[tuple[Any, ...]], path: str, number: int) -> list[tuple[Any, ...]]:
     for token, word, head, _ in rows:
         if head is not None and head > len(rows):
             raise ValueError(
@@ -370,7 +370,7 @@ def _checked(rows: list[tuple], path: str, number: int) -> list[tuple]:
     return rows
 
 
-def _bunch_of(sentences: Iterable[list[tuple]], remove: Collection[str]) -> Bunch:
+def _bunch_of(sentences: Iterable[list[tuple[Any, ...]]], remove: Collection[str]) -> Bunch:
     """Tokens, words and heads without those to remove, of what `_sentences_of` yields."""
     corpus = Bunch(data=[], words=[], target=[])
     for rows in sentences:
@@ -384,7 +384,7 @@ def _bunch_of(sentences: Iterable[list[tuple]], remove: Collection[str]) -> Bunc
     return corpus
 
 
-def _new_head(head: int | None, heads: list, places: dict[int, int]) -> int | None:
+def _new_head(head: int | None, heads: list[Any], places: dict[int, int]) -> int | None:
     """The nearest token above that is kept, by its new place."""
     for _ in heads:
         if head is None or head == 0 or head in places:

@@ -28,7 +28,7 @@ class Row(NamedTuple):
     """One algorithm's line of the table, which grows with every fit."""
 
     name: str
-    restarts: tuple
+    restarts: tuple[Any, ...]
     unseen: Unseen | None
     published: Published | None
 
@@ -253,7 +253,7 @@ def refusal(path: Path) -> str | None:
     return None
 
 
-def save_picture(curves: dict, path: Path) -> None:
+def save_picture(curves: dict[Any, Any], path: Path) -> None:
     """Draw the accuracies by sweep of each title; the file's extension decides on the format."""
     from matplotlib.figure import Figure
 

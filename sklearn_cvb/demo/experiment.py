@@ -16,7 +16,7 @@ from sklearn_cvb.metrics import token_accuracy
 
 _MEASURED_SWEEPS = 60
 # Algorithms are compared as in the paper: on the dictionary as it is, over random starts.
-COMPARED: dict = {"init": "token", "denoise": "none"}
+COMPARED: dict[Any, Any] = {"init": "token", "denoise": "none"}
 
 
 class Algorithm(NamedTuple):
@@ -24,7 +24,7 @@ class Algorithm(NamedTuple):
 
     title: str
     tagger: type
-    arguments: dict
+    arguments: dict[Any, Any]
 
 
 ALGORITHMS = {
@@ -48,8 +48,8 @@ _BETAS = {
 class Settings(NamedTuple):
     """How the taggers are fitted; `alpha` and `beta` hold the values given, by algorithm."""
 
-    alpha: dict
-    beta: dict
+    alpha: dict[Any, Any]
+    beta: dict[Any, Any]
     min_count: int
     restarts: int
     max_iter: int
@@ -73,7 +73,7 @@ class Restart(NamedTuple):
 
     accuracy: float
     seconds: float
-    curve: tuple
+    curve: tuple[Any, ...]
 
 
 class Unseen(NamedTuple):
@@ -92,7 +92,7 @@ class Watch:
         self,
         on_sweep: Callable[[], object],
         stop: threading.Event,
-        y: list | None = None,
+        y: list[Any] | None = None,
         due: Iterable[int] = (),
     ) -> None:
         self.on_sweep = on_sweep
@@ -117,7 +117,7 @@ class Watch:
         self._begin = perf_counter()
 
     @property
-    def on_fit_task_end(self) -> Callable:
+    def on_fit_task_end(self) -> Callable[..., Any]:
         """The hook; it asks for the fitted estimator, which costs a decoding, only when due."""
         return self._measure if self._is_due else self._count
 
@@ -135,7 +135,7 @@ class Watch:
         return self._count(estimator, context)
 
 
-def _flat(tags: Iterable) -> np.ndarray:
+def _flat(tags: Iterable[Any]) -> np.ndarray:
     """The tags of all sentences as one array of objects."""
     every = [tag for sentence in tags for tag in sentence]
     return np.fromiter(every, object, len(every))

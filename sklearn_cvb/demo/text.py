@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -39,9 +39,9 @@ class Text(NamedTuple):
     """Sentences to tag, and what their dictionary allows."""
 
     name: str  # of the corpus
-    X: list
-    y: list  # None where a tag is unknown
-    dictionary: dict
+    X: list[Any]
+    y: list[Any]  # None where a tag is unknown
+    dictionary: dict[Any, Any]
     is_whole: bool  # X is the whole corpus
 
 
@@ -110,9 +110,9 @@ class HeldOut(NamedTuple):
     """Sentences split in two; `is_known` says of each held-out token whether its word was seen."""
 
     training: Text
-    X: list
-    y: list
-    is_known: list
+    X: list[Any]
+    y: list[Any]
+    is_known: list[Any]
 
 
 def hold_out(text: Text, min_count: int, seed: int) -> HeldOut:

@@ -4,7 +4,7 @@ A kernel goes as far as float64 does. Python then has a sentence that is lost in
 and lets it go on.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Problem(NamedTuple):
     """What an algorithm learns from."""
 
     corpus: Corpus
-    types: list  # the known tags
+    types: list[Any]  # the known tags
     # The corpus as kernels read it, with known heads. Where there is a cell for unknown tags,
     # it has one tag more.
     sentences: Sentences

@@ -136,7 +136,7 @@ class Rule(NamedTuple):
     weight: float
 
 
-def rules_from(rule_weights: Any, index: Mapping, layout: Layout) -> list[Rule]:
+def rules_from(rule_weights: Any, index: Mapping[Any, Any], layout: Layout) -> list[Rule]:
     """`rule_weights` in numbers; TypeError or ValueError where they are nothing of that kind."""
     if rule_weights is None:
         return []
@@ -161,7 +161,7 @@ def rules_from(rule_weights: Any, index: Mapping, layout: Layout) -> list[Rule]:
     return rules
 
 
-def _places(tags: Any, pair: tuple, index: Mapping) -> np.ndarray:
+def _places(tags: Any, pair: tuple[Any, ...], index: Mapping[Any, Any]) -> np.ndarray:
     """Numbers of a tag, or of a tuple of tags."""
     several = isinstance(tags, tuple) and tags not in index
     listed = list(dict.fromkeys(tags)) if several else [tags]

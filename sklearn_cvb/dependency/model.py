@@ -190,7 +190,7 @@ def weights_of_model(model: Any, problem: Problem) -> np.ndarray:
     return backed_off(_as_counts(mixed, n_arcs, layout), layout)
 
 
-def _places_in(model: Any, types: list, n_types: int) -> list[int]:
+def _places_in(model: Any, types: list[Any], n_types: int) -> list[int]:
     """Where tags stand in a fitted model."""
     known = {tag: i for i, tag in enumerate(model.vocabulary_.tolist())}
     unknown = len(known) if len(model.rootprob_) > len(known) else None
@@ -333,7 +333,11 @@ class DependencyModel(Model):
         return self.first
 
     def learn(
-        self, hyper: Concentrations, state: State, step: Callable, absence: Callable | None
+        self,
+        hyper: Concentrations,
+        state: State,
+        step: Callable[..., Any],
+        absence: Callable[..., Any] | None,
     ) -> Concentrations:
         """One step for attachments and for decisions, where these are learned.
 

@@ -1,5 +1,7 @@
 """Reading a fitted model: functions of what a fit has left, whichever algorithm it was by."""
 
+from typing import Any
+
 import numpy as np
 
 from sklearn_cvb.dependency.inference import expectation, frozen_tally, heaviest, sentences_of
@@ -100,7 +102,7 @@ def _tell_unexplained(learned: Learned, corpus: Corpus, suspects: np.ndarray) ->
 
 def sample_sentences(
     tables: DMVCounts, n_samples: int, longest: int, rng: np.random.RandomState
-) -> tuple[list, list]:
+) -> tuple[list[Any], list[Any]]:
     """Tags and heads of sentences of at most `longest` tokens; tags need not be normalised.
 
     Raises ValueError if a number is not positive, or nearly all trees are larger.
@@ -119,15 +121,15 @@ def sample_sentences(
 
 def _drawn(
     levels: tuple[np.ndarray, np.ndarray, np.ndarray], longest: int, rng: np.random.RandomState
-) -> tuple[list, np.ndarray] | None:
+) -> tuple[list[Any], np.ndarray] | None:
     """Tags and heads of one sentence, None if it gets too long."""
     root, attach, stop = levels
     tags, above = [_tag(root, rng)], [-1]
     # Children of each token on either side, from the nearest to the farthest.
-    children: list = []
+    children: list[Any] = []
     while len(children) < len(tags):
         token = len(children)
-        sides: tuple[list, list] = ([], [])
+        sides: tuple[list[Any], list[Any]] = ([], [])
         for side in (LEFT_SIDE, RIGHT_SIDE):
             while rng.random_sample() >= stop[tags[token], side, min(1, len(sides[side]))]:
                 valence = min(len(sides[side]), attach.shape[2] - 1)

@@ -95,7 +95,7 @@ def _best(names: Iterable[str], shares: np.ndarray) -> list[tuple[str, float | N
     return [(named[i], float(shares[i])) for i in order if shares[i] >= _LEAST]
 
 
-def _numbers_of(attributes: Mapping) -> list[list[str]]:
+def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
     """For each parameter of what states emit a text for each state; empty for symbols."""
     if "parts_" in attributes:
         return [texts for part in attributes["parts_"] for texts in _numbers_of(part)]
@@ -116,7 +116,7 @@ def _numbers_of(attributes: Mapping) -> list[list[str]]:
     return [[f"category {row.argmax()} ({row.max():.0%})" for row in table] for table in tables]
 
 
-def _variances(attributes: Mapping, shape: tuple[int, int]) -> np.ndarray:
+def _variances(attributes: Mapping[Any, Any], shape: tuple[int, int]) -> np.ndarray:
     """Variances by state and column, whatever the type of the covariances."""
     covariances = np.asarray(attributes["covariances_"])
     if covariances.ndim == 3:
@@ -145,7 +145,7 @@ def _of_grammar(model: Any) -> Learned:
     return Learned("symbol", "most probable rules", rows, len(names) - len(rows))
 
 
-def _right_side(parts: tuple, names: list[str]) -> str:
+def _right_side(parts: tuple[Any, ...], names: list[str]) -> str:
     """The right-hand side of a rule, words in quotes."""
     texts = []
     for part in parts:

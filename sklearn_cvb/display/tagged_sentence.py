@@ -98,7 +98,7 @@ class TaggedSentence:
         *,
         gold: Sequence[Any] | None = None,
         sources: Sequence[str | None] | None = None,
-        dropped: Mapping | None = None,
+        dropped: Mapping[Any, Any] | None = None,
         probabilities: Sequence[float | None] | None = None,
     ) -> None:
         given = _sentence(tokens)
@@ -249,18 +249,18 @@ class TaggedSentence:
         return verdict(self.words, self._n_known, how_shown) if self._has_gold else None
 
 
-def _sentence(tokens: Any) -> list:
+def _sentence(tokens: Any) -> list[Any]:
     sentence = items_of(tokens, "tokens")
     if not sentence:
         raise ValueError("tokens is empty: a sentence has at least one token")
     return sentence
 
 
-def _of_tokens(given: Any, name: str, n: int) -> list:
+def _of_tokens(given: Any, name: str, n: int) -> list[Any]:
     return of_length(items_of(given, name), name, n)
 
 
-def _sources(given: Any, n: int) -> list:
+def _sources(given: Any, n: int) -> list[Any]:
     sources = _of_tokens(given, "sources", n)
     for t, source in enumerate(sources):
         if source is not None and source not in SOURCES:
@@ -284,7 +284,7 @@ def _probabilities(given: Any, n: int) -> list[float | None]:
     return found
 
 
-def _posteriors(tagger: Any, sentence: list, tags: list) -> list[float | None]:
+def _posteriors(tagger: Any, sentence: list[Any], tags: list[Any]) -> list[float | None]:
     """Posteriors of a sentence's tags; None for what is no tag of the tagger."""
     with warnings.catch_warnings():
         # What there is to say of this sentence has been said when it was tagged.

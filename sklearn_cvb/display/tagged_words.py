@@ -64,7 +64,7 @@ class TaggedWord(NamedTuple):
         return marks + DROPPED * bool(self.dropped) + UNSURE * self.is_unsure
 
 
-def compare(words: Sequence[Any], tags: Sequence, gold: Sequence) -> list[TaggedWord]:
+def compare(words: Sequence[Any], tags: Sequence[Any], gold: Sequence[Any]) -> list[TaggedWord]:
     """Words with their tags and, where these differ and are known, gold tags."""
     return [
         TaggedWord(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def items_of(given: Any, name: str) -> list:
+def items_of(given: Any, name: str) -> list[Any]:
     """The parts of a sequence; TypeError if it is a single text, or no collection."""
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
         raise TypeError(
@@ -27,7 +27,7 @@ def text_of_one(part: Any) -> str:
     return "".join("\ufffd" if unicodedata.category(c) == "Cc" else c for c in line)
 
 
-def of_length(given: list, name: str, n: int) -> list:
+def of_length(given: list[Any], name: str, n: int) -> list[Any]:
     """What is given; ValueError unless there is one part for each token."""
     if len(given) != n:
         raise ValueError(f"{name} has {len(given)} elements for {n} tokens: give one for each")

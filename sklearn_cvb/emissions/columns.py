@@ -151,18 +151,18 @@ class MixedFamily(Family):
         ends = np.cumsum([family.n_statistics for family in self.families])
         return np.split(statistics, ends[:-1], axis=-2)
 
-    def most_likely(self, statistics: np.ndarray, kept: Any = None) -> tuple:
+    def most_likely(self, statistics: np.ndarray, kept: Any = None) -> tuple[Any, ...]:
         before = [None] * len(self.families) if kept is None else kept
         parts = zip(self.families, self._split(statistics), before, strict=True)
         return tuple(family.most_likely(own, old) for family, own, old in parts)
 
-    def mean(self, statistics: np.ndarray) -> tuple:
+    def mean(self, statistics: np.ndarray) -> tuple[Any, ...]:
         return self._each("mean", self._split(statistics))
 
-    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> tuple:
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> tuple[Any, ...]:
         return self._each("draw", self._split(statistics), rng)
 
-    def at(self, point: tuple) -> SummedScores:
+    def at(self, point: tuple[Any, ...]) -> SummedScores:
         return SummedScores(self._each("at", point))
 
     def expected(self, statistics: np.ndarray) -> SummedScores:
@@ -177,10 +177,10 @@ class MixedFamily(Family):
     def log_evidence(self, statistics: np.ndarray) -> float:
         return sum(self._each("log_evidence", self._split(statistics)))
 
-    def log_prior(self, point: tuple) -> float:
+    def log_prior(self, point: tuple[Any, ...]) -> float:
         return sum(self._each("log_prior", point))
 
-    def reordered(self, point: tuple, order: np.ndarray) -> tuple:
+    def reordered(self, point: tuple[Any, ...], order: np.ndarray) -> tuple[Any, ...]:
         return self._each("reordered", point, order)
 
     def _in_order(self, parts: tuple[np.ndarray, ...]) -> np.ndarray:
@@ -190,15 +190,17 @@ class MixedFamily(Family):
             table[..., own] = values
         return table
 
-    def sample(self, point: tuple, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def sample(
+        self, point: tuple[Any, ...], states: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
         return self._in_order(self._each("sample", point, states, rng))
 
-    def moments(self, point: tuple) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, point: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
         means, variances = zip(*self._each("moments", point), strict=True)
         return self._in_order(means), self._in_order(variances)
 
     def marginals(self, statistics: np.ndarray) -> list[Any]:
         return list(self._each("marginals", self._split(statistics)))
 
-    def attributes(self, point: tuple) -> dict[str, Any]:
+    def attributes(self, point: tuple[Any, ...]) -> dict[str, Any]:
         return {"parts_": list(self._each("attributes", point))}

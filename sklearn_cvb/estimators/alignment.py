@@ -101,7 +101,7 @@ class Alignments(Parameters):
     beta: Concentration = 0.001
     p_null: Annotated[float | tuple[float, float], Interval(Real, 0, 1, closed="left"), tuple] = 0.2
     longest_jump: Annotated[int, Interval(Integral, 1, 10_000, closed="both")] = 10
-    dictionary: Annotated[dict | None, dict, None] = None
+    dictionary: Annotated[dict[Any, Any] | None, dict, None] = None
 
 
 class AlignedPairs(Parameters):

@@ -30,7 +30,7 @@ class _Classes(NamedTuple):
     """What predictions read: classes, their models and priors, and the length of all sequences."""
 
     classes: np.ndarray
-    models: list
+    models: list[Any]
     log_prior: np.ndarray
     width: int | None
 

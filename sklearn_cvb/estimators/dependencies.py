@@ -135,7 +135,7 @@ class Dependencies(Parameters):
     extended_valence: Flag = False
     backoff: Annotated[str | None, StrOptions({"head", "direction"}), None] = None
     alpha_backoff: Concentration = 1.0
-    rule_weights: Annotated[dict | None, dict, None] = None
+    rule_weights: Annotated[dict[Any, Any] | None, dict, None] = None
 
 
 class Hardening(Parameters):

@@ -127,7 +127,7 @@ class Rules(Parameters):
     n_components: Count = 2
     rules: Annotated[str, StrOptions({"full", "independent"})] = "full"
     alpha: Annotated[
-        float | str | dict | ArrayLike,
+        float | str | dict[Any, Any] | ArrayLike,
         Interval(Real, SMALLEST, LARGEST, closed="both"),
         StrOptions({"auto"}),
         dict,
@@ -488,7 +488,7 @@ class BasePCFG(BaseModel):
         rng = check_random_state(random_state)
         return sample_trees(layout.grammar, theta, n_samples, longest, rng, layout.n_shown)
 
-    def _corpus_and_words(self, learned: Learned, X: Any) -> tuple[Corpus, list]:
+    def _corpus_and_words(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
         """X in numbers of the words that a fit has seen, and as it is."""
         sequences, index = reading.sequences_again(self, X), learned.words.index
         corpus = reading.encode(sequences, index)
@@ -581,7 +581,10 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Batches, Sentences, BasePCFG)
     """
 
     alpha: Annotated[
-        float | dict | ArrayLike, Interval(Real, 0, None, closed="left"), dict, "array-like"
+        float | dict[Any, Any] | ArrayLike,
+        Interval(Real, 0, None, closed="left"),
+        dict,
+        "array-like",
     ] = 0.0
     # EM learns no concentration.
     alpha_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)  # type: ignore[misc]

@@ -49,10 +49,10 @@ class Stated(NamedTuple):
 class Parameters:
     """Base of groups of parameters, and of estimators, whose constructors and texts it makes."""
 
-    _parameter_constraints: ClassVar[dict[str, list]]
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
     _stated: ClassVar[Stated]
     # Those of the constructor that was made; a class that has written its own has none.
-    _fields: ClassVar[dict[str, Field]]
+    _fields: ClassVar[dict[str, Field[Any]]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -192,7 +192,7 @@ GammaPrior = Annotated[tuple[float, float], tuple]
 Flag = Annotated[bool, "boolean"]
 Supervision = Annotated[str, StrOptions({"y", "none"})]
 UnknownWords = Annotated[str, StrOptions({"error", "smooth", "rare"})]
-KnownWords = Annotated[Collection | None, "array-like", set, None]
+KnownWords = Annotated[Collection[Any] | None, "array-like", set, None]
 
 
 # Groups of several families

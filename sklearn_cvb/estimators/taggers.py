@@ -71,7 +71,9 @@ class Tags(States):
         entry in `tag_dictionary`, from 0 to 1.
     """
 
-    tag_dictionary: Annotated[dict | None, dict, None] = field(default=None, kw_only=False)
+    tag_dictionary: Annotated[dict[Any, Any] | None, dict, None] = field(
+        default=None, kw_only=False
+    )
     dictionary_weight: Annotated[float, Interval(Real, 0, None, closed="left")] = 2.0
     denoise: Annotated[str, StrOptions({"auto", "none"})] = "auto"
     unknown_tags: KnownWords = None

@@ -264,7 +264,7 @@ class BaseLatentPCFG(BaseModel):
     # What a fit has learned, whichever algorithm left it
 
     @property
-    def rules_(self) -> list[tuple]:
+    def rules_(self) -> list[tuple[Any, ...]]:
         """The rules before annotation, as pairs (parent, children) of names; None is the root.
 
         Names of helper symbols begin with ``@``. The word of a rule is as in `vocabulary_`, or a
@@ -274,7 +274,7 @@ class BaseLatentPCFG(BaseModel):
         rules, words = learned.layout.rules, list(learned.words.codes)
         names = list(map(str, learned.more.symbols))
         rows = zip(rules.parent.tolist(), rules.left.tolist(), rules.right.tolist(), strict=True)
-        found: list[tuple] = []
+        found: list[tuple[Any, ...]] = []
         for number, (parent, left, right) in enumerate(rows):
             first = words[left] if number >= rules.begin[3] else names[left]
             children = (first,) if right < 0 else (first, names[right])
@@ -287,7 +287,7 @@ class BaseLatentPCFG(BaseModel):
         return mean_weights(learned_of(self), self.smoothing)
 
     @property
-    def n_subtypes_(self) -> dict:
+    def n_subtypes_(self) -> dict[Any, Any]:
         """The number of subtypes of each symbol of ``rules_``."""
         learned = learned_of(self)
         names = map(str, learned.more.symbols)
@@ -383,7 +383,7 @@ class BaseLatentPCFG(BaseModel):
         logs = log_likelihoods(rules, weights, *corpus[:2], n_jobs=self.n_jobs)
         return logs, len(corpus.tokens)
 
-    def _trees(self, learned: Learned, X: Any) -> tuple[list, Corpus]:
+    def _trees(self, learned: Learned, X: Any) -> tuple[list[Any], Corpus]:
         """The best trees in a user's labels; a warning tells of sentences without any."""
         sequences = self._sequences(X)
         corpus = _numbered(learned, sequences)

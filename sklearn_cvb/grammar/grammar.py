@@ -16,7 +16,7 @@ MOST_RULES = 2**18
 UNKNOWN = "<unk>"
 
 
-class Words(tuple):
+class Words(tuple[Any, ...]):
     """A run of terminals on the right-hand side of a rule."""
 
     __slots__ = ()
@@ -26,7 +26,7 @@ class Rule(NamedTuple):
     """parent -> right: symbols by their number, runs of terminals as `Words`."""
 
     parent: int
-    right: tuple
+    right: tuple[Any, ...]
 
 
 class Grammar:
@@ -69,7 +69,7 @@ class Grammar:
 
     def __init__(
         self,
-        symbols: Sequence,
+        symbols: Sequence[Any],
         start: int,
         rules: Sequence[Rule],
         probabilities: ArrayLike | None = None,
@@ -146,7 +146,7 @@ class Grammar:
         return cls(*number(productions, start), probabilities)
 
     @classmethod
-    def from_trees(cls, trees: Iterable, start: Any = None) -> Self:
+    def from_trees(cls, trees: Iterable[Any], start: Any = None) -> Self:
         """Read a grammar off trees; its probabilities are relative frequencies.
 
         Parameters
@@ -188,7 +188,7 @@ class Grammar:
         return cls(*number(list(counts), start), probabilities)
 
     @classmethod
-    def full(cls, n_components: int, vocabulary: Iterable) -> Self:
+    def full(cls, n_components: int, vocabulary: Iterable[Any]) -> Self:
         """All rules A -> B C and A -> word: nothing is known but the number of symbols.
 
         Parameters
@@ -212,7 +212,7 @@ class Grammar:
         return cls(symbols, 0, rules)
 
     @classmethod
-    def independent(cls, n_components: int, vocabulary: Iterable) -> Self:
+    def independent(cls, n_components: int, vocabulary: Iterable[Any]) -> Self:
         """All rules A -> B C, left and right child independent of each other, and all A -> word.
 
         A part ``A.left`` derives the left child of A, a part ``A.right`` the right one: A -> A.left
@@ -249,7 +249,7 @@ class Grammar:
         return cls(symbols + parts, 0, rules)
 
     def with_substrings(
-        self, symbols: Iterable, X: Iterable, longest: int | None = None
+        self, symbols: Iterable[Any], X: Iterable[Any], longest: int | None = None
     ) -> "Grammar":
         """Let some symbols derive any piece of the given sequences.
 
@@ -363,7 +363,7 @@ def grammar_from(given: Any) -> Grammar:
 # Words, rules and trees
 
 
-def words_of(grammar: Grammar) -> set:
+def words_of(grammar: Grammar) -> set[Any]:
     """All words of a grammar's terminals."""
     return {
         word
@@ -388,9 +388,9 @@ def as_tree(tree: Any, i: int = 0) -> Any:
     return tree
 
 
-def counted_rules(trees: Iterable, start: Any) -> dict[tuple, int]:
+def counted_rules(trees: Iterable[Any], start: Any) -> dict[tuple[Any, ...], int]:
     """How often trees use each rule (label, ((is_symbol, item), ...)); roots hang below `start`."""
-    counts: dict[tuple, int] = {}
+    counts: dict[tuple[Any, ...], int] = {}
     for tree in trees:
         if tree.label() != start:
             key = (start, ((True, tree.label()),))
@@ -404,7 +404,7 @@ def counted_rules(trees: Iterable, start: Any) -> dict[tuple, int]:
     return counts
 
 
-def pieces_of(X: Iterable, longest: int | None) -> dict[Words, None]:
+def pieces_of(X: Iterable[Any], longest: int | None) -> dict[Words, None]:
     """All distinct runs of at most `longest` words (None: any number), in order of appearance."""
     pieces: dict[Words, None] = {}
     for i, sample in enumerate(samples_of(X)):
@@ -417,9 +417,9 @@ def pieces_of(X: Iterable, longest: int | None) -> dict[Words, None]:
     return pieces
 
 
-def items_of(right: tuple, symbols: Sequence) -> tuple:
+def items_of(right: tuple[Any, ...], symbols: Sequence[Any]) -> tuple[Any, ...]:
     """A right-hand side with its symbols looked up and its words one by one."""
-    items: list = []
+    items: list[Any] = []
     for item in right:
         if isinstance(item, Words):
             items.extend(item)
@@ -428,7 +428,7 @@ def items_of(right: tuple, symbols: Sequence) -> tuple:
     return tuple(items)
 
 
-def number(productions: list, start: Any) -> tuple[list, int, list[Rule]]:
+def number(productions: list[Any], start: Any) -> tuple[list[Any], int, list[Rule]]:
     """Symbols, start and rules of (label, [(is_symbol, item), ...]) pairs; start comes first."""
     numbers = {start: 0}
     for left, _ in productions:
@@ -451,7 +451,7 @@ def number(productions: list, start: Any) -> tuple[list, int, list[Rule]]:
     return list(numbers), 0, rules
 
 
-def refuse(symbols: set[int], labels: Sequence, words: str) -> None:
+def refuse(symbols: set[int], labels: Sequence[Any], words: str) -> None:
     """Raise if there are such symbols."""
     if symbols:
         names = [labels[symbol] for symbol in sorted(symbols)]

@@ -1,5 +1,7 @@
 """Inference over sentences under a grammar: sweeps of all algorithms, whatever the form."""
 
+from typing import Any
+
 import numpy as np
 
 from sklearn_cvb.grammar.layout import Layout, Problem
@@ -334,7 +336,7 @@ def used_rules(trees: Trees, layout: Layout) -> np.ndarray:
     return np.bincount(cells, minlength=len(layout.lhs)).astype(np.float64)
 
 
-def trees_of(nodes: list[tuple]) -> Trees:
+def trees_of(nodes: list[tuple[Any, ...]]) -> Trees:
     """Trees of which these are the nodes."""
     starts = np.cumsum([0] + [len(fields[0]) for fields in nodes])
     return Trees(starts, *(np.concatenate(field) for field in zip(*nodes, strict=True)))

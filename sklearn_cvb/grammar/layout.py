@@ -61,7 +61,7 @@ class Layout(NamedTuple):
     first: np.ndarray  # where the terminals of each text begin: words, then several words
     symbol: np.ndarray  # of the terminals, in the order of `first`
     cell: np.ndarray  # of the same; -1 at helpers
-    several: dict  # number of each text of several words, by its tuple of codes
+    several: dict[Any, Any]  # number of each text of several words, by its tuple of codes
     longest: int  # words of the longest terminal
 
     def totals(self, cells: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ def lay_out(settings: Any, sequences: Sequences) -> tuple[Vocabulary, Layout]:
     return words, layout_of(grammar, words.index)
 
 
-def laid_out_over(settings: Any, types: list) -> tuple[Vocabulary, Layout]:
+def laid_out_over(settings: Any, types: list[Any]) -> tuple[Vocabulary, Layout]:
     """These words, and all rules of so many symbols over them."""
     terminals = types if settings.handle_unknown == "error" else [*types, UNKNOWN]
     is_independent = settings.rules == "independent"
@@ -124,12 +124,12 @@ class _Binarised:
         self.binary: list[tuple[int, int, int, int]] = []
         self.unary: list[tuple[int, int, int]] = []
         self.lexical: list[tuple[int, Words, int]] = []
-        self.helpers: dict[tuple, int] = {}
+        self.helpers: dict[tuple[Any, ...], int] = {}
         self.n_symbols = len(grammar.symbols)
         for cell, (parent, right) in enumerate(grammar.rules):
             self.add(parent, right, cell)
 
-    def add(self, parent: int, right: tuple, cell: int) -> None:
+    def add(self, parent: int, right: tuple[Any, ...], cell: int) -> None:
         if len(right) == 1:
             (item,) = right
             if isinstance(item, Words):
@@ -139,7 +139,7 @@ class _Binarised:
         else:
             self.binary.append((parent, self.symbol(right[:1]), self.symbol(right[1:]), cell))
 
-    def symbol(self, right: tuple) -> int:
+    def symbol(self, right: tuple[Any, ...]) -> int:
         """The symbol that derives this part of a right-hand side and nothing else."""
         if len(right) == 1 and not isinstance(right[0], Words):
             return right[0]
@@ -151,12 +151,12 @@ class _Binarised:
 
 
 def layout_of(
-    grammar: Grammar, index: dict, n_shown: int | None = None, *, is_given: bool = True
+    grammar: Grammar, index: dict[Any, Any], n_shown: int | None = None, *, is_given: bool = True
 ) -> Layout:
     """A grammar laid out over words with these codes, of which trees show so many symbols."""
     parts, n_words = _Binarised(grammar), len(index)
     codes = index if UNKNOWN in index else {**index, UNKNOWN: n_words}
-    several: dict[tuple, int] = {}
+    several: dict[tuple[Any, ...], int] = {}
     terminals = []
     for symbol, words, cell in parts.lexical:
         key = tuple(map(codes.__getitem__, words))
@@ -188,7 +188,7 @@ class Problem(NamedTuple):
     """Sentences under a grammar, as the kernels see them."""
 
     corpus: Corpus
-    words: list  # all tokens
+    words: list[Any]  # all tokens
     layout: Layout
     lexicon: Lexicon
     brackets: Brackets
@@ -217,13 +217,13 @@ def problem_of(
     return Problem(corpus, sequences.tokens, layout, lexicon, brackets, *forms)
 
 
-def as_lists(layout: Layout, corpus: Corpus, words: list) -> Problem:
+def as_lists(layout: Layout, corpus: Corpus, words: list[Any]) -> Problem:
     """Sentences to be inferred by lists of rules."""
     lexicon, brackets = lexicon_for(layout, corpus), brackets_of(len(corpus.starts) - 1)
     return Problem(corpus, words, layout, lexicon, brackets, None, None, False)
 
 
-def unseen(layout: Layout, corpus: Corpus, words: list) -> Problem:
+def unseen(layout: Layout, corpus: Corpus, words: list[Any]) -> Problem:
     """Sentences to be inferred once, by the form that suits them."""
     problem = as_lists(layout, corpus, words)
     dense, forest, factored = forms_of(layout, problem.lexicon, problem.brackets, once=True)
@@ -300,7 +300,7 @@ _FORM = (
 
 
 def brackets_from(
-    y: Any, corpus: Corpus, words: list, grammar: Grammar | None, is_numeric: bool
+    y: Any, corpus: Corpus, words: list[Any], grammar: Grammar | None, is_numeric: bool
 ) -> Brackets:
     """What `y` tells of each sentence, in labels of a grammar (None: labels mean nothing).
 
@@ -309,7 +309,7 @@ def brackets_from(
     lengths = np.diff(corpus.starts)
     given = known_of(y, lengths, corpus.width, _FORM)
     is_table = corpus.width is not None or (is_numeric and len(set(lengths.tolist())) == 1)
-    rows: list[tuple] = []
+    rows: list[tuple[Any, ...]] = []
     for i, known in enumerate(given):
         if is_missing(known) or (is_table and _is_label(known)):
             continue
@@ -338,7 +338,7 @@ def _is_label(value: Any) -> bool:
     return values is not None and all(map(np.isscalar, values))
 
 
-def _spans(known: Any, i: int, words: Sequence) -> list[tuple]:
+def _spans(known: Any, i: int, words: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Spans (begin, end, label or None) of a tree, brackets in a string, or a list of spans."""
     from nltk import Tree
 
@@ -363,7 +363,7 @@ def _spans(known: Any, i: int, words: Sequence) -> list[tuple]:
     return [_span(span, i, len(words)) for span in spans]
 
 
-def _span(span: Any, i: int, n_words: int) -> tuple:
+def _span(span: Any, i: int, n_words: int) -> tuple[Any, ...]:
     """One span of sentence `i` as (begin, end, label or None)."""
     parts = as_list(span)
     if parts is None or len(parts) not in (2, 3) or not all(map(_is_place, parts[:2])):
@@ -378,9 +378,9 @@ def _is_place(value: Any) -> bool:
     return isinstance(value, Real) and value == value // 1
 
 
-def spans_of(tree: Any) -> list[tuple]:
+def spans_of(tree: Any) -> list[tuple[Any, ...]]:
     """Spans (begin, end, label) of all nodes of an nltk.Tree, in pre-order."""
-    spans: list[tuple] = []
+    spans: list[tuple[Any, ...]] = []
 
     def visit(node: Any, begin: int) -> int:
         if not hasattr(node, "label"):
@@ -397,7 +397,9 @@ def spans_of(tree: Any) -> list[tuple]:
     return spans
 
 
-def _numbers(labels: Sequence, sentences: Iterable, grammar: Grammar | None) -> np.ndarray:
+def _numbers(
+    labels: Sequence[Any], sentences: Iterable[Any], grammar: Grammar | None
+) -> np.ndarray:
     """Symbols of labels, -1 for any."""
     if grammar is None:
         return np.full(len(labels), -1)

@@ -56,7 +56,7 @@ class Alpha(NamedTuple):
 
     cells: np.ndarray  # (n_rules,)
     learned: bool  # whether all are one value that is learned
-    gamma: tuple  # its prior: shape, rate
+    gamma: tuple[Any, ...]  # its prior: shape, rate
 
     def public(self) -> float | np.ndarray:
         """The one value, or one per rule."""
@@ -193,7 +193,13 @@ class GrammarModel(Model):
         """The concentrations asked for."""
         return self.alpha
 
-    def learn(self, hyper: Alpha, state: State, step: Callable, absence: Callable | None) -> Alpha:
+    def learn(
+        self,
+        hyper: Alpha,
+        state: State,
+        step: Callable[..., Any],
+        absence: Callable[..., Any] | None,
+    ) -> Alpha:
         """One step for a concentration that is learned; none in the warm-up.
 
         ``absence()`` is P(C > 0) of every rule and left-hand side, or None where it is not known

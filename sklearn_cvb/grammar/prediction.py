@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
     return weights, logs
 
 
-def best_trees(learned: Learned, corpus: Corpus, words: list) -> np.ndarray:
+def best_trees(learned: Learned, corpus: Corpus, words: list[Any]) -> np.ndarray:
     """The heaviest derivations, in the form that `predict` gives."""
     layout = learned.layout
     trees = heaviest_trees(weights_to_predict(learned)[1], unseen(layout, corpus, words))
@@ -67,19 +68,19 @@ def best_trees(learned: Learned, corpus: Corpus, words: list) -> np.ndarray:
     return arranged_trees(layout, corpus, words, trees)
 
 
-def arranged_trees(layout: Layout, corpus: Corpus, words: list, trees: Trees) -> np.ndarray:
+def arranged_trees(layout: Layout, corpus: Corpus, words: list[Any], trees: Trees) -> np.ndarray:
     """Derivations as nltk.Tree, or as charts of a 2-D X."""
     if corpus.width is not None:
         return to_charts(layout, trees, corpus)
     return object_array(to_nltk(layout, trees, sentences_of(corpus, words)))
 
 
-def sentences_of(corpus: Corpus, words: list) -> list[list]:
+def sentences_of(corpus: Corpus, words: list[Any]) -> list[list[Any]]:
     """The words of each sentence."""
     return [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
 
 
-def to_nltk(layout: Layout, trees: Trees, sentences: Iterable) -> list:
+def to_nltk(layout: Layout, trees: Trees, sentences: Iterable[Any]) -> list[Any]:
     """Derivations as trees in the user's symbols; binarisation is undone.
 
     A sentence without derivation becomes a flat tree below the start symbol.
@@ -92,7 +93,7 @@ def to_nltk(layout: Layout, trees: Trees, sentences: Iterable) -> list:
     result = []
     for i, words in enumerate(sentences):
         steps = zip(*(field[starts[i] : starts[i + 1]] for field in fields), strict=True)
-        open_nodes: list[list] = []
+        open_nodes: list[list[Any]] = []
         root = None
         for begin, end, symbol, n_children in steps:
             while open_nodes and open_nodes[-1][1] == 0:
@@ -134,7 +135,9 @@ def to_charts(layout: Layout, trees: Trees, corpus: Corpus) -> np.ndarray:
     return charts
 
 
-def best_derivations(learned: Learned, corpus: Corpus, words: list, k: int) -> list[list[tuple]]:
+def best_derivations(
+    learned: Learned, corpus: Corpus, words: list[Any], k: int
+) -> list[list[tuple[Any, ...]]]:
     """The k heaviest trees of each sentence with log weights, heaviest first; fewer if no more."""
     problem, best = as_lists(learned.layout, corpus, words), []
     listed = listed_for(problem)
@@ -146,7 +149,7 @@ def best_derivations(learned: Learned, corpus: Corpus, words: list, k: int) -> l
     return best
 
 
-def labelled_spans(learned: Learned, corpus: Corpus, words: list) -> np.ndarray:
+def labelled_spans(learned: Learned, corpus: Corpus, words: list[Any]) -> np.ndarray:
     """Expected number of constituents of each label over each span, as `predict_proba` gives it."""
     layout = learned.layout
     problem = as_lists(layout, corpus, words)
@@ -197,7 +200,7 @@ def span_posteriors(form: Engine, i: int) -> tuple[Spans | None, float]:
     return spans_of(form.chart, int(form.listed.terminals.length[i])), value
 
 
-def words_without_rule(layout: Layout, corpus: Corpus, sentences: Iterable) -> str:
+def words_without_rule(layout: Layout, corpus: Corpus, sentences: Iterable[Any]) -> str:
     """What a message says of words in these sentences that no rule derives; empty without any."""
     if len(layout.unknown_cells) or not corpus.unknown:
         return ""
@@ -211,7 +214,7 @@ def words_without_rule(layout: Layout, corpus: Corpus, sentences: Iterable) -> s
 
 
 def tell_unexplained(
-    layout: Layout, corpus: Corpus, unexplained: Sequence | np.ndarray, instead: str
+    layout: Layout, corpus: Corpus, unexplained: Sequence[Any] | np.ndarray, instead: str
 ) -> None:
     """Warn of sentences that no tree derives, and of what stands for it."""
     if len(unexplained):

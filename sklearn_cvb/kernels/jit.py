@@ -58,7 +58,7 @@ class _WithoutCollections(event.Listener):
 event.register("numba:compile", _WithoutCollections())
 
 
-def kept_on_disk(**options: Any) -> Callable[[Callable], Any]:
+def kept_on_disk(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """A decorator that compiles, and keeps the result on disk where a folder can be written.
 
     Numba raises RuntimeError at the decorated function where it finds no such folder. Without one
@@ -66,7 +66,7 @@ def kept_on_disk(**options: Any) -> Callable[[Callable], Any]:
     """
     keep, lose = numba.njit(cache=True, **options), numba.njit(**options)
 
-    def decorate(function: Callable) -> Any:
+    def decorate(function: Callable[..., Any]) -> Any:
         try:
             kernel = keep(function)
         except RuntimeError:

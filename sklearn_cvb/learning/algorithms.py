@@ -89,7 +89,9 @@ def begun(model: Model, rng: np.random.Generator, seed: Any, *, keep: bool) -> S
     return State(found.counts, prior, hyper, weights, shares, unexplained, 0, work)
 
 
-def learned(model: Model, state: State, step: Callable, absence: Callable | None) -> Any:
+def learned(
+    model: Model, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
+) -> Any:
     """Concentrations of the next sweep: the same object where none is learned."""
     if not np.any(getattr(state.hyper, "learned", False)):
         return state.hyper

@@ -38,7 +38,7 @@ class Checkpoint(NamedTuple):
 
 
 def save(
-    folder: str | os.PathLike,
+    folder: str | os.PathLike[str],
     arrays: Mapping[str, np.ndarray],
     facts: Mapping[str, Any],
     name: str = "checkpoint",
@@ -81,7 +81,7 @@ def save(
         _sync_folder(path.parent)
 
 
-def load(folder: str | os.PathLike, name: str = "checkpoint") -> Checkpoint:
+def load(folder: str | os.PathLike[str], name: str = "checkpoint") -> Checkpoint:
     """What `save` saved last.
 
     Parameters
@@ -121,7 +121,7 @@ def load(folder: str | os.PathLike, name: str = "checkpoint") -> Checkpoint:
         ) from None
 
 
-def path_of(folder: str | os.PathLike, name: str = "checkpoint") -> Path:
+def path_of(folder: str | os.PathLike[str], name: str = "checkpoint") -> Path:
     """The file that `save` writes."""
     return Path(folder) / f"{name}.npz"
 

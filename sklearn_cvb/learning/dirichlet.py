@@ -142,7 +142,9 @@ def log_absence(
     return np.bincount(keys % n_places, logs, n_places)
 
 
-def fixed_point(concentration: float, rows: Sequence[tuple], shape: float, rate: float) -> float:
+def fixed_point(
+    concentration: float, rows: Sequence[tuple[Any, ...]], shape: float, rate: float
+) -> float:
     """One step of Minka's fixed point for a symmetric concentration (paper eq. 29).
 
     `rows` hold ``(counts, present, totals, totals_present, width)`` per table: listed cells, their
@@ -155,7 +157,9 @@ def fixed_point(concentration: float, rows: Sequence[tuple], shape: float, rate:
     return float(np.clip(gain / loss, SMALLEST, LARGEST))
 
 
-def ascend(concentration: float, rows: Sequence[tuple], shape: float, rate: float) -> float:
+def ascend(
+    concentration: float, rows: Sequence[tuple[Any, ...]], shape: float, rate: float
+) -> float:
     """One fixed-point step, shortened until the evidence of the counts does not fall.
 
     With fractional counts the plain step can overshoot; its direction is always uphill.

@@ -49,8 +49,8 @@ class Memory(NamedTuple):
     sums: Any = None
     n_kept: int = 0
     labels: Any = None
-    kept: tuple = ()
-    trace: tuple = ()
+    kept: tuple[Any, ...] = ()
+    trace: tuple[Any, ...] = ()
     proposals: Any = 0.0
 
 
@@ -189,7 +189,9 @@ def sampled_labels(state: State, model: Model) -> Any:
     return model.remembered(None, state.shares) if labels is None else labels
 
 
-def with_sample(memory: Any, sample: Sequence[tuple[bytes, Any]]) -> list[dict[bytes, tuple]]:
+def with_sample(
+    memory: Any, sample: Sequence[tuple[bytes, Any]]
+) -> list[dict[bytes, tuple[Any, ...]]]:
     """How often each structure of each unit was sampled, and it, with one more sample by key.
 
     States share what they remember: a dict that is there already is left as it is.
@@ -201,6 +203,6 @@ def with_sample(memory: Any, sample: Sequence[tuple[bytes, Any]]) -> list[dict[b
     return found
 
 
-def most_frequent(memory: list[dict[bytes, tuple]]) -> list[Any]:
+def most_frequent(memory: list[dict[bytes, tuple[Any, ...]]]) -> list[Any]:
     """The structure of each unit that was sampled most often, the first among equals."""
     return [max(times.values(), key=itemgetter(0))[1] for times in memory]

@@ -120,7 +120,10 @@ def check_requirements(algorithm: Algorithm, model: Model) -> None:
 
 
 def _run(
-    job: Job, restart: Callable, rngs: list[np.random.Generator], saved: "FitCheckpoint | None"
+    job: Job,
+    restart: Callable[..., Any],
+    rngs: list[np.random.Generator],
+    saved: "FitCheckpoint | None",
 ) -> tuple[list[Fit], bool]:
     """The fits of all restarts, and whether Ctrl-C ended them (kept with `warm_start`)."""
     # Parts elsewhere hold one restart at a time.

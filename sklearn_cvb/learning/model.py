@@ -144,7 +144,9 @@ class Model:
         """Concentrations of the first sweep, with `log_density()`."""
         return Fixed()
 
-    def learn(self, hyper: Any, state: State, step: Callable, absence: Callable | None) -> Any:
+    def learn(
+        self, hyper: Any, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
+    ) -> Any:
         """Concentrations of the next sweep: the same object where none is learned.
 
         `step` is one of `learning.dirichlet`; ``absence()`` tells how surely nothing was
@@ -295,7 +297,7 @@ def inferred(counts: Any, log_z: np.ndarray, shares: Any = None, work: Any = Non
     return Inferred(counts, total, np.flatnonzero(np.isneginf(log_z)), shares, work)
 
 
-def mapped(function: Callable, *trees: Any) -> Any:
+def mapped(function: Callable[..., Any], *trees: Any) -> Any:
     """The tree of what a function makes of the values at each place of trees of tuples."""
     if isinstance(trees[-1], tuple):
         parts = [mapped(function, *values) for values in zip(*trees, strict=True)]

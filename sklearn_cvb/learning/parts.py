@@ -65,7 +65,7 @@ def added(one: PartResult, other: PartResult) -> PartResult:
     )
 
 
-def summed(found: Sequence, add: Callable = added) -> Any:
+def summed(found: Sequence[Any], add: Callable[..., Any] = added) -> Any:
     """The sum over all shards, as a tree over neighbours: the same wherever they were asked."""
     while len(found) > 1:
         pairs = [add(*found[i : i + 2]) for i in range(0, len(found) - 1, 2)]

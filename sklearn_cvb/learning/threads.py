@@ -34,7 +34,9 @@ def threads_for_each(n_restarts: int, n_jobs: int | None) -> int:
     return max(1, effective_n_jobs(n_jobs) // n_restarts)
 
 
-def on_threads(work: Callable, pieces: list[tuple], n_jobs: int | None) -> list:
+def on_threads(
+    work: Callable[..., Any], pieces: list[tuple[Any, ...]], n_jobs: int | None
+) -> list[Any]:
     """Call ``work(*piece)`` for each piece on threads; every call writes a place of its own.
 
     Parameters

@@ -1,12 +1,13 @@
 """Links of words against gold ones: precision, recall, F1, alignment error rate."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sklearn_cvb.alignment.links import links_of
 
 
 def alignment_scores(
-    y_true: Sequence, y_pred: Sequence, possible: Sequence | None = None
+    y_true: Sequence[Any], y_pred: Sequence[Any], possible: Sequence[Any] | None = None
 ) -> tuple[float, float, float]:
     """Precision, recall and F1 of links, over all sentence pairs together.
 
@@ -47,7 +48,9 @@ def alignment_scores(
     return precision, recall, 2 * precision * recall / total if total else 0.0
 
 
-def alignment_f1(y_true: Sequence, y_pred: Sequence, possible: Sequence | None = None) -> float:
+def alignment_f1(
+    y_true: Sequence[Any], y_pred: Sequence[Any], possible: Sequence[Any] | None = None
+) -> float:
     """F1 of links, the harmonic mean of precision and recall.
 
     Parameters
@@ -70,7 +73,7 @@ def alignment_f1(y_true: Sequence, y_pred: Sequence, possible: Sequence | None =
 
 
 def alignment_error_rate(
-    y_true: Sequence, y_pred: Sequence, possible: Sequence | None = None
+    y_true: Sequence[Any], y_pred: Sequence[Any], possible: Sequence[Any] | None = None
 ) -> float:
     """Alignment error rate (AER), which counts links that are missed and links that are wrong.
 
@@ -104,7 +107,7 @@ def alignment_error_rate(
 
 
 def _tallies(
-    y_true: Sequence, y_pred: Sequence, possible: Sequence | None
+    y_true: Sequence[Any], y_pred: Sequence[Any], possible: Sequence[Any] | None
 ) -> tuple[int, int, int, int]:
     """Links that are found of sure and of possible ones, sure links, and predicted links."""
     others = [()] * len(y_true) if possible is None else possible

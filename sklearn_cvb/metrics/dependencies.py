@@ -6,7 +6,7 @@ from typing import Any
 from sklearn_cvb.reading.corpus import is_missing
 
 
-def directed_accuracy(y_true: Sequence, y_pred: Sequence) -> float:
+def directed_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     """Share of the tokens whose head is right.
 
     Parameters
@@ -35,7 +35,7 @@ def directed_accuracy(y_true: Sequence, y_pred: Sequence) -> float:
     return _share(y_true, y_pred, lambda t, gold, found: found[t] == gold[t])
 
 
-def undirected_accuracy(y_true: Sequence, y_pred: Sequence) -> float:
+def undirected_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     """Share of the tokens joined to their heads, whichever of the two is taken for the head.
 
     Parameters
@@ -66,7 +66,7 @@ def undirected_accuracy(y_true: Sequence, y_pred: Sequence) -> float:
     return _share(y_true, y_pred, _joined)
 
 
-def neutral_accuracy(y_true: Sequence, y_pred: Sequence) -> float:
+def neutral_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     """Share of the tokens whose predicted head is its head, its child, or its head's head.
 
     Neutral edge direction (NED): the last two are what is left of a right arc when the conventions
@@ -98,14 +98,14 @@ def neutral_accuracy(y_true: Sequence, y_pred: Sequence) -> float:
     0.8333333333333334
     """
 
-    def near(t: int, gold: Sequence, found: Sequence) -> bool:
+    def near(t: int, gold: Sequence[Any], found: Sequence[Any]) -> bool:
         grandparent = gold[gold[t] - 1] if _is_known(gold[t]) and gold[t] > 0 else None
         return _joined(t, gold, found) or (grandparent is not None and found[t] == grandparent)
 
     return _share(y_true, y_pred, near)
 
 
-def _joined(t: int, gold: Sequence, found: Sequence) -> bool:
+def _joined(t: int, gold: Sequence[Any], found: Sequence[Any]) -> bool:
     """Whether the predicted head of a token is its head or its child."""
     head = found[t]
     return bool(head == gold[t] or (head > 0 and gold[head - 1] == t + 1))
@@ -116,7 +116,9 @@ def _is_known(head: Any) -> bool:
 
 
 def _share(
-    y_true: Sequence, y_pred: Sequence, is_right: Callable[[int, Sequence, Sequence], bool]
+    y_true: Sequence[Any],
+    y_pred: Sequence[Any],
+    is_right: Callable[[int, Sequence[Any], Sequence[Any]], bool],
 ) -> float:
     """Share of the tokens with a known head that are right."""
     if len(y_true) != len(y_pred):

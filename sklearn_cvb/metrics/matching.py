@@ -16,7 +16,7 @@ from sklearn_cvb.reading.corpus import Vocabulary, as_array
 from sklearn_cvb.reading.dictionary import Coverage, is_weighted, tags_of
 
 
-def match_states(y_true: Sequence[Any], y_pred: Sequence[Any]) -> dict:
+def match_states(y_true: Sequence[Any], y_pred: Sequence[Any]) -> dict[Any, Any]:
     """Pair each predicted label with a true one so that most tokens agree, one to one.
 
     Two fits are matched by what they say about the same sequences, a fit and gold tags likewise.
@@ -61,7 +61,7 @@ def match_states(y_true: Sequence[Any], y_pred: Sequence[Any]) -> dict:
     return {predicted_labels[j]: true_labels[i] for i, j in matched_pairs(counts)}
 
 
-def relabel(model: Any, names: Mapping | Sequence) -> Any:
+def relabel(model: Any, names: Mapping[Any, Any] | Sequence[Any]) -> Any:
     """A copy of a fitted model whose states are numbered otherwise, or bear names.
 
     Parameters
@@ -119,7 +119,7 @@ def relabel(model: Any, names: Mapping | Sequence) -> Any:
     return _named(model, _complete(names, states, fill=False))
 
 
-def _complete(names: Mapping | Sequence, old: list, fill: bool) -> list:
+def _complete(names: Mapping[Any, Any] | Sequence[Any], old: list[Any], fill: bool) -> list[Any]:
     """The new name of every old state, in the order of the states."""
     if not isinstance(names, dict):
         if len(names) != len(old):
@@ -183,7 +183,7 @@ class _Order(NamedTuple):
         )
 
 
-def _renumbered(model: Any, new: list) -> Any:
+def _renumbered(model: Any, new: list[Any]) -> Any:
     """A copy whose state new[k] is state k of before."""
     by, learned = _Order(np.argsort(new)), model._learned
     changed = _copied(model, dict(enumerate(new)))
@@ -206,7 +206,7 @@ def _renumbered(model: Any, new: list) -> Any:
     return changed
 
 
-def _sampled(sampled: Sampled, by: _Order, new: list) -> Sampled:
+def _sampled(sampled: Sampled, by: _Order, new: list[Any]) -> Sampled:
     """What a sampler's chain tells, under the new numbers."""
     paths, kept = sampled.paths, sampled.kept
     if isinstance(kept, PathCounts):
@@ -225,7 +225,7 @@ def _sampled(sampled: Sampled, by: _Order, new: list) -> Sampled:
     )
 
 
-def _named(model: Any, names: list) -> Any:
+def _named(model: Any, names: list[Any]) -> Any:
     """A tagger with what the model has learned."""
     import sklearn_cvb
 
@@ -257,7 +257,7 @@ def _knowing(tagger: Any, knowledge: TagKnowledge, names: frozenset[str]) -> Any
     return tagger
 
 
-def _named_states(vocabulary: Vocabulary, names: Sequence) -> TagKnowledge:
+def _named_states(vocabulary: Vocabulary, names: Sequence[Any]) -> TagKnowledge:
     """What a tagger knows whose states have got names, and no dictionary."""
     n = len(names)
     return TagKnowledge(
@@ -273,7 +273,7 @@ def _named_states(vocabulary: Vocabulary, names: Sequence) -> TagKnowledge:
     )
 
 
-def _with_names(knowledge: TagKnowledge, new: Mapping) -> TagKnowledge:
+def _with_names(knowledge: TagKnowledge, new: Mapping[Any, Any]) -> TagKnowledge:
     """The same of other tags."""
     legal = knowledge.legal
     entries = {
@@ -290,7 +290,7 @@ def _with_names(knowledge: TagKnowledge, new: Mapping) -> TagKnowledge:
     )
 
 
-def _copied(model: Any, new: dict) -> Any:
+def _copied(model: Any, new: dict[Any, Any]) -> Any:
     """A copy with other `labels_` that no fit goes on from."""
     changed = copy.copy(model)
     changed._learned = model._learned._replace(resume=None)
@@ -298,7 +298,7 @@ def _copied(model: Any, new: dict) -> Any:
     return changed
 
 
-def _relabelled(labels: np.ndarray, new: dict) -> np.ndarray:
+def _relabelled(labels: np.ndarray, new: dict[Any, Any]) -> np.ndarray:
     """Labels of all sequences, each replaced by its new name; padding stays."""
     padding = -1 if as_array(list(new.values())).dtype.kind in "iu" else None
     lookup = {-1: padding, None: None} | new

@@ -208,7 +208,7 @@ def segmentation_f1(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     return segmentation_scores(y_true, y_pred).f1
 
 
-def tree_perplexity(grammar: Any, trees: Iterable, per: str = "token") -> float:
+def tree_perplexity(grammar: Any, trees: Iterable[Any], per: str = "token") -> float:
     """exp of minus the mean log-probability of trees under a grammar.
 
     Parameters
@@ -266,7 +266,7 @@ def _tree(tree: Any) -> Any:
     return tree
 
 
-def _paired(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple]:
+def _paired(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Index, gold and prediction, where there is a gold one."""
     gold, predictions = as_list(y_true), as_list(y_pred)
     if gold is None or predictions is None:
@@ -284,7 +284,7 @@ def _paired(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple]:
     return pairs
 
 
-def _nodes(tree: Any) -> tuple[list, list]:
+def _nodes(tree: Any) -> tuple[list[Any], list[Any]]:
     """The tag of each word (None without one), and (begin, end, label) of all other nodes."""
     tags: list[str | None] = []
     nodes: list[tuple[int, int, str] | None] = []
@@ -337,7 +337,7 @@ def _piece_lengths(segments: Any) -> list[int]:
     return lengths + [run] * (run > 0)
 
 
-def _agreement(pairs: Sequence[Sequence[Counter]]) -> Agreement:
+def _agreement(pairs: Sequence[Sequence[Counter[Any]]]) -> Agreement:
     """Scores of pairs of multisets, gold first."""
     matched = sum((true & predicted).total() for true, predicted in pairs)
     n_true = sum(true.total() for true, _ in pairs)

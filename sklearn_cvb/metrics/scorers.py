@@ -41,7 +41,7 @@ class TaggingScorer:
     states_used_scorer
     """
 
-    def __init__(self, metric: Callable, name: str) -> None:
+    def __init__(self, metric: Callable[..., Any], name: str) -> None:
         self.metric = metric
         self.name = name
 

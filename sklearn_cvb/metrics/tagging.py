@@ -150,7 +150,9 @@ def v_measure(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     return float(v_measure_score(true_codes, predicted_codes))
 
 
-def tag_confusion(y_true: Sequence[Any], y_pred: Sequence[Any]) -> tuple[np.ndarray, list, list]:
+def tag_confusion(
+    y_true: Sequence[Any], y_pred: Sequence[Any]
+) -> tuple[np.ndarray, list[Any], list[Any]]:
     """Count how often each predicted label meets each true label.
 
     Parameters
@@ -209,7 +211,7 @@ def matched_pairs(counts: np.ndarray) -> list[tuple[int, int]]:
 
 def _encoded(
     y_true: Sequence[Any], y_pred: Sequence[Any]
-) -> tuple[np.ndarray, np.ndarray, list, list]:
+) -> tuple[np.ndarray, np.ndarray, list[Any], list[Any]]:
     """Codes of the scored tokens, true and predicted, then the labels they stand for."""
     pairs = _aligned(y_true, y_pred)
     true_codes, true_labels = _codes(chain.from_iterable(true for true, _ in pairs))
@@ -222,7 +224,7 @@ def _encoded(
     return true_codes, predicted_codes, true_labels, predicted_labels
 
 
-def _aligned(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[list, list]]:
+def _aligned(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[list[Any], list[Any]]]:
     y_true, y_pred = _rows("y_true", y_true), _rows("y_pred", y_pred)
     if len(y_true) != len(y_pred):
         raise ValueError(f"y_true holds {len(y_true)} sequences, y_pred {len(y_pred)}")
@@ -238,14 +240,14 @@ def _aligned(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[list, l
     return pairs
 
 
-def _rows(name: str, labels: Any) -> list:
+def _rows(name: str, labels: Any) -> list[Any]:
     rows = as_list(labels.to_numpy() if hasattr(labels, "columns") else labels)
     if rows is None:
         raise TypeError(f"{name} is {shown(labels)}: pass a list of sequences of labels")
     return rows
 
 
-def _label_list(name: str, number: int, labels: Any) -> list:
+def _label_list(name: str, number: int, labels: Any) -> list[Any]:
     items = as_list(labels)
     if items is None or not all(map(is_hashable, items)):
         raise TypeError(
@@ -255,7 +257,7 @@ def _label_list(name: str, number: int, labels: Any) -> list:
     return items
 
 
-def _codes(labels: Iterable) -> tuple[np.ndarray, list]:
+def _codes(labels: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
     """Number labels by first appearance; all that are missing become one label None."""
     seen: dict[Any, int] = {}
     codes = np.fromiter((seen.setdefault(label, len(seen)) for label in labels), dtype=np.int64)
@@ -264,6 +266,6 @@ def _codes(labels: Iterable) -> tuple[np.ndarray, list]:
     return np.array(merged, dtype=np.int64)[codes], list(names)
 
 
-def _used(codes: np.ndarray, labels: list) -> tuple[np.ndarray, list]:
+def _used(codes: np.ndarray, labels: list[Any]) -> tuple[np.ndarray, list[Any]]:
     used, codes = np.unique(codes, return_inverse=True)
     return codes, [labels[code] for code in used]

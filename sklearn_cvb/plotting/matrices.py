@@ -30,8 +30,8 @@ _LEGEND = (1.0, 0.5, 0.25)
 def hinton(
     matrix: ArrayLike,
     *,
-    row_labels: Sequence | None = None,
-    column_labels: Sequence | None = None,
+    row_labels: Sequence[Any] | None = None,
+    column_labels: Sequence[Any] | None = None,
     largest: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -159,7 +159,11 @@ def plot_confusion(
 
 
 def plot_transitions(
-    model: Any, *, threshold: float = 0.1, labels: Sequence | None = None, ax: Axes | None = None
+    model: Any,
+    *,
+    threshold: float = 0.1,
+    labels: Sequence[Any] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the transitions of a model as a graph: states on a circle, edges as wide as probable.
 
@@ -262,7 +266,7 @@ def _draw_edge(
     )
 
 
-def _name_cells(axis: Axis, n: int, labels: Sequence | None, name: str) -> None:
+def _name_cells(axis: Axis, n: int, labels: Sequence[Any] | None, name: str) -> None:
     if labels is not None and len(labels) != n:
         raise ValueError(f"{len(labels)} {name} for {n} cells")
     axis.set_ticks(

@@ -42,7 +42,7 @@ class Corpus(NamedTuple):
     tokens: np.ndarray
     starts: np.ndarray  # (n_sequences + 1,) Sequence i is ``tokens[starts[i] : starts[i + 1]]``
     width: int | None  # number of columns of a 2-D input, None for ragged input
-    unknown: list  # the types of this corpus that are not in the vocabulary
+    unknown: list[Any]  # the types of this corpus that are not in the vocabulary
     # (n_tokens,) How many tokens each stands for, in a digest (`vocabulary_pass`); None for one.
     times: np.ndarray | None = None
 
@@ -73,7 +73,7 @@ class Sequences(NamedTuple):
     `times` says how many tokens each stands for; None for one.
     """
 
-    tokens: list
+    tokens: list[Any]
     starts: np.ndarray
     width: int | None
     times: np.ndarray | None = None
@@ -139,7 +139,7 @@ def read_ragged(X: Any) -> Sequences:
     return _sequences(list(chain.from_iterable(X)), list(map(len, X)), None)
 
 
-def _sequences(tokens: list, lengths: ArrayLike, width: int | None) -> Sequences:
+def _sequences(tokens: list[Any], lengths: ArrayLike, width: int | None) -> Sequences:
     """All tokens, with the offsets of sequences, of which none may be empty."""
     lengths = np.asarray(lengths, np.int64)
     empty = np.flatnonzero(lengths == 0)
@@ -151,7 +151,7 @@ def _sequences(tokens: list, lengths: ArrayLike, width: int | None) -> Sequences
     return Sequences(tokens, np.concatenate([[0], np.cumsum(lengths)]), width)
 
 
-def types_of(tokens: list, starts: np.ndarray) -> list:
+def types_of(tokens: list[Any], starts: np.ndarray) -> list[Any]:
     """The distinct observed tokens, sorted (mixed types by type name, then text)."""
     try:
         types = set(filterfalse(is_missing, set(tokens)))
@@ -163,7 +163,7 @@ def types_of(tokens: list, starts: np.ndarray) -> list:
     return sorted_types(types)
 
 
-def sorted_types(types: Iterable) -> list:
+def sorted_types(types: Iterable[Any]) -> list[Any]:
     """Sort values of any kind: naturally where they compare, else by type name and text."""
     try:
         return sorted(types)
@@ -171,7 +171,7 @@ def sorted_types(types: Iterable) -> list:
         return sorted(types, key=lambda value: (type(value).__name__, repr(value)))
 
 
-def unhashable(values: list, starts: np.ndarray, kind: str = "token") -> TypeError:
+def unhashable(values: list[Any], starts: np.ndarray, kind: str = "token") -> TypeError:
     """The error that names the first of the flat values that has no hash."""
     for position, value in enumerate(values):
         if not is_hashable(value):
@@ -221,7 +221,7 @@ def caution_of_giant(corpus: "Corpus | Sequences", remedy: str) -> tuple[str, ..
     )
 
 
-def object_array(values: Sequence) -> np.ndarray:
+def object_array(values: Sequence[Any]) -> np.ndarray:
     """A 1-D object array of any values, lists and trees included."""
     array = np.empty(len(values), dtype=object)
     for i, value in enumerate(values):
@@ -229,7 +229,7 @@ def object_array(values: Sequence) -> np.ndarray:
     return array
 
 
-def as_array(types: Sequence) -> np.ndarray:
+def as_array(types: Sequence[Any]) -> np.ndarray:
     """A 1-D array of the given values; numbers keep their dtype, all else is object."""
     types = list(types)
     if types and all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in types):
@@ -241,7 +241,7 @@ def as_array(types: Sequence) -> np.ndarray:
     return array
 
 
-def _as_numbers(values: list) -> np.ndarray | None:
+def _as_numbers(values: list[Any]) -> np.ndarray | None:
     """Numbers as an array of numbers, None where that would change one of them."""
     try:
         array = np.asarray(values)
@@ -256,24 +256,24 @@ class Vocabulary(NamedTuple):
     types: np.ndarray  # (n_words,)
     index: dict[Hashable, int]  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Half as large, and the numbers are soon made again.
         is_plain = self.types.dtype != object
         return _numbered, (self.types if is_plain else self.types.tolist(),)
 
 
-def _numbered(words: np.ndarray | list) -> Vocabulary:
+def _numbered(words: np.ndarray | list[Any]) -> Vocabulary:
     """Words that were loaded, numbered in their order."""
     types = words if isinstance(words, np.ndarray) else object_array(words)
     return Vocabulary(types, {word: i for i, word in enumerate(types.tolist())})
 
 
-def vocabulary_of(types: list) -> Vocabulary:
+def vocabulary_of(types: list[Any]) -> Vocabulary:
     """These words, numbered in their order."""
     return Vocabulary(as_array(types), dict(zip(types, range(len(types)), strict=True)))
 
 
-def encode(sequences: Sequences, index: Mapping) -> Corpus:
+def encode(sequences: Sequences, index: Mapping[Any, Any]) -> Corpus:
     """Encode tokens by a vocabulary."""
     tokens, starts, width, times = sequences
     try:
@@ -311,7 +311,7 @@ class Taken(NamedTuple):
     messages: tuple[str, ...] = ()
 
 
-def types_to_learn(estimator: Any, sequences: Sequences) -> list:
+def types_to_learn(estimator: Any, sequences: Sequences) -> list[Any]:
     """The words of a model: those of its parameter `vocabulary`, or of the sequences."""
     if estimator.vocabulary is None:
         types = types_of(sequences.tokens, sequences.starts)
@@ -356,14 +356,14 @@ def sequences_again(estimator: Any, X: Any) -> Sequences:
     return read_ragged(X)
 
 
-def encoded_by(estimator: Any, types: list, sequences: Sequences) -> tuple[Vocabulary, Corpus]:
+def encoded_by(estimator: Any, types: list[Any], sequences: Sequences) -> tuple[Vocabulary, Corpus]:
     """A vocabulary of these words, and sequences in its numbers."""
     vocabulary = vocabulary_of(types)
     corpus = encode(sequences, vocabulary.index)
     return vocabulary, checked(estimator, corpus, sequences, len(types))
 
 
-def encoded_again(estimator: Any, index: Mapping, X: Any) -> Corpus:
+def encoded_again(estimator: Any, index: Mapping[Any, Any], X: Any) -> Corpus:
     """X in numbers of the words that a fit has seen."""
     if isinstance(X, Corpus):
         # A piece of a store, in codes of this vocabulary.
@@ -460,7 +460,7 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
 # columns. Other libraries are known by their methods, and none is imported.
 
 
-def as_list(values: Any) -> list | None:
+def as_list(values: Any) -> list[Any] | None:
     """The items of an ordered collection, None for anything else: frames, sets, text, numbers."""
     if isinstance(values, list | tuple):
         return list(values)
@@ -487,7 +487,7 @@ def is_table(X: Any) -> bool:
     return _sequences_in_column(X) is None
 
 
-def samples_of(X: Any, such_as: str = "lists of words") -> list:
+def samples_of(X: Any, such_as: str = "lists of words") -> list[Any]:
     """The samples of X, as they were given; a message says what sequences are, `such_as`."""
     column = _sequences_in_column(X)
     if column is not None:
@@ -536,7 +536,7 @@ def _is_of_dask(value: Any) -> bool:
     return module in ("dask", "dask_expr", "distributed") and not rest.startswith("array")
 
 
-def tokens_of(sample: Any, name: str) -> list:
+def tokens_of(sample: Any, name: str) -> list[Any]:
     """The items of one sample, called `name` where it has none."""
     if isinstance(sample, str | bytes | bytearray):
         raise TypeError(f"{name} is the string {sample!r}: {_TOKENISE}")
@@ -551,7 +551,7 @@ def tokens_of(sample: Any, name: str) -> list:
     return items
 
 
-def known_of(y: Any, lengths: np.ndarray, width: int | None, form: str) -> list:
+def known_of(y: Any, lengths: np.ndarray, width: int | None, form: str) -> list[Any]:
     """What `y` knows of each sequence, one item for each; `form` says what y holds."""
     known = _sequences_in_column(y)
     if known is None:
@@ -601,12 +601,12 @@ def _is_frame(values: Any) -> bool:
     return hasattr(values, "columns") and len(getattr(values, "shape", ())) == 2
 
 
-def _columns(frame: Any) -> list:
+def _columns(frame: Any) -> list[Any]:
     """Names of the columns of a frame."""
     return list(getattr(frame, "column_names", frame.columns))
 
 
-def _sequences_in_column(frame: Any) -> list | None:
+def _sequences_in_column(frame: Any) -> list[Any] | None:
     """The only column of a frame if it holds lists or arrays."""
     if not _is_frame(frame) or frame.shape[1] != 1:
         return None

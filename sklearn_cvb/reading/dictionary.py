@@ -37,7 +37,7 @@ from sklearn_cvb.reading.corpus import (
 _HARDLY = 0.01
 
 
-def tags_of(entry: Any) -> tuple:
+def tags_of(entry: Any) -> tuple[Any, ...]:
     """The tags of one dictionary entry; a single tag may stand without a list."""
     if isinstance(entry, list | tuple):
         return tuple(entry)
@@ -51,11 +51,11 @@ def is_weighted(entry: Any) -> bool:
     return isinstance(entry, Mapping)
 
 
-def check_dictionary(tag_dictionary: Mapping) -> None:
+def check_dictionary(tag_dictionary: Mapping[Any, Any]) -> None:
     """Raise where an entry of the dictionary holds no tags, or has impossible weights."""
     empty, lacking, wrong = [], [], []
     # Many words have the same tags, which are looked at once.
-    lack: dict[tuple, bool] = {}
+    lack: dict[tuple[Any, ...], bool] = {}
     for word, entry in tag_dictionary.items():
         tags = _tags_checked(word, entry)
         if entry is None or not tags:
@@ -83,7 +83,7 @@ def check_dictionary(tag_dictionary: Mapping) -> None:
         )
 
 
-def _tags_checked(word: Hashable, entry: Any) -> tuple:
+def _tags_checked(word: Hashable, entry: Any) -> tuple[Any, ...]:
     """The tags of an entry; TypeError unless it is a tag, or an ordered collection, set or dict."""
     is_known = isinstance(entry, list | tuple | str | bytes | Mapping | Set)
     can_be = is_known or not hasattr(entry, "__iter__") or as_list(entry) is not None
@@ -100,7 +100,7 @@ def _tags_checked(word: Hashable, entry: Any) -> tuple:
     return tags
 
 
-def check_unknown_tags(unknown_tags: Any) -> list:
+def check_unknown_tags(unknown_tags: Any) -> list[Any]:
     """The tags that words outside a dictionary may take, as a list."""
     tags = list(unknown_tags) if isinstance(unknown_tags, Set) else as_list(unknown_tags)
     if tags is None or not all(map(is_hashable, tags)):
@@ -112,7 +112,7 @@ def check_unknown_tags(unknown_tags: Any) -> list:
     return tags
 
 
-def _can_be_shared(weights: Collection) -> bool:
+def _can_be_shared(weights: Collection[Any]) -> bool:
     """Whether weights are finite numbers, none negative and not all zero."""
     try:
         numbers = [float(weight) for weight in weights if isinstance(weight, Real)]
@@ -135,8 +135,8 @@ class Coverage(NamedTuple):
 class Lookup(NamedTuple):
     """The distinct words of a corpus, looked up in a dictionary."""
 
-    tag_dictionary: Mapping
-    words: list  # the distinct words that occur
+    tag_dictionary: Mapping[Any, Any]
+    words: list[Any]  # the distinct words that occur
     uses: np.ndarray  # (n_words,) How often each occurs
     found: np.ndarray  # (n_words,) Which of them have an entry
 
@@ -176,14 +176,14 @@ class Lookup(NamedTuple):
         )
 
 
-def look_up(tag_dictionary: Mapping, words: Sequence, uses: np.ndarray) -> Lookup:
+def look_up(tag_dictionary: Mapping[Any, Any], words: Sequence[Any], uses: np.ndarray) -> Lookup:
     """Look up the words that are used."""
     some = list(compress(words, uses > 0))
     found = np.fromiter(map(tag_dictionary.__contains__, some), bool, len(some))
     return Lookup(tag_dictionary, some, uses[uses > 0], found)
 
 
-def _other_readings(tag_dictionary: Mapping) -> list[tuple[Callable[[Any], bool], str]]:
+def _other_readings(tag_dictionary: Mapping[Any, Any]) -> list[tuple[Callable[[Any], bool], str]]:
     """Ways to misread a dictionary or a text: whether a word is there then, and what to do."""
     tags = {tag for entry in tag_dictionary.values() for tag in tags_of(entry)}
     folded = {_folded(word) for word in tag_dictionary}
@@ -203,7 +203,9 @@ def _folded(word: Any) -> Any:
     return word.casefold() if isinstance(word, str) else word
 
 
-def tags_in(tag_dictionary: Mapping, labels: Iterable = (), unknown_tags: Iterable = ()) -> list:
+def tags_in(
+    tag_dictionary: Mapping[Any, Any], labels: Iterable[Any] = (), unknown_tags: Iterable[Any] = ()
+) -> list[Any]:
     """All tags of a dictionary, of labels and of `unknown_tags`, sorted."""
     tags = set(chain.from_iterable(set(map(tags_of, tag_dictionary.values()))))
     tags.update(filterfalse(is_missing, labels))
@@ -216,10 +218,10 @@ class Overruled(NamedTuple):
 
     tokens: np.ndarray
     corpus: Corpus
-    words: Sequence
-    labels: Sequence
+    words: Sequence[Any]
+    labels: Sequence[Any]
 
-    def check(self, tags: Container) -> None:
+    def check(self, tags: Container[Any]) -> None:
         """Raise ValueError if a label is none of the `tags` that a dictionary knows."""
         strange = [t for t in self.tokens.tolist() if self.labels[t] not in tags]
         if strange:
@@ -244,14 +246,14 @@ class Overruled(NamedTuple):
 
 
 def tag_dictionary_from(
-    sentences: Iterable[Sequence] | WordTable,
-    tags: Sequence[Sequence] | None = None,
+    sentences: Iterable[Sequence[Any]] | WordTable,
+    tags: Sequence[Sequence[Any]] | None = None,
     *,
     min_count: int = 1,
     min_share: float = 0.0,
-    count_in: Iterable[Sequence] | None = None,
+    count_in: Iterable[Sequence[Any]] | None = None,
     weights: bool = False,
-) -> dict:
+) -> dict[Any, Any]:
     """Collect the tags seen with each word, as in section 5.2 of Wang and Blunsom (2013).
 
     Parameters
@@ -306,7 +308,7 @@ def tag_dictionary_from(
     if isinstance(sentences, WordTable):
         return sentences.entries()
     # Pairs first, in one go: there are far more tokens than pairs.
-    pairs: Counter = Counter()
+    pairs: Counter[Any] = Counter()
     for i, items in enumerate(_tagged(sentences, tags)):
         try:
             pairs.update(map(tuple, items))
@@ -314,8 +316,8 @@ def tag_dictionary_from(
             raise TypeError(
                 f"sentence {i} has a word or tag that is not hashable: {shown(items)}"
             ) from None
-    seen: dict[Hashable, Counter] = {}
-    counts: Counter = Counter()
+    seen: dict[Hashable, Counter[Any]] = {}
+    counts: Counter[Any] = Counter()
     for (word, tag), number in pairs.items():
         counts[word] += number
         if not is_missing(tag):
@@ -333,7 +335,9 @@ def tag_dictionary_from(
     return dictionary
 
 
-def _tagged(sentences: Iterable[Sequence], tags: Sequence[Sequence] | None) -> Iterator[list]:
+def _tagged(
+    sentences: Iterable[Sequence[Any]], tags: Sequence[Sequence[Any]] | None
+) -> Iterator[list[Any]]:
     """The (word, tag) pairs of each sentence."""
     known = None if tags is None else samples_of(tags)
     given = samples_of(sentences)
@@ -355,7 +359,7 @@ def _tagged(sentences: Iterable[Sequence], tags: Sequence[Sequence] | None) -> I
         yield items
 
 
-def _frequent(tallies: Counter, min_share: float) -> tuple:
+def _frequent(tallies: Counter[Any], min_share: float) -> tuple[Any, ...]:
     """The tags with at least this share of a word's occurrences, or the most frequent one."""
     least = min(min_share * tallies.total(), max(tallies.values()))
     return tuple(sorted_types(tag for tag, count in tallies.items() if count >= least))

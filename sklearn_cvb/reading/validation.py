@@ -193,7 +193,7 @@ def as_numbers(name: str, values: Any) -> np.ndarray:
         raise InvalidParameterError(f"{name} must hold numbers, got {values!r}"[:200]) from None
 
 
-def check_gamma_prior(name: str, value: Sequence) -> None:
+def check_gamma_prior(name: str, value: Sequence[Any]) -> None:
     """Raise unless `value` is a pair (shape >= 1, rate > 0) of finite numbers."""
     if (
         len(value) != 2

@@ -31,10 +31,10 @@ BATCH_SIZE = 1_000_000
 
 
 def open_store(
-    folder: str | os.PathLike,
+    folder: str | os.PathLike[str],
     *,
     batch_size: int = BATCH_SIZE,
-    scratch: str | os.PathLike | None = None,
+    scratch: str | os.PathLike[str] | None = None,
     verify: bool = False,
 ) -> "CorpusStore":
     """Open a store that `write_store` has written; what it holds stays on the disk.
@@ -153,10 +153,10 @@ class CorpusStore:
             f"{len(self.vocabulary):,} words)"
         )
 
-    def __iter__(self) -> Iterator[list]:
+    def __iter__(self) -> Iterator[list[Any]]:
         return _in_lists(self, self._types(), lambda begin, end: self.corpus(begin, end).tokens)
 
-    def _types(self) -> list:
+    def _types(self) -> list[Any]:
         return [*self.vocabulary.tolist(), *self.unknown, None]
 
     def __getitem__(self, key: Any) -> Any:
@@ -176,7 +176,7 @@ class CorpusStore:
         # Another process maps the files itself.
         return {k: v for k, v in vars(self).items() if k != "starts"}
 
-    def __setstate__(self, state: Mapping) -> None:
+    def __setstate__(self, state: Mapping[Any, Any]) -> None:
         self.__dict__.update(state)
         self._map()
 
@@ -245,13 +245,13 @@ class StoredTags:
     def __len__(self) -> int:
         return len(self.store)
 
-    def __iter__(self) -> Iterator[list]:
+    def __iter__(self) -> Iterator[list[Any]]:
         return _in_lists(self.store, [*self.store.classes, None], self.store.tag_codes)
 
 
 def _in_lists(
-    store: CorpusStore, types: list, codes_of: Callable[[int, int], np.ndarray]
-) -> Iterator[list]:
+    store: CorpusStore, types: list[Any], codes_of: Callable[[int, int], np.ndarray]
+) -> Iterator[list[Any]]:
     """What the codes of a store stand for, a list a sequence, read a piece at a time."""
     for begin, end in store.pieces():
         values = [types[code] for code in codes_of(begin, end).tolist()]

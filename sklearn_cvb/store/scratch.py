@@ -144,5 +144,5 @@ def _filled(template: Any, data: mmap.mmap, lead: int) -> Any:
     return template
 
 
-def _like(value: Any, parts: list) -> Any:
+def _like(value: Any, parts: list[Any]) -> Any:
     return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)

@@ -44,7 +44,7 @@ class _Unsupported(Exception):
     """A token that no store holds."""
 
 
-class _Codes(dict):
+class _Codes(dict[Any, Any]):
     """Types and their codes, in the order in which they are first met; -1 is a missing one."""
 
     def __missing__(self, token: Any) -> int:
@@ -61,9 +61,9 @@ class _Codes(dict):
 
 def write_store(
     batches: Any,
-    folder: str | os.PathLike,
+    folder: str | os.PathLike[str],
     *,
-    vocabulary: Collection | None = None,
+    vocabulary: Collection[Any] | None = None,
     column: str | None = None,
     tag_column: str | None = None,
     reader: Callable[[Path], Any] | None = None,
@@ -138,7 +138,7 @@ def write_store(
     return open_store(place)
 
 
-def _given(vocabulary: Collection) -> list:
+def _given(vocabulary: Collection[Any]) -> list[Any]:
     """The symbols of a vocabulary, each once; sorted where it has no order."""
     values = None if isinstance(vocabulary, Set | Mapping) else as_list(vocabulary)
     if values is None and not isinstance(vocabulary, Set | Mapping):
@@ -153,7 +153,7 @@ def _given(vocabulary: Collection) -> list:
 class _Writer:
     """The files of a store that is being written."""
 
-    def __init__(self, folder: Path, vocabulary: list, with_tags: bool) -> None:
+    def __init__(self, folder: Path, vocabulary: list[Any], with_tags: bool) -> None:
         self._folder, self._types, self._classes = folder, _Codes(), _Codes()
         for code, word in enumerate(vocabulary):
             self._types[word] = code
@@ -212,7 +212,7 @@ class _Writer:
         header = Header(self._n_sequences, self._n_tokens, n_words, files)
         write_header(self._folder, header)
 
-    def _sorted(self, name: str, types: list, files: dict) -> list:
+    def _sorted(self, name: str, types: list[Any], files: dict[Any, Any]) -> list[Any]:
         """Sort types, and give the codes in a file their new order."""
         ordered = sorted_types(types)
         if ordered == types:

@@ -22,7 +22,7 @@ class Symbol(NamedTuple):
     label: Any  # a label of the treebank
     # None for the label itself. Else the symbol stands for the rest of a node's children, after
     # these.
-    sisters: tuple | None = None
+    sisters: tuple[Any, ...] | None = None
     # Whether it is the tag of words that stand below a node with this label without one.
     bare: bool = False
 
@@ -42,19 +42,19 @@ class Symbol(NamedTuple):
 class Treebank(NamedTuple):
     """A binarised treebank, before annotation."""
 
-    symbols: list
+    symbols: list[Any]
     # Rules, as `sklearn_cvb.kernels.latent.arrays.rules_of` takes them.
-    roots: list
-    binary: list
-    unary: list
-    words: list
+    roots: list[Any]
+    binary: list[Any]
+    unary: list[Any]
+    words: list[Any]
     counts: np.ndarray  # (n_rules,), how often each rule is used, in this order
     trees: Trees  # their symbols are in `rules`
     # For each pair (A, C) of symbols of a unary rule the labels between them, most often.
-    paths: dict
+    paths: dict[Any, Any]
     top: Any  # what stands above each tree's root
 
-    def labels(self) -> list:
+    def labels(self) -> list[Any]:
         """All labels, sorted."""
         found = {symbol.label for symbol in self.symbols}
         found.update(*self.paths.values())
@@ -79,8 +79,8 @@ class _Reader:
         self.horizontal = horizontal
         self.symbols: dict[Symbol, int] = {}
         self.names: list[Symbol] = []
-        self.rules: tuple[dict, ...] = ({}, {}, {}, {})
-        self.paths: dict[tuple[int, int], Counter] = {}
+        self.rules: tuple[dict[Any, Any], ...] = ({}, {}, {}, {})
+        self.paths: dict[tuple[int, int], Counter[Any]] = {}
         # Kind, rule and children of all nodes.
         self.nodes: list[tuple[int, int, int, int]] = []
 
@@ -96,7 +96,9 @@ class _Reader:
         """The number of a rule among those of its kind."""
         return self.rules[kind].setdefault(key, len(self.rules[kind]))
 
-    def node(self, kind: int, key: tuple, left: int = NONE, right: int = NONE) -> tuple[int, int]:
+    def node(
+        self, kind: int, key: tuple[Any, ...], left: int = NONE, right: int = NONE
+    ) -> tuple[int, int]:
         """Add a node; its symbol and number."""
         self.nodes.append((kind, self.rule(kind, key), left, right))
         return key[0], len(self.nodes) - 1
@@ -142,7 +144,7 @@ class _Reader:
         return found
 
 
-def binarised(trees: list, words: list[int], top: Any, horizontal: int | None) -> Treebank:
+def binarised(trees: list[Any], words: list[int], top: Any, horizontal: int | None) -> Treebank:
     """Number the symbols, rules and nodes of trees, whose leaves have these numbers."""
     reader, starts, root_rules = _Reader(words, horizontal), [0], []
     for tree in trees:
@@ -167,13 +169,13 @@ class Output(NamedTuple):
     """What undoes the binarisation."""
 
     symbols: list[Symbol]
-    paths: dict  # labels between the two symbols of a unary rule
+    paths: dict[Any, Any]  # labels between the two symbols of a unary rule
     top: Any  # what stands above each root
     root: Any  # the root of a sentence without a tree
     labels: np.ndarray = _NO_LABELS  # all labels, as charts number them
 
 
-def to_nltk(output: Output, parses: Parses, sentences: list[list]) -> list:
+def to_nltk(output: Output, parses: Parses, sentences: list[list[Any]]) -> list[Any]:
     """Trees in the user's labels; a sentence without nodes becomes a flat tree."""
     from nltk import Tree
 
@@ -186,13 +188,13 @@ def to_nltk(output: Output, parses: Parses, sentences: list[list]) -> list:
     return trees
 
 
-def _nltk_tree(output: Output, nodes: list[tuple[int, int, int]], words: list) -> Any:
+def _nltk_tree(output: Output, nodes: list[tuple[int, int, int]], words: list[Any]) -> Any:
     """One tree from its nodes in pre-order."""
     from nltk import Tree
 
     # The children of the root, then of each node that is open, with its span and symbol.
-    top: list = []
-    open_nodes: list[tuple[list, int, int, int]] = [(top, 0, len(words), -1)]
+    top: list[Any] = []
+    open_nodes: list[tuple[list[Any], int, int, int]] = [(top, 0, len(words), -1)]
     spans = [*(node[1:] for node in nodes), (len(words), len(words))]
     for number, (symbol, begin, end) in enumerate(nodes):
         while open_nodes[-1][2] <= begin:
@@ -214,7 +216,7 @@ def _nltk_tree(output: Output, nodes: list[tuple[int, int, int]], words: list) -
     return top[0]
 
 
-def to_charts(trees: list, output: Output, corpus: Corpus) -> np.ndarray:
+def to_charts(trees: list[Any], output: Output, corpus: Corpus) -> np.ndarray:
     """Trees of a 2-D input as charts of integers, by sentence, begin and end.
 
     One more than the number of the label (the highest, where several), 0 where there is none.

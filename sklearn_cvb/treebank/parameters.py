@@ -1,6 +1,6 @@
 """From counts of annotated rules to weights: posterior means, exp E[log]."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Weights(NamedTuple):
         return self.cells * np.exp(np.repeat(self.log_scale, np.diff(layout.rules.first)))
 
 
-def lists_of(rules: Rules) -> list[list]:
+def lists_of(rules: Rules) -> list[list[Any]]:
     """Roots, binary and unary rules and those of words, as `rules_of` takes them."""
     rows = np.column_stack([rules.parent, rules.left, rules.right])
     roots, binary, unary, words = np.split(rows, rules.begin[1:4])

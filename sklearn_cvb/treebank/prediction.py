@@ -5,7 +5,7 @@ parses with these. A sentence that loses its trees this way is parsed again with
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -281,7 +281,7 @@ def _for_each(
     """What `work(parser, words)` gives for each sentence."""
     parser = parser_for(*grammar)
     tokens, n_sentences = np.ascontiguousarray(tokens, np.int64), len(starts) - 1
-    results: list = [None] * n_sentences
+    results: list[Any] = [None] * n_sentences
     n_threads = max(1, min(effective_n_jobs(n_jobs), n_sentences))
 
     def run(offset: int) -> None:

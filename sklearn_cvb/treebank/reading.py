@@ -28,7 +28,7 @@ TRACE = "-NONE-"
 class Gold(NamedTuple):
     """Sentences and their trees, cleaned."""
 
-    trees: list  # leaves are words as the sentences have them
+    trees: list[Any]  # leaves are words as the sentences have them
     top: Any  # a label that stood above each of them, and nowhere else
 
 
@@ -54,12 +54,12 @@ def are_trees(X: Any) -> bool:
     return items is not None and len(items) > 0 and is_tree(items[0])
 
 
-def trees_in(samples: Any, name: str) -> list:
+def trees_in(samples: Any, name: str) -> list[Any]:
     """A collection of trees, cleaned; `name` is what messages call it."""
     return [cleaned(tree, f"{name}[{i}]") for i, tree in enumerate(samples_of(samples))]
 
 
-def sentences_in(trees: list) -> Sequences:
+def sentences_in(trees: list[Any]) -> Sequences:
     """The leaves of trees."""
     return reading.read_ragged([tree.leaves() for tree in trees])
 
@@ -120,7 +120,7 @@ def gold_from(y: Any, sequences: Sequences) -> Gold:
     return without_top(trees)
 
 
-def _flat(label: Any, i: int, words: list) -> Any:
+def _flat(label: Any, i: int, words: list[Any]) -> Any:
     """A class label as a tree: the root of a row's flat tree."""
     from nltk import Tree
 
@@ -131,7 +131,7 @@ def _flat(label: Any, i: int, words: list) -> Any:
     return Tree(label.item() if isinstance(label, np.generic) else label, words)
 
 
-def _with_words(tree: Any, i: int, words: list) -> Any:
+def _with_words(tree: Any, i: int, words: list[Any]) -> Any:
     """The tree with the words of its sentence for leaves, which must be the same."""
     leaves = tree.leaves()
     if len(leaves) != len(words):
@@ -151,7 +151,7 @@ def _with_words(tree: Any, i: int, words: list) -> Any:
     return tree if leaves == words else visit(tree)
 
 
-def without_top(trees: list) -> Gold:
+def without_top(trees: list[Any]) -> Gold:
     """Take off a label that stands above every tree's only child, and nowhere else: TOP, ROOT."""
     top = trees[0].label()
     for tree in trees:
@@ -227,7 +227,7 @@ class Lexicon(NamedTuple):
     codes: Mapping[Hashable, int]
     n_words: int  # how many of them are words: those come first
 
-    def numbers(self, words: list, starts: Iterable[int]) -> list[int]:
+    def numbers(self, words: list[Any], starts: Iterable[int]) -> list[int]:
         """The number of each word; of a word of no known class one more than the last."""
         # A sample has classes by their names, so that it can be printed.
         classes = {str(name): code for name, code in self.codes.items() if code >= self.n_words}
@@ -241,7 +241,7 @@ class Lexicon(NamedTuple):
         return found
 
 
-def lexicon_of(words: list, starts: Iterable[int], rare_threshold: int) -> Lexicon:
+def lexicon_of(words: list[Any], starts: Iterable[int], rare_threshold: int) -> Lexicon:
     """The words seen more often than the threshold, and the classes of the others."""
     seen, first = Counter(words), set(starts)
     frequent = sorted_types(word for word, n in seen.items() if n > rare_threshold)

@@ -45,7 +45,7 @@ class NumericProblem(NamedTuple):
     observations: Any  # what the family reads
     family: Family
     cells: Cells  # the layout of start and transitions; there are no cells of emissions
-    names: list | None  # of the columns, where frames were given
+    names: list[Any] | None  # of the columns, where frames were given
     is_table: bool  # whether X was a 2-D array of single numbers
     start: np.ndarray | None  # posteriors (n_steps, K) of a fitted model given as a start
     settings: bytes  # the emission as it was set, pickled

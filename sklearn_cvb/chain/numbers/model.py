@@ -194,7 +194,7 @@ class Fitted(NamedTuple):
     point: Any  # what is shown, and what samples are drawn from
     predicting: Scores  # log densities for states
     scoring: Scores  # and for likelihoods
-    names: list | None  # of columns, where frames were fitted
+    names: list[Any] | None  # of columns, where frames were fitted
     is_table: bool  # whether a 2-D array of single numbers was fitted
     # "point": densities under the point; "expected": expected for states and predictive for
     # likelihoods; "predictive": predictive for both.
@@ -390,7 +390,7 @@ class NumberChain(Model):
         frequency[np.arange(len(sample)), sample] += 1.0
         return frequency
 
-    def noted(self, hyper: Concentrations, counts: HMMCounts) -> tuple:
+    def noted(self, hyper: Concentrations, counts: HMMCounts) -> tuple[Any, ...]:
         """Concentrations, and the number of states that have a step."""
         return hyper.alpha, hyper.beta, n_occupied(counts, self.cells), hyper.shared
 

@@ -79,7 +79,7 @@ class Series(NamedTuple):
     table: np.ndarray  # (n_steps, n_columns), NaN where missing
     # Which steps make which sequence; a token is 0, or -1 where a step is missing as a whole.
     corpus: Corpus
-    names: list | None  # of the columns, where the sequences are frames
+    names: list[Any] | None  # of the columns, where the sequences are frames
     is_table: bool  # whether X had one number a step, in rows of a 2-D array
 
 
@@ -218,7 +218,7 @@ def _series(
     table: np.ndarray,
     lengths: np.ndarray,
     width: int | None,
-    names: list | None,
+    names: list[Any] | None,
     is_table: bool,
 ) -> Series:
     # Sums do not depend on how frames lie in memory.
@@ -263,7 +263,7 @@ def _steps_of(sample: Any, index: int) -> np.ndarray:
     return array
 
 
-def _numbers(values: Any, name: str, columns: list | None = None) -> np.ndarray:
+def _numbers(values: Any, name: str, columns: list[Any] | None = None) -> np.ndarray:
     """Values as float64; None and what else stands for a missing value is NaN.
 
     Messages name the column, where `columns` have names.
@@ -311,7 +311,7 @@ def _number(value: Any, name: str, column: Any = None) -> float:
     )
 
 
-def _common_names(samples: list) -> list | None:
+def _common_names(samples: list[Any]) -> list[Any] | None:
     """Column names of frames, which must be the same in all of them."""
     if not all(hasattr(sample, "columns") for sample in samples):
         return None

@@ -27,7 +27,7 @@ tokens     ``update="token"``: independent tokens, each left out alone.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -268,7 +268,7 @@ def expectation(
     `logs` makes the logs of the weights without underflow.
     """
     log_z = np.zeros(problem.corpus.n_sequences)
-    tasks: list[tuple] = []
+    tasks: list[tuple[Any, ...]] = []
     if engines.runs is not None:
         tasks += [(infer_runs, engines.runs, piece) for piece in engines.runs.pieces]
         tasks.append((count_certain, engines.runs))

@@ -278,7 +278,7 @@ class SymbolChain(Model):
         """How often each (token, state) entry was sampled."""
         return frequencies(self.problem.lattice, sample.slots, memory)
 
-    def noted(self, hyper: Concentrations, counts: HMMCounts) -> tuple:
+    def noted(self, hyper: Concentrations, counts: HMMCounts) -> tuple[Any, ...]:
         """Concentrations, and the number of states that have a token."""
         return hyper.alpha, hyper.beta, n_occupied(counts, self.cells), hyper.shared
 

@@ -176,7 +176,7 @@ class StoredParts:
         with ThreadPoolExecutor(self._n_threads) as pool:
             return reduce(added, pool.map(found_in, indices))
 
-    def _ask(self, index: int, name: str, arguments: tuple) -> PartResult:
+    def _ask(self, index: int, name: str, arguments: tuple[Any, ...]) -> PartResult:
         problem, forms = self.pieces.load(index)
         if index in self._lost:
             forms = engines_of(problem, self._lost[index])

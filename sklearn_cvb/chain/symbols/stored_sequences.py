@@ -23,7 +23,7 @@ def word_counts_of_store(store: CorpusStore, y: StoredTags | None, with_forms: b
     `with_forms` asks which words are seen where no sentence begins.
     """
     types = types_of_store(store)
-    classes: list = [] if y is None else y.store.classes
+    classes: list[Any] = [] if y is None else y.store.classes
     n_types, n_classes = len(types), len(classes) + 1
     inside = np.zeros(n_types + 1, bool)
     # The last row is of missing observations, the last column of tokens without a tag.
@@ -56,13 +56,13 @@ def word_counts_of_store(store: CorpusStore, y: StoredTags | None, with_forms: b
     return WordCounts(plain, labelled, words, bool(uses[-1]), len(store))
 
 
-def types_of_store(store: CorpusStore) -> list:
+def types_of_store(store: CorpusStore) -> list[Any]:
     """The symbols of a store by their codes."""
     return [*store.vocabulary.tolist(), *store.unknown]
 
 
 def part_of_store(
-    store: CorpusStore, types: list, span: tuple[int, int], y: StoredTags | None
+    store: CorpusStore, types: list[Any], span: tuple[int, int], y: StoredTags | None
 ) -> Part:
     """Some sequences of a store, encoded by the symbols that they hold."""
     corpus = store.corpus(*span)

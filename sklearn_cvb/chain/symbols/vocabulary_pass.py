@@ -27,11 +27,11 @@ from sklearn_cvb.reading.corpus import Corpus, Sequences
 class Part(NamedTuple):
     """Some sequences, encoded by their own types, and what is known of them."""
 
-    types: list
+    types: list[Any]
     corpus: Corpus
     y: Any
 
-    def by(self, index: Mapping) -> Corpus:
+    def by(self, index: Mapping[Any, Any]) -> Corpus:
         """The corpus by the codes of a vocabulary; other types follow it."""
         unknown = [word for word in self.types if word not in index]
         others = {word: len(index) + i for i, word in enumerate(unknown)}
@@ -46,15 +46,15 @@ class WordCounts(NamedTuple):
 
     uses: dict[Hashable, int]  # how often each type is seen without a label
     labelled: dict[tuple[Hashable, Hashable], int]  # how often each pair of a type and a label is
-    inside: set  # types seen elsewhere than where a sentence begins
+    inside: set[Any]  # types seen elsewhere than where a sentence begins
     any_missing: bool
     n_sequences: int
 
 
-class WordsOfTokens(list):
+class WordsOfTokens(list[Any]):
     """The words of a part, one for each token; made when asked for, as messages do."""
 
-    def __init__(self, types: list, tokens: np.ndarray) -> None:
+    def __init__(self, types: list[Any], tokens: np.ndarray) -> None:
         super().__init__()
         self._types, self._tokens = types, tokens
 
@@ -74,7 +74,7 @@ def read_part(X: Any, y: Any = None) -> Part:
     return Part(types, reading.encode(sequences, index), y)
 
 
-def _labels_of(model: Any, part: Part) -> list:
+def _labels_of(model: Any, part: Part) -> list[Any]:
     """The labels that a tagger learns from, one for each token; empty for none."""
     if part.y is None or not hasattr(model, "tag_dictionary") or model.supervision != "y":
         return []
@@ -117,12 +117,12 @@ def merged(one: WordCounts, other: WordCounts) -> WordCounts:
     )
 
 
-def sums_by_key(one: dict, other: dict) -> dict:
+def sums_by_key(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
     """Two tables added up; what only one of them has counts as 0 in the other."""
     return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
 
 
-def type_corpus_of(words: WordCounts) -> tuple[Sequences, list | None]:
+def type_corpus_of(words: WordCounts) -> tuple[Sequences, list[Any] | None]:
     """A corpus whose tokens stand for those of all parts, and its labels."""
     found: list[tuple[Hashable, Hashable | None, int]] = []
     found += [(word, None, seen) for word, seen in words.uses.items() if seen]
@@ -159,7 +159,7 @@ class LaidOut(NamedTuple):
     layout: PartLayout
     corpus: Corpus  # the type corpus, encoded
     sequences: Sequences  # and as it was read, as `y`
-    y: list | None
+    y: list[Any] | None
     messages: tuple[str, ...]
 
     @property
@@ -171,7 +171,7 @@ class LaidOut(NamedTuple):
         return self.layout._replace(told=told._replace(labels=[], formed={}))
 
 
-def lay_out(hmm: Any, counts: WordCounts, types: list | None = None) -> LaidOut:
+def lay_out(hmm: Any, counts: WordCounts, types: list[Any] | None = None) -> LaidOut:
     """Lay out the parameters of a model over given words, or over those that its parts hold."""
     hmm._check_parameters()
     sequences, y = type_corpus_of(counts)

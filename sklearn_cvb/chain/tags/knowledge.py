@@ -60,9 +60,9 @@ _ALL = np.ones(1)
 class TagSettings(NamedTuple):
     """The parameters of a tagger that say how dictionary and labels are read."""
 
-    tag_dictionary: dict
+    tag_dictionary: dict[Any, Any]
     denoise: str
-    unknown_tags: Collection | None
+    unknown_tags: Collection[Any] | None
     supervision: str
     n_components: int | None
     handle_unknown: str
@@ -74,8 +74,8 @@ class TagSettings(NamedTuple):
 class Legal(NamedTuple):
     """The states a word may take: a dictionary, the states of words missing from it."""
 
-    tag_dictionary: dict
-    states: dict
+    tag_dictionary: dict[Any, Any]
+    states: dict[Any, Any]
     missing: np.ndarray
 
     def row(self, word: Hashable) -> np.ndarray:
@@ -138,7 +138,7 @@ class TagKnowledge(NamedTuple):
     classes: np.ndarray  # (n_states,) The tags
     legal: Legal  # the states of words with an entry in the cleaned dictionary, and of all others
     shares: TagShares | None  # of open tags by the forms of words; None where forms tell nothing
-    dropped: dict  # the tags that were dropped from the dictionary, by word
+    dropped: dict[Any, Any]  # the tags that were dropped from the dictionary, by word
     coverage: Coverage
     labelled: np.ndarray  # the words of the vocabulary that had a label, ascending
     is_clean: bool  # whether the dictionary was cleaned
@@ -165,7 +165,7 @@ class TagKnowledge(NamedTuple):
 class CorpusTags(NamedTuple):
     """What one corpus tells besides: nothing of it is kept."""
 
-    labels: list  # one for each token, None where unknown; empty for none at all
+    labels: list[Any]  # one for each token, None where unknown; empty for none at all
     # States and shares of the words of the vocabulary that are known by their form alone.
     formed: dict[int, Row]
     outside: dict[Hashable, Row]  # the same of other words
@@ -198,12 +198,12 @@ def settings_of(hmm: Any, streams: bool = False) -> TagSettings:
     )
 
 
-def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
+def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list[Any]:
     """One label for each token, None where unknown; of a table, y may hold one for each row."""
     lengths = np.diff(corpus.starts)
     known = known_of(y, lengths, corpus.width, _LABEL_FORM)
     as_table = numeric and len(set(lengths.tolist())) == 1
-    labels: list = []
+    labels: list[Any] = []
     for i, (tags, length) in enumerate(zip(known, lengths.tolist(), strict=True)):
         items = as_list(tags)
         if items is not None:
@@ -226,7 +226,7 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list:
     return [None if reading.is_missing(tag) else tag for tag in labels]
 
 
-def labels_of(y: Any, corpus: Corpus, vocabulary: Vocabulary) -> list:
+def labels_of(y: Any, corpus: Corpus, vocabulary: Vocabulary) -> list[Any]:
     """The labels of a corpus, whose tokens may be numbers."""
     return read_labels(y, corpus, numeric=vocabulary.types.dtype.kind in "iuf")
 
@@ -241,7 +241,7 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
     check_dictionary(dictionary)
     lookup = look_up(dictionary, every, uses)
     coverage, mismatch, listed = lookup.coverage, lookup.mismatch(), tags_in(dictionary)
-    labels: list = []
+    labels: list[Any] = []
     if y is not None and settings.supervision == "y":
         labels = labels_of(y, corpus, vocabulary)
     unknown_tags = [] if given is None else check_unknown_tags(given)
@@ -289,12 +289,14 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
     return TagsRead(knowledge, cells, told_here, tuple(filter(None, (mismatch, ignored))))
 
 
-def _label_tallies(corpus: Corpus, words: Sequence, labels: list, states: Mapping) -> dict:
+def _label_tallies(
+    corpus: Corpus, words: Sequence[Any], labels: list[Any], states: Mapping[Any, Any]
+) -> dict[Any, Any]:
     """How often each state is the label of each word."""
     of_labels = encode_labels(states, labels)
     known = (of_labels >= 0) & (corpus.tokens >= 0)
     pairs = np.stack([corpus.tokens[known], of_labels[known]], axis=1)
-    tallies: dict = {}
+    tallies: dict[Any, Any] = {}
     pairs, places = np.unique(pairs, axis=0, return_inverse=True)
     times = None if corpus.times is None else corpus.times[known]
     for (word, state), seen in zip(pairs, np.bincount(places.ravel(), times), strict=True):
@@ -302,7 +304,7 @@ def _label_tallies(corpus: Corpus, words: Sequence, labels: list, states: Mappin
     return tallies
 
 
-def encode_labels(states: Mapping, labels: list) -> np.ndarray:
+def encode_labels(states: Mapping[Any, Any], labels: list[Any]) -> np.ndarray:
     """States of labels: -1 where unknown, -2 for tags that have none."""
     codes = {None: -1} | {tag: states.get(tag, -2) for tag in set(labels) - {None}}
     return np.fromiter(map(codes.__getitem__, labels), np.int32, len(labels))
@@ -452,7 +454,7 @@ def with_unknown(
     return _with_unknown_words(lattice, (weights, logs), rows, scale)
 
 
-def _apart(corpus: Corpus, words: Sequence) -> tuple[Corpus, list[bool]]:
+def _apart(corpus: Corpus, words: Sequence[Any]) -> tuple[Corpus, list[bool]]:
     """Unknown words as types of their own where they begin a sentence, and which these are."""
     # What is predicted of a sentence does not depend on the others, so here each token counts.
     unknown = np.flatnonzero(corpus.tokens >= len(words))
@@ -467,7 +469,7 @@ def _apart(corpus: Corpus, words: Sequence) -> tuple[Corpus, list[bool]]:
 
 
 def _unknown_rows(
-    shares: TagShares, words: Sequence, legal: Legal, begins: Sequence[bool]
+    shares: TagShares, words: Sequence[Any], legal: Legal, begins: Sequence[bool]
 ) -> list[_MaybeShares]:
     """States and shares of words outside the vocabulary, by their entry or their form."""
     rows: list[_MaybeShares] = []
@@ -562,7 +564,9 @@ def words_to_check(knowledge: TagKnowledge, emission: Any, X: Any, n: int) -> Wo
     )
 
 
-def _fitted_shares(knowledge: TagKnowledge, emission: Any, word: Any) -> tuple[tuple, tuple]:
+def _fitted_shares(
+    knowledge: TagKnowledge, emission: Any, word: Any
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The tags of a word, and the share of its uses that the fit gives each; equal if new."""
     states = knowledge.legal.row(word)
     shares = np.full(len(states), 1 / len(states))

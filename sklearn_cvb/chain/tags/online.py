@@ -32,7 +32,7 @@ def grown(
     assert seen is not None, "a fit or a batch came before"
     if known is None:
         known = _shares_of_fit(knowledge, cells, seen.uses)
-    labels: list = []
+    labels: list[Any] = []
     if y is not None and settings.supervision == "y":
         labels = labels_of(y, corpus, vocabulary)
     states = encode_labels(knowledge.legal.states, labels)
@@ -83,7 +83,7 @@ def _expecting(cells: Cells, known: WordShares, scale: float) -> Cells:
     return cells._replace(expected=expected, centre=centre)
 
 
-def _refuse_other_tags(labels: list, states: np.ndarray, corpus: Corpus) -> None:
+def _refuse_other_tags(labels: list[Any], states: np.ndarray, corpus: Corpus) -> None:
     other = np.flatnonzero(states == -2).tolist()
     if other:
         rows = [(labels[t], place(t, corpus.starts)) for t in other[:5]]
@@ -94,7 +94,7 @@ def _refuse_other_tags(labels: list, states: np.ndarray, corpus: Corpus) -> None
 
 
 def _formed(
-    knowledge: TagKnowledge, words: list, n_old: int, corpus: Corpus, states: np.ndarray
+    knowledge: TagKnowledge, words: list[Any], n_old: int, corpus: Corpus, states: np.ndarray
 ) -> dict[int, Row]:
     """States and shares of the words behind the old ones that are known by their form, by place."""
     if knowledge.shares is None:
@@ -108,7 +108,7 @@ def _formed(
 
 
 def _rows_of(
-    knowledge: TagKnowledge, new: list, formed: dict[int, Row]
+    knowledge: TagKnowledge, new: list[Any], formed: dict[int, Row]
 ) -> tuple[list[np.ndarray], WordShares]:
     """States of new words, and what is kept of them."""
     legal, shapes = knowledge.legal, None

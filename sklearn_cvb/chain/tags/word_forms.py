@@ -134,7 +134,7 @@ def suffixes_of(word: str, longest: int = 4) -> Iterator[str]:
 # Slips in a plain tag dictionary
 
 
-def can_be_cleaned(tag_dictionary: Mapping, words: Collection[Hashable]) -> bool:
+def can_be_cleaned(tag_dictionary: Mapping[Any, Any], words: Collection[Hashable]) -> bool:
     """Whether a dictionary is plain for the most part, of a text of strings in both cases."""
     n_weighted = sum(map(is_weighted, tag_dictionary.values()))
     text = [word for word in words if isinstance(word, str)]
@@ -143,7 +143,9 @@ def can_be_cleaned(tag_dictionary: Mapping, words: Collection[Hashable]) -> bool
     return any(word != word.lower() for word in text) and any(w != w.upper() for w in text)
 
 
-def disagreeing(tag_dictionary: Mapping, words: Iterable[str]) -> dict[str, tuple]:
+def disagreeing(
+    tag_dictionary: Mapping[Any, Any], words: Iterable[str]
+) -> dict[str, tuple[Any, ...]]:
     """The tags to drop, by word: those that its forms in other case lack.
 
     Of each word the lower, Capitalised and UPPER form count, one after the other, if they are in
@@ -170,7 +172,7 @@ def disagreeing(tag_dictionary: Mapping, words: Iterable[str]) -> dict[str, tupl
     return found
 
 
-def keeping(dropped: Mapping, pairs: Container) -> dict[str, tuple]:
+def keeping(dropped: Mapping[Any, Any], pairs: Container[Any]) -> dict[str, tuple[Any, ...]]:
     """What is to be dropped without these pairs of a word and a tag."""
     rest = {
         word: tuple(t for t in tags if (word, t) not in pairs) for word, tags in dropped.items()
@@ -178,7 +180,7 @@ def keeping(dropped: Mapping, pairs: Container) -> dict[str, tuple]:
     return {word: tags for word, tags in rest.items() if tags}
 
 
-def without(tag_dictionary: Mapping, dropped: Mapping) -> dict:
+def without(tag_dictionary: Mapping[Any, Any], dropped: Mapping[Any, Any]) -> dict[Any, Any]:
     """The dictionary without the tags to drop."""
     kept = dict(tag_dictionary)
     for word, tags in dropped.items():
@@ -189,8 +191,8 @@ def without(tag_dictionary: Mapping, dropped: Mapping) -> dict:
 class ShapeShares:
     """How well a word's tags go with its shape."""
 
-    def __init__(self, tag_dictionary: Mapping) -> None:
-        self._by_shape: dict[Any, dict] = defaultdict(partial(defaultdict, float))
+    def __init__(self, tag_dictionary: Mapping[Any, Any]) -> None:
+        self._by_shape: dict[Any, dict[Any, Any]] = defaultdict(partial(defaultdict, float))
         self._totals: dict[Any, float] = defaultdict(float)
         kinds = Counter((shape_of(word), tags_of(entry)) for word, entry in tag_dictionary.items())
         for (shape, tags), number in kinds.items():
@@ -198,9 +200,9 @@ class ShapeShares:
                 self._by_shape[shape][tag] += number / len(tags)
                 self._totals[tag] += number / len(tags)
 
-    def of(self, word: Hashable, tags: Sequence) -> np.ndarray:
+    def of(self, word: Hashable, tags: Sequence[Any]) -> np.ndarray:
         """The shares of a word's tags, which sum to 1."""
-        here: dict = self._by_shape.get(shape_of(word), {})
+        here: dict[Any, Any] = self._by_shape.get(shape_of(word), {})
         weights = [_LEAST + here.get(tag, 0.0) / self._totals.get(tag, 1.0) for tag in tags]
         return np.array(weights) / sum(weights)
 
@@ -221,7 +223,7 @@ class ShapeShares:
 # Where sentences begin
 
 
-def beginnings(corpus: Corpus, words: Sequence) -> np.ndarray:
+def beginnings(corpus: Corpus, words: Sequence[Any]) -> np.ndarray:
     """Places of the tokens that begin sentences: the first with a letter, behind a few marks."""
     places, last = corpus.starts[:-1], corpus.starts[1:] - 1
     for _ in range(_MOST_MARKS):
@@ -232,7 +234,7 @@ def beginnings(corpus: Corpus, words: Sequence) -> np.ndarray:
     return places
 
 
-def only_beginning(corpus: Corpus, words: Sequence) -> np.ndarray:
+def only_beginning(corpus: Corpus, words: Sequence[Any]) -> np.ndarray:
     """Which of the types (see `beginnings`) are seen, but only where a sentence begins."""
     begins = np.zeros(len(corpus.tokens), bool)
     begins[beginnings(corpus, words)] = True
@@ -249,8 +251,8 @@ def only_beginning(corpus: Corpus, words: Sequence) -> np.ndarray:
 class KnownTags(NamedTuple):
     """What a dictionary and labels tell of words."""
 
-    tallies: dict  # of a word: how often each state was seen, or once each; all above 0
-    voting: list  # rarer strings that may not take every tag: theirs tell those of other words
+    tallies: dict[Any, Any]  # of a word: how often each state was seen, or once each; all above 0
+    voting: list[Any]  # rarer strings that may not take every tag: theirs tell those of other words
 
 
 class TagShares(NamedTuple):
@@ -266,8 +268,10 @@ class TagShares(NamedTuple):
     forms: Branches
     table: np.ndarray  # (n_nodes, n_open) Shares at each node, drawn to those of the node above
     states: np.ndarray  # (n_open,) States of the open tags, ascending
-    places: dict  # where each of these is in it
-    lower: dict  # what is told of the words that are written in lower case (see `KnownTags`)
+    places: dict[Any, Any]  # where each of these is in it
+    lower: dict[
+        Any, Any
+    ]  # what is told of the words that are written in lower case (see `KnownTags`)
 
     def row(self, word: str, begins: bool = False) -> Row:
         """States and shares of a word that nothing else is known of.
@@ -299,7 +303,7 @@ class TagShares(NamedTuple):
             node, below = found
         return node
 
-    def _with_tally(self, own: np.ndarray, tally: Mapping, weight: float) -> Row:
+    def _with_tally(self, own: np.ndarray, tally: Mapping[Any, Any], weight: float) -> Row:
         """Shares of the open tags, and of those that are told with a part of `weight`."""
         part = weight / sum(tally.values())
         states = self.states
@@ -316,14 +320,19 @@ class TagShares(NamedTuple):
         return states, shares
 
 
-def known_tags(dictionary: Mapping, states: Mapping, labels: Mapping, uses: Mapping) -> KnownTags:
+def known_tags(
+    dictionary: Mapping[Any, Any],
+    states: Mapping[Any, Any],
+    labels: Mapping[Any, Any],
+    uses: Mapping[Any, Any],
+) -> KnownTags:
     """What is told of words: by entries, and by how often each state was the label of a word.
 
     `uses` is how often words occur in the text; rarer ones may be left out.
     """
     tallies, voting = {}, []
     # Most words share their tally with others.
-    shared: dict = {}
+    shared: dict[Any, Any] = {}
     for word in dict.fromkeys(chain(dictionary, labels)):
         entry = dictionary.get(word, {})
         total = 0
@@ -386,7 +395,7 @@ class _Trie(NamedTuple):
     starts: np.ndarray
 
     @classmethod
-    def of(cls, words: list[str], lower: Mapping) -> "_Trie":
+    def of(cls, words: list[str], lower: Mapping[Any, Any]) -> "_Trie":
         """The trie of some words."""
         forms: Branches = {}
         parents, depths, nodes, starts = [0], [0], [], [0]
@@ -428,7 +437,7 @@ def _symbols(word: str, lower: str, is_told: bool) -> list[str]:
     return [first, *lower[: -_LONGEST_ENDING - 1 : -1]]
 
 
-def _votes(tallies: list[Mapping], n_states: int) -> csr_array:
+def _votes(tallies: list[Mapping[Any, Any]], n_states: int) -> csr_array:
     """Shares of each word's states, shape (n_words, n_states)."""
     lengths = np.array([len(tally) for tally in tallies], dtype=np.int64)
     states = np.array([state for tally in tallies for state in tally], dtype=np.int64)
@@ -442,7 +451,7 @@ def _votes(tallies: list[Mapping], n_states: int) -> csr_array:
 
 
 def words_by_form(
-    told: KnownTags, n_states: int, only: np.ndarray | None, corpus: Corpus, words: Sequence
+    told: KnownTags, n_states: int, only: np.ndarray | None, corpus: Corpus, words: Sequence[Any]
 ) -> tuple[TagShares | None, dict[int, Row]]:
     """Shares of open tags by forms, and those of the words, by code, of which nothing is told."""
     shares = tag_shares(told, n_states, only)
@@ -452,7 +461,7 @@ def words_by_form(
 
 
 def by_form(
-    shares: TagShares, words: Sequence, told: Container, begins: Sequence[bool]
+    shares: TagShares, words: Sequence[Any], told: Container[Any], begins: Sequence[bool]
 ) -> dict[int, Row]:
     """States and shares of the words, by their place, of which nothing else is told."""
     return {

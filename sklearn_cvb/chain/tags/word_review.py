@@ -32,8 +32,8 @@ class WordToCheck(NamedTuple):
 
     word: Any
     usual: Any
-    tags: tuple
-    shares: tuple = ()
+    tags: tuple[Any, ...]
+    shares: tuple[Any, ...] = ()
     uses: int = 0
     example: str = ""
 
@@ -66,7 +66,7 @@ class WordTable:
     def __getitem__(self, index: int) -> WordToCheck:
         return self.rows[index]
 
-    def to_csv(self, path: str | PathLike) -> None:
+    def to_csv(self, path: str | PathLike[str]) -> None:
         """Save the table; any spreadsheet opens it. Tags stand in one cell, with spaces between.
 
         Parameters
@@ -94,7 +94,7 @@ class WordTable:
                 writer.writerow([row.word, row.usual, tags, shares, row.uses, row.example])
 
     @classmethod
-    def read_csv(cls, path: str | PathLike) -> Self:
+    def read_csv(cls, path: str | PathLike[str]) -> Self:
         """Read a table that was saved and corrected.
 
         Parameters
@@ -126,12 +126,12 @@ class WordTable:
                 rows.append(WordToCheck(row["word"], usual, tags))
         return cls(rows)
 
-    def entries(self) -> dict:
+    def entries(self) -> dict[Any, Any]:
         """Entries of a tag dictionary: lists of tags, with shares where the usual one is named."""
         return {row.word: _entry(row) for row in self.rows}
 
 
-def _entry(row: WordToCheck) -> tuple | dict:
+def _entry(row: WordToCheck) -> tuple[Any, ...] | dict[Any, Any]:
     if row.usual not in row.tags:
         return row.tags
     others = [tag for tag in row.tags if tag != row.usual]
@@ -141,11 +141,11 @@ def _entry(row: WordToCheck) -> tuple | dict:
 
 
 def words_at_stake(
-    sentences: Iterable[Sequence], tags: Any, checked: Collection, n: int
+    sentences: Iterable[Sequence[Any]], tags: Any, checked: Collection[Any], n: int
 ) -> list[tuple[Any, int, str]]:
     """The words with the largest product of uses and tags: word, uses and a sentence with it."""
-    uses: Counter = Counter()
-    seen: dict = {}
+    uses: Counter[Any] = Counter()
+    seen: dict[Any, Any] = {}
     for sentence in sentences:
         for word in sentence:
             if not is_missing(word):

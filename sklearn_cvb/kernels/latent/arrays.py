@@ -5,7 +5,7 @@ treebank stands for all ways to annotate its symbols: a block of cells. Matsuzak
 parser reads rules by their parts, and by words (`Grammar`).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -102,7 +102,9 @@ class Grammar(NamedTuple):
     weight: np.ndarray  # (n_cells,)
 
 
-def rules_of(n_subtypes: np.ndarray, roots: list, binary: list, unary: list, words: list) -> Rules:
+def rules_of(
+    n_subtypes: np.ndarray, roots: list[Any], binary: list[Any], unary: list[Any], words: list[Any]
+) -> Rules:
     """Lay out the blocks of roots, (parent, left, right), (parent, child) and (tag, word)."""
     n_subtypes = np.asarray(n_subtypes, np.int64)
     rows = [(NONE, symbol, NONE) for symbol in roots]

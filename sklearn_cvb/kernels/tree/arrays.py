@@ -4,7 +4,7 @@ Span (begin, end) is words[begin:end]. Every rule has two symbols, one symbol or
 longer ones arrive in two-symbol steps through helper symbols. Terminals may cover several words.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -305,13 +305,13 @@ def trimmed(trees: Trees) -> Trees:
     return Trees(trees.starts, *(field[:size].copy() for field in trees[1:]))
 
 
-def append(trees: Trees, first: int, nodes: list[tuple]) -> None:
+def append(trees: Trees, first: int, nodes: list[tuple[Any, ...]]) -> None:
     """Write nodes (begin, end, symbol, cell, number of children) after the first so many."""
     for field, values in zip(trees[1:], zip(*nodes, strict=True), strict=True):
         field[first : first + len(nodes)] = values
 
 
-def trees_of(found: list[list[tuple]]) -> Trees:
+def trees_of(found: list[list[tuple[Any, ...]]]) -> Trees:
     """Trees out of lists of nodes (begin, end, symbol, cell, number of children)."""
     trees = empty_trees(len(found), sum(map(len, found)))
     trees.starts[1:] = np.cumsum([len(nodes) for nodes in found])

@@ -7,7 +7,7 @@ weights that a sweep has made for it; that is compiled when the first such sente
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -206,7 +206,7 @@ def draw_tree_in_logs(forest, work, listed, chart, i, rng, draws):
         draws.stop[0] = draw_listed_tree(listed, i, chart, rng, draws, draws.stop[0], logs)
 
 
-def fields_in_logs(engine: Engine) -> tuple:
+def fields_in_logs(engine: Engine) -> tuple[Any, ...]:
     """What infers in log space: a forest, or lists and their chart (tables: one of its own)."""
     if engine.forest is not None:
         return engine.forest, engine.work, None, None

@@ -136,13 +136,13 @@ class OnWorkers:
         alive, n = self._alive(), len(labels)
         self._homes = [alive[index * len(alive) // n] for index in range(n)]
         given = zip(self._computed(partitions), self._computed(labels), strict=True)
-        self._parts: list[Future] = [
+        self._parts: list[Future[Any]] = [
             self._submit(f"read-{i}", self._homes[i], True, workers.read, X, y)
             for i, (X, y) in enumerate(given)
         ]
         self._indices: list[PartIndex] = []
         self._layout: Any = None
-        self._shipped: Future | None = None
+        self._shipped: Future[Any] | None = None
 
     def _computed(self, items: Sequence[Any]) -> list[Any]:
         """Delayed partitions on their way to the workers."""
@@ -187,7 +187,7 @@ class OnWorkers:
         self._client.run(workers.forget, self._fit, on_error="ignore")
         self._parts = []
 
-    def _answers(self, question: tuple, total: bool) -> list[workers.Answer]:
+    def _answers(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
         """What shards answer, summed or one by one; asked again where workers die."""
         for _ in range(_MOST_ATTEMPTS):
             try:
@@ -197,7 +197,7 @@ class OnWorkers:
                 self._homes = _moved(self._homes, self._alive())
         raise WorkersLost(f"workers were lost {_MOST_ATTEMPTS} times in one round: see their logs")
 
-    def _asked_once(self, question: tuple, total: bool) -> list[workers.Answer]:
+    def _asked_once(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
         self._round += 1
         if self._shipped is None:
             self._shipped = self._client.scatter(self._layout, hash=False, broadcast=True)
@@ -221,7 +221,7 @@ class OnWorkers:
             else:
                 return self._client.gather(wanted)
 
-    def _summed(self, name: str, found: list[Future], add: Any) -> Future:
+    def _summed(self, name: str, found: list[Future[Any]], add: Any) -> Future[Any]:
         """The sum, as a tree over neighbours."""
         level = 0
         while len(found) > 1:
@@ -233,7 +233,9 @@ class OnWorkers:
             found = pairs + found[2 * len(pairs) :]
         return found[0]
 
-    def _submit(self, name: str, home: str | None, is_free: bool, call: Any, *rest: Any) -> Future:
+    def _submit(
+        self, name: str, home: str | None, is_free: bool, call: Any, *rest: Any
+    ) -> Future[Any]:
         """A task by its name; one that is not free runs at its home alone."""
         return self._client.submit(
             call,

@@ -58,7 +58,7 @@ def size(part: Part | None) -> int:
     return 0 if part is None else part.corpus.n_sequences
 
 
-def ask(layout: Any, part: Part, index: PartIndex, fit: str, question: tuple) -> Answer:
+def ask(layout: Any, part: Part, index: PartIndex, fit: str, question: tuple[Any, ...]) -> Answer:
     """Call a method of the shard of a part in the fit of this name, with its arguments."""
     key = fit, index.number
     with _changing:
