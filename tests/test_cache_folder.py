@@ -104,3 +104,25 @@ def test_code_on_disk_is_not_used_where_a_called_file_has_changed(tmp_path):
     assert _ask(tmp_path, 10) == [11, 0]
     assert _ask(tmp_path, 10) == [11, 1]
     assert _ask(tmp_path, 20) == [21, 0]
+
+
+def test_an_index_that_names_a_module_that_is_gone_is_passed_over(tmp_path):
+    """As after an upgrade: numba cannot unpickle what a removed module has defined."""
+    package = tmp_path / "kernels"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "jit.py").write_text(Path(jit.__file__).read_text())
+    values = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    one: int\n"
+    (package / "values.py").write_text(values)
+    (package / "caller.py").write_text(CALLER.replace("call(x):", "call(x):\n    x = x.one"))
+    ask = "from kernels.caller import call; from kernels.{} import Pair; print(call(Pair(1)))"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for name, expected in (("values", "11"), ("others", "21")):
+        (package / "callee.py").write_text(CALLEE.format(int(expected) - 1))
+        if name == "others":
+            (package / "values.py").rename(package / "others.py")
+        asked = [sys.executable, "-B", "-c", ask.format(name)]
+        done = subprocess.run(
+            asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.stdout.split() == [expected], done.stderr

@@ -74,11 +74,12 @@ def kept_on_disk(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             _warn_of_no_folder()
             return kernel
         # Numba compiles anew where the function's own file has changed. What it calls is compiled
-        # into it: after an upgrade that changes another file alone it would run the old code. (No
-        # interface of numba's says this; with NUMBA_DISABLE_JIT there is no index.)
+        # into it: after an upgrade that changes another file alone it would run the old code. An
+        # index of another version is not unpickled, either: it may name what is gone. (No interface
+        # of numba's says this; with NUMBA_DISABLE_JIT there is no index.)
         index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
         if index is not None:
-            index._source_stamp = (index._source_stamp, _sum_of_all_kernels())
+            index._version = f"{index._version}, kernels {_sum_of_all_kernels()}"
         return kernel
 
     return decorate
