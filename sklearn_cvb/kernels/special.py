@@ -75,35 +75,6 @@ def _log_gamma_series(x):
     )
 
 
-@jit
-def exp_digamma_into(values, result):
-    """Fill `result` with exp(digamma(x)) of values (n,); 0 where that is below float64."""
-    for i in range(values.size):
-        x, _, fraction = _raised(values[i])
-        # Below, exp(-1 / x) is less than the smallest number.
-        is_zero = values[i] < 1.0 / 760.0
-        result[i] = 0.0 if is_zero else x * math.exp(-_digamma_series(x) - fraction)
-
-
-@jit
-def kl_of_cells(cells, prior_cells):
-    """Sum over cells (n,) of (u - p) digamma(u) - log Gamma(u) + log Gamma(p)."""
-    total = 0.0
-    prior = -1.0
-    log_gamma_prior = 0.0
-    for i in range(cells.size):
-        if prior_cells[i] != prior:  # equal priors come in long rows
-            prior = prior_cells[i]
-            x, product, _ = _raised(prior)
-            log_gamma_prior = (x - 0.5) * math.log(x) - x + _log_gamma_series(x) - math.log(product)
-        x, product, fraction = _raised(cells[i])
-        logarithm = math.log(x)
-        log_gamma = (x - 0.5) * logarithm - x + _log_gamma_series(x) - math.log(product)
-        psi = logarithm - _digamma_series(x) - fraction
-        total += (cells[i] - prior) * psi - log_gamma + log_gamma_prior
-    return total
-
-
 @jit_allocating
 def expected_weights(counts, prior, rows, divisors, weights):
     """Fill exp(digamma(u)) / divisor for u = counts + prior; returns the cells' part of the KL.
