@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import sklearn_cvb
-from sklearn_cvb import metrics
+from sklearn_cvb import Symbols, Transitions, metrics
 from sklearn_cvb.emissions import Categorical, Columns, Gaussian
 
 ALL_CLASSES = [
@@ -237,10 +237,12 @@ def test_random_state_alone_decides(kind):
 @OTHER_WORDS
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_second_fit_forgets_the_first(kind):
-    model = quick(kind, handle_unknown="rare").fit(TABLE, TABLE % 2 if kind in TAGGERS else None)
+    model = quick(kind, emission=Symbols(handle_unknown="rare")).fit(
+        TABLE, TABLE % 2 if kind in TAGGERS else None
+    )
     assert model.n_features_in_ == TABLE.shape[1]
     model.fit(SENTENCES)
-    fresh = quick(kind, handle_unknown="rare").fit(SENTENCES)
+    fresh = quick(kind, emission=Symbols(handle_unknown="rare")).fit(SENTENCES)
     assert vars(model).keys() == vars(fresh).keys()
     assert_same_fit(model, fresh)
 
@@ -565,7 +567,7 @@ def test_fitted_attributes_are_documented(kind):
         for emission in ("gaussian", "poisson", "bernoulli", Categorical(), mixed):
             models.append(quick(kind, emission=emission).fit(numbers))
     if "transition_prior" in inspect.signature(kind).parameters:
-        models.append(quick(kind, transition_prior="hdp").fit(SENTENCES))
+        models.append(quick(kind, transitions=Transitions(prior="hdp")).fit(SENTENCES))
     found = {
         name
         for model in models

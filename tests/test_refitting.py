@@ -18,6 +18,7 @@ from sklearn_cvb import (
     CVBLatentPCFG,
     GibbsAlignmentHMM,
     GibbsHMM,
+    Samples,
     VBLatentPCFG,
     version,
 )
@@ -41,7 +42,7 @@ SETTINGS = {"max_iter": 2, "random_state": 0}
 CASES = [
     (CVBAlignmentHMM(max_iter=2), PAIRS, OTHER_PAIRS, "predict_proba", PAIRS[:1]),
     (
-        GibbsAlignmentHMM(max_iter=4, thin=1, random_state=0),
+        GibbsAlignmentHMM(max_iter=4, samples=Samples(thin=1), random_state=0),
         PAIRS,
         OTHER_PAIRS,
         "score_samples",

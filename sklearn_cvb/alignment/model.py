@@ -42,6 +42,7 @@ from sklearn_cvb.kernels.alignment import (
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 from sklearn_cvb.reading.corpus import as_list
+from sklearn_cvb.settings import IBM1
 
 # Concentrations of the start where an algorithm has none: leaving out a pair would leave nothing of
 # the words that it alone holds.
@@ -61,7 +62,6 @@ class AlignmentModel(Model):
 
     problem: Problem
     init: Any
-    init_sweeps: int
 
     @property
     def n_observed(self) -> int:
@@ -81,7 +81,7 @@ class AlignmentModel(Model):
         self, prior: Prior, seed: np.random.Generator, keep: bool
     ) -> tuple[Inferred, Weights | None]:
         """Counts that the links of the start add up to."""
-        shares, counts = first_shares(self.init, self.init_sweeps, self.problem, seed)
+        shares, counts = first_shares(self.init, self.problem, seed)
         return Inferred(counts, 0.0, shares=shares), None
 
     def maximise(self, counts: np.ndarray, prior: Prior, before: Any) -> tuple[Weights, float]:
@@ -116,7 +116,7 @@ class AlignmentModel(Model):
 
     def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
         """Alignments drawn under the posterior means that the start gives."""
-        _, cells = first_shares(self.init, self.init_sweeps, self.problem, rng)
+        _, cells = first_shares(self.init, self.problem, rng)
         weights = weights_of(cells, prior, self.problem.layout)
         sample, _ = draw_sweep(self.problem, frozen_tally(weights), rng)
         return Drawn(used_cells(self.problem, sample), sample)
@@ -314,22 +314,22 @@ def log_sharing(pairs: Pairs, positions: np.ndarray) -> float:
 
 
 def first_shares(
-    init: Any, init_sweeps: int, problem: Problem, rng: np.random.Generator
+    init: Any, problem: Problem, rng: np.random.Generator
 ) -> tuple[Shares, np.ndarray]:
     """What each pair adds to the first counts, and these counts; `init` as of the estimators."""
     pairs, layout, prior = problem.pairs, problem.layout, _proper(problem.prior, problem)
-    if not isinstance(init, str):
+    if not isinstance(init, str | IBM1):
         tables = given_tables(init, problem)
         link = np.concatenate([table.T.ravel() for table in tables])
         link = normalised_links(link, pairs)
-    elif init == "random":
+    elif isinstance(init, str) and init == "random":
         link = normalised_links(rng.standard_exponential(pairs.first[-1]), pairs)
     else:
         link = even_links(pairs)
     shares = placed(link, pairs, prior, layout)
     cells = sum_of(shares, pairs, layout)
-    if isinstance(init, str) and init == "ibm1":
-        for _ in range(init_sweeps):
+    if isinstance(init, IBM1):
+        for _ in range(init.n_sweeps):
             tally = tally_of(cells, prior, layout)
             shares, _ = leave_out_sweep(pairs, tally, shares, uniform=True)
             cells = sum_of(shares, pairs, layout)

@@ -13,8 +13,9 @@ from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.kernels.special import expected_weights
-from sklearn_cvb.learning.concentrations import first_value, log_density
+from sklearn_cvb.learning.concentrations import FIRST_VALUE, first_value, log_density
 from sklearn_cvb.learning.dirichlet import DirichletRows, kl_divergence
+from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_DIVISOR = 1e-280
@@ -115,28 +116,32 @@ class Concentrations(NamedTuple):
 
 
 def prior_settings(hmm: Any, dictionary_weight: float | None) -> Concentrations:
-    """Those of the first sweep, as an estimator's parameters say; "auto" marks those to learn."""
+    """Those of the first sweep, as an estimator's parameters say."""
+    transitions = hmm._setting("transitions")
+    weights, n = transitions.shared, hmm.n_components
+    alpha_prior, beta_prior = gamma_prior_of(hmm.alpha), gamma_prior_of(hmm.beta)
+    usual = FIRST_VALUE if weights is None else 1.0
     first = Concentrations(
-        first_value(hmm.alpha),
+        first_value(usual if hmm.alpha is None else hmm.alpha),
         first_value(hmm.beta),
-        hmm.alpha == "auto",
-        hmm.beta == "auto",
-        hmm.alpha_prior,
-        hmm.beta_prior,
-        hmm.start_alpha,
-        sticky=float(hmm.sticky),
+        alpha_prior is not None,
+        beta_prior is not None,
+        alpha_prior or VAGUE,
+        beta_prior or VAGUE,
+        transitions.start_alpha,
+        sticky=float(transitions.sticky),
         dictionary_weight=dictionary_weight,
     )
-    if hmm.transition_prior != "hdp":
+    if weights is None:
         return first
-    n, is_learned = hmm.n_components, hmm.gamma == "auto"
+    gamma_prior = gamma_prior_of(weights.gamma)
     return first._replace(
         # Equal weights are the plain prior, and so is what is learned at first.
         alpha=n * first.alpha if first.learn_alpha else first.alpha,
         shared=(1.0 / n,) * n,
-        gamma=_FIRST_GAMMA if is_learned else float(hmm.gamma),
-        learn_gamma=is_learned,
-        gamma_prior=hmm.gamma_prior,
+        gamma=float(weights.gamma) if gamma_prior is None else _FIRST_GAMMA,
+        learn_gamma=gamma_prior is not None,
+        gamma_prior=gamma_prior or VAGUE,
     )
 
 

@@ -37,6 +37,7 @@ from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, rests
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
+from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Own row, coarse row.
 _FIRST_MIXTURE = 1 / 3, 2 / 3
@@ -52,13 +53,12 @@ class Concentrations(NamedTuple):
     values: tuple[float, float]  # of attachments and roots (coarse rows, too), and of decisions
     learned: tuple[bool, ...]  # which of them are learned
     tied: bool  # whether they are one
-    gamma: tuple[float, float]  # prior of what is learned: shape, rate
+    gamma: tuple[tuple[float, float], tuple[float, float]]  # priors of what is learned: shape, rate
 
     def log_density(self) -> float:
         """Log density of what is learned under its prior (nats)."""
-        pairs = list(zip(self.values, self.learned, strict=True))
-        once = pairs[:1] if self.tied else pairs
-        return sum(log_density(value, learned, self.gamma) for value, learned in once)
+        each = list(zip(self.values, self.learned, self.gamma, strict=True))
+        return sum(log_density(*one) for one in (each[:1] if self.tied else each))
 
     def going_on(self, before: "Concentrations") -> "Concentrations":
         """The same with learned values of an earlier sweep, if that learned the same."""
@@ -71,14 +71,14 @@ class Concentrations(NamedTuple):
         return self._replace(values=(first, second))
 
 
-def first_concentrations(
-    alpha: float | str, alpha_stop: float | str | None, gamma: tuple[float, float]
-) -> Concentrations:
-    """Those of the first sweep; "auto" marks one to learn, None is as the other."""
+def first_concentrations(alpha: Any, alpha_stop: Any) -> Concentrations:
+    """Those of the first sweep, of attachments and stops; None is as the other."""
     settings = (alpha, alpha if alpha_stop is None else alpha_stop)
     first, second = map(first_value, settings)
-    learned = settings[0] == "auto", settings[1] == "auto"
-    return Concentrations((first, second), learned, alpha_stop is None, gamma)
+    priors = tuple(map(gamma_prior_of, settings))
+    learned = priors[0] is not None, priors[1] is not None
+    priors = priors[0] or VAGUE, priors[1] or VAGUE
+    return Concentrations((first, second), learned, alpha_stop is None, priors)
 
 
 def log_absence(
@@ -363,11 +363,11 @@ class DependencyModel(Model):
         # Attachments, coarse ones among them, and decisions; the prior of mixtures is given.
         parts = tables[:1] + tables[3:], tables[1:2]
         if hyper.tied:
-            value = step(hyper.values[0], parts[0] + parts[1], *hyper.gamma)
+            value = step(hyper.values[0], parts[0] + parts[1], *hyper.gamma[0])
             return hyper._replace(values=(value, value))
         first, second = (
-            step(value, part, *hyper.gamma) if learned else value
-            for value, learned, part in zip(hyper.values, hyper.learned, parts, strict=True)
+            step(value, part, *gamma) if learned else value
+            for value, learned, gamma, part in zip(*hyper[:2], hyper.gamma, parts, strict=True)
         )
         return hyper._replace(values=(first, second))
 

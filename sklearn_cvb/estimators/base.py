@@ -95,6 +95,47 @@ class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
             )
         return self
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this estimator, or within one of them: ``transitions__sticky=10``.
+
+        Parameters
+        ----------
+        **params : dict
+            A nested name turns a word into the object that it is short for.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown.
+        """
+        own = self.get_params(deep=False)
+        for name in {name.partition("__")[0] for name in params if "__" in name} & own.keys():
+            value = params.get(name, own[name])
+            if not hasattr(value, "set_params"):
+                params[name] = self._object_of(name, value)
+        return super().set_params(**params)
+
+    def _object_of(self, name: str, value: Any) -> Any:
+        """The object that a plain value of a parameter is short for, if there is one."""
+        return self._settings[name].of(value) if name in self._settings else value
+
+    def _setting(self, name: str) -> Any:
+        """A parameter as the object, checked, that its value is short for."""
+        return self._settings[name].of(getattr(self, name))
+
+    @property
+    def _n_restarts(self) -> int:
+        """Number of restarts that are asked for."""
+        return self.n_init
+
+    def _known_words(self) -> tuple[Any, str]:
+        """Which words are known (None: those of the sequences), and what becomes of others."""
+        return self.vocabulary, self.handle_unknown
+
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and return the states (taggers: tags) of the training sequences.
 

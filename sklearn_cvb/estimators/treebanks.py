@@ -1,7 +1,7 @@
 """Treebank grammars: their parameters, what they share, and a class for each algorithm."""
 
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -28,6 +28,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     tell,
 )
+from sklearn_cvb.settings import SplitAndMerge
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.treebank.inference import Problem
 from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of
@@ -58,14 +59,10 @@ class Subtypes(Parameters):
     ----------
     n_subtypes : int
         Number of subtypes of each symbol; with schedule="split-merge" the most that it can get.
-    schedule : {"fixed", "split-merge"}
-        "fixed": all subtypes from the start. "split-merge" (Petrov et al. 2006): begin with one
-        subtype, and in as many rounds as it takes to double it to `n_subtypes` split each in two,
-        with 1 % of noise; after 70 % of a round's sweeps undo the splits that gain least.
-    round_length : int
-        Sweeps of each of these rounds; more sweeps may follow.
-    merge_share : float
-        Part of the splits that each round undoes, from 0 to below 1.
+    schedule : {"fixed", "split-merge"} or SplitAndMerge
+        "fixed": all subtypes from the start. "split-merge" (Petrov et al. 2006) or `SplitAndMerge`:
+        begin with one subtype, and in as many rounds as it takes to double it to `n_subtypes` split
+        each in two, and undo the splits that gain least.
     alpha : float
         Concentration of the Dirichlet priors, 1e-10 to 1e10: of every annotated rule, so that the
         prior of a symbol outweighs more counts the more subtypes there are.
@@ -87,9 +84,7 @@ class Subtypes(Parameters):
     """
 
     n_subtypes: Annotated[int, Interval(Integral, 1, 1024, closed="both")] = 2
-    schedule: Annotated[str, StrOptions({"fixed", "split-merge"})] = "fixed"
-    round_length: Annotated[int, Interval(Integral, 2, None, closed="left")] = 20
-    merge_share: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.5
+    schedule: Annotated[Any, StrOptions({"fixed", "split-merge"}), SplitAndMerge] = "fixed"
     alpha: Concentration = 0.1
 
 
@@ -212,16 +207,24 @@ class BaseLatentPCFG(BaseModel):
         return taken, gold_from(y, taken.sequences)
 
     def _model(self, read: Reading) -> AnnotatedModel:
-        most, schedule = int(self.n_subtypes), self.schedule
-        treebank, n_first = read.problem.treebank, 1 if schedule == "split-merge" else most
+        most, rounds = int(self.n_subtypes), self._rounds()
+        treebank, n_first = read.problem.treebank, 1 if rounds else most
         layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
-        alpha, share = float(self.alpha), float(self.merge_share)
+        alpha, share = float(self.alpha), float(rounds.merge_share) if rounds else 0.0
         kind = TokenAnnotatedModel if self.update == "token" else AnnotatedModel
-        return kind(read.problem, layout, self.init, alpha, most, share, schedule)
+        return kind(read.problem, layout, self.init, alpha, most, share, rounds is None)
+
+    def _rounds(self) -> SplitAndMerge | None:
+        """How subtypes are split and merged; None where all are there from the start."""
+        if isinstance(self.schedule, str) and self.schedule == "fixed":
+            return None
+        found: SplitAndMerge = self._setting("schedule")
+        return found
 
     def _algorithm(self) -> SplitMerge:
         """One between whose sweeps subtypes are split and merged as `schedule` says."""
-        plan = plan_of(self.schedule, int(self.n_subtypes), int(self.round_length))
+        rounds = self._rounds()
+        plan = plan_of(int(self.n_subtypes), None if rounds is None else int(rounds.round_length))
         return SplitMerge(self._sweeps(), plan)
 
     def _fixed_start(self, read: Reading) -> str:

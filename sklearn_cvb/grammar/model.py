@@ -31,6 +31,7 @@ from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 from sklearn_cvb.reading.validation import (
     as_numbers,
 )
+from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Starts that the seed decides.
 RANDOM_STARTS = ("parameter", "uniform", "trees")
@@ -68,16 +69,16 @@ class Alpha(NamedTuple):
         return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.learned else 0.0
 
 
-def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha:
-    """The concentrations of the first sweep; "auto" marks one to learn."""
-    learned = isinstance(alpha, str)
+def first_alpha(alpha: Any, layout: Layout) -> Alpha:
+    """The concentrations of the first sweep; "auto" and a prior mark one to learn."""
+    gamma_prior = gamma_prior_of(alpha)
     if isinstance(alpha, dict):
         by_symbol = np.array([alpha[label] for label in layout.grammar.symbols], dtype=np.float64)
         cells = by_symbol[layout.lhs]
     else:
         cells = np.empty(len(layout.lhs))
-        cells[:] = FIRST_VALUE if learned else alpha
-    return Alpha(cells, learned, tuple(gamma))
+        cells[:] = alpha if gamma_prior is None else FIRST_VALUE
+    return Alpha(cells, gamma_prior is not None, gamma_prior or VAGUE)
 
 
 # Where a fit begins: weights under which sentences are first inferred

@@ -313,19 +313,19 @@ class Taken(NamedTuple):
 
 def types_to_learn(estimator: Any, sequences: Sequences) -> list[Any]:
     """The words of a model: those of its parameter `vocabulary`, or of the sequences."""
-    if estimator.vocabulary is None:
+    vocabulary, handle_unknown = estimator._known_words()
+    if vocabulary is None:
         types = types_of(sequences.tokens, sequences.starts)
-        if not types and estimator.handle_unknown == "error":
+        if not types and handle_unknown == "error":
             raise ValueError("X holds no observed token: give a vocabulary")
         return types
-    unordered = isinstance(estimator.vocabulary, Set | Mapping)
-    given = list(estimator.vocabulary) if unordered else as_list(estimator.vocabulary)
+    given = list(vocabulary) if isinstance(vocabulary, Set | Mapping) else as_list(vocabulary)
     if given is None:
-        raise TypeError(f"vocabulary is {shown(estimator.vocabulary)}: pass a list of symbols")
+        raise TypeError(f"vocabulary is {shown(vocabulary)}: pass a list of symbols")
     types = types_of(given, np.array([0, len(given)]))
     if any(map(is_missing, given)):
         raise ValueError("vocabulary holds None or NaN, which stand for missing observations")
-    if isinstance(estimator.vocabulary, set | frozenset):
+    if isinstance(vocabulary, set | frozenset):
         return types
     return list(dict.fromkeys(given))
 
@@ -336,7 +336,7 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
     messages: list[str] = []
     if is_table(X):
         table, attributes = check_table_to_fit(estimator, X)
-        if estimator.vocabulary is None and are_measurements(table):
+        if estimator._known_words()[0] is None and are_measurements(table):
             messages.append(
                 "nearly all numbers in X differ: each value is a symbol of its own here, so "
                 "that nothing will be recognised again; sort numbers into bins first, as "
@@ -374,7 +374,7 @@ def encoded_again(estimator: Any, index: Mapping[Any, Any], X: Any) -> Corpus:
 
 def checked(estimator: Any, corpus: Corpus, sequences: Sequences, n_known: int) -> Corpus:
     """Encoded sequences; raises on words outside the vocabulary where they are not handled."""
-    if estimator.handle_unknown == "error" and corpus.unknown:
+    if corpus.unknown and estimator._known_words()[1] == "error":
         # Unknown words are numbered behind all others.
         position = int(np.flatnonzero(corpus.tokens >= n_known)[0])
         raise ValueError(

@@ -42,7 +42,7 @@ class AnnotatedModel(Model):
     alpha: float
     n_subtypes: int  # the most of a symbol
     merge_share: float  # part of the splits that is undone at a time
-    schedule: str  # "fixed" if layouts have `n_subtypes` of all symbols, "split-merge"
+    is_fixed: bool  # layouts have `n_subtypes` of all symbols
 
     _shares_type: ClassVar[type] = Shares
 
@@ -92,7 +92,7 @@ class AnnotatedModel(Model):
     def rebase(self, state: State) -> State | None:
         """The state; None where other subtypes are asked for."""
         now = self.layout.rules.n_subtypes
-        if self.schedule == "fixed" and (now != self.n_subtypes).any():
+        if self.is_fixed and (now != self.n_subtypes).any():
             return None
         is_ours = state.shares is None or isinstance(state.shares, self._shares_type)
         return super().rebase(state) if is_ours else None
@@ -181,11 +181,14 @@ def noisy(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return cells * (1.0 + _NOISE * rng.random(len(cells)))
 
 
-def plan_of(schedule: str, n_subtypes: int, length: int) -> Plan:
-    """As many rounds as it takes to double one subtype to `n_subtypes`, of so many sweeps."""
-    n_rounds = (n_subtypes - 1).bit_length() if schedule == "split-merge" else 0
+def plan_of(n_subtypes: int, length: int | None) -> Plan:
+    """As many rounds as it takes to double one subtype to `n_subtypes`, of so many sweeps.
+
+    None where all subtypes are there from the start.
+    """
+    n_rounds = (n_subtypes - 1).bit_length()
     n_alike = _ALIKE if n_subtypes > 1 else 0
-    if not n_rounds:
+    if length is None or not n_rounds:
         return Plan(n_resting=n_alike)
     splits = tuple(n * length for n in range(n_rounds))
     merges = tuple(first + max(1, int(_BEFORE_MERGING * length)) for first in splits)

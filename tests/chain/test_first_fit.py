@@ -14,7 +14,7 @@ MOST = {
     "labels and missing words": 0,
     "no dictionary": 9,
     "one sequence": 8,
-    "topology": 0,
+    "transitions": 0,
     "variational Bayes": 7,
     "learned concentrations": 0,
     "beyond float64": 8,
@@ -41,7 +41,7 @@ def fits():
     yield EMHMMTagger(legal, **settings).fit(missing, y).predict, X
     yield EMHMM(3, **settings).fit(symbols).predict, symbols
     yield EMHMM(3, **settings).fit([np.concatenate(symbols).tolist()]).predict, symbols
-    yield EMHMM(3, topology="left-right", **settings).fit(symbols).predict, symbols
+    yield EMHMM(3, transitions="left-right", **settings).fit(symbols).predict, symbols
     yield VBHMMTagger(legal, **settings).fit(X).predict, X
     learned = VBHMMTagger(legal, alpha="auto", beta="auto", **settings | {"max_iter": 25})
     yield learned.fit(X).predict, X

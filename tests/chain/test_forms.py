@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from sklearn_cvb import EMHMM, EMHMMTagger
+from sklearn_cvb import EMHMM, EMHMMTagger, Symbols
 from sklearn_cvb.chain.parameters import uniform_weights
 from sklearn_cvb.chain.symbols import engines as forms
 from sklearn_cvb.chain.symbols.engines import engines_of, expectation
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
-SETTINGS = {"random_state": 0, "handle_unknown": "error"}
+SETTINGS = {"random_state": 0, "emission": Symbols(handle_unknown="error")}
 LEGAL = {
     "the": ["D"],
     "dog": ["N"],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_cvb import EMHMM, VBHMM, EMHMMTagger, VBHMMTagger
+from sklearn_cvb import EMHMM, VBHMM, EMHMMTagger, Symbols, VBHMMTagger
 from sklearn_cvb.chain.parameters import uniform_weights
 from sklearn_cvb.chain.symbols import engines as forms
 from sklearn_cvb.chain.symbols.engines import engines_of, expectation
@@ -12,7 +12,7 @@ from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 N_WORDS, N_TAGS = 20, 6
 TAGS = [f"tag {k}" for k in range(N_TAGS)]
-SETTINGS = {"max_iter": 3, "tol": 0, "random_state": 0, "handle_unknown": "error"}
+SETTINGS = {"max_iter": 3, "tol": 0, "random_state": 0, "emission": Symbols(handle_unknown="error")}
 
 
 def sequences():

@@ -18,7 +18,7 @@ from dependency_enumeration import (
 from enumerated import enumerated_dependencies, learned
 from scipy.special import gammaln
 
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
+from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV, Valence
 from sklearn_cvb.dependency import inference
 from sklearn_cvb.dependency.inference import used_cells
 from sklearn_cvb.dependency.model import harmonic_counts, log_absence
@@ -220,7 +220,7 @@ def test_fits_follow_the_enumeration_from_harmonic_weights(kind, form):
 
 
 def test_maximum_likelihood_keeps_the_harmonic_weights_of_rows_without_counts():
-    settings = settings_of((1, None)) | {"alpha": 0.0, "alpha_stop": 0.0}
+    settings = settings_of((1, None)) | {"alpha": 0.0, "valence": Valence(alpha_stop=0.0)}
     model = EMDMV(max_iter=5, **settings).fit(X)
     twin = enumerated_dependencies(model, TAGS)
     state, history = learned(twin, model._algorithm(), first_weights(Tables(W)), 5)
@@ -340,17 +340,21 @@ ALL_FORMS = [(1, None), *FORMS]
 def quick(kind, form=(1, None), **settings):
     n_valences, backoff = form
     settings = {"max_iter": 20 if kind is GibbsDMV else 5, "random_state": 0} | settings
-    return kind(extended_valence=n_valences == 2, backoff=backoff, **settings)
+    return kind(valence=Valence(n_valences == 2, backoff=backoff), **settings)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_bad_settings(kind):
-    for settings in ({"backoff": "tag"}, {"extended_valence": 2}, {"alpha_backoff": 0.0}):
+    for settings in (
+        {"valence": Valence(backoff="tag")},
+        {"valence": Valence(2)},
+        {"valence": Valence(alpha_backoff=0.0)},
+    ):
         with pytest.raises(ValueError, match=next(iter(settings))):
             kind(**settings).fit(WORDS)
     message = "backoff='head' needs extended_valence=True: without it .* or take backoff='dir"
     with pytest.raises(ValueError, match=message):
-        kind(backoff="head").fit(WORDS)
+        kind(valence=Valence(backoff="head")).fit(WORDS)
 
 
 @pytest.mark.parametrize("theirs", ALL_FORMS)
@@ -397,7 +401,7 @@ def test_known_heads_warm_starts_and_pickles(kind, form):
         assert parts.history_.tolist() == whole.history_[3:].tolist()
     # With other tables it begins anew.
     other = quick(kind, max_iter=5, **settings).fit(WORDS)
-    parts.set_params(backoff=None, extended_valence=False).fit(WORDS)
+    parts.set_params(valence=Valence(False, backoff=None)).fit(WORDS)
     assert np.array_equal(parts.history_, other.history_)
 
 
@@ -432,7 +436,7 @@ def test_samples_come_from_the_model(form):
 @pytest.mark.parametrize("kind", [VBDMV, CVBDMV, GibbsDMV])
 @pytest.mark.parametrize("form", [(2, "head"), (1, "direction")])
 def test_concentrations_are_learned(kind, form):
-    settings = {"alpha": "auto", "alpha_stop": "auto", "max_iter": 40, "tol": 0}
+    settings = {"alpha": "auto", "valence": Valence(alpha_stop="auto"), "max_iter": 40, "tol": 0}
     model = quick(kind, form, **settings).fit(WORDS * 3)
     assert model.alpha_ != 0.1
     assert model.alpha_stop_ != 0.1

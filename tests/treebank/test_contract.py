@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
-from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG, metrics
+from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, SplitAndMerge, VBLatentPCFG, metrics
 
 KINDS = [EMLatentPCFG, VBLatentPCFG, CVBLatentPCFG]
 TREES = [
@@ -193,7 +193,7 @@ def test_split_merge_ends_with_fewer_subtypes_than_it_may(kind):
     assert 1 <= min(numbers.values()) < max(numbers.values()) <= 4
     # One of two is merged back in the first round; then what is left doubles, and half goes.
     assert sum(numbers.values()) <= 9 * 3
-    every = fitted(kind, n_subtypes=4, schedule="split-merge", merge_share=0.0, round_length=3)
+    every = fitted(kind, n_subtypes=4, schedule=SplitAndMerge(round_length=3, merge_share=0.0))
     assert set(every.n_subtypes_.values()) == {4}
     assert len(model.history_) == 40
     assert not model.converged_

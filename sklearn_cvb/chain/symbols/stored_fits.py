@@ -37,6 +37,7 @@ from sklearn_cvb.chain.symbols.leave_out import (
     HALF_OF_ALL,
     REBUILT,
     Layout,
+    LeftOut,
     Pass,
     Units,
     absence_of,
@@ -48,6 +49,7 @@ from sklearn_cvb.chain.symbols.leave_out import (
     total_of,
 )
 from sklearn_cvb.chain.symbols.model import SymbolChain
+from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.chain.symbols.parts import (
     ChainInParts,
     ChainShard,
@@ -403,8 +405,9 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
         raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
     tags = y if hasattr(hmm, "tag_dictionary") else None
     # The parameters are laid out from a survey of the words, then all pieces.
-    counts = word_counts_of_store(store, tags, hmm.handle_unknown == "form")
-    laid_out = lay_out(hmm, counts, store.vocabulary.tolist() if hmm.vocabulary is None else None)
+    vocabulary, handle_unknown = hmm._known_words()
+    counts = word_counts_of_store(store, tags, handle_unknown == "form")
+    laid_out = lay_out(hmm, counts, store.vocabulary.tolist() if vocabulary is None else None)
     leaves_out = "leave_out" in hmm._algorithm().requires
     pieces = Pieces(laid_out.as_sent, store, tags, with_forms=not leaves_out)
     words, cells = finished(laid_out)
@@ -415,7 +418,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     if leaves_out:
         whole.chain = ChainInTurn
         longest, length = store.longest()
-        if hmm.block_length is None and 2 * length > store.n_tokens:
+        if left_out_by(hmm) == LeftOut("sequence", None) and 2 * length > store.n_tokens:
             # What is left without it is little to learn from.
             messages.append(HALF_OF_ALL.format(longest))
     return Reading(whole, words, hmm._attributes_of_words(words), tuple(messages))
@@ -445,7 +448,7 @@ def _refuse(hmm: Any, y: Any) -> None:
             f"a store holds symbols, and {name} has emission={hmm.emission!r}: pass numbers as a "
             "list of arrays"
         )
-    if getattr(hmm, "update", "") == "token":
+    if left_out_by(hmm) == LeftOut("token", None):
         raise InvalidParameterError(
             f"on a store {name} leaves out a sequence or a window at a time: use "
             f"update='sequence', got update={hmm.update!r}; or pass list(store)"

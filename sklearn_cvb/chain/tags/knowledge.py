@@ -42,6 +42,7 @@ from sklearn_cvb.reading.dictionary import (
     tags_of,
 )
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.settings import gamma_prior_of
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
@@ -185,15 +186,16 @@ class TagsRead(NamedTuple):
 
 def settings_of(hmm: Any, streams: bool = False) -> TagSettings:
     """The parameters of a tagger that say how dictionary and labels are read."""
+    dictionary = hmm._setting("tag_dictionary")
     return TagSettings(
-        hmm.tag_dictionary or {},
-        hmm.denoise,
-        hmm.unknown_tags,
+        dictionary.entries or {},
+        dictionary.denoise,
+        dictionary.unknown_tags,
         hmm.supervision,
         hmm.n_components,
-        hmm.handle_unknown,
-        isinstance(hmm.beta, str) and hmm.beta == "auto",
-        getattr(hmm, "total_samples", None),
+        hmm._known_words()[1],
+        gamma_prior_of(hmm.beta) is not None,
+        hmm._setting("steps").total_samples if hasattr(hmm, "steps") else None,
         streams,
     )
 
@@ -409,8 +411,9 @@ def training_lattice(
     if not len(forbidden):
         return lattice, knowledge, ()
     overruled = Overruled(forbidden, corpus, sequences.tokens, told.labels)
-    unknown_tags = () if hmm.unknown_tags is None else hmm.unknown_tags
-    overruled.check(set(tags_in(hmm.tag_dictionary or {}, (), unknown_tags)))
+    dictionary = hmm._setting("tag_dictionary")
+    unknown_tags = () if dictionary.unknown_tags is None else dictionary.unknown_tags
+    overruled.check(set(tags_in(dictionary.entries or {}, (), unknown_tags)))
     lattice = overrule(lattice, forbidden, corpus, states, cells)
     return lattice, knowledge, (str(overruled),)
 

@@ -277,7 +277,7 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> None:
     Counts are summed over partitions in their order, so that the result does not depend on the
     number of workers. CVB sweeps each partition from the counts of all.
     """
-    check_sizes(model.get_params(deep=False))
+    check_sizes(model.get_params())
     family = family_of(model)
     family.refuse_in_shards(model)
     partitions = partitions_of(X)
