@@ -36,7 +36,7 @@ print(log[:5])
 # ``frame.groupby("visit")["page"].agg(list)``; a Series of lists is taken as it is. Without,
 # lengths will do:
 
-from sklearn_cvb import split_by_lengths
+from sklearn_cvb import Transitions, split_by_lengths
 
 lengths = np.bincount([visit for visit, _ in log])
 X = split_by_lengths(np.array([page for _, page in log]), lengths)

@@ -25,7 +25,7 @@ print(len(X), "sequences of", len(X[0]), "symbols, such as", X[0][:10].tolist())
 # The likelihood of the sequences that were learned from always rises with the number of states. It
 # says nothing.
 
-from sklearn_cvb import CVBHMM
+from sklearn_cvb import CVBHMM, Symbols, Transitions
 
 settings = {"n_init": 3, "emission": Symbols(vocabulary=range(20)), "random_state": 0}
 numbers = list(range(2, 10))

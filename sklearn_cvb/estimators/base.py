@@ -130,7 +130,7 @@ class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
     @property
     def _n_restarts(self) -> int:
         """Number of restarts that are asked for."""
-        return self.n_init
+        return 1 if self.n_init is None else self.n_init
 
     def _known_words(self) -> tuple[Any, str]:
         """Which words are known (None: those of the sequences), and what becomes of others."""

@@ -31,7 +31,6 @@ from sklearn_cvb.estimators.parameters import (
     Count,
     LearnedConcentration,
     LeaveOneOutSweeps,
-    OptionalCount,
     OptionalLearnedConcentration,
     Parameters,
     PseudoCount,
@@ -202,15 +201,7 @@ class PointEstimates(States, Emissions, Paths, Concentrations):
 
 
 class Posterior(States, Emissions, Paths, Concentrations):
-    """Groups of a hidden Markov model with a posterior.
-
-    Parameters
-    ----------
-    n_init : int or None
-        Number of restarts; the one with the best objective is kept. None is 1, or 3 under an HDP.
-    """
-
-    n_init: OptionalCount = None
+    """Groups of a hidden Markov model with a posterior."""
 
 
 class LeavingOut(Parameters):
@@ -380,9 +371,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     @property
     def _n_restarts(self) -> int:
-        if self.n_init is None:
-            return 1 if self._setting("transitions").shared is None else 3
-        return self.n_init
+        if self.n_init is None and self._setting("transitions").shared is not None:
+            return 3
+        return super()._n_restarts
 
     @property
     def _n_features_out(self) -> int:

@@ -235,8 +235,9 @@ class Sweeps(Parameters):
 
     Parameters
     ----------
-    n_init : int
-        Number of restarts; the one with the best objective is kept.
+    n_init : int or None
+        Number of restarts; the one with the best objective is kept. None is 1,
+        or 3 where rows of transitions share weights (`HDP`).
     max_iter : int
         Largest number of sweeps.
     tol : float
@@ -259,7 +260,7 @@ class Sweeps(Parameters):
         Whether it stopped by `tol`.
     """
 
-    n_init: Count = 1
+    n_init: OptionalCount = None
     max_iter: Count = 100
     tol: Annotated[float, Interval(Real, 0, None, closed="left")] = 1e-4
 
