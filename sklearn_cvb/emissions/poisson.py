@@ -147,9 +147,9 @@ class PoissonFamily(Family):
         self.is_given = is_given
 
     def read(self, table: np.ndarray) -> Observations:
+        wrong = (table < 0) | (table != np.floor(table))
+        refuse_where(wrong, table, "Poisson emissions are counts (0, 1, 2, ...)")
         values, observed = with_zeros(table)
-        wrong = (values < 0) | (values != np.floor(values))
-        refuse_where(wrong, values, "Poisson emissions are counts (0, 1, 2, ...)")
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         # Of all states alike: minus the log factorials.
         base = -gammaln(values + 1.0).sum(axis=1, keepdims=True)
