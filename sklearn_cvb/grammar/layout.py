@@ -7,7 +7,8 @@ the same results:
   cost, whatever the size of the grammar. Chosen wherever it can be.
 - Tables are for grammars with most of all possible rules, where the derivations are too many to
   list: products of matrices, five to ten times as fast as lists with 30 symbols.
-- Factors are tables for grammars whose left and right children are independent.
+- Factors are tables for grammars whose left and right children are independent; with K symbols they
+  take a K-th of their time.
 - Lists go from rule to rule. They are for what none of these can do: cycles of unary rules, and
   sentences with more derivations than memory holds.
 
