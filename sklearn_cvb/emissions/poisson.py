@@ -11,6 +11,7 @@ from sklearn_cvb.emissions.emission import (
     Family,
     LinearScores,
     Observations,
+    Scores,
     as_units,
     positive,
     refuse_where,
@@ -194,7 +195,7 @@ class PoissonFamily(Family):
         shape, rate = self._posterior(statistics)
         return self._linear(digamma(shape) - np.log(rate), shape / rate)
 
-    def predictive(self, statistics: np.ndarray) -> NegativeBinomialScores:
+    def predictive(self, statistics: np.ndarray) -> Scores:
         return NegativeBinomialScores(*self._posterior(as_units(statistics)))
 
     def log_evidence(self, statistics: np.ndarray) -> float:
