@@ -143,7 +143,8 @@ class CategoricalFamily(Family):
         totals = self._totals(counts)
         if kept is None:
             kept = 1.0 / self._totals(np.ones_like(counts))
-        return self._floored(np.where(totals > FEWEST, counts / np.maximum(totals, FEWEST), kept))
+        found = self._floored(counts / np.maximum(totals, FEWEST))
+        return np.where(totals > FEWEST, found, kept)
 
     def mean(self, statistics: np.ndarray) -> np.ndarray:
         counts = self._posterior(statistics)
@@ -253,8 +254,8 @@ class BernoulliFamily(CategoricalFamily):
     """Two categories a column: in a point those of ones, (D, K), come before those of zeros."""
 
     def read(self, table: np.ndarray) -> Observations:
+        refuse_where((table != 0) & (table != 1), table, "Bernoulli emissions are 0 or 1")
         values, observed = with_zeros(table)
-        refuse_where((values != 0) & (values != 1), values, "Bernoulli emissions are 0 or 1")
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         return Observations(values, observed, np.hstack([values, there - values]))
 

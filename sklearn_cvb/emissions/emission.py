@@ -201,7 +201,8 @@ class OutsideSupport(ValueError):
 
 
 def refuse_where(wrong: np.ndarray, table: np.ndarray, why: str) -> None:
-    """Raise OutsideSupport for the first value of a table that is `wrong`."""
+    """Raise OutsideSupport for the first value of a table that is `wrong`; none is if missing."""
+    wrong = wrong & ~np.isnan(table)
     if wrong.any():
         step, column = map(int, np.argwhere(wrong)[0])
         raise OutsideSupport(step, column, f"{why}, got {table[step, column]:g}")

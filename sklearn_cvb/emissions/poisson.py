@@ -11,6 +11,7 @@ from sklearn_cvb.emissions.emission import (
     Family,
     LinearScores,
     Observations,
+    Scores,
     as_units,
     positive,
     refuse_where,
@@ -147,9 +148,9 @@ class PoissonFamily(Family):
         self.is_given = is_given
 
     def read(self, table: np.ndarray) -> Observations:
+        wrong = (table < 0) | (table != np.floor(table))
+        refuse_where(wrong, table, "Poisson emissions are counts (0, 1, 2, ...)")
         values, observed = with_zeros(table)
-        wrong = (values < 0) | (values != np.floor(values))
-        refuse_where(wrong, values, "Poisson emissions are counts (0, 1, 2, ...)")
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         # Of all states alike: minus the log factorials.
         base = -gammaln(values + 1.0).sum(axis=1, keepdims=True)
@@ -194,7 +195,7 @@ class PoissonFamily(Family):
         shape, rate = self._posterior(statistics)
         return self._linear(digamma(shape) - np.log(rate), shape / rate)
 
-    def predictive(self, statistics: np.ndarray) -> NegativeBinomialScores:
+    def predictive(self, statistics: np.ndarray) -> Scores:
         return NegativeBinomialScores(*self._posterior(as_units(statistics)))
 
     def log_evidence(self, statistics: np.ndarray) -> float:

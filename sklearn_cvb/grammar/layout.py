@@ -1,13 +1,14 @@
-"""Grammar and sentences laid out for the kernels, and in which form sentences are inferred.
+"""Grammar and sentences laid out for the kernels, and by which engine sentences are inferred.
 
-A grammar has two symbols at most on the right, and its terminals by word. There are four forms with
-the same results:
+A grammar has two symbols at most on the right, and its terminals by word. There are four engines
+with the same results:
 
 - A forest lists all derivations of each sentence once, so that a sentence costs what its own rules
   cost, whatever the size of the grammar. Chosen wherever it can be.
 - Tables are for grammars with most of all possible rules, where the derivations are too many to
   list: products of matrices, five to ten times as fast as lists with 30 symbols.
-- Factors are tables for grammars whose left and right children are independent.
+- Factors are tables for grammars whose left and right children are independent; with K symbols they
+  take a K-th of their time.
 - Lists go from rule to rule. They are for what none of these can do: cycles of unary rules, and
   sentences with more derivations than memory holds.
 
@@ -213,8 +214,8 @@ def problem_of(
         labels = layout.grammar if layout.is_given else None
         brackets = brackets_from(y, corpus, sequences.tokens, labels, is_numeric)
     lexicon = lexicon_for(layout, corpus)
-    forms = forms_of(layout, lexicon, brackets)
-    return Problem(corpus, sequences.tokens, layout, lexicon, brackets, *forms)
+    engines = engines_of(layout, lexicon, brackets)
+    return Problem(corpus, sequences.tokens, layout, lexicon, brackets, *engines)
 
 
 def as_lists(layout: Layout, corpus: Corpus, words: list[Any]) -> Problem:
@@ -224,13 +225,13 @@ def as_lists(layout: Layout, corpus: Corpus, words: list[Any]) -> Problem:
 
 
 def unseen(layout: Layout, corpus: Corpus, words: list[Any]) -> Problem:
-    """Sentences to be inferred once, by the form that suits them."""
+    """Sentences to be inferred once, by the engine that suits them."""
     problem = as_lists(layout, corpus, words)
-    dense, forest, factored = forms_of(layout, problem.lexicon, problem.brackets, once=True)
+    dense, forest, factored = engines_of(layout, problem.lexicon, problem.brackets, once=True)
     return problem._replace(dense=dense, forest=forest, factored=factored)
 
 
-def forms_of(
+def engines_of(
     layout: Layout, lexicon: Lexicon, brackets: Brackets, once: bool = False
 ) -> tuple[DenseRules | None, Forest | None, bool]:
     """What the sentences are inferred with: `dense`, `forest` and `factored` of `Problem`.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.grammar.inference import (
-    form_for,
+    engine_for,
     heaviest_trees,
     listed_for,
     set_log_weights,
@@ -167,11 +167,11 @@ def labelled_spans(learned: Learned, corpus: Corpus, words: list[Any]) -> np.nda
 
 def span_tables(problem: Problem, theta: np.ndarray) -> list[np.ndarray]:
     """The same by sentence, (length, length + 1, n_symbols); NaN where one has no tree."""
-    form, n_symbols, tables = form_for(problem), problem.layout.n_shown, []
-    assert form.listed is not None, "asked for by lists only"
-    set_weights(form.listed, theta)
+    engine, n_symbols, tables = engine_for(problem), problem.layout.n_shown, []
+    assert engine.listed is not None, "asked for by lists only"
+    set_weights(engine.listed, theta)
     for i, n in enumerate(problem.lexicon.length.tolist()):
-        spans, _ = span_posteriors(form, i)
+        spans, _ = span_posteriors(engine, i)
         table = np.zeros((n, n + 1, n_symbols))
         if spans is None:
             table[:] = np.nan
@@ -183,21 +183,21 @@ def span_tables(problem: Problem, theta: np.ndarray) -> list[np.ndarray]:
     return tables
 
 
-def span_posteriors(form: Engine, i: int) -> tuple[Spans | None, float]:
+def span_posteriors(engine: Engine, i: int) -> tuple[Spans | None, float]:
     """Posterior of all nodes of sentence `i`, by lists that have weights, and log p(words).
 
     None where it has no tree.
     """
-    assert form.listed is not None, "asked for by lists only"
-    assert form.chart is not None, "lists have a chart"
+    assert engine.listed is not None, "asked for by lists only"
+    assert engine.chart is not None, "lists have a chart"
     log_z = np.empty(1)
-    expected_listed_counts(form.listed, form.chart, np.array([i]), log_z, True)
+    expected_listed_counts(engine.listed, engine.chart, np.array([i]), log_z, True)
     value = float(log_z[0])
     if np.isnan(value):
-        value = count_in_logs(form, i)
+        value = count_in_logs(engine, i)
     if value == -np.inf:
         return None, value
-    return spans_of(form.chart, int(form.listed.terminals.length[i])), value
+    return spans_of(engine.chart, int(engine.listed.terminals.length[i])), value
 
 
 def words_without_rule(layout: Layout, corpus: Corpus, sentences: Iterable[Any]) -> str:

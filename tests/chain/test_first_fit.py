@@ -1,4 +1,4 @@
-"""What a first fit compiles: the kernels of the forms that the data need, and nothing else."""
+"""What a first fit compiles: the kernels of the engines that the data need, and nothing else."""
 
 import json
 import os
@@ -110,11 +110,11 @@ def test_a_fit_compiles_few_functions(reports, name):
 
 def test_each_form_is_compiled_when_data_need_it(reports):
     kernels = {name: {full.rsplit(".")[-1] for full in found} for name, found in reports.items()}
-    forms = {name: found & {RUNS, SIDE, SEQUENCES} for name, found in kernels.items()}
-    assert forms["dictionary"] == {RUNS}
-    assert forms["no dictionary"] == {SIDE}
-    assert forms["one sequence"] == {SEQUENCES}
-    assert sum(map(len, forms.values())) == 3
+    engines = {name: found & {RUNS, SIDE, SEQUENCES} for name, found in kernels.items()}
+    assert engines["dictionary"] == {RUNS}
+    assert engines["no dictionary"] == {SIDE}
+    assert engines["one sequence"] == {SEQUENCES}
+    assert sum(map(len, engines.values())) == 3
 
 
 def test_log_space_is_compiled_when_float64_loses_a_sequence(reports):

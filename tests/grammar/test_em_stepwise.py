@@ -60,8 +60,8 @@ def generator():
 
 
 @pytest.fixture(params=["forest", "lists"])
-def form(request, monkeypatch):
-    """Both forms of inference."""
+def engine(request, monkeypatch):
+    """Both engines."""
     if request.param == "lists":
         monkeypatch.setattr("sklearn_cvb.grammar.layout.MOST_EDGES", 0)
     return request.param
@@ -69,9 +69,9 @@ def form(request, monkeypatch):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize(("batch_size", "power"), [(1, 0.7), (2, 0.6), (3, 1.0), (100, 0.7)])
-def test_running_counts_are_those_of_the_equations(alpha, batch_size, power, form):
-    fitted = model(alpha=alpha, batch_size=batch_size, steps=StepSizes(power)).fit(X)
-    assert (fitted._read(X, None).problem.forest is None) == (form == "lists")
+def test_running_counts_are_those_of_the_equations(alpha, batch_size, power, engine):
+    fitted = model(alpha=alpha, batch_size=batch_size, step_power=power).fit(X)
+    assert (fitted._read(X, None).problem.forest is None) == (engine == "lists")
     tables = plain.frequencies(GRAMMAR, X)
     counts, met = stepwise(tables, START, alpha, batch_size, power, 3, generator())
     theta = plain.normalised(GRAMMAR, counts + alpha)
@@ -84,7 +84,7 @@ def test_running_counts_are_those_of_the_equations(alpha, batch_size, power, for
     assert fitted.objective_ == pytest.approx(fitted.score_samples(X).sum() + prior, rel=1e-10)
 
 
-def test_known_brackets_restrict_the_counts(form):
+def test_known_brackets_restrict_the_counts(engine):
     attached = [str(rule) for rule in GRAMMAR.to_nltk().productions()].index("VP -> VP PP")
     tables = plain.frequencies(GRAMMAR, X)
     tables[0] = tables[0][tables[0][:, attached] == 1]
@@ -94,7 +94,7 @@ def test_known_brackets_restrict_the_counts(form):
     assert not np.allclose(fitted.counts_.rule, model().fit(X).counts_.rule)
 
 
-def test_what_has_no_tree_makes_no_step(form):
+def test_what_has_no_tree_makes_no_step(engine):
     whole = [*X[:2], ["they", "they"], *X[2:]]
     with pytest.warns(UserWarning, match=r"left out of the counts: \[2\]"):
         fitted = model(batch_size=2, alpha=0.1).fit(whole)
@@ -157,7 +157,7 @@ def test_one_sweep_learns_more_than_a_batch_and_ends_where_batches_do():
     assert long.fit(sentences).objective_ == pytest.approx(final, abs=0.5)
 
 
-def test_counts_survive_ever_smaller_units(form):
+def test_counts_survive_ever_smaller_units(engine):
     fitted = EMPCFG(TEXT, init=START, max_iter=1)
     problem = fitted._read(X, None).problem
     layout, n = problem.layout, len(X)

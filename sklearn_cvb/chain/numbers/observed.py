@@ -44,6 +44,7 @@ from sklearn_cvb.chain.parameters import (
 )
 from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predicting_weights
 from sklearn_cvb.chain.symbols.observed import left_out_by
+from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
@@ -330,22 +331,17 @@ def _common_names(samples: list[Any]) -> list[Any] | None:
 # What is set
 
 
-_NAMES = ("gaussian", "bernoulli", "poisson")
-
-
 def emission_of(value: Any) -> Emission:
     """The emission that the parameter `emission` says."""
     if isinstance(value, Emission):
         return value
-    from sklearn_cvb import emissions
-
-    if value in _NAMES:
-        return getattr(emissions, value.capitalize())()
+    if isinstance(value, str) and value in NAMED:
+        return NAMED[value]()
     hint = ""
     if isinstance(value, type) and issubclass(value, Emission):
         hint = f", a class: call it, {value.__name__}()"
     raise InvalidParameterError(
-        f"emission must be 'categorical', {', '.join(map(repr, _NAMES))} or an object of "
+        f"emission must be 'categorical', {', '.join(map(repr, NAMED))} or an object of "
         f"sklearn_cvb.emissions, got {value!r}{hint}"
     )
 

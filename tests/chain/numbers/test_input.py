@@ -167,7 +167,7 @@ def test_values_that_an_emission_cannot_have_are_named_by_place():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"emission": "gausian"}, "The 'emission' parameter of VBHMM must be a str among"),
+        ({"emission": "gausian"}, "emission must be 'categorical', 'gaussian', 'bernoulli'"),
         ({"emission": Gaussian}, "a class: call it, Gaussian()"),
         ({"emission": RNG}, "The 'emission' parameter of VBHMM must be"),
         ({"emission": Gaussian("round")}, "covariance_type must be one of 'full'"),
