@@ -83,6 +83,22 @@ def check_dictionary(tag_dictionary: Mapping[Any, Any]) -> None:
         )
 
 
+def entries_with_blanks(tag_dictionary: Mapping[Any, Any]) -> str:
+    """The warning of texts that look like several tags, but are one; empty without any."""
+    odd = {
+        word: entry
+        for word, entry in tag_dictionary.items()
+        if isinstance(entry, str) and len(entry.split()) > 1
+    }
+    if not odd:
+        return ""
+    word, entry = next(iter(odd.items()))
+    return (
+        f"tag_dictionary gives {len(odd)} words a text with blanks, which is one tag: "
+        f"{word!r} has {entry!r}; for several tags write {entry.split()!r}"
+    )
+
+
 def _tags_checked(word: Hashable, entry: Any) -> tuple[Any, ...]:
     """The tags of an entry; TypeError unless it is a tag, or an ordered collection, set or dict."""
     is_known = isinstance(entry, list | tuple | str | bytes | Mapping | Set)

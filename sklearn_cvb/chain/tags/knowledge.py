@@ -36,6 +36,7 @@ from sklearn_cvb.reading.dictionary import (
     Overruled,
     check_dictionary,
     check_unknown_tags,
+    entries_with_blanks,
     is_weighted,
     look_up,
     tags_in,
@@ -286,7 +287,8 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
         else:
             told_here.outside[every[code]] = row
     cells = _laid_out(knowledge, told_here, corpus, settings)
-    return TagsRead(knowledge, cells, told_here, tuple(filter(None, (mismatch, ignored))))
+    messages = mismatch, entries_with_blanks(dictionary), ignored
+    return TagsRead(knowledge, cells, told_here, tuple(filter(None, messages)))
 
 
 def _label_tallies(
