@@ -1,5 +1,6 @@
 """Treebank grammars: their parameters, what they share, and a class for each algorithm."""
 
+from dataclasses import field
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar
@@ -86,7 +87,9 @@ class Subtypes(Parameters):
         Words that are not replaced by a class.
     """
 
-    n_subtypes: Annotated[int, Interval(Integral, 1, 1024, closed="both")] = 2
+    n_subtypes: Annotated[int, Interval(Integral, 1, 1024, closed="both")] = field(
+        default=2, kw_only=False
+    )
     schedule: Annotated[str, StrOptions({"fixed", "split-merge"})] = "fixed"
     round_length: Annotated[int, Interval(Integral, 2, None, closed="left")] = 20
     merge_share: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.5
