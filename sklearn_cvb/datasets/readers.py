@@ -6,6 +6,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
 
     Raises
     ------
+    OSError
+        If there is no such file.
     ImportError
         If ``conllu`` is not installed.
     ValueError
@@ -60,6 +63,9 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
     >>> corpus.data, corpus.target
     ([['we', 'ran']], [['PRON', 'VERB']])
     """
+    # Where the file is missing, a package that is missing, too, is not what is wrong.
+    with opened(path):
+        pass
     try:
         from conllu import parser
     except ImportError as error:
@@ -146,18 +152,23 @@ def text_lines(path: Folder) -> Iterator[tuple[int, str]]:
     ...     list(text_lines(path))
     [(1, 'we ran')]
     """
-    suffix = Path(path).suffix
-    options = {"encoding": "utf-8-sig", "errors": "surrogateescape"}
+    with opened(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
+        for number, line in enumerate(stream, start=1):
+            if _NO_TEXT.search(line):
+                raise ValueError(
+                    f"{path}, line {number}: this is no text in UTF-8; the name of a compressed "
+                    f"file must end in {', '.join(_OPEN)}, and text in another encoding be "
+                    "converted, as with iconv -t UTF-8"
+                )
+            yield number, line
+
+
+@contextmanager
+def opened(path: Folder, mode: str = "rt", **options: Any) -> Iterator[Any]:
+    """A file of text, compressed if its name says so."""
     try:
-        with _OPEN.get(suffix, open)(path, "rt", **options) as stream:
-            for number, line in enumerate(stream, start=1):
-                if _NO_TEXT.search(line):
-                    raise ValueError(
-                        f"{path}, line {number}: this is no text in UTF-8; the name of a "
-                        f"compressed file must end in {', '.join(_OPEN)}, and text in another "
-                        "encoding be converted, as with iconv -t UTF-8"
-                    )
-                yield number, line
+        with _OPEN.get(Path(path).suffix, open)(path, mode, **options) as stream:
+            yield stream
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         # Errors of the file system have a number.
         if getattr(error, "errno", None) is not None:
@@ -172,6 +183,11 @@ def _column(token: Mapping[Any, Any], column: str, sentence: str, line: int) -> 
     if column not in token:
         raise ValueError(f"{sentence}: no column {column!r}; line {line} has {', '.join(token)}")
     value = token[column]
+    return value_in(value)
+
+
+def value_in(value: Any) -> Any:
+    """What stands in a column of CoNLL's; None where nothing does."""
     return None if value == "_" else value
 
 
