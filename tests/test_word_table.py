@@ -115,6 +115,8 @@ def test_a_table_shows_its_rows():
     ]
     assert "<td>NOUN 0.75, VERB 0.25</td>" in table._repr_html_()
     assert "<b>" not in WordTable([WordToCheck("<b>", "", ("X",))])._repr_html_()
+    many = WordToCheck("a", "", tuple("ABCDEFG"))
+    assert "  A, B, C, D, E and 2 more  " in repr(WordTable([many]))
     assert repr(WordTable([long] * 62)).endswith("and 2 more words")
 
 

@@ -13,8 +13,8 @@ from sklearn_cvb.reading.validation import nearest, tell
 _USUAL = 0.9
 # What spreadsheets put between cells; which of them depends on the country.
 _DELIMITERS = ",;\t"
-# How much of a table is shown: rows, and characters of an example on each side of its word.
-_ROWS, _AROUND = 60, 20
+# How much of a table is shown: rows, tags, and characters of an example on each side of its word.
+_ROWS, _TAGS, _AROUND = 60, 5, 20
 
 
 class WordToCheck(NamedTuple):
@@ -180,8 +180,10 @@ class WordTable:
 
         cells = [["word", "usual", "tags", "uses", "example"]]
         for row in self.rows[:_ROWS]:
-            tags = ", ".join(_with_shares(row, "{} {:.2f}") or map(str, row.tags))
-            shown = (row.word, row.usual, tags, row.uses, _around(row.word, row.example))
+            tags = _with_shares(row, "{} {:.2f}") or list(map(str, row.tags))
+            n_more = len(tags) - _TAGS
+            listed = ", ".join(tags[:_TAGS]) + (f" and {n_more} more" if n_more > 0 else "")
+            shown = (row.word, row.usual, listed, row.uses, _around(row.word, row.example))
             cells.append([text_of_one(value) for value in shown])
         return cells
 
