@@ -141,6 +141,56 @@ def read_word_tag(path: Folder, *, separator: str = "/") -> Bunch:
     return corpus
 
 
+def read_dictionary(path: Folder) -> dict[str, tuple[str, ...]]:
+    """Read a word list with one word per line, a tab, and its tags: ``duck<TAB>NOUN VERB``.
+
+    Lists made from Wiktionary look like this, also with a line for each pair of word and tag: the
+    tags of all lines of a word come together. Words may hold blanks. Blank lines are skipped.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A text file in UTF-8, compressed if its name ends in .gz, .bz2 or .xz.
+
+    Returns
+    -------
+    dict
+        Maps each word to the sorted tuple of its tags, as a tagger's `tag_dictionary`.
+
+    Raises
+    ------
+    ValueError
+        If a line has no word or no tag; the message names the file and the line. If the file is
+        no text in UTF-8, or not compressed as its name says.
+
+    See Also
+    --------
+    sklearn_cvb.tag_dictionary_from : Takes words and tags from tagged text.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn_cvb.datasets import read_dictionary
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "words.tsv")
+    ...     _ = path.write_text("the\\tDET\\nduck\\tVERB NOUN\\n", encoding="utf-8")
+    ...     read_dictionary(path)
+    {'the': ('DET',), 'duck': ('NOUN', 'VERB')}
+    """
+    entries: dict[str, set[str]] = {}
+    for number, line in text_lines(path):
+        word, _, rest = line.strip("\r\n").partition("\t")
+        tags = rest.split()
+        if word.strip() and tags:
+            entries.setdefault(word.strip(" "), set()).update(tags)
+        elif line.strip():
+            raise ValueError(
+                f"{path}, line {number}: {line.strip()[:60]!r} is not a word, a tab, and its tags "
+                "with blanks between them"
+            )
+    return {word: tuple(sorted(tags)) for word, tags in entries.items()}
+
+
 def text_lines(path: Folder) -> Iterator[tuple[int, str]]:
     """Numbers from 1 and lines of a text in UTF-8, also of a compressed file.
 

@@ -325,7 +325,7 @@ def tag_dictionary_from(
         return sentences.entries()
     # Pairs first, in one go: there are far more tokens than pairs.
     pairs: Counter[Any] = Counter()
-    for i, items in enumerate(_tagged(sentences, tags)):
+    for i, items in enumerate(tagged_pairs(sentences, tags)):
         try:
             pairs.update(map(tuple, items))
         except TypeError:
@@ -351,8 +351,8 @@ def tag_dictionary_from(
     return dictionary
 
 
-def _tagged(
-    sentences: Iterable[Sequence[Any]], tags: Sequence[Sequence[Any]] | None
+def tagged_pairs(
+    sentences: Iterable[Sequence[Any]], tags: Iterable[Sequence[Any]] | None
 ) -> Iterator[list[Any]]:
     """The (word, tag) pairs of each sentence."""
     known = None if tags is None else samples_of(tags)
