@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import (
     Callable,
     Collection,
-    Container,
     Hashable,
     Iterable,
     Iterator,
@@ -32,6 +31,7 @@ from sklearn_cvb.reading.corpus import (
     sorted_types,
     tokens_of,
 )
+from sklearn_cvb.reading.validation import nearest
 
 # A dictionary covers nothing to speak of below this share of the tokens.
 _HARDLY = 0.01
@@ -236,16 +236,7 @@ class Overruled(NamedTuple):
     corpus: Corpus
     words: Sequence[Any]
     labels: Sequence[Any]
-
-    def check(self, tags: Container[Any]) -> None:
-        """Raise ValueError if a label is none of the `tags` that a dictionary knows."""
-        strange = [t for t in self.tokens.tolist() if self.labels[t] not in tags]
-        if strange:
-            raise ValueError(
-                f"{len(strange)} labels are tags that no entry of tag_dictionary has: "
-                f"{self._some(strange[:5])}; put None in their place, add them to the entries of "
-                "their words, or build the dictionary with tag_dictionary_from"
-            )
+    known: Collection[Any]  # the tags that some entry has
 
     def __str__(self) -> str:
         """What a warning says."""
@@ -253,7 +244,17 @@ class Overruled(NamedTuple):
             f"{len(self.tokens)} labels are not in tag_dictionary: "
             f"{self._some(self.tokens[:2].tolist())}; a label holds at its own token, and where "
             "its word has none the dictionary holds: add the tags if they are right there, too"
+            f"{self._of_other_tags()}"
         )
+
+    def _of_other_tags(self) -> str:
+        """What is to be said of labels that may be slips, or of another set of tags."""
+        labels = [self.labels[t] for t in self.tokens.tolist()]
+        others = Counter(label for label in labels if label not in self.known)
+        if not others:
+            return ""
+        some = [f"{tag!r}{nearest(tag, self.known)}" for tag, _ in others.most_common(5)]
+        return f"; {others.total()} of them are tags that no entry has: {', '.join(some)}"
 
     def _some(self, tokens: Iterable[int]) -> str:
         places = (place(t, self.corpus.starts) for t in tokens)

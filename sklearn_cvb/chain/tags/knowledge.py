@@ -410,9 +410,9 @@ def training_lattice(
     lattice, forbidden = restrict(lattice, states)
     if not len(forbidden):
         return lattice, knowledge, ()
-    overruled = Overruled(forbidden, corpus, sequences.tokens, told.labels)
     unknown_tags = () if hmm.unknown_tags is None else hmm.unknown_tags
-    overruled.check(set(tags_in(hmm.tag_dictionary or {}, (), unknown_tags)))
+    known = set(tags_in(hmm.tag_dictionary or {}, (), unknown_tags))
+    overruled = Overruled(forbidden, corpus, sequences.tokens, told.labels, known)
     lattice = overrule(lattice, forbidden, corpus, states, cells)
     return lattice, knowledge, (str(overruled),)
 
