@@ -269,7 +269,7 @@ def tag_dictionary_from(
     min_count: int = 1,
     min_share: float = 0.0,
     count_in: Iterable[Sequence[Any]] | None = None,
-    weights: bool = False,
+    weights: bool = True,
 ) -> dict[Any, Any]:
     """Collect the tags seen with each word, as in section 5.2 of Wang and Blunsom (2013).
 
@@ -289,15 +289,16 @@ def tag_dictionary_from(
         on noisy text. The most frequent tag always stays.
     count_in : list of list, default=None
         Raw sentences in which occurrences are counted; None for `sentences` themselves.
-    weights : bool, default=False
+    weights : bool, default=True
         Say how often each tag was seen: a tagger then starts from these shares and holds on to
-        them (see its `dictionary_weight`), so that a slip does not win a whole word.
+        them (see its `dictionary_weight`), so that a slip does not win a whole word. If False,
+        tags alone are listed, as word lists have them.
 
     Returns
     -------
     dict
-        Maps each word to the sorted tuple of its tags or, with `weights`, to a dict from its tags
-        to how often each was seen (words that may take any tag keep the tuple).
+        Maps each word to a dict from its tags to how often each was seen; without `weights` to the
+        sorted tuple of its tags, and so words that may take any tag.
 
     Raises
     ------
@@ -314,13 +315,13 @@ def tag_dictionary_from(
     --------
     >>> from sklearn_cvb import tag_dictionary_from
     >>> tag_dictionary_from([["the", "duck"], ["we", "duck"]], [["DT", "NN"], ["PRP", "VB"]])
-    {'the': ('DT',), 'duck': ('NN', 'VB'), 'we': ('PRP',)}
+    {'the': {'DT': 1}, 'duck': {'NN': 1, 'VB': 1}, 'we': {'PRP': 1}}
     >>> tag_dictionary_from([["a", "b", "b"]], [["X", "Y", "Y"]], min_count=2)
-    {'a': ('X', 'Y'), 'b': ('Y',)}
+    {'a': ('X', 'Y'), 'b': {'Y': 2}}
     >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], min_share=0.2)
-    {'a': ('X',)}
-    >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], weights=True)
-    {'a': {'X': 9, 'Y': 1}}
+    {'a': {'X': 9}}
+    >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], weights=False)
+    {'a': ('X', 'Y')}
     """
     if isinstance(sentences, WordTable):
         return sentences.entries()

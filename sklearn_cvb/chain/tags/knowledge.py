@@ -345,7 +345,8 @@ def _laid_out(
     if any_weights and settings.beta_is_learned:
         raise InvalidParameterError(
             "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
-            "with weights makes unequal: give beta a number, or the dictionary no weights"
+            "with weights makes unequal: give beta a number, or the dictionary no weights "
+            "(tag_dictionary_from(..., weights=False))"
         )
     rows, with_unknown = None, settings.handle_unknown != "error"
     if settings.tag_dictionary or settings.unknown_tags is not None or told.formed:
