@@ -380,11 +380,11 @@ class BaseLatentPCFG(BaseModel):
     def _sequences(self, X: Any) -> Sequences:
         return sentences_in(trees_in(X, "X")) if are_trees(X) else reading.sequences_again(self, X)
 
-    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus = _numbered(learned, self._sequences(X))
         rules, weights = with_any_word(learned, mean_weights(learned, self.smoothing))
         logs = log_likelihoods(rules, weights, *corpus[:2], n_jobs=self.n_jobs)
-        return logs, len(corpus.tokens)
+        return logs, np.diff(corpus.starts)
 
     def _trees(self, learned: Learned, X: Any) -> tuple[list[Any], Corpus]:
         """The best trees in a user's labels; a warning tells of sentences without any."""
