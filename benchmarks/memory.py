@@ -38,7 +38,7 @@ def peak(settings, algorithm, name, n_tokens):
     for the text as it is.
     """
     text = read(settings, name)
-    legal = tag_dictionary_from(text.X, text.y)
+    legal = tag_dictionary_from(text.X, text.y, weights=False)
     X = repeated(text.X, n_tokens)
     total = sum(map(len, X))
     del text

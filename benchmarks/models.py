@@ -93,6 +93,6 @@ def tagger_sweep(algorithm, text, min_count=1, n_sentences=None):
     Tags are taken from the whole text; `n_sentences` of it are counted and learned from.
     """
     X = text.X[:n_sentences]
-    legal = tag_dictionary_from(text.X, text.y, min_count=min_count, count_in=X)
+    legal = tag_dictionary_from(text.X, text.y, min_count=min_count, count_in=X, weights=False)
     kind = Annealing if algorithm == "Gibbs" else Sweep
     return kind(TAGGERS[algorithm](legal), X)

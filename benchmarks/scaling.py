@@ -76,7 +76,7 @@ def states(settings):
 def tokens(settings):
     """Time a token against the size of the corpus, with a dictionary."""
     text = read(settings, "journal")
-    legal = tag_dictionary_from(text.X, text.y)
+    legal = tag_dictionary_from(text.X, text.y, weights=False)
     lines = {name: [] for name in TAGGERS}
     for size in (1000, 4000) if settings.quick else (10**4, 10**5, 10**6, 10**7):
         X = repeated(text.X, size)
@@ -124,7 +124,7 @@ def threads(settings):
     """How much faster four restarts are on more threads: whole fits, on the wall."""
     text = read(settings, "journal")
     text = text.head(100 if settings.quick else 3000)
-    legal = tag_dictionary_from(text.X, text.y)
+    legal = tag_dictionary_from(text.X, text.y, weights=False)
     fits = {
         "EM, K=45": (DENSE["EM"](N_STATES), 50),
         "CVB sequence, K=45": (DENSE["CVB sequence"](N_STATES), 5),

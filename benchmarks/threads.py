@@ -34,7 +34,7 @@ def one_restart(settings):
 def with_dictionary(settings):
     """Two restarts of CVB with a dictionary, the default 100 sweeps: reading X is not threaded."""
     text = read(settings, "journal")
-    estimator = TAGGERS["CVB sequence"](tag_dictionary_from(text.X, text.y))
+    estimator = TAGGERS["CVB sequence"](tag_dictionary_from(text.X, text.y, weights=False))
     return _two_against_one(estimator, text.X, 2, 2 if settings.quick else 100, settings)
 
 

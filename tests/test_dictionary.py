@@ -15,24 +15,24 @@ STATES = {"DT": 0, "NN": 1, "RB": 2, "VB": 3}
 
 
 def test_weights_say_how_often_each_tag_was_seen():
-    weighted = tag_dictionary_from(WORDS, TAGS, weights=True)
+    weighted = tag_dictionary_from(WORDS, TAGS)
     assert weighted == {
         "the": {"DT": 199, "NN": 1},
         "saw": {"NN": 2, "VB": 2},
         "once": {"RB": 1},
     }
-    plain = tag_dictionary_from(WORDS, TAGS)
+    plain = tag_dictionary_from(WORDS, TAGS, weights=False)
     assert {word: tuple(entry) for word, entry in weighted.items()} == plain
 
 
 def test_weights_are_pruned_by_share():
-    pruned = tag_dictionary_from(WORDS, TAGS, weights=True, min_share=0.006)
+    pruned = tag_dictionary_from(WORDS, TAGS, min_share=0.006)
     assert pruned["the"] == {"DT": 199}
     assert pruned["saw"] == {"NN": 2, "VB": 2}
 
 
 def test_words_that_may_take_any_tag_have_no_weights():
-    open_ended = tag_dictionary_from(WORDS, TAGS, weights=True, min_count=2)
+    open_ended = tag_dictionary_from(WORDS, TAGS, min_count=2)
     assert open_ended["once"] == ("DT", "NN", "RB", "VB")
     assert open_ended["the"] == {"DT": 199, "NN": 1}
 

@@ -31,7 +31,7 @@ _DEPENDENCIES = "extended_valence backoff alpha_backoff rule_weights"
 _TAGGED = f"{_SWEEPS} handle_unknown vocabulary supervision {_RUNNING}"
 _ALIGNMENT = "alpha beta p_null longest_jump dictionary"
 _PAIRS = f"{_SWEEPS} init_sweeps handle_unknown supervision {_RUNNING}"
-_SUBTYPES = "n_subtypes schedule round_length merge_share alpha"
+_SUBTYPES = "n_subtypes / schedule round_length merge_share alpha"
 _TREES = f"{_SWEEPS} rare_threshold horizontal_markovisation decoding {_RUNNING}"
 _PRIORS = "alpha_prior beta_prior"
 _SYMBOLS = f"{_SWEEPS} handle_unknown {_BATCHES} vocabulary {_RUNNING}"
@@ -58,9 +58,9 @@ SIGNATURES = {
     "VBDMV": f"/ alpha alpha_stop alpha_prior {_DEPENDENCIES} {_TAGGED}",
     "CVBDMV": f"/ alpha alpha_stop alpha_prior {_DEPENDENCIES} {_TAGGED}",
     "GibbsDMV": f"/ alpha alpha_stop alpha_prior {_DEPENDENCIES} {_CHAIN} {_TAGGED}",
-    "EMLatentPCFG": f"/ {_SUBTYPES} smoothing {_TREES}",
-    "VBLatentPCFG": f"/ {_SUBTYPES} {_TREES}",
-    "CVBLatentPCFG": f"/ {_SUBTYPES} update {_TREES}",
+    "EMLatentPCFG": f"{_SUBTYPES} smoothing {_TREES}",
+    "VBLatentPCFG": f"{_SUBTYPES} {_TREES}",
+    "CVBLatentPCFG": f"{_SUBTYPES} update {_TREES}",
     "EMAlignmentHMM": f"/ {_ALIGNMENT} {_PAIRS}",
     "VBAlignmentHMM": f"/ {_ALIGNMENT} {_PAIRS}",
     "CVBAlignmentHMM": f"/ {_ALIGNMENT} {_PAIRS}",

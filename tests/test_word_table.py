@@ -61,9 +61,76 @@ def test_a_table_that_cannot_be_is_named(tmp_path):
     path.write_text("word,usual,tags\na,DT,LS\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"line 2: 'a' has the tags \('LS',\) and the usual tag"):
         WordTable.read_csv(path)
-    path.write_text("word;usual;tags\na;DT;LS\n", encoding="utf-8")
+    path.write_text("words;usual;tags\na;DT;LS\n", encoding="utf-8")
     with pytest.raises(ValueError, match="has no column 'word'"):
         WordTable.read_csv(path)
+
+
+ROWS = [
+    WordToCheck("saw", "", ("NOUN", "VERB"), (0.75, 0.25), 4, "it saw it"),
+    WordToCheck("a", "", ("DET", "X"), (1.0, 0.0), 2, "a duck"),
+]
+
+
+@pytest.mark.parametrize("slip", ["NUON", "NOUN,"])
+def test_a_tag_that_was_not_there_is_warned_of_with_the_nearest(tmp_path, slip):
+    path = tmp_path / "words.csv"
+    WordTable(ROWS).to_csv(path)
+    path.write_text(path.read_text().replace("saw,,NOUN VERB", f'saw,,"{slip} VERB"'))
+    said = rf"1 tags .* before: '{slip}' of 'saw' \(did you mean 'NOUN'\?\)"
+    with pytest.warns(UserWarning, match=said):
+        found = WordTable.read_csv(path)
+    assert found.entries()["saw"] == (slip, "VERB")
+
+
+def test_a_comma_without_quotes_is_named(tmp_path):
+    path = tmp_path / "words.csv"
+    WordTable(ROWS).to_csv(path)
+    path.write_text(path.read_text().replace("NOUN VERB", "NOUN, VERB"))
+    with pytest.raises(ValueError, match=r"line 2: 'saw' has more cells than there are columns"):
+        WordTable.read_csv(path)
+
+
+def test_tags_of_other_rows_and_of_the_tagger_are_no_slips(tmp_path):
+    path = tmp_path / "words.csv"
+    WordTable(ROWS).to_csv(path)
+    path.write_text(path.read_text().replace("saw,,NOUN VERB", "saw,,NOUN DET"))
+    assert WordTable.read_csv(path).entries()["saw"] == ("NOUN", "DET")
+    path.write_text(path.read_text().replace("saw,,NOUN DET", "saw,,NOUN INTJ"))
+    known = np.array(["DET", "INTJ", "NOUN", "VERB", "X"])
+    assert WordTable.read_csv(path, classes=known).entries()["saw"] == ("NOUN", "INTJ")
+    with pytest.warns(UserWarning, match="1 tags that were not there before: 'INTJ' of 'saw'"):
+        WordTable.read_csv(path)
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_tables_of_other_countries_are_read(tmp_path, delimiter):
+    path = tmp_path / "words.csv"
+    rows = [["word", "usual", "tags"], ["a,b", "DT", "DT LS"], ["you", "", "PRP"]]
+    path.write_text("\n".join(map(delimiter.join, rows)), encoding="utf-8-sig")
+    assert WordTable.read_csv(path).entries() == {"a,b": {"DT": 0.9, "LS": 0.1}, "you": ("PRP",)}
+
+
+def test_a_table_shows_its_rows():
+    long = WordToCheck("it", "P", ("P",), (), 9, f"{'x ' * 30}it {'y ' * 30}".strip())
+    table = WordTable([*ROWS, long])
+    assert repr(table).splitlines() == [
+        "word  usual  tags                  uses  example",
+        "saw          NOUN 0.75, VERB 0.25  4     it saw it",
+        "a            DET 1.00, X 0.00      2     a duck",
+        "it    P      P                     9     ...x x x x x x x x x x it y y y y y y y y y y...",
+    ]
+    assert "<td>NOUN 0.75, VERB 0.25</td>" in table._repr_html_()
+    assert "<b>" not in WordTable([WordToCheck("<b>", "", ("X",))])._repr_html_()
+    many = WordToCheck("a", "", tuple("ABCDEFG"))
+    assert "  A, B, C, D, E and 2 more  " in repr(WordTable([many]))
+    assert repr(WordTable([long] * 62)).endswith("and 2 more words")
+
+
+def test_an_entry_that_is_a_text_with_blanks_is_warned_of():
+    with pytest.warns(UserWarning, match=r"'duck' has 'N V'; for several tags write \['N', 'V'\]"):
+        model = EMHMMTagger({**LEGAL, "duck": "N V"}, random_state=0).fit(X)
+    assert "N V" in model.classes_
 
 
 def test_correcting_frees_a_frequent_word():

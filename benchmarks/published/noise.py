@@ -259,7 +259,7 @@ def defaults(settings):
     rows = []
     for corpus in size.default_corpora:
         bunch = whole(corpus, settings.data_home)
-        dictionary = tag_dictionary_from(bunch.data, bunch.target)
+        dictionary = tag_dictionary_from(bunch.data, bunch.target, weights=False)
         for is_coarse in (False, True):
             legal, y = dictionary, bunch.target
             if is_coarse:

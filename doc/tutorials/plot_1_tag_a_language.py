@@ -25,8 +25,9 @@ print(" ".join(X[0]))
 
 # %%
 # The word list is a dictionary from each word to its tags. Yours may come from a printed
-# dictionary, from Wiktionary, or from a friend. It need not be complete: here a third of the longer
-# words is left out.
+# dictionary, from Wiktionary, or from a friend; :func:`~sklearn_cvb.datasets.read_dictionary` reads
+# a file with a word, a tab and its tags on each line. It need not be complete: here a third of the
+# longer words is left out.
 
 word_list = pocket_english_dictionary()
 word_list = {
@@ -64,9 +65,7 @@ TaggedSentence.from_estimator(tagger, X_new[0])
 # ``words_to_check`` finds them.
 
 table = tagger.words_to_check(X, 20)
-print(f"{'word':8} uses  its most probable tags")
-for row in list(table)[:8]:
-    print(f"{row.word:8} {row.uses:4}  {' '.join(row.tags[:6])}")
+print(table)
 
 # %%
 # Save the table, open it in a spreadsheet, delete tags that are wrong, and name the usual one where

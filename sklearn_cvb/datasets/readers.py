@@ -6,6 +6,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
 
     Raises
     ------
+    OSError
+        If there is no such file.
     ImportError
         If ``conllu`` is not installed.
     ValueError
@@ -60,6 +63,9 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
     >>> corpus.data, corpus.target
     ([['we', 'ran']], [['PRON', 'VERB']])
     """
+    # Where the file is missing, a package that is missing, too, is not what is wrong.
+    with opened(path):
+        pass
     try:
         from conllu import parser
     except ImportError as error:
@@ -135,6 +141,56 @@ def read_word_tag(path: Folder, *, separator: str = "/") -> Bunch:
     return corpus
 
 
+def read_dictionary(path: Folder) -> dict[str, tuple[str, ...]]:
+    """Read a word list with one word per line, a tab, and its tags: ``duck<TAB>NOUN VERB``.
+
+    Lists made from Wiktionary look like this, also with a line for each pair of word and tag: the
+    tags of all lines of a word come together. Words may hold blanks. Blank lines are skipped.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A text file in UTF-8, compressed if its name ends in .gz, .bz2 or .xz.
+
+    Returns
+    -------
+    dict
+        Maps each word to the sorted tuple of its tags, as a tagger's `tag_dictionary`.
+
+    Raises
+    ------
+    ValueError
+        If a line has no word or no tag; the message names the file and the line. If the file is
+        no text in UTF-8, or not compressed as its name says.
+
+    See Also
+    --------
+    sklearn_cvb.tag_dictionary_from : Takes words and tags from tagged text.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn_cvb.datasets import read_dictionary
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "words.tsv")
+    ...     _ = path.write_text("the\\tDET\\nduck\\tVERB NOUN\\n", encoding="utf-8")
+    ...     read_dictionary(path)
+    {'the': ('DET',), 'duck': ('NOUN', 'VERB')}
+    """
+    entries: dict[str, set[str]] = {}
+    for number, line in text_lines(path):
+        word, _, rest = line.strip("\r\n").partition("\t")
+        tags = rest.split()
+        if word.strip() and tags:
+            entries.setdefault(word.strip(" "), set()).update(tags)
+        elif line.strip():
+            raise ValueError(
+                f"{path}, line {number}: {line.strip()[:60]!r} is not a word, a tab, and its tags "
+                "with blanks between them"
+            )
+    return {word: tuple(sorted(tags)) for word, tags in entries.items()}
+
+
 def text_lines(path: Folder) -> Iterator[tuple[int, str]]:
     """Numbers from 1 and lines of a text in UTF-8, also of a compressed file.
 
@@ -146,18 +202,23 @@ def text_lines(path: Folder) -> Iterator[tuple[int, str]]:
     ...     list(text_lines(path))
     [(1, 'we ran')]
     """
-    suffix = Path(path).suffix
-    options = {"encoding": "utf-8-sig", "errors": "surrogateescape"}
+    with opened(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
+        for number, line in enumerate(stream, start=1):
+            if _NO_TEXT.search(line):
+                raise ValueError(
+                    f"{path}, line {number}: this is no text in UTF-8; the name of a compressed "
+                    f"file must end in {', '.join(_OPEN)}, and text in another encoding be "
+                    "converted, as with iconv -t UTF-8"
+                )
+            yield number, line
+
+
+@contextmanager
+def opened(path: Folder, mode: str = "rt", **options: Any) -> Iterator[Any]:
+    """A file of text, compressed if its name says so."""
     try:
-        with _OPEN.get(suffix, open)(path, "rt", **options) as stream:
-            for number, line in enumerate(stream, start=1):
-                if _NO_TEXT.search(line):
-                    raise ValueError(
-                        f"{path}, line {number}: this is no text in UTF-8; the name of a "
-                        f"compressed file must end in {', '.join(_OPEN)}, and text in another "
-                        "encoding be converted, as with iconv -t UTF-8"
-                    )
-                yield number, line
+        with _OPEN.get(Path(path).suffix, open)(path, mode, **options) as stream:
+            yield stream
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         # Errors of the file system have a number.
         if getattr(error, "errno", None) is not None:
@@ -172,6 +233,11 @@ def _column(token: Mapping[Any, Any], column: str, sentence: str, line: int) -> 
     if column not in token:
         raise ValueError(f"{sentence}: no column {column!r}; line {line} has {', '.join(token)}")
     value = token[column]
+    return value_in(value)
+
+
+def value_in(value: Any) -> Any:
+    """What stands in a column of CoNLL's; None where nothing does."""
     return None if value == "_" else value
 
 

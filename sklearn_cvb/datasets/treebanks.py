@@ -8,6 +8,7 @@ from zipfile import ZipFile
 from sklearn.utils import Bunch
 
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
+from sklearn_cvb.datasets.readers import opened, value_in
 from sklearn_cvb.reading.validation import Folder
 from sklearn_cvb.treebank.reading import cleaned
 
@@ -251,7 +252,7 @@ def read_dependencies(
     Parameters
     ----------
     path : str or path-like
-        The file.
+        The file, compressed if its name ends in .gz, .bz2 or .xz.
     column : {"upos", "xpos", "form", "lemma"}, default="upos"
         What becomes the token. CoNLL-X calls the first two CPOSTAG and POSTAG.
     remove : collection of str, default=()
@@ -263,15 +264,15 @@ def read_dependencies(
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        With ``data`` (list of lists of tokens), ``words`` (of their words) and ``target`` (of their
-        heads: positions from 1, 0 for the root, None where the file has none). Sentences of which
-        nothing is left are dropped.
+        With ``data`` (list of lists of tokens, None where the file has ``_`` for one), ``words``
+        (of their words) and ``target`` (of their heads: positions from 1, 0 for the root, None
+        where the file has none). Sentences of which nothing is left are dropped.
 
     Raises
     ------
     ValueError
         If a line has other columns, or a head is no token of its sentence; the message names the
-        file and the line. If the file has another encoding.
+        file and the line. If the file has another encoding, or is not compressed as its name says.
 
     Examples
     --------
@@ -287,13 +288,13 @@ def read_dependencies(
     """
     # With or without a mark of the byte order.
     codec = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
-    with open(path, encoding=codec) as stream:
-        try:
+    try:
+        with opened(path, encoding=codec) as stream:
             return _bunch_of(_sentences_of(stream, str(path), column), set(remove))
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{path} is not in {encoding}: give its encoding, such as 'latin-1'"
-            ) from error
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not in {encoding}: give its encoding, such as 'latin-1'"
+        ) from error
 
 
 def _bunch_of_files(
@@ -357,6 +358,8 @@ def _row(line: str, place: str, column: str, remove_by: str) -> tuple[Any, ...] 
     if head != "_" and not head.isdecimal():
         raise ValueError(f"{place}: the head {head!r} is no number")
     token, word, mark = (fields[places[name]] for name in (column, "form", remove_by))
+    # A word may be "_".
+    token = token if column == "form" else value_in(token)
     return token, word, None if head == "_" else int(head), mark
 
 

@@ -71,7 +71,9 @@ def load_text(
         sentences = make_pocket_english(n_sentences, random_state=seed)
         lexicon = pocket_english_dictionary()
         tagged = [[(word, tag) for tag in tags] for word, tags in lexicon.items()]
-        dictionary = tag_dictionary_from(tagged, min_count=min_count, count_in=sentences.data)
+        dictionary = tag_dictionary_from(
+            tagged, min_count=min_count, count_in=sentences.data, weights=False
+        )
         text = Text(EMBEDDED, sentences.data, sentences.target, dictionary, False)
     else:
         text = _from_corpus(corpus, data_home, n_sentences, min_count)
@@ -95,7 +97,9 @@ def _from_corpus(
     X, y = whole.data[:n_sentences], whole.target[:n_sentences]
     if all(tag is None for tags in y for tag in tags):
         raise ValueError(f"{name} holds no tags: there is no dictionary to learn from")
-    dictionary = tag_dictionary_from(whole.data, whole.target, min_count=min_count, count_in=X)
+    dictionary = tag_dictionary_from(
+        whole.data, whole.target, min_count=min_count, count_in=X, weights=False
+    )
     return Text(name, X, y, dictionary, len(X) == len(whole.data))
 
 
@@ -118,7 +122,7 @@ class HeldOut(NamedTuple):
 def hold_out(text: Text, min_count: int, seed: int) -> HeldOut:
     """Hold out a tenth of the sentences; the dictionary is of the other nine tenths alone."""
     X, held_out, y, gold = train_test_split(text.X, text.y, test_size=0.1, random_state=seed)
-    dictionary = tag_dictionary_from(X, y, min_count=min_count)
+    dictionary = tag_dictionary_from(X, y, min_count=min_count, weights=False)
     training = text._replace(X=X, y=y, dictionary=dictionary, is_whole=False)
     words = {word for sentence in X for word in sentence}
     is_known = [[word in words for word in sentence] for sentence in held_out]

@@ -302,9 +302,9 @@ class BaseAlignmentHMM(BaseModel):
         tables = tables_of(np.where(lost, np.nan, shares.link), pairs)
         return object_array(tables) if corpus.width is None else np.stack(tables)
 
-    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus, pairs = self._pairs(learned, X, free=False)
-        return log_likelihoods(mean_weights(learned), pairs), corpus.n_observed
+        return log_likelihoods(mean_weights(learned), pairs), corpus.observed_lengths
 
     def _pairs(self, learned: Learned, X: Any, *, free: bool) -> tuple[Corpus, Pairs]:
         """Target sentences of X, and pairs as kernels read them."""

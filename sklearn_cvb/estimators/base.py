@@ -185,8 +185,8 @@ class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
         """What a message can add about sequences that were left out."""
         return ""
 
-    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
-        """Log-likelihood of every sequence under the mean parameters; number of observed tokens."""
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Log-likelihood under the mean parameters, and observed tokens, of every sequence."""
         raise NotImplementedError
 
     # What a fit leaves
@@ -250,26 +250,36 @@ class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
 
     # Scores
 
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Log-likelihood of every sequence under posterior-mean parameters.
+    def score_samples(self, X: Any, per: str = "sequence") -> np.ndarray:
+        """Log-likelihood (nats) of each whole sequence, or per token of it; `score` is per token.
+
+        Under posterior-mean parameters.
 
         Parameters
         ----------
         X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        per : {"sequence", "token"}, default="sequence"
+            "token" divides by the observed tokens of each sequence. The mean of these counts all
+            sequences alike, `score` all tokens.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            log p(x) in nats per sequence; -inf where nothing explains a sequence. All unknown
-            words share one cell: values under different vocabularies cannot be compared.
+            log p(x) in nats; -inf where nothing explains a sequence. All unknown words share one
+            cell: values under different vocabularies cannot be compared.
         """
+        check_choice("per", per, ("sequence", "token"))
         if self._takes_dask and is_dask(X):
-            return over_partitions(self, "score_samples", X)
-        return self._log_likelihoods(learned_of(self), X)[0]
+            return over_partitions(self, "score_samples", X, per=per)
+        log_z, observed = self._log_likelihoods(learned_of(self), X)
+        return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 
     @without_lengths
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood per observed token (nats) under posterior-mean parameters.
+        """Mean log-likelihood (nats) per observed token; `score_samples` is per sequence.
+
+        Under posterior-mean parameters. What VB predicts is under others, the exponentials of
+        expected logs.
 
         Parameters
         ----------
@@ -280,7 +290,8 @@ class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
         -------
         float
         """
-        log_z, n_observed = self._log_likelihoods(learned_of(self), X)
+        log_z, observed = self._log_likelihoods(learned_of(self), X)
+        n_observed = max(1, int(observed.sum()))
         refuse_lengths(y, len(log_z), n_observed)
         return float(log_z.sum() / n_observed)
 
@@ -299,8 +310,9 @@ class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
             Values under different vocabularies cannot be compared.
         """
         check_choice("per", per, ("token", "sequence"))
-        log_z, n_observed = self._log_likelihoods(learned_of(self), X)
-        return float(np.exp(-log_z.sum() / (n_observed if per == "token" else len(log_z))))
+        log_z, observed = self._log_likelihoods(learned_of(self), X)
+        divisor = max(1, int(observed.sum())) if per == "token" else len(log_z)
+        return float(np.exp(-log_z.sum() / divisor))
 
 
 def learned_of(estimator: Any) -> Learned:

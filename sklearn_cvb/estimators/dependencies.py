@@ -359,10 +359,12 @@ class BaseDMV(BaseModel):
         reading.refuse_missing(corpus)
         return corpus
 
-    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus = self._encoded(learned, X)
         sentences = sentences_of(corpus, learned.layout.mixed)
-        return log_likelihoods(mean_weights(learned, mixed=True), sentences), corpus.n_observed
+        return log_likelihoods(
+            mean_weights(learned, mixed=True), sentences
+        ), corpus.observed_lengths
 
     def _part(self, name: str) -> np.ndarray:
         """A table that only models that back off have."""

@@ -487,10 +487,12 @@ class BasePCFG(BaseModel):
         reading.refuse_missing(corpus)
         return reading.checked(self, corpus, sequences, len(index)), sequences.tokens
 
-    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus, words = self._corpus_and_words(learned, X)
         problem = unseen(learned.layout, corpus, words)
-        return expectation(mean_weights(learned), problem, with_counts=False)[1], corpus.n_observed
+        return expectation(mean_weights(learned), problem, with_counts=False)[
+            1
+        ], corpus.observed_lengths
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -407,14 +407,14 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """Counts and priors of kept samples; None where an algorithm has none."""
         return None
 
-    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         samples = self._samples(learned)
         if samples is None and is_store(X) and self._observed.has_vocabulary:
             from sklearn_cvb.chain.symbols.stored_sequences import log_likelihoods_of_store
 
             return log_likelihoods_of_store(self, learned, X)
-        found, n_observed = self._observed.log_likelihoods(self, learned, X, samples)
-        return prediction.mean_likelihoods(found), n_observed
+        found, observed = self._observed.log_likelihoods(self, learned, X, samples)
+        return prediction.mean_likelihoods(found), observed
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -505,6 +505,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """p(z_t | x_1..T) of every token.
+
+        Of VB under the exponentials of expected logs, of all others under means, as `score`.
 
         Parameters
         ----------
@@ -1004,22 +1006,25 @@ class GibbsHMM(Posterior, Drawing, Chain, Start, BaseHMM):
         refuse_without_posterior(sampled, self._kept().temperatures, "credible_intervals")
         return sampled.posteriors()
 
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Log-likelihood of every sequence, averaged over samples (paper eq. 28).
+    def score_samples(self, X: Any, per: str = "sequence") -> np.ndarray:
+        """Log-likelihood (nats) of each whole sequence, or per token of it; `score` is per token.
 
-        With annealing there are no samples of the posterior, and posterior-mean parameters are
-        used instead (eq. 27).
+        Averaged over samples (paper eq. 28). With annealing there are no samples of the posterior,
+        and posterior-mean parameters are used instead (eq. 27).
 
         Parameters
         ----------
         X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        per : {"sequence", "token"}, default="sequence"
+            "token" divides by the observed tokens of each sequence. The mean of these counts all
+            sequences alike, `score` all tokens.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            log p(x) in nats per sequence.
+            log p(x) in nats.
         """
-        return self._log_likelihoods(learned_of(self), X)[0]
+        return super().score_samples(X, per)
 
     def perplexity(self, X: Any, per: str = "token") -> float:
         """exp of minus the mean log-likelihood averaged over samples (paper eqs. 26 and 28).

@@ -1,5 +1,6 @@
 """Treebank grammars: their parameters, what they share, and a class for each algorithm."""
 
+from dataclasses import field
 from itertools import pairwise
 from numbers import Integral
 from typing import Annotated, Any, ClassVar
@@ -83,7 +84,9 @@ class Subtypes(Parameters):
         Words that are not replaced by a class.
     """
 
-    n_subtypes: Annotated[int, Interval(Integral, 1, 1024, closed="both")] = 2
+    n_subtypes: Annotated[int, Interval(Integral, 1, 1024, closed="both")] = field(
+        default=2, kw_only=False
+    )
     schedule: Annotated[Any, StrOptions({"fixed", "split-merge"}), SplitAndMerge] = "fixed"
     alpha: Concentration = 0.1
 
@@ -380,11 +383,11 @@ class BaseLatentPCFG(BaseModel):
     def _sequences(self, X: Any) -> Sequences:
         return sentences_in(trees_in(X, "X")) if are_trees(X) else reading.sequences_again(self, X)
 
-    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, int]:
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus = _numbered(learned, self._sequences(X))
         rules, weights = with_any_word(learned, mean_weights(learned, self.smoothing))
         logs = log_likelihoods(rules, weights, *corpus[:2], n_jobs=self.n_jobs)
-        return logs, len(corpus.tokens)
+        return logs, np.diff(corpus.starts)
 
     def _trees(self, learned: Learned, X: Any) -> tuple[list[Any], Corpus]:
         """The best trees in a user's labels; a warning tells of sentences without any."""

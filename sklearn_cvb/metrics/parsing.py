@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from sklearn_cvb.reading.corpus import as_list, shown
+from sklearn_cvb.treebank.reading import cleaned
 
 # What EVALB's standard parameters delete: roots above the sentence, and punctuation.
 _ROOTS = ("TOP", "ROOT", "S1", "")
@@ -39,6 +40,7 @@ def bracket_scores(
     *,
     labelled: bool = True,
     trivial: bool = True,
+    clean: bool = True,
     ignored_tags: Collection[str] = _PUNCTUATION,
     ignored_labels: Collection[str] = _ROOTS,
     equal_labels: Iterable[Sequence[str]] = (("ADVP", "PRT"),),
@@ -57,6 +59,9 @@ def bracket_scores(
     trivial : bool, default=True
         Whether brackets around the whole sentence count; leave them out (and `labelled`) to compare
         induced grammars.
+    clean : bool, default=True
+        Whether traces, function tags and indices are taken off first, as treebank grammars do
+        with the trees that they learn from: NP-SBJ-1 is NP.
     ignored_tags : collection, default=(",", ":", "``", "''", ".")
         Words with these tags in the gold tree are deleted before brackets are compared.
     ignored_labels : collection, default=("TOP", "ROOT", "S1", "")
@@ -86,8 +91,11 @@ def bracket_scores(
     same = {label: pair[0] for pair in equal_labels for label in pair}
     pairs = []
     for i, true, predicted in _paired(y_true, y_pred):
-        words, gold_nodes = _nodes(_tree(true))
-        guessed_words, guessed_nodes = _nodes(_tree(predicted))
+        gold, guess = _tree(true), _tree(predicted)
+        if clean:
+            gold, guess = cleaned(gold, f"y_true[{i}]"), cleaned(guess, f"y_pred[{i}]")
+        words, gold_nodes = _nodes(gold)
+        guessed_words, guessed_nodes = _nodes(guess)
         if len(words) != len(guessed_words):
             raise ValueError(
                 f"tree {i} has {len(words)} words but its prediction {len(guessed_words)}"
@@ -110,7 +118,9 @@ def bracket_scores(
     return _agreement(pairs)
 
 
-def bracket_f1(y_true: Sequence[Any], y_pred: Sequence[Any], *, labelled: bool = True) -> float:
+def bracket_f1(
+    y_true: Sequence[Any], y_pred: Sequence[Any], *, labelled: bool = True, clean: bool = True
+) -> float:
     """F1 of brackets with EVALB's conventions, see `bracket_scores`.
 
     Parameters
@@ -118,6 +128,8 @@ def bracket_f1(y_true: Sequence[Any], y_pred: Sequence[Any], *, labelled: bool =
     y_true, y_pred : sequence of nltk.Tree or str
     labelled : bool, default=True
         Whether labels must agree.
+    clean : bool, default=True
+        Whether traces, function tags and indices are taken off first.
 
     Returns
     -------
@@ -129,7 +141,7 @@ def bracket_f1(y_true: Sequence[Any], y_pred: Sequence[Any], *, labelled: bool =
     >>> bracket_f1(["(S (A (X a) (X b)) (X c))"], ["(S (B (X a) (X b)) (X c))"])
     0.5
     """
-    return bracket_scores(y_true, y_pred, labelled=labelled).f1
+    return bracket_scores(y_true, y_pred, labelled=labelled, clean=clean).f1
 
 
 def segmentation_scores(y_true: Sequence[Any], y_pred: Sequence[Any]) -> Agreement:

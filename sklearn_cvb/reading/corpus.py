@@ -58,6 +58,12 @@ class Corpus(NamedTuple):
             return max(1, int(self.times[self.tokens >= 0].sum()))
         return max(1, int(np.count_nonzero(self.tokens >= 0)))
 
+    @property
+    def observed_lengths(self) -> np.ndarray:
+        """How many tokens of each sequence are not missing, ndarray of shape (n_sequences,)."""
+        ends = np.append(0, np.cumsum(self.tokens >= 0))
+        return np.diff(ends[self.starts])
+
     def uses(self, n_types: int = 0) -> np.ndarray:
         """How often each type is observed, ndarray of shape (n_types,) or longer."""
         is_observed = self.tokens >= 0

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import (
     Callable,
     Collection,
-    Container,
     Hashable,
     Iterable,
     Iterator,
@@ -32,6 +31,7 @@ from sklearn_cvb.reading.corpus import (
     sorted_types,
     tokens_of,
 )
+from sklearn_cvb.reading.validation import nearest
 
 # A dictionary covers nothing to speak of below this share of the tokens.
 _HARDLY = 0.01
@@ -81,6 +81,22 @@ def check_dictionary(tag_dictionary: Mapping[Any, Any]) -> None:
             f"tag_dictionary gives weights that are negative, not finite, not numbers or all zero "
             f"to {wrong[:5]!r} ({len(wrong)} words): a weight says how often a tag was seen"
         )
+
+
+def entries_with_blanks(tag_dictionary: Mapping[Any, Any]) -> str:
+    """The warning of texts that look like several tags, but are one; empty without any."""
+    odd = {
+        word: entry
+        for word, entry in tag_dictionary.items()
+        if isinstance(entry, str) and len(entry.split()) > 1
+    }
+    if not odd:
+        return ""
+    word, entry = next(iter(odd.items()))
+    return (
+        f"tag_dictionary gives {len(odd)} words a text with blanks, which is one tag: "
+        f"{word!r} has {entry!r}; for several tags write {entry.split()!r}"
+    )
 
 
 def _tags_checked(word: Hashable, entry: Any) -> tuple[Any, ...]:
@@ -220,16 +236,7 @@ class Overruled(NamedTuple):
     corpus: Corpus
     words: Sequence[Any]
     labels: Sequence[Any]
-
-    def check(self, tags: Container[Any]) -> None:
-        """Raise ValueError if a label is none of the `tags` that a dictionary knows."""
-        strange = [t for t in self.tokens.tolist() if self.labels[t] not in tags]
-        if strange:
-            raise ValueError(
-                f"{len(strange)} labels are tags that no entry of tag_dictionary has: "
-                f"{self._some(strange[:5])}; put None in their place, add them to the entries of "
-                "their words, or build the dictionary with tag_dictionary_from"
-            )
+    known: Collection[Any]  # the tags that some entry has
 
     def __str__(self) -> str:
         """What a warning says."""
@@ -237,7 +244,17 @@ class Overruled(NamedTuple):
             f"{len(self.tokens)} labels are not in tag_dictionary: "
             f"{self._some(self.tokens[:2].tolist())}; a label holds at its own token, and where "
             "its word has none the dictionary holds: add the tags if they are right there, too"
+            f"{self._of_other_tags()}"
         )
+
+    def _of_other_tags(self) -> str:
+        """What is to be said of labels that may be slips, or of another set of tags."""
+        labels = [self.labels[t] for t in self.tokens.tolist()]
+        others = Counter(label for label in labels if label not in self.known)
+        if not others:
+            return ""
+        some = [f"{tag!r}{nearest(tag, self.known)}" for tag, _ in others.most_common(5)]
+        return f"; {others.total()} of them are tags that no entry has: {', '.join(some)}"
 
     def _some(self, tokens: Iterable[int]) -> str:
         places = (place(t, self.corpus.starts) for t in tokens)
@@ -252,7 +269,7 @@ def tag_dictionary_from(
     min_count: int = 1,
     min_share: float = 0.0,
     count_in: Iterable[Sequence[Any]] | None = None,
-    weights: bool = False,
+    weights: bool = True,
 ) -> dict[Any, Any]:
     """Collect the tags seen with each word, as in section 5.2 of Wang and Blunsom (2013).
 
@@ -272,15 +289,16 @@ def tag_dictionary_from(
         on noisy text. The most frequent tag always stays.
     count_in : list of list, default=None
         Raw sentences in which occurrences are counted; None for `sentences` themselves.
-    weights : bool, default=False
+    weights : bool, default=True
         Say how often each tag was seen: a tagger then starts from these shares and holds on to
-        them (see its `dictionary_weight`), so that a slip does not win a whole word.
+        them (see its `dictionary_weight`), so that a slip does not win a whole word. If False,
+        tags alone are listed, as word lists have them.
 
     Returns
     -------
     dict
-        Maps each word to the sorted tuple of its tags or, with `weights`, to a dict from its tags
-        to how often each was seen (words that may take any tag keep the tuple).
+        Maps each word to a dict from its tags to how often each was seen; without `weights` to the
+        sorted tuple of its tags, and so words that may take any tag.
 
     Raises
     ------
@@ -297,19 +315,19 @@ def tag_dictionary_from(
     --------
     >>> from sklearn_cvb import tag_dictionary_from
     >>> tag_dictionary_from([["the", "duck"], ["we", "duck"]], [["DT", "NN"], ["PRP", "VB"]])
-    {'the': ('DT',), 'duck': ('NN', 'VB'), 'we': ('PRP',)}
+    {'the': {'DT': 1}, 'duck': {'NN': 1, 'VB': 1}, 'we': {'PRP': 1}}
     >>> tag_dictionary_from([["a", "b", "b"]], [["X", "Y", "Y"]], min_count=2)
-    {'a': ('X', 'Y'), 'b': ('Y',)}
+    {'a': ('X', 'Y'), 'b': {'Y': 2}}
     >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], min_share=0.2)
-    {'a': ('X',)}
-    >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], weights=True)
-    {'a': {'X': 9, 'Y': 1}}
+    {'a': {'X': 9}}
+    >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], weights=False)
+    {'a': ('X', 'Y')}
     """
     if isinstance(sentences, WordTable):
         return sentences.entries()
     # Pairs first, in one go: there are far more tokens than pairs.
     pairs: Counter[Any] = Counter()
-    for i, items in enumerate(_tagged(sentences, tags)):
+    for i, items in enumerate(tagged_pairs(sentences, tags)):
         try:
             pairs.update(map(tuple, items))
         except TypeError:
@@ -335,8 +353,8 @@ def tag_dictionary_from(
     return dictionary
 
 
-def _tagged(
-    sentences: Iterable[Sequence[Any]], tags: Sequence[Sequence[Any]] | None
+def tagged_pairs(
+    sentences: Iterable[Sequence[Any]], tags: Iterable[Sequence[Any]] | None
 ) -> Iterator[list[Any]]:
     """The (word, tag) pairs of each sentence."""
     known = None if tags is None else samples_of(tags)

@@ -5,7 +5,8 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -146,6 +147,12 @@ def tell(messages: Iterable[str]) -> None:
         while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
             frame, level = frame.f_back, level + 1
         warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def nearest(name: Any, known: Iterable[Any]) -> str:
+    """What a message adds about a name that is like a known one; empty if none is."""
+    found = get_close_matches(str(name), sorted(set(map(str, known)) - {str(name)}), 1)
+    return f" (did you mean {found[0]!r}?)" if found else ""
 
 
 # Beyond these float64 loses squares of concentrations, and numpy integers.

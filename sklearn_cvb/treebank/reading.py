@@ -1,5 +1,6 @@
 """Gold trees: read, checked, cleaned of what no parser gives; rare words in classes."""
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
@@ -23,6 +24,14 @@ _FORM = "y holds a tree for each sentence, an nltk.Tree or a tree in brackets: '
 
 # The label of what only holds a trace.
 TRACE = "-NONE-"
+# Function tags of the English and Chinese Penn treebanks (Bies et al. 1995; Xue et al. 2005).
+_FUNCTIONS = (
+    "ADV|APP|BNF|CLF|CLR|CND|DIR|DTV|ETC|EXT|FOC|HLN|IJ|IMP|IO|LGS|LOC|MNR|NOM|OBJ|PN|PRD|PRP|PUT|"
+    "Q|SBJ|SEZ|SHORT|TMP|TPC|TTL|UNF|VOC|WH"
+)
+# What Penn treebanks write: a label, function tags and indices, and another label it could be.
+# Other treebanks have labels of their own with these marks.
+_PENN = re.compile(rf"([^-=|]+)(?:[-=](?:{_FUNCTIONS}|\d+))*(?:\|[A-Z]+)?")
 
 
 class Gold(NamedTuple):
@@ -33,12 +42,9 @@ class Gold(NamedTuple):
 
 
 def bare_label(label: str) -> str:
-    """A label without function tags and indices: NP-SBJ-1 becomes NP, -LRB- stays."""
-    # -LRB- and -RRB- are labels of their own.
-    if not label.startswith("-"):
-        for mark in "-=|":
-            label = label.split(mark)[0]
-    return label
+    """A label without what Penn treebanks add to it: NP-SBJ-1 becomes NP; -LRB-, v-fin stay."""
+    found = _PENN.fullmatch(label)
+    return found[1] if found else label
 
 
 def is_tree(value: Any) -> bool:

@@ -87,6 +87,8 @@ def test_new_pairs_with_new_words(kind):
     best = [np.where(t.argmax(1) == t.shape[1] - 1, -1, t.argmax(1)) for t in tables]
     assert same(model.predict(new, decoding="marginal"), best)
     scores = model.score_samples(new)
+    lengths = [len(target) for _, target in new]
+    np.testing.assert_array_equal(model.score_samples(new, per="token"), scores / lengths)
     assert np.isfinite(scores).all()
     assert model.score(new) == pytest.approx(scores.sum() / 4)
 

@@ -159,6 +159,8 @@ def test_missing_tokens_have_a_state_and_no_emission(missing):
     # Averages are over the five observed tokens.
     assert model.score(sequences) == pytest.approx(model.score_samples(sequences).sum() / 5)
     log_p = model.score_samples([["a", missing, "b"]])[0]
+    each = model.score_samples([["a", missing, "b"]], per="token")
+    assert each == pytest.approx([log_p / 2], rel=1e-12)
     start, transition, emission = model.startprob_, model.transmat_, model.emissionprob_
     by_hand = (start * emission[:, 0]) @ transition @ transition @ emission[:, 1]
     assert log_p == pytest.approx(np.log(by_hand), abs=1e-12)
@@ -170,7 +172,8 @@ def test_a_sequence_of_missing_tokens_is_the_prior():
     for method in (model.predict_proba, model.filter_proba):
         assert method([[None, None]])[0][0] == pytest.approx(model.startprob_, abs=1e-12)
         assert method([[None, None]])[0][1] == pytest.approx(second, abs=1e-12)
-    assert model.score_samples([[None, None]]) == pytest.approx([0.0], abs=1e-12)
+    for per in ("sequence", "token"):
+        assert model.score_samples([[None, None]], per) == pytest.approx([0.0], abs=1e-12)
 
 
 # Unknown words.

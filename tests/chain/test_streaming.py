@@ -286,7 +286,7 @@ TEXT = [
     ("a duck can swims", "DET NOUN AUX VERB"),
 ]
 SENTENCES, TAGS = ([row[i].split() for row in TEXT] for i in (0, 1))
-LEGAL = tag_dictionary_from(SENTENCES, TAGS)
+LEGAL = tag_dictionary_from(SENTENCES, TAGS, weights=False)
 SHARES = tag_dictionary_from(SENTENCES, TAGS, weights=True)
 
 

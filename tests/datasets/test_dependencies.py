@@ -1,14 +1,20 @@
 """Readers of heads: CoNLL-U, CoNLL-X, NLTK's columns; English, Basque and Spanish treebanks."""
 
+import bz2
+import gzip
+import lzma
+
 import pytest
 
 from sklearn_cvb.datasets import (
     fetch_conll2007,
     fetch_dependency_treebank,
+    read_conllu,
     read_dependencies,
 )
 from sklearn_cvb.datasets.treebanks import PENN_PUNCTUATION
 
+COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 CONLLU = """\
 # text: We'll go .
 1-2 We'll _ _ _ _ _ _ _ _
@@ -37,6 +43,28 @@ def test_conllu(tmp_path):
     fine = read_dependencies(write(tmp_path, CONLLU), column="xpos", remove=[".", ","])
     assert fine.data == [["PRP", "MD", "VB"], ["VB", "RB"]]
     assert fine.target == [[3, 3, 0], [0, None]]
+
+
+def test_a_missing_tag_is_what_read_conllu_says(tmp_path):
+    path = write(tmp_path, CONLLU.replace("VERB VB", "_ VB").replace("Go go _", "_ go _"))
+    corpus = read_dependencies(path)
+    assert corpus.data == [["PRON", "AUX", None, "PUNCT"], [None, "PUNCT", "ADV"]]
+    assert corpus.data == read_conllu(path).target
+    # A word may be an underline.
+    assert read_dependencies(path, column="form").data == corpus.words == read_conllu(path).data
+    assert corpus.words[1][0] == "_"
+    assert read_dependencies(path, remove=["_"]).words == [["We", "will", "."], [",", "on"]]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
+def test_compressed_files(tmp_path, ending):
+    text = write(tmp_path, CONLLU)
+    path = tmp_path / f"text.conllu{ending}"
+    path.write_bytes(COMPRESS[ending](text.read_bytes()))
+    assert read_dependencies(path) == read_dependencies(text)
+    path.write_bytes(b"1\tGo\tgo")
+    with pytest.raises(ValueError, match=f"text.conllu{ending} is not compressed as its name says"):
+        read_dependencies(path)
 
 
 def test_what_depends_on_a_removed_token_depends_on_its_head(tmp_path):

@@ -62,6 +62,12 @@ def test_conllu_package_missing(conllu_file, monkeypatch):
         read_conllu(conllu_file)
 
 
+def test_a_missing_file_is_said_before_a_missing_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "conllu", None)
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.conllu"):
+        read_conllu(tmp_path / "nowhere.conllu")
+
+
 def test_word_tag_splits_at_the_last_separator(tmp_path):
     path = tmp_path / "text.pos"
     path.write_text("\ufeffthe/DT 1/2/CD\n\n  dogs/NNS\t bark/VBP \n", encoding="utf-8")

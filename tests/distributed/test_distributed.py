@@ -210,7 +210,9 @@ def test_predictions_are_lazy_and_those_of_the_plain_estimator(client):
         assert all(map(np.array_equal, lazy.compute(), states))
     chances = model.predict_proba([delayed(sentences()[:9])])[0].compute()
     assert all(map(np.array_equal, chances, model.predict_proba(sentences()[:9])))
-    assert np.array_equal(model.score_samples(bag(2)).compute(), model.score_samples(sentences()))
+    for per in ("sequence", "token"):
+        found = model.score_samples(bag(2), per).compute()
+        assert np.array_equal(found, model.score_samples(sentences(), per))
 
 
 def test_it_is_the_plain_estimator_that_is_fitted(client):

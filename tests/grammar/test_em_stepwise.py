@@ -70,7 +70,7 @@ def engine(request, monkeypatch):
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize(("batch_size", "power"), [(1, 0.7), (2, 0.6), (3, 1.0), (100, 0.7)])
 def test_running_counts_are_those_of_the_equations(alpha, batch_size, power, engine):
-    fitted = model(alpha=alpha, batch_size=batch_size, step_power=power).fit(X)
+    fitted = model(alpha=alpha, batch_size=batch_size, steps=StepSizes(power)).fit(X)
     assert (fitted._read(X, None).problem.forest is None) == (engine == "lists")
     tables = plain.frequencies(GRAMMAR, X)
     counts, met = stepwise(tables, START, alpha, batch_size, power, 3, generator())

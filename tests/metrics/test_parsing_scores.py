@@ -144,3 +144,24 @@ def test_scores_agree_with_a_slow_count():
                 common += 1
     scores = bracket_scores(gold, guess)
     assert (scores.precision, scores.recall) == (common / n_guess, common / n_gold)
+
+
+RAW = (
+    "(S (NP-SBJ-1 (DT the) (NN dog)) (VP (VBD ran) (NP (-NONE- *-1)) (PP-LOC=2 (IN at) (NN noon))))"
+)
+
+
+def test_perfect_parses_are_perfect_against_raw_gold():
+    bare = "(S (NP (DT the) (NN dog)) (VP (VBD ran) (PP (IN at) (NN noon))))"
+    assert bracket_f1([RAW], [bare]) == 1.0
+    assert bracket_scores([RAW], [bare]) == (1.0, 1.0, 1.0, 1.0)
+    without_trace = RAW.replace(" (NP (-NONE- *-1))", "")
+    # Of S, NP, VP, PP the two with function tags are others.
+    assert bracket_f1([without_trace], [bare], clean=False) == 0.5
+    with pytest.raises(ValueError, match="tree 0 has 6 words but its prediction 5"):
+        bracket_f1([RAW], [bare], clean=False)
+
+
+def test_labels_of_other_treebanks_are_whole():
+    gold, guess = "(X (v-fin (A a) (B b)) (C c))", "(X (v-inf (A a) (B b)) (C c))"
+    assert bracket_f1([gold], [guess]) == 0.5

@@ -213,7 +213,9 @@ def test_prediction_and_scores_go_piece_by_piece(kind, store):
         assert isinstance(found, StoredStates)
         for one, other in zip(found, model.predict(X, decoding=decoding), strict=True):
             np.testing.assert_array_equal(one, other)
-    np.testing.assert_allclose(model.score_samples(store), model.score_samples(X), rtol=1e-12)
+    for per in ("sequence", "token"):
+        here, there = model.score_samples(X, per), model.score_samples(store, per)
+        np.testing.assert_allclose(there, here, rtol=1e-12)
     assert model.score(store) == pytest.approx(model.score(X), rel=1e-12)
     assert model.perplexity(store) == pytest.approx(model.perplexity(X), rel=1e-12)
     assert model.score(store, store.tags) == model.score(X, Y)

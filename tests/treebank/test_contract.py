@@ -38,6 +38,8 @@ def assert_same_fit(one, other):
     assert one.objective_ == other.objective_
     assert one.predict(WORDS).tolist() == other.predict(WORDS).tolist()
     assert np.array_equal(one.score_samples(WORDS), other.score_samples(WORDS))
+    each, lengths = one.score_samples(WORDS, per="token"), list(map(len, WORDS))
+    np.testing.assert_array_equal(each, one.score_samples(WORDS) / lengths)
 
 
 @pytest.fixture(params=KINDS)

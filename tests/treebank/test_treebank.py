@@ -9,6 +9,7 @@ from sklearn_cvb.kernels.latent.arrays import Parses
 from sklearn_cvb.treebank.binarise import Output, binarised, to_nltk
 from sklearn_cvb.treebank.reading import (
     ANY_WORD,
+    bare_label,
     cleaned,
     lexicon_of,
     signatures_of,
@@ -254,3 +255,33 @@ def test_a_tree_may_have_many_words_and_be_deep():
     model = CVBLatentPCFG(random_state=0, max_iter=3, rare_threshold=0).fit([deep] * 3 + [flat])
     assert np.isfinite(model.history_).all()
     assert cleaned(deep, "X[0]") == deep
+
+
+@pytest.mark.parametrize(
+    ("label", "bare"),
+    [
+        ("NP-SBJ-1", "NP"),
+        ("ADVP-PRD-LOC=3", "ADVP"),
+        ("ADVP|PRT", "ADVP"),
+        ("NP-PN-SBJ", "NP"),
+        ("-LRB-", "-LRB-"),
+        ("v-fin", "v-fin"),
+        ("v-pcp", "v-pcp"),
+        ("STA+fcl", "STA+fcl"),
+        ("NP|<DT-NN>", "NP|<DT-NN>"),
+    ],
+)
+def test_only_what_penn_treebanks_add_to_a_label_is_taken_off(label, bare):
+    assert bare_label(label) == bare
+
+
+def test_labels_of_other_treebanks_are_kept():
+    trees = [f"(S (np (n cat)) (v-{form} runs))" for form in ("fin", "inf", "pcp")]
+    symbols = CVBLatentPCFG(1, random_state=0).fit(trees).symbols_.tolist()
+    assert {"v-fin", "v-inf", "v-pcp"} <= set(symbols)
+
+
+def test_the_number_of_subtypes_needs_no_name():
+    assert CVBLatentPCFG(3).n_subtypes == 3
+    with pytest.raises(TypeError, match="positional"):
+        CVBLatentPCFG(3, "fixed")

@@ -21,8 +21,8 @@ from sklearn_cvb.metrics import token_accuracy
 corpus = make_pocket_english(500, random_state=0)
 other = make_pocket_english(2000, random_state=1)
 plain = pocket_english_dictionary()
-pruned = {**plain, **tag_dictionary_from(other.data, other.target, min_share=0.01)}
-weighted = {**plain, **tag_dictionary_from(other.data, other.target, weights=True)}
+pruned = {**plain, **tag_dictionary_from(other.data, other.target, min_share=0.01, weights=False)}
+weighted = {**plain, **tag_dictionary_from(other.data, other.target)}
 labels = [tags if i < 30 else None for i, tags in enumerate(corpus.target)]
 ways = {
     "a plain list, taken as it is": (CVBHMMTagger(TagDictionary(plain, denoise="none")), None),

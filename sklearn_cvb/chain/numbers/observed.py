@@ -548,8 +548,8 @@ def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> ReadN
 
 def log_likelihoods(
     hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
-) -> tuple[list[np.ndarray], int]:
-    """Under the mean weights, or under each sample; and the number of observed steps."""
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Under the mean weights, or under each sample; and how many steps were observed."""
     new, numeric, cells = _given(hmm, learned, X), learned.more.numeric, learned.layout
     if samples is None:
         each = [(mean_and_log(learned), numeric.scoring)]
@@ -560,7 +560,7 @@ def log_likelihoods(
             scores = numeric.family.predictive(counts.emission)
             each.append(((weights, log_weights(weights)), scores))
     found = [_read_under(new, chain, scores, cells).log_z() for chain, scores in each]
-    return found, new[0].n_observed
+    return found, new[0].observed_lengths
 
 
 def posterior(learned: Learned) -> tuple[HMMCounts, Prior]:

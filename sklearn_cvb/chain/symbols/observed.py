@@ -370,8 +370,8 @@ def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> Read:
 
 def log_likelihoods(
     hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
-) -> tuple[list[np.ndarray], int]:
-    """Under the mean weights, or under each sample; and the number of observed tokens."""
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Under the mean weights, or under each sample; and how many tokens were observed."""
     corpus = reading.encoded_again(hmm, learned.words.index, X)
     lattice, cells = hmm._lattice_of(learned, corpus), learned.layout
     if samples is None:
@@ -380,7 +380,7 @@ def log_likelihoods(
         means = (posterior_mean(counts, learned.prior, cells) for counts, _ in samples)
         each = ((weights, log_weights(weights)) for weights in means)
     found = [Read(corpus, lattice, *weights, cells).log_z() for weights in each]
-    return found, corpus.n_observed
+    return found, corpus.observed_lengths
 
 
 def posterior(learned: Learned) -> tuple[HMMCounts, Prior]:

@@ -127,14 +127,13 @@ def states_of_store(hmm: Any, learned: Learned, store: CorpusStore, decoding: st
 
 def log_likelihoods_of_store(
     hmm: Any, learned: Learned, store: CorpusStore
-) -> tuple[np.ndarray, int]:
-    """Log-likelihood of every sequence of a store, and the number of observed tokens."""
-    encoder, log_z, n_observed = Encoder(hmm, learned, store), [], 0
-    for piece in store.pieces():
-        corpus = encoder.corpus(*piece)
-        log_z.append(hmm._log_likelihoods(learned, corpus)[0])
-        n_observed += int(np.count_nonzero(corpus.tokens >= 0))
-    return np.concatenate(log_z), max(1, n_observed)
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log-likelihood and observed tokens of every sequence of a store."""
+    encoder = Encoder(hmm, learned, store)
+    pieces = (encoder.corpus(*piece) for piece in store.pieces())
+    found = [hmm._log_likelihoods(learned, corpus) for corpus in pieces]
+    log_z, observed = zip(*found, strict=True)
+    return np.concatenate(log_z), np.concatenate(observed)
 
 
 def accuracy_on_store(hmm: Any, learned: Learned, store: CorpusStore, y: Any) -> float:

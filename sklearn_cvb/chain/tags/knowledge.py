@@ -36,6 +36,7 @@ from sklearn_cvb.reading.dictionary import (
     Overruled,
     check_dictionary,
     check_unknown_tags,
+    entries_with_blanks,
     is_weighted,
     look_up,
     tags_in,
@@ -288,7 +289,8 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
         else:
             told_here.outside[every[code]] = row
     cells = _laid_out(knowledge, told_here, corpus, settings)
-    return TagsRead(knowledge, cells, told_here, tuple(filter(None, (mismatch, ignored))))
+    messages = mismatch, entries_with_blanks(dictionary), ignored
+    return TagsRead(knowledge, cells, told_here, tuple(filter(None, messages)))
 
 
 def _label_tallies(
@@ -345,7 +347,8 @@ def _laid_out(
     if any_weights and settings.beta_is_learned:
         raise InvalidParameterError(
             "beta='auto' learns one concentration for all emissions, which a tag_dictionary "
-            "with weights makes unequal: give beta a number, or the dictionary no weights"
+            "with weights makes unequal: give beta a number, or the dictionary no weights "
+            "(tag_dictionary_from(..., weights=False))"
         )
     rows, with_unknown = None, settings.handle_unknown != "error"
     if settings.tag_dictionary or settings.unknown_tags is not None or told.formed:
@@ -410,10 +413,10 @@ def training_lattice(
     lattice, forbidden = restrict(lattice, states)
     if not len(forbidden):
         return lattice, knowledge, ()
-    overruled = Overruled(forbidden, corpus, sequences.tokens, told.labels)
     dictionary = hmm._setting("tag_dictionary")
     unknown_tags = () if dictionary.unknown_tags is None else dictionary.unknown_tags
-    overruled.check(set(tags_in(dictionary.entries or {}, (), unknown_tags)))
+    known = set(tags_in(dictionary.entries or {}, (), unknown_tags))
+    overruled = Overruled(forbidden, corpus, sequences.tokens, told.labels, known)
     lattice = overrule(lattice, forbidden, corpus, states, cells)
     return lattice, knowledge, (str(overruled),)
 

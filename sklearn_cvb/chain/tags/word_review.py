@@ -7,9 +7,14 @@ from os import PathLike
 from typing import Any, NamedTuple, Self
 
 from sklearn_cvb.reading.corpus import is_missing
+from sklearn_cvb.reading.validation import nearest, tell
 
 # What the tag that is usual for a word gets, if it is named; the others share the rest.
 _USUAL = 0.9
+# What spreadsheets put between cells; which of them depends on the country.
+_DELIMITERS = ",;\t"
+# How much of a table is shown: rows, tags, and characters of an example on each side of its word.
+_ROWS, _TAGS, _AROUND = 60, 5, 20
 
 
 class WordToCheck(NamedTuple):
@@ -23,7 +28,7 @@ class WordToCheck(NamedTuple):
     tags : tuple of str
         The tags it may take: delete those that are wrong, add those that are missing.
     shares : tuple of float
-        The share of its uses that the fit gives each tag; nothing reads it.
+        The share of its uses that the fit gives each tag; a file has them as ``NOUN=0.750``.
     uses : int
         How often it occurs.
     example : str
@@ -89,26 +94,33 @@ class WordTable:
             writer = csv.writer(file)
             writer.writerow(WordToCheck._fields)
             for row in self.rows:
-                shares = " ".join(f"{share:.3f}" for share in row.shares)
+                shares = " ".join(_with_shares(row, "{}={:.3f}"))
                 tags = " ".join(row.tags)
                 writer.writerow([row.word, row.usual, tags, shares, row.uses, row.example])
 
     @classmethod
-    def read_csv(cls, path: str | PathLike[str]) -> Self:
-        """Read a table that was saved and corrected.
+    def read_csv(cls, path: str | PathLike[str], *, classes: Collection[Any] | None = None) -> Self:
+        """Read a table that was saved and corrected, with commas, semicolons or tabs.
 
         Parameters
         ----------
         path : path-like
+        classes : collection of str, default=None
+            The tags that there are, such as ``classes_`` of the tagger; None for those that the
+            table had when it was saved. Others are accepted with a warning that names the nearest.
 
         Raises
         ------
         ValueError
-            If the columns are others, a word has no tag, or its usual tag is none of its tags.
+            If the columns are others, a row has more cells, a word has no tag, or its usual tag is
+            none of its tags.
         """
-        rows = []
+        rows: list[WordToCheck] = []
+        before = set() if classes is None else set(map(str, classes))
         with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
+            header = file.readline()
+            file.seek(0)
+            reader = csv.DictReader(file, delimiter=max(_DELIMITERS, key=header.count))
             lacking = [
                 name for name in WordToCheck._fields[:3] if name not in (reader.fieldnames or ())
             ]
@@ -117,6 +129,12 @@ class WordTable:
                     f"{path} has no column {lacking[0]!r}: save it with to_csv, as CSV"
                 )
             for row in reader:
+                if None in row:
+                    raise ValueError(
+                        f"{path}, line {reader.line_num}: {row['word']!r} has more cells than "
+                        "there are columns: put blanks between tags, and quotes around a cell "
+                        "that holds the mark between cells"
+                    )
                 tags, usual = tuple((row["tags"] or "").split()), (row["usual"] or "").strip()
                 if not tags or (usual and usual not in tags):
                     raise ValueError(
@@ -124,11 +142,87 @@ class WordTable:
                         f"the usual tag {usual!r}, which must be one of them, or empty"
                     )
                 rows.append(WordToCheck(row["word"], usual, tags))
+                if classes is None:
+                    shares = (row.get("shares") or "").split()
+                    before.update(share.rpartition("=")[0] for share in shares)
+        before.discard("")
+        if before:
+            tell(_new_tags(path, rows, before))
         return cls(rows)
 
     def entries(self) -> dict[Any, Any]:
         """Entries of a tag dictionary: lists of tags, with shares where the usual one is named."""
         return {row.word: _entry(row) for row in self.rows}
+
+    def __repr__(self) -> str:
+        """The rows as lines of a terminal."""
+        from sklearn_cvb.display.texts import padded
+
+        columns = [padded(column) for column in zip(*self._cells(), strict=True)]
+        lines = ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+        return "\n".join([*lines, *self._rest()])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from sklearn_cvb.display.svg import quoted
+
+        names, *rows = self._cells()
+        lines = ["<tr>" + "".join(f"<th>{name}</th>" for name in names) + "</tr>"]
+        lines += [
+            "<tr>" + "".join(f"<td>{quoted(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        ]
+        rest = "".join(f"<p>{line}</p>" for line in self._rest())
+        return f'<div style="overflow-x:auto"><table>{"".join(lines)}</table>{rest}</div>'
+
+    def _cells(self) -> list[list[str]]:
+        """Names of columns, and the texts of each row that is shown."""
+        from sklearn_cvb.display.texts import text_of_one
+
+        cells = [["word", "usual", "tags", "uses", "example"]]
+        for row in self.rows[:_ROWS]:
+            tags = _with_shares(row, "{} {:.2f}") or list(map(str, row.tags))
+            n_more = len(tags) - _TAGS
+            listed = ", ".join(tags[:_TAGS]) + (f" and {n_more} more" if n_more > 0 else "")
+            shown = (row.word, row.usual, listed, row.uses, _around(row.word, row.example))
+            cells.append([text_of_one(value) for value in shown])
+        return cells
+
+    def _rest(self) -> list[str]:
+        n_more = len(self.rows) - _ROWS
+        return [f"and {n_more} more words"] if n_more > 0 else []
+
+
+def _with_shares(row: WordToCheck, form: str) -> list[str]:
+    """Each tag with its share; nothing where no fit has said it."""
+    return [form.format(tag, share) for tag, share in zip(row.tags, row.shares, strict=False)]
+
+
+def _around(word: Any, example: str) -> str:
+    """The part of a sentence that has the word."""
+    before, found, after = f" {example} ".partition(f" {word} ")
+    if not found:
+        return example
+    left = f"...{before[-_AROUND:].strip()}" if len(before) > _AROUND + 3 else before
+    right = f"{after[:_AROUND].strip()}..." if len(after) > _AROUND + 3 else after
+    return f"{left}{found}{right}".strip()
+
+
+def _new_tags(
+    path: str | PathLike[str], rows: list[WordToCheck], before: Collection[str]
+) -> list[str]:
+    """The warning of tags that were not there; none where all were."""
+    new: dict[str, Any] = {}
+    for row in rows:
+        for tag in row.tags:
+            if tag not in before:
+                new.setdefault(tag, row.word)
+    if not new:
+        return []
+    some = [f"{tag!r} of {word!r}{nearest(tag, before)}" for tag, word in list(new.items())[:5]]
+    return [
+        f"{path} has {len(new)} tags that were not there before: {', '.join(some)}; each becomes "
+        "a tag of its own: correct the file where it is a slip"
+    ]
 
 
 def _entry(row: WordToCheck) -> tuple[Any, ...] | dict[Any, Any]:

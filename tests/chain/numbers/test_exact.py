@@ -144,8 +144,10 @@ def test_reading_is_exact(kind, name, topology, has_end, missing):
     chain, fitted = chain_of(model), model._learned.more.numeric
     log_z = log_likelihoods(model, series, chain)
     np.testing.assert_allclose(model.score_samples(series), log_z, rtol=1e-10, atol=1e-10)
-    observed = sum((~np.isnan(x)).any(axis=1).sum() for x in series)
-    assert model.score(series) == pytest.approx(sum(log_z) / observed, rel=1e-10)
+    observed = np.array([(~np.isnan(x)).any(axis=1).sum() for x in series])
+    each = model.score_samples(series, per="token")
+    np.testing.assert_allclose(each, log_z / np.maximum(observed, 1), rtol=1e-10, atol=1e-10)
+    assert model.score(series) == pytest.approx(sum(log_z) / observed.sum(), rel=1e-10)
     if kind is VBHMM:
         _, logs = predicting_weights(model._learned)
         log_end = logs.transition[:2, 2] if has_end else np.zeros(2)
