@@ -43,7 +43,6 @@ def quick(kind=VBHMM, **keywords):
         HMMClassifier(CVBHMM(max_iter=4, random_state=0)),
     ],
     expected_failed_checks=None,
-    xfail_strict=True,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)

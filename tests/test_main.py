@@ -14,6 +14,7 @@ import numba
 import pytest
 
 from sklearn_cvb.__main__ import main
+from sklearn_cvb.demo import options
 from sklearn_cvb.demo.experiment import Settings, measured_sweeps, run_restarts
 from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import load_text
@@ -273,6 +274,13 @@ def test_without_rich_and_matplotlib_the_lines_are_plain_and_it_is_said_once(tmp
     assert done.stdout.count("rich and matplotlib not found: plain lines, no picture") == 1
     assert _row(done.stdout, "EM")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_callbacks_it_is_said_what_is_needed(monkeypatch, capsys):
+    monkeypatch.setattr(options, "CallbackSupportMixin", object)
+    with pytest.raises(SystemExit, match="2"):
+        main(TINY)
+    assert "scikit-learn 1.9 or later is needed" in capsys.readouterr().err
 
 
 @NO_SIGINT

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.mixture import GaussianMixture
 
 from sklearn_cvb import (
     CVBDMV,
@@ -19,6 +20,7 @@ from sklearn_cvb import (
     GibbsAlignmentHMM,
     GibbsHMM,
     Samples,
+    HMMClassifier,
     VBLatentPCFG,
     version,
 )
@@ -109,11 +111,21 @@ def test_predictions_are_of_one_fit(estimator, one, other, method, X):
 
 
 @pytest.mark.filterwarnings("ignore:.* holds more than half")
-def test_a_model_of_another_version_is_refused(monkeypatch):
-    saved = pickle.dumps(CVBHMM(2, **SETTINGS).fit(WORDS))
-    assert pickle.loads(saved).predict(WORDS)[0].shape == (3,)
+@pytest.mark.parametrize("name", ["CVBHMM", "HMMClassifier"])
+def test_a_model_of_another_version_is_refused(name, monkeypatch):
+    if name == "HMMClassifier":
+        # Its models are scikit-learn's, which this version says nothing of.
+        model = HMMClassifier(GaussianMixture()).fit(np.eye(4), [0, 0, 1, 1])
+    else:
+        model = CVBHMM(2, **SETTINGS).fit(WORDS)
+    assert model.__getstate__()["_saved_by"] == version.__version__
+    saved = pickle.dumps(model)
+    assert "_saved_by" not in vars(pickle.loads(saved))
     monkeypatch.setattr(version, "__version__", "99.0")
-    with pytest.raises(ValueError, match=r"CVBHMM was saved by sklearn_cvb 0\.1\.0.*fit it anew"):
+    with pytest.raises(
+        ValueError,
+        match=rf"{name} was saved by sklearn_cvb 0\.1\.0, and this is 99\.0: fit it anew",
+    ):
         pickle.loads(saved)
 
 

@@ -3,11 +3,10 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb import version
 from sklearn_cvb.estimators.parameters import Running
+from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
@@ -24,7 +23,7 @@ from sklearn_cvb.reading.validation import (
 )
 
 
-class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
+class BaseModel(Running, CallbackSupportMixin, Saved):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
     Hooks: `_read` makes a value of X and y, `_model` binds it to the settings, `_algorithm` says
@@ -221,24 +220,6 @@ class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return state | {"_saved_by": version.__version__} if "_learned" in state else state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        # Before what a fit leaves was one value, nothing said who had saved it.
-        saved_by = state.pop("_saved_by", "before 0.1.0")
-        if "history_" in state and saved_by != version.__version__:
-            raise ValueError(
-                f"this {type(self).__name__} was saved by sklearn_cvb {saved_by}, and this is "
-                f"{version.__version__}: fit it anew"
-            )
-        # Arrays from a memory map may only be read: numba takes them for another type and would
-        # compile kernels anew, and a warm start changes them in place.
-        private = {name: _writable(value) for name, value in state.items() if name[0] == "_"}
-        super().__setstate__(state | private)
-
     def _html_repr(self) -> str:
         """scikit-learn's diagram; of a fitted model also what it has learned."""
         diagram = super()._html_repr()
@@ -330,13 +311,3 @@ def over_partitions(estimator: Any, method: str, X: Any, **settings: Any) -> Any
 
     learned_of(estimator)
     return fitting.over_partitions(estimator, method, X, settings)
-
-
-def _writable(value: Any) -> Any:
-    """A value whose arrays, also those in tuples, are copied where they may only be read."""
-    if isinstance(value, np.ndarray):
-        return value if value.flags.writeable else np.array(value)
-    if isinstance(value, tuple):
-        parts = map(_writable, value)
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return value

@@ -30,11 +30,19 @@ from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback._callback_support import callback_management_context
-except ImportError:  # an older or later scikit-learn without callbacks: fit without them
+except ImportError:  # scikit-learn before 1.9, or a later one that has moved them: fit without
     from contextlib import nullcontext as callback_management_context
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
+
+        @property
+        def set_callbacks(self) -> Any:
+            """What asks whether it is there finds nothing; who calls it is told why."""
+            raise AttributeError(
+                f"{type(self).__name__} has no callbacks with scikit-learn {sklearn.__version__}: "
+                "they came with 1.9"
+            )
 
 
 # Where a seed is asked for, and a path.

@@ -6,9 +6,8 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from interruption import Interrupt
+from interruption import Interrupt, callbacks
 from sklearn.base import clone
-from sklearn.callback import ScoringMonitor
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -68,7 +67,6 @@ def assert_same(one, other):
     [kind(max_iter=8, emission="gaussian") for kind in KINDS]
     + [CVBHMM(max_iter=8, emission=Gaussian("diag"))],
     expected_failed_checks=None,
-    xfail_strict=True,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)
@@ -124,7 +122,7 @@ def test_ctrl_c_keeps_what_there_is(kind):
 
 @ALL
 def test_callbacks_see_every_sweep(kind):
-    monitor = ScoringMonitor(scoring=lambda model, X, y: model.score(X))
+    monitor = callbacks().ScoringMonitor(scoring=lambda model, X, y: model.score(X))
     model = quick(kind, tol=0.0).set_callbacks(monitor).fit(REAL)
     assert len(model.history_) == 6
     logs = monitor.get_logs(select="most_recent")
