@@ -85,7 +85,7 @@ class FitCheckpoint:
 
     def __init__(self, job: "Job") -> None:
         estimator = job.estimator
-        self.folder = Path(estimator.checkpoint)
+        self.folder: Path = Path(estimator.checkpoint)
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(
                 f"checkpoint {self.folder} is a file: name a folder, which is made if it is missing"
