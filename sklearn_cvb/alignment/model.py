@@ -16,6 +16,7 @@ from sklearn_cvb.alignment.parameters import (
     learned_rows,
     no_sums,
     positions_to_places,
+    rows_of,
     tally_of,
     weights_of,
 )
@@ -86,17 +87,18 @@ class AlignmentModel(Model):
 
     def maximise(self, counts: np.ndarray, prior: Prior, before: Any) -> tuple[Weights, float]:
         """The mode in the softmax basis, and minus the sum of pseudo-counts times log theta."""
-        layout, rows = self.problem.layout, learned_rows(counts, prior, self.problem.layout)
-        weights = weights_of(counts, prior, layout)
-        value = rows.log_prior_density(weights.cells[: len(rows.counts)])
+        layout = self.problem.layout
+        rows = rows_of(counts, prior, layout)
+        weights, learned = weights_of(rows, prior), learned_rows(rows, prior)
+        value = learned.log_prior_density(weights.cells[: len(learned.counts)])
         value += float(np.sum(layout.n_unlisted * xlogy(prior.rest, weights.rest)))
         return weights, -value
 
     def average(self, counts: np.ndarray, prior: Prior, before: Any) -> tuple[Weights, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        layout = self.problem.layout
-        divergence = learned_rows(counts, prior, layout).divergence()
-        return weights_of(counts, prior, layout, averages=True), divergence
+        rows = rows_of(counts, prior, self.problem.layout)
+        logs, learned = rows.expected_log(), learned_rows(rows, prior)
+        return weights_of(rows, prior, logs), learned.divergence(logs[: len(learned.counts)])
 
     def infer(self, weights: Weights, work: Any = None) -> Inferred:
         """Expected counts of all pairs."""
@@ -117,7 +119,7 @@ class AlignmentModel(Model):
     def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
         """Alignments drawn under the posterior means that the start gives."""
         _, cells = first_shares(self.init, self.problem, rng)
-        weights = weights_of(cells, prior, self.problem.layout)
+        weights = weights_of(rows_of(cells, prior, self.problem.layout), prior)
         sample, _ = draw_sweep(self.problem, frozen_tally(weights), rng)
         return Drawn(used_cells(self.problem, sample), sample)
 
@@ -136,7 +138,8 @@ class AlignmentModel(Model):
 
     def log_evidence(self, counts: np.ndarray, prior: Prior, sample: Alignments) -> float:
         """log p(target words, alignments, lost jumps | source words, prior)."""
-        value = learned_rows(counts, prior, self.problem.layout).log_evidence()
+        rows = rows_of(counts, prior, self.problem.layout)
+        value = learned_rows(rows, prior).log_evidence()
         if prior.p_null != LEARNED:
             chances = 1.0 - prior.p_null, prior.p_null
             for n, chance in zip(counts[-2:].tolist(), chances, strict=True):
@@ -149,7 +152,7 @@ class AlignmentModel(Model):
         """Posterior means, and the links that there are (how often is what `link_proba_` says)."""
         link = np.zeros(self.problem.pairs.first[-1], np.float32)
         link[positions_to_places(self.problem.pairs, sample.position)] = 1.0
-        return weights_of(counts, prior, self.problem.layout), link
+        return weights_of(rows_of(counts, prior, self.problem.layout), prior), link
 
     def links(self, state: State) -> np.ndarray:
         """Link posteriors of the pairs, placed as in `Pairs.cell`."""

@@ -259,25 +259,30 @@ def cells_from(counts: AlignmentCounts) -> np.ndarray:
     return np.concatenate([counts.lexicon.data, counts.jump, counts.null])
 
 
-def learned_rows(cells: np.ndarray, prior: Prior, layout: Layout) -> DirichletRows:
-    """Listed cells as rows of probabilities, without that of no source where it is given."""
-    n, k = (None, None) if prior.p_null == LEARNED else (-2, -1)
-    totals = layout.totals(cells)[:k], prior.totals[:k]
-    return DirichletRows(cells[:n], prior.cells[:n], *totals, layout.row[:n])
+def rows_of(cells: np.ndarray, prior: Prior, layout: Layout) -> DirichletRows:
+    """Listed cells as rows of probabilities."""
+    row = layout.row
+    totals = np.bincount(row, cells, layout.n_rows), prior.totals
+    return DirichletRows(cells, prior.cells, *totals, row, layout.widths)
 
 
-def weights_of(
-    cells: np.ndarray, prior: Prior, layout: Layout, *, averages: bool = False
-) -> Weights:
-    """Posterior means (equal in a row without count and prior), or exp E[log theta]."""
-    totals = layout.totals(cells), prior.totals
-    listed = DirichletRows(cells, prior.cells, *totals, layout.row, layout.widths)
-    unlisted = listed._replace(counts=np.zeros(layout.n_rows), prior=prior.rest, row=slice(None))
-    if averages:
-        parts = listed.exp_expected_log(), unlisted.exp_expected_log()
-        weights = Weights(*(np.maximum(part, _ALMOST_NOTHING) for part in parts))
+def learned_rows(rows: DirichletRows, prior: Prior) -> DirichletRows:
+    """Rows without that of no source where it is given."""
+    if prior.p_null == LEARNED:
+        return rows
+    counts, cells, row = rows.counts[:-2], prior.cells[:-2], rows.row[:-2]
+    return DirichletRows(counts, cells, rows.count_totals[:-1], rows.prior_totals[:-1], row)
+
+
+def weights_of(rows: DirichletRows, prior: Prior, logs: np.ndarray | None = None) -> Weights:
+    """Posterior means (equal in a row without count and prior), or exp of E[log theta]."""
+    none = np.zeros(len(prior.rest))
+    unlisted = rows._replace(counts=none, prior=prior.rest, row=slice(None))
+    if logs is None:
+        weights = Weights(rows.mean(), unlisted.mean())
     else:
-        weights = Weights(listed.mean(), unlisted.mean())
+        parts = np.exp(logs), unlisted.exp_expected_log()
+        weights = Weights(*(np.maximum(part, _ALMOST_NOTHING) for part in parts))
     if prior.p_null != LEARNED:
         weights.cells[-2:] = 1.0 - prior.p_null, prior.p_null
     return weights
@@ -302,14 +307,19 @@ def mean_weights(learned: Learned) -> Weights:
     if learned.more is not None:
         means: Weights = learned.more
         return means
-    return weights_of(cells_from(learned.counts), learned.prior, learned.layout)
+    return weights_of(_rows_left(learned), learned.prior)
 
 
 def predicting_weights(learned: Learned) -> Weights:
     """Weights of `predict` and `predict_proba`."""
     if not learned.averages:
         return mean_weights(learned)
-    return weights_of(cells_from(learned.counts), learned.prior, learned.layout, averages=True)
+    rows = _rows_left(learned)
+    return weights_of(rows, learned.prior, rows.expected_log())
+
+
+def _rows_left(learned: Learned) -> DirichletRows:
+    return rows_of(cells_from(learned.counts), learned.prior, learned.layout)
 
 
 # What a fitted model knows of translations, as a table to read

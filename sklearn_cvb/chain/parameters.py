@@ -14,7 +14,7 @@ from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.kernels.special import expected_weights
 from sklearn_cvb.learning.concentrations import FIRST_VALUE, first_value, log_density
-from sklearn_cvb.learning.dirichlet import DirichletRows, kl_divergence
+from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Divisors below this have lost digits to underflow.
@@ -23,7 +23,6 @@ _SMALLEST_DIVISOR = 1e-280
 LEAST_SHARE = 0.01
 # gamma starts here where it is learned.
 _FIRST_GAMMA = 1.0
-_NO_CELLS = np.empty(0)
 
 
 class HMMCounts(NamedTuple):
@@ -356,14 +355,17 @@ def divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
 def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Weights, float]:
     """exp E[log theta], and KL of the posterior from the prior, in one pass over the cells."""
     tables = _listed_rows(counts, prior, cells)
-    divisors = [np.exp(digamma(rows.totals)) for rows in tables]
+    logs = [digamma(rows.totals) for rows in tables]
+    divisors = [np.exp(each) for each in logs]
     if min(divisor.min() for divisor in divisors) <= _SMALLEST_DIVISOR:
         return exp_expected_log(counts, prior, cells), sum(rows.divergence() for rows in tables)
     weights, value = Weights(*(np.zeros(table.shape) for table in counts)), 0.0
-    for rows, below, table, kept in zip(tables, divisors, weights, _allowed(cells), strict=True):
+    each = zip(tables, logs, divisors, weights, _allowed(cells), strict=True)
+    for rows, log, below, table, kept in each:
         found = np.empty(len(rows.counts))
         value += expected_weights(rows.counts, rows.prior, rows.row, below, found)
-        value += kl_divergence(_NO_CELLS, _NO_CELLS, rows.totals, rows.prior_totals)
+        of_rows = gammaln(rows.totals) - gammaln(rows.prior_totals) - rows.count_totals * log
+        value += float(np.sum(of_rows))
         table.reshape(-1)[kept] = found
     return weights, value
 

@@ -99,11 +99,11 @@ class Watch:
         self.on_sweep = on_sweep
         self.stop = stop
         # Compared some fifty times in a fit: faster as one array than with `token_accuracy`.
-        self.gold = _flat(y or [])
-        self.due = frozenset(due)  # sweeps, counted from 0
+        self.gold: np.ndarray = _flat(y or [])
+        self.due: frozenset[int] = frozenset(due)  # sweeps, counted from 0
         self.sweeps: list[int] = []  # counted from 1
         self.accuracies: list[float] = []
-        self.seconds = 0.0  # spent on measuring
+        self.seconds: float = 0.0  # spent on measuring
         self._is_due, self._begin = False, 0.0
 
     def setup(self, estimator: Any, context: Any) -> None:

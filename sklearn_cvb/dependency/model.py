@@ -406,8 +406,7 @@ class DependencyModel(Model):
         self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        rows = self.layout.rows(counts, prior)
-        return rows.exp_expected_log(), rows.divergence()
+        return self.layout.rows(counts, prior).averages()
 
     def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
         """Expected counts; arcs are split in proportion between tables at any temperature."""

@@ -97,15 +97,15 @@ class CategoricalFamily(Family):
     def __init__(
         self, prior: np.ndarray, is_given: bool, floor: float, n_states: int, sizes: np.ndarray
     ) -> None:
-        self.prior = prior[:, None]
+        self.prior: np.ndarray = prior[:, None]
         self.is_given = is_given
         self.floor = floor
         self.n_states = n_states
-        self.n_columns = len(sizes)
+        self.n_columns: int = len(sizes)
         self.sizes = sizes
-        self.n_statistics = int(sizes.sum())
+        self.n_statistics: int = int(sizes.sum())
         # Where the categories of each column begin.
-        self.begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        self.begins: np.ndarray = np.concatenate([[0], np.cumsum(sizes)[:-1]])
 
     def read(self, table: np.ndarray) -> Observations:
         values, observed = with_zeros(table)

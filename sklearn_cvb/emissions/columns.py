@@ -105,8 +105,8 @@ class MixedFamily(Family):
         self.families = families
         self.columns = columns
         self.n_states = n_states
-        self.n_columns = sum(map(len, columns))
-        self.n_statistics = sum(family.n_statistics for family in families)
+        self.n_columns: int = sum(map(len, columns))
+        self.n_statistics: int = sum(family.n_statistics for family in families)
 
     def read(self, table: np.ndarray) -> MixedObservations:
         parts = []

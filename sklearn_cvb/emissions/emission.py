@@ -195,6 +195,10 @@ class OutsideSupport(ValueError):
     Who knows which sequence has the step says so.
     """
 
+    step: int
+    column: int
+    why: str
+
     def __init__(self, step: int, column: int, why: str) -> None:
         super().__init__(f"{why} (step {step} of all, column {column})")
         self.step, self.column, self.why = step, column, why

@@ -140,11 +140,11 @@ class PoissonFamily(Family):
         self, shape: float, rates: np.ndarray, floor: np.ndarray, n_states: int, is_given: bool
     ) -> None:
         self.shape = shape
-        self.rates = rates[:, None]
-        self.floor = floor[:, None]
+        self.rates: np.ndarray = rates[:, None]
+        self.floor: np.ndarray = floor[:, None]
         self.n_states = n_states
-        self.n_columns = len(rates)
-        self.n_statistics = 2 * len(rates) + 1
+        self.n_columns: int = len(rates)
+        self.n_statistics: int = 2 * len(rates) + 1
         self.is_given = is_given
 
     def read(self, table: np.ndarray) -> Observations:

@@ -74,13 +74,13 @@ class Grammar:
         rules: Sequence[Rule],
         probabilities: ArrayLike | None = None,
     ) -> None:
-        self.symbols = tuple(symbols)
-        self.start = int(start)
+        self.symbols: tuple[Any, ...] = tuple(symbols)
+        self.start: int = int(start)
         merged: dict[Rule, int] = {}
         for rule in rules:
             merged.setdefault(rule, len(merged))
-        self.rules = list(merged)
-        self.probabilities = None
+        self.rules: list[Rule] = list(merged)
+        self.probabilities: np.ndarray | None = None
         if probabilities is not None:
             cells = [merged[rule] for rule in rules]
             self.probabilities = np.bincount(cells, probabilities, len(merged))

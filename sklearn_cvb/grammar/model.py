@@ -274,8 +274,7 @@ class GrammarModel(Model):
         self, counts: np.ndarray, prior: np.ndarray, before: Any
     ) -> tuple[np.ndarray, float]:
         """exp E[log theta], and KL of the posterior of theta from its prior."""
-        rows = self.problem.layout.rows(counts, prior)
-        return rows.exp_expected_log(), rows.divergence()
+        return self.problem.layout.rows(counts, prior).averages()
 
     def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
         """Expected counts of all sentences."""

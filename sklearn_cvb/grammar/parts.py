@@ -61,6 +61,8 @@ class SentencesInParts(InParts):
     """Sentences in shards, as a fit knows them."""
 
     model_type = ShardedGrammar
+    layout: Layout
+    n_words: int
 
     def __init__(
         self, layout: Layout, types: Corpus, facts: list[PartSummary], source: Source

@@ -83,7 +83,7 @@ class FitCheckpoint:
     def __init__(self, job: "Job") -> None:
         estimator = job.estimator
         where = estimator._setting("checkpoint")
-        self.folder = Path(where.folder)
+        self.folder: Path = Path(where.folder)
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(
                 f"checkpoint {self.folder} is a file: name a folder, which is made if it is missing"

@@ -25,9 +25,9 @@ from sklearn_cvb.treebank.inference import (
 from sklearn_cvb.treebank.parameters import (
     Layout,
     Weights,
-    exp_expected_log,
     layout_of,
     lists_of,
+    scaled,
     unscaled,
 )
 
@@ -74,8 +74,9 @@ class AnnotatedModel(Model):
 
     def average(self, counts: np.ndarray, prior: float, before: Any) -> tuple[Weights, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        divergence = self.layout.rows(counts, prior).divergence()
-        return exp_expected_log(self.layout, counts, prior), divergence
+        rows = self.layout.rows(counts, prior)
+        logs = rows.expected_log()
+        return scaled(logs, self.layout), rows.divergence(logs)
 
     def infer(self, weights: Weights, work: Any = None) -> Inferred:
         """Expected counts of all trees."""

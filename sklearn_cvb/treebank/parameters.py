@@ -77,9 +77,9 @@ def unscaled(cells: np.ndarray, layout: Layout) -> Weights:
     return Weights(cells, np.zeros(len(layout.blocks.first)))
 
 
-def exp_expected_log(layout: Layout, counts: np.ndarray, alpha: float) -> Weights:
-    """exp(E[log theta]) under the Dirichlet posterior, scaled by the largest of each rule."""
-    logs, first = layout.rows(counts, alpha).expected_log(), layout.rules.first
+def scaled(logs: np.ndarray, layout: Layout) -> Weights:
+    """The exponentials of logs, those of each rule divided by their largest."""
+    first = layout.rules.first
     largest = np.maximum.reduceat(logs, first[:-1])
     return Weights(np.exp(logs - np.repeat(largest, np.diff(first))), largest)
 
@@ -97,8 +97,8 @@ def predicting_weights(learned: Learned, smoothing: float) -> np.ndarray:
     """Weights of `predict`."""
     if not learned.averages:
         return mean_weights(learned, smoothing)
-    layout, alpha = learned.layout, learned.prior + float(smoothing)
-    return exp_expected_log(layout, learned.counts.cells, alpha).whole(layout)
+    alpha = learned.prior + float(smoothing)
+    return learned.layout.rows(learned.counts.cells, alpha).exp_expected_log()
 
 
 def with_any_word(learned: Learned, weights: np.ndarray) -> tuple[Rules, np.ndarray]:

@@ -308,10 +308,12 @@ class Choices:
     def __init__(self, layout: Layout, weights: np.ndarray) -> None:
         order = np.argsort(layout.row, kind="stable")
         bounds = np.searchsorted(layout.row[order], np.arange(1, len(layout.sizes)))
-        self.cells = np.split(order, bounds)
-        self.levels = [np.cumsum(part) for part in np.split(weights[order], bounds)]
-        self.rules = layout.rules
-        self.before = np.cumsum(layout.rules.n_subtypes) - layout.rules.n_subtypes
+        self.cells: list[np.ndarray] = np.split(order, bounds)
+        self.levels: list[np.ndarray] = [
+            np.cumsum(part) for part in np.split(weights[order], bounds)
+        ]
+        self.rules: Rules = layout.rules
+        self.before: np.ndarray = np.cumsum(layout.rules.n_subtypes) - layout.rules.n_subtypes
 
     def root(self, rng: np.random.RandomState) -> tuple[int, int]:
         """A symbol and its subtype."""

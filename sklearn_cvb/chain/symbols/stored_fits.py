@@ -48,8 +48,8 @@ from sklearn_cvb.chain.symbols.leave_out import (
     shared_nothing,
     total_of,
 )
-from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.chain.symbols.observed import left_out_by
+from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
 from sklearn_cvb.chain.symbols.parts import (
     ChainInParts,
     ChainShard,
@@ -102,10 +102,14 @@ class Piece(NamedTuple):
 class Pieces:
     """All pieces of a store under a layout; `with_forms` of their sequences for EM and VB."""
 
+    cells: Cells
+    settings: ChainSettings
+
     def __init__(
         self, layout: PartLayout, store: CorpusStore, y: StoredTags | None, with_forms: bool
     ) -> None:
-        self.store, scratch = store, Scratch(store.scratch)
+        self.store: CorpusStore = store
+        scratch = Scratch(store.scratch)
         self.pieces: list[Piece] = []
         types, spans = types_of_store(store), store.pieces()
         # What pieces warn of, and the first sequence of the first that does.
@@ -466,7 +470,8 @@ class ChainInPieces(ChainInParts):
         self, cells: Cells, types: Corpus, source: StoredParts, tags: StoredTags | None
     ) -> None:
         super().__init__(cells, types, source.pieces.facts, source)
-        self.pieces, self.tags = source.pieces, tags
+        self.pieces: Pieces = source.pieces
+        self.tags: StoredTags | None = tags
 
     @property
     def identity(self) -> tuple[Any, ...]:
