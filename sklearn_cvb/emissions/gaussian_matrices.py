@@ -19,13 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, multigammaln
 
-from sklearn_cvb.emissions.emission import (
-    FEWEST,
-    Observations,
-    as_units,
-    spread,
-    with_zeros,
-)
+from sklearn_cvb.emissions.emission import FEWEST, Observations, as_units, spread, with_zeros
 from sklearn_cvb.emissions.gaussian_columns import GaussianFamily
 from sklearn_cvb.kernels.emission import normal_wishart, parabolas, second_moments
 from sklearn_cvb.kernels.special import log_of, room_for_bits
@@ -278,13 +272,7 @@ class GaussianMatrices(GaussianFamily):
             log_det = np.empty((shape[0], self.n_states))
             prior = self.prior
             normal_wishart(
-                statistics,
-                prior.mean,
-                prior.mean_precision,
-                prior.scale,
-                mean,
-                factors,
-                log_det,
+                statistics, prior.mean, prior.mean_precision, prior.scale, mean, factors, log_det
             )
         n, count = self.n_columns, np.maximum(statistics[:, 0], 0.0)
         widened = 1.0 + 1.0 / (self.prior.mean_precision + count)
@@ -506,10 +494,7 @@ def add_partly_missing(
 
 
 def draw_partly_missing(
-    scores: MatrixScores,
-    observations: Observations,
-    states: np.ndarray,
-    rng: np.random.Generator,
+    scores: MatrixScores, observations: Observations, states: np.ndarray, rng: np.random.Generator
 ) -> Observations:
     """Observations with the missing values of partly missing steps drawn, given their states."""
     values = observations.values.copy()
