@@ -406,8 +406,7 @@ def word_major(cells: Cells, values: np.ndarray) -> np.ndarray | csr_array:
     if cells.is_full:
         return values.reshape(cells.n_rows, cells.n_emitting)
     return csr_array(
-        (values, cells.state, cells.indptr.astype(np.int32)),
-        shape=(cells.n_rows, cells.n_emitting),
+        (values, cells.state, cells.indptr.astype(np.int32)), shape=(cells.n_rows, cells.n_emitting)
     )
 
 

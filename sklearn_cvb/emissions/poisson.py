@@ -1,5 +1,6 @@
 """Poisson emissions: columns of counts, independent given the state."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ _SMALLEST_RATE = 1e-6
 _LARGE = 1e3
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Poisson(Emission):
     """Columns of counts (0, 1, 2, ...), independent given the state.
 
@@ -51,11 +53,8 @@ class Poisson(Emission):
     [1.0, 10.0]
     """
 
-    def __init__(
-        self, *, shape_prior: float | None = None, rate_prior: float | None = None
-    ) -> None:
-        self.shape_prior = shape_prior
-        self.rate_prior = rate_prior
+    shape_prior: float | None = None
+    rate_prior: float | None = None
 
     def bind(self, table: np.ndarray, n_states: int) -> "PoissonFamily":
         """The family, with the mean of each column as the prior's where none is given."""

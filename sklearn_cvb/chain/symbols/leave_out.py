@@ -247,10 +247,7 @@ class Units(NamedTuple):
 
 
 def first_units(
-    problem: Problem,
-    starting_point: Callable[[], starting.Start],
-    left_out: LeftOut,
-    learns: bool,
+    problem: Problem, starting_point: Callable[[], starting.Start], left_out: LeftOut, learns: bool
 ) -> Units:
     """Units before the first sweep: posteriors of a start, and their counts.
 

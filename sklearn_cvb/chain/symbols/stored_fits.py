@@ -64,12 +64,7 @@ from sklearn_cvb.chain.symbols.stored_sequences import (
     types_of_store,
     word_counts_of_store,
 )
-from sklearn_cvb.chain.symbols.vocabulary_pass import (
-    PartLayout,
-    finished,
-    lay_out,
-    problem_of_part,
-)
+from sklearn_cvb.chain.symbols.vocabulary_pass import PartLayout, finished, lay_out, problem_of_part
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import (

@@ -334,10 +334,7 @@ def attributes_of(hmm: Any, knowledge: TagKnowledge) -> dict[str, Any]:
 
 
 def _laid_out(
-    knowledge: TagKnowledge,
-    told: CorpusTags,
-    corpus: Corpus,
-    settings: TagSettings,
+    knowledge: TagKnowledge, told: CorpusTags, corpus: Corpus, settings: TagSettings
 ) -> Cells:
     """The layout of emissions, and what weights, shapes, forms and labels expect of each."""
     legal, types = knowledge.legal, knowledge.vocabulary.types.tolist()
@@ -506,10 +503,7 @@ def _half_equal(states: np.ndarray, row: Row) -> np.ndarray:
 
 
 def _with_unknown_words(
-    lattice: Lattice,
-    weights: tuple[Weights, Weights],
-    rows: list[_MaybeShares],
-    scale: np.ndarray,
+    lattice: Lattice, weights: tuple[Weights, Weights], rows: list[_MaybeShares], scale: np.ndarray
 ) -> tuple[Lattice, Weights, Weights]:
     """Give unknown words, whose slots are the last, emissions of their own behind all others."""
     # p(word | tag) is p(tag | word) / p(tag) times what is the same for all tags.
