@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from sklearn_cvb.alignment.parameters import (
     LEARNED,
-    Layout,
+    AlignmentLayout,
     Prior,
     Weights,
     learned_rows,
@@ -19,7 +19,7 @@ from sklearn_cvb.alignment.parameters import (
     tally_of,
     weights_of,
 )
-from sklearn_cvb.alignment.reading import Problem
+from sklearn_cvb.alignment.reading import AlignmentProblem
 from sklearn_cvb.kernels.alignment import (
     ADD,
     EXPECT,
@@ -59,7 +59,7 @@ class Alignments(NamedTuple):
 class AlignmentModel(Model):
     """Pairs of sentences, the cells there are, and where links begin."""
 
-    problem: Problem
+    problem: AlignmentProblem
     init: Any
     init_sweeps: int
 
@@ -180,7 +180,7 @@ def _inferred(
 
 
 def expectation(
-    weights: Weights, pairs: Pairs, layout: Layout, keeps_shares: bool = False
+    weights: Weights, pairs: Pairs, layout: AlignmentLayout, keeps_shares: bool = False
 ) -> tuple[np.ndarray, np.ndarray, Shares]:
     """Expected counts of all pairs, log p(target words | source words) of each, and shares."""
     shares, sums = shares_for(pairs, keeps_shares), no_sums(layout)
@@ -188,7 +188,7 @@ def expectation(
     return sums.cells, log_z, shares
 
 
-def placed(link: np.ndarray, pairs: Pairs, prior: Prior, layout: Layout) -> Shares:
+def placed(link: np.ndarray, pairs: Pairs, prior: Prior, layout: AlignmentLayout) -> Shares:
     """What pairs add that have these links, each target word's apart from the others'."""
     sums, no_value = no_sums(layout), np.zeros(len(pairs.first) - 1)
     tally = tally_of(sums.cells, prior, layout)
@@ -212,7 +212,7 @@ def leave_out_sweep(
     return shares, _inferred(pairs, tally, tally.sums, shares, SWEEP, uniform)
 
 
-def sum_of(shares: Shares, pairs: Pairs, layout: Layout) -> np.ndarray:
+def sum_of(shares: Shares, pairs: Pairs, layout: AlignmentLayout) -> np.ndarray:
     """Counts of all pairs from what each adds, summed anew: updates leave rounding errors."""
     tally = frozen_tally(Weights(np.zeros(layout.n_cells), np.zeros(layout.n_rows)))
     _inferred(pairs, tally, tally.sums, shares, ADD)
@@ -256,7 +256,7 @@ def normalised_links(link: np.ndarray, pairs: Pairs) -> np.ndarray:
 
 
 def draw_sweep(
-    problem: Problem, tally: Tally, rng: np.random.Generator, old: Alignments | None = None
+    problem: AlignmentProblem, tally: Tally, rng: np.random.Generator, old: Alignments | None = None
 ) -> tuple[Alignments, np.ndarray]:
     """A Hastings step of each pair given all others, which changes the tally, and proposals.
 
@@ -275,7 +275,7 @@ def draw_sweep(
     return sample, draws.n_accepted.astype(np.float64)
 
 
-def used_cells(problem: Problem, sample: Alignments) -> np.ndarray:
+def used_cells(problem: AlignmentProblem, sample: Alignments) -> np.ndarray:
     """How often a sample uses each cell."""
     pairs, layout = problem.pairs, problem.layout
     lexicon = pairs.cell[positions_to_places(pairs, sample.position)]
@@ -314,7 +314,7 @@ def log_sharing(pairs: Pairs, positions: np.ndarray) -> float:
 
 
 def first_shares(
-    init: Any, init_sweeps: int, problem: Problem, rng: np.random.Generator
+    init: Any, init_sweeps: int, problem: AlignmentProblem, rng: np.random.Generator
 ) -> tuple[Shares, np.ndarray]:
     """What each pair adds to the first counts, and these counts; `init` as of the estimators."""
     pairs, layout, prior = problem.pairs, problem.layout, _proper(problem.prior, problem)
@@ -336,7 +336,7 @@ def first_shares(
     return shares, cells
 
 
-def _proper(prior: Prior, problem: Problem) -> Prior:
+def _proper(prior: Prior, problem: AlignmentProblem) -> Prior:
     """A prior without zeros."""
     layout = problem.layout
     least = np.repeat(
@@ -350,7 +350,7 @@ def _proper(prior: Prior, problem: Problem) -> Prior:
     return Prior(prior.cells + added, totals, rest, prior.p_null)
 
 
-def given_tables(init: Any, problem: Problem) -> list[np.ndarray]:
+def given_tables(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
     """Link posteriors that a user gives, or that a fitted model has, of shape (m, n + 1) each."""
     pairs = problem.pairs
     shapes = list(
@@ -383,7 +383,7 @@ def given_tables(init: Any, problem: Problem) -> list[np.ndarray]:
     return found
 
 
-def _words_of(problem: Problem) -> list[tuple[list[Any], list[Any]]]:
+def _words_of(problem: AlignmentProblem) -> list[tuple[list[Any], list[Any]]]:
     """The sentence pairs in words."""
     pairs, corpus = problem.pairs, problem.corpus
     source, target = problem.types

@@ -27,7 +27,7 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.grammar.grammar import Grammar, written_out
 from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally, used_rules
-from sklearn_cvb.grammar.layout import Layout, laid_out_over, lay_out, problem_of, unseen
+from sklearn_cvb.grammar.layout import GrammarLayout, laid_out_over, lay_out, problem_of, unseen
 from sklearn_cvb.grammar.model import (
     RANDOM_STARTS,
     GrammarModel,
@@ -241,7 +241,9 @@ class BasePCFG(BaseModel):
         read = self._reading(*lay_out(self, sequences), sequences, y)
         return read._replace(attributes=read.attributes | attributes, messages=messages)
 
-    def _reading(self, words: Vocabulary, layout: Layout, sequences: Sequences, y: Any) -> Reading:
+    def _reading(
+        self, words: Vocabulary, layout: GrammarLayout, sequences: Sequences, y: Any
+    ) -> Reading:
         """Sentences under a grammar, and what is shown of it."""
         attributes = attributes_of(words, layout)
         self._check_layout(layout)
@@ -269,7 +271,7 @@ class BasePCFG(BaseModel):
         read = read._replace(attributes=read.attributes | columns_of(self))
         return read, Running(counts, kept)
 
-    def _check_layout(self, layout: Layout) -> None:
+    def _check_layout(self, layout: GrammarLayout) -> None:
         """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
         self._check_parameters()
         alpha = self.alpha
@@ -506,7 +508,7 @@ class BasePCFG(BaseModel):
         return tags
 
 
-def attributes_of(words: Vocabulary, layout: Layout) -> dict[str, Any]:
+def attributes_of(words: Vocabulary, layout: GrammarLayout) -> dict[str, Any]:
     """The fitted attributes that tell the words and the grammar."""
     symbols = reading.as_array(layout.grammar.symbols[: layout.n_shown])
     return {"vocabulary_": words.types, "rules_": layout.grammar, "symbols_": symbols}
@@ -722,7 +724,7 @@ class HastingsPCFG(Rules, AnnealedChain, StartOfGrammar, Sentences, BasePCFG):
         super()._check_parameters()
         check_temperatures(self.temperatures)
 
-    def _check_layout(self, layout: Layout) -> None:
+    def _check_layout(self, layout: GrammarLayout) -> None:
         super()._check_layout(layout)
         has_cycles = len(layout.rules.member) > 0
         if self.temperatures is not None and max(self.temperatures) > 1 and has_cycles:
@@ -792,7 +794,9 @@ class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
     _model_type = DrawnGrammar
 
 
-def dirichlet_draw(cells: np.ndarray, layout: Layout, rng: np.random.Generator) -> np.ndarray:
+def dirichlet_draw(
+    cells: np.ndarray, layout: GrammarLayout, rng: np.random.Generator
+) -> np.ndarray:
     """Probabilities of rules from each symbol's Dirichlet, also where its cells are tiny.
 
     log Gamma(a) is drawn as log Gamma(a + 1) + log(U) / a, which does not underflow.
