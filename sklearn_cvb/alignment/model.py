@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from sklearn_cvb.alignment.parameters import (
     LEARNED,
-    Layout,
+    AlignmentLayout,
     Prior,
     Weights,
     learned_rows,
@@ -20,7 +20,7 @@ from sklearn_cvb.alignment.parameters import (
     tally_of,
     weights_of,
 )
-from sklearn_cvb.alignment.reading import Problem
+from sklearn_cvb.alignment.reading import AlignmentProblem
 from sklearn_cvb.kernels.alignment import (
     ADD,
     EXPECT,
@@ -61,7 +61,7 @@ class Alignments(NamedTuple):
 class AlignmentModel(Model):
     """Pairs of sentences, the cells there are, and where links begin."""
 
-    problem: Problem
+    problem: AlignmentProblem
     init: Any
 
     @property
@@ -183,7 +183,7 @@ def _inferred(
 
 
 def expectation(
-    weights: Weights, pairs: Pairs, layout: Layout, keeps_shares: bool = False
+    weights: Weights, pairs: Pairs, layout: AlignmentLayout, keeps_shares: bool = False
 ) -> tuple[np.ndarray, np.ndarray, Shares]:
     """Expected counts of all pairs, log p(target words | source words) of each, and shares."""
     shares, sums = shares_for(pairs, keeps_shares), no_sums(layout)
@@ -191,7 +191,7 @@ def expectation(
     return sums.cells, log_z, shares
 
 
-def placed(link: np.ndarray, pairs: Pairs, prior: Prior, layout: Layout) -> Shares:
+def placed(link: np.ndarray, pairs: Pairs, prior: Prior, layout: AlignmentLayout) -> Shares:
     """What pairs add that have these links, each target word's apart from the others'."""
     sums, no_value = no_sums(layout), np.zeros(len(pairs.first) - 1)
     tally = tally_of(sums.cells, prior, layout)
@@ -215,7 +215,7 @@ def leave_out_sweep(
     return shares, _inferred(pairs, tally, tally.sums, shares, SWEEP, uniform)
 
 
-def sum_of(shares: Shares, pairs: Pairs, layout: Layout) -> np.ndarray:
+def sum_of(shares: Shares, pairs: Pairs, layout: AlignmentLayout) -> np.ndarray:
     """Counts of all pairs from what each adds, summed anew: updates leave rounding errors."""
     tally = frozen_tally(Weights(np.zeros(layout.n_cells), np.zeros(layout.n_rows)))
     _inferred(pairs, tally, tally.sums, shares, ADD)
@@ -259,7 +259,7 @@ def normalised_links(link: np.ndarray, pairs: Pairs) -> np.ndarray:
 
 
 def draw_sweep(
-    problem: Problem, tally: Tally, rng: np.random.Generator, old: Alignments | None = None
+    problem: AlignmentProblem, tally: Tally, rng: np.random.Generator, old: Alignments | None = None
 ) -> tuple[Alignments, np.ndarray]:
     """A Hastings step of each pair given all others, which changes the tally, and proposals.
 
@@ -278,7 +278,7 @@ def draw_sweep(
     return sample, draws.n_accepted.astype(np.float64)
 
 
-def used_cells(problem: Problem, sample: Alignments) -> np.ndarray:
+def used_cells(problem: AlignmentProblem, sample: Alignments) -> np.ndarray:
     """How often a sample uses each cell."""
     pairs, layout = problem.pairs, problem.layout
     lexicon = pairs.cell[positions_to_places(pairs, sample.position)]
@@ -317,7 +317,7 @@ def log_sharing(pairs: Pairs, positions: np.ndarray) -> float:
 
 
 def first_shares(
-    init: Any, problem: Problem, rng: np.random.Generator
+    init: Any, problem: AlignmentProblem, rng: np.random.Generator
 ) -> tuple[Shares, np.ndarray]:
     """What each pair adds to the first counts, and these counts; `init` as of the estimators."""
     pairs, layout, prior = problem.pairs, problem.layout, _proper(problem.prior, problem)
@@ -339,7 +339,7 @@ def first_shares(
     return shares, cells
 
 
-def _proper(prior: Prior, problem: Problem) -> Prior:
+def _proper(prior: Prior, problem: AlignmentProblem) -> Prior:
     """A prior without zeros."""
     layout = problem.layout
     least = np.repeat(
@@ -353,7 +353,7 @@ def _proper(prior: Prior, problem: Problem) -> Prior:
     return Prior(prior.cells + added, totals, rest, prior.p_null)
 
 
-def given_tables(init: Any, problem: Problem) -> list[np.ndarray]:
+def given_tables(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
     """Link posteriors that a user gives, or that a fitted model has, of shape (m, n + 1) each."""
     pairs = problem.pairs
     shapes = list(
@@ -386,7 +386,7 @@ def given_tables(init: Any, problem: Problem) -> list[np.ndarray]:
     return found
 
 
-def _words_of(problem: Problem) -> list[tuple[list[Any], list[Any]]]:
+def _words_of(problem: AlignmentProblem) -> list[tuple[list[Any], list[Any]]]:
     """The sentence pairs in words."""
     pairs, corpus = problem.pairs, problem.corpus
     source, target = problem.types

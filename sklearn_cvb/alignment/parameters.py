@@ -10,7 +10,7 @@ from sklearn_cvb.alignment.links import best_positions
 from sklearn_cvb.kernels.alignment import FORBIDDEN, UNLISTED, Pairs, Sums, Tally
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading.corpus import shown
+from sklearn_cvb.reading.corpus import short_repr
 
 # Words of so many pairs are looked up at a time.
 _PIECE = 1000
@@ -23,7 +23,7 @@ _ALMOST_NOTHING = 1e-200
 LEARNED = -1.0
 
 
-class Layout(NamedTuple):
+class AlignmentLayout(NamedTuple):
     """Rows and cells of a model, in the order of `sklearn_cvb.kernels.alignment`."""
 
     n_sources: int  # types of source words, unknown ones among them
@@ -103,14 +103,17 @@ def first_places(encoded: Encoded) -> np.ndarray:
 
 def layout_of(
     words: Words, sizes: tuple[int, int], longest_jump: int, others: np.ndarray
-) -> Layout:
+) -> AlignmentLayout:
     """The cells that words which stand beside each other need, and those with other keys."""
     keys = np.unique(np.concatenate([others.astype(np.int64), *words.keys]))
-    return Layout(*sizes, longest_jump, keys)
+    return AlignmentLayout(*sizes, longest_jump, keys)
 
 
 def pairs_of(
-    encoded: Encoded, words: Words, layout: Layout, known: dict[int, list[Any]] | None = None
+    encoded: Encoded,
+    words: Words,
+    layout: AlignmentLayout,
+    known: dict[int, list[Any]] | None = None,
 ) -> Pairs:
     """Sentence pairs as kernels read them; known links of pairs rule out others of their words.
 
@@ -218,7 +221,7 @@ class Weights(NamedTuple):
 
 
 def prior_of(
-    layout: Layout,
+    layout: AlignmentLayout,
     alpha: float,
     beta: float,
     p_null: float | tuple[float, float],
@@ -244,7 +247,7 @@ def prior_of(
     return Prior(cells, totals, rest, LEARNED if learned else null[1])
 
 
-def counts_from(cells: np.ndarray, layout: Layout) -> AlignmentCounts:
+def counts_from(cells: np.ndarray, layout: AlignmentLayout) -> AlignmentCounts:
     """Flat cells as tables."""
     n, end = len(layout.keys), len(layout.keys) + layout.n_jumps
     rows, columns = np.divmod(layout.keys, layout.n_targets)
@@ -259,7 +262,7 @@ def cells_from(counts: AlignmentCounts) -> np.ndarray:
     return np.concatenate([counts.lexicon.data, counts.jump, counts.null])
 
 
-def rows_of(cells: np.ndarray, prior: Prior, layout: Layout) -> DirichletRows:
+def rows_of(cells: np.ndarray, prior: Prior, layout: AlignmentLayout) -> DirichletRows:
     """Listed cells as rows of probabilities."""
     row = layout.row
     totals = np.bincount(row, cells, layout.n_rows), prior.totals
@@ -288,13 +291,13 @@ def weights_of(rows: DirichletRows, prior: Prior, logs: np.ndarray | None = None
     return weights
 
 
-def tally_of(cells: np.ndarray, prior: Prior, layout: Layout) -> Tally:
+def tally_of(cells: np.ndarray, prior: Prior, layout: AlignmentLayout) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     sums = Sums(cells.copy(), layout.totals(cells))
     return Tally(sums, prior.cells, prior.totals, prior.rest, prior.p_null)
 
 
-def no_sums(layout: Layout) -> Sums:
+def no_sums(layout: AlignmentLayout) -> Sums:
     """Counts of nothing."""
     return Sums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
 
@@ -370,7 +373,7 @@ class Lexicon:
             If the word is not known.
         """
         if word is not None and word not in self._row:
-            raise KeyError(f"{shown(word)} is no source word that the model knows")
+            raise KeyError(f"{short_repr(word)} is no source word that the model knows")
         row = self.table.shape[0] - 1 if word is None else self._row[word]
         begin, end = self.table.indptr[row : row + 2].tolist()
         values, columns = self.table.data[begin:end], self.table.indices[begin:end]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.dependency.parameters import Layout, tables_of
+from sklearn_cvb.dependency.parameters import DependencyLayout, tables_of
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
 from sklearn_cvb.reading.corpus import Corpus, is_missing
 from sklearn_cvb.settings import ArcWeights
@@ -137,7 +137,7 @@ class Rule(NamedTuple):
     weight: float
 
 
-def rules_from(known: ArcWeights, index: Mapping[Any, Any], layout: Layout) -> list[Rule]:
+def rules_from(known: ArcWeights, index: Mapping[Any, Any], layout: DependencyLayout) -> list[Rule]:
     """Weights of arcs in numbers; TypeError or ValueError where they are nothing of that kind."""
     classes = {name: tuple(tags) for name, tags in (known.tag_classes or {}).items()}
     rules = []
@@ -172,7 +172,7 @@ def _places(tags: Any, pair: tuple[Any, ...], index: Mapping[Any, Any]) -> np.nd
     return np.array([index[tag] for tag in listed])
 
 
-def rule_prior(rules: list[Rule], harmonic: np.ndarray, layout: Layout) -> np.ndarray:
+def rule_prior(rules: list[Rule], harmonic: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     """The weight of each rule spread over its cells in proportion to harmonic counts.
 
     Naseem et al. (2010) for the idea of rules. Equal shares would make what the sentences hardly

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.dependency.inference import (
-    Problem,
+    DependencyProblem,
     Trees,
     draw_sweep,
     expectation,
@@ -22,8 +22,8 @@ from sklearn_cvb.dependency.inference import (
 )
 from sklearn_cvb.dependency.known import tilt_of
 from sklearn_cvb.dependency.parameters import (
+    DependencyLayout,
     DMVCounts,
-    Layout,
     cells_from,
     layout_of,
     mixed_weights,
@@ -82,7 +82,7 @@ def first_concentrations(alpha: Any, alpha_stop: Any) -> Concentrations:
 
 
 def log_absence(
-    shares: Shares, sentences: Sentences, layout: Layout
+    shares: Shares, sentences: Sentences, layout: DependencyLayout
 ) -> tuple[np.ndarray, np.ndarray]:
     """log P(C = 0) of every cell and row, sentences taken as independent.
 
@@ -99,7 +99,7 @@ def log_absence(
 
 
 def _used_by_length(
-    shares: Shares, sentences: Sentences, layout: Layout
+    shares: Shares, sentences: Sentences, layout: DependencyLayout
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Cells that sentences may use, and expected counts: a row for each sentence of a length."""
     n_types, coarse = layout.n_types, layout.coarse
@@ -147,7 +147,7 @@ def cells_by_length(
 # Where a fit begins: harmonic, uniform or random weights, or those of a fitted model
 
 
-def first_weights(init: Any, problem: Problem, rng: np.random.Generator) -> np.ndarray:
+def first_weights(init: Any, problem: DependencyProblem, rng: np.random.Generator) -> np.ndarray:
     """Weights of the first E-step."""
     layout = problem.layout
     if not isinstance(init, str):
@@ -162,7 +162,7 @@ def first_weights(init: Any, problem: Problem, rng: np.random.Generator) -> np.n
     return layout.rows(draws).mean()
 
 
-def backed_off(counts: np.ndarray, layout: Layout) -> np.ndarray:
+def backed_off(counts: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     """Weights from counts whose mixtures are not known: coarse rows sum the others.
 
     Attachments come from coarse rows twice as often as from their own, which is the mean of the
@@ -177,7 +177,7 @@ def backed_off(counts: np.ndarray, layout: Layout) -> np.ndarray:
     return layout.rows(cells).mean()
 
 
-def weights_of_model(model: Any, problem: Problem) -> np.ndarray:
+def weights_of_model(model: Any, problem: DependencyProblem) -> np.ndarray:
     """Posterior means of a fitted model for other tags; those it lacks are its unknown one."""
     layout = problem.layout
     places = _places_in(model, problem.types, layout.n_types)
@@ -223,7 +223,7 @@ def _of_tags(parts: DMVCounts, places: list[int]) -> DMVCounts:
     )
 
 
-def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: Layout) -> np.ndarray:
+def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     """Probabilities without mixtures as counts for other valences: sums are means over arcs.
 
     There are so many expected arcs by head, side and valence.
@@ -236,7 +236,7 @@ def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: Layout) -> np.ndarr
 
 
 def harmonic_counts(
-    sentences: Sentences, layout: Layout, tilt: np.ndarray | None = None
+    sentences: Sentences, layout: DependencyLayout, tilt: np.ndarray | None = None
 ) -> np.ndarray:
     """Expected counts if each token chose its head alone, the nearer the likelier.
 
@@ -312,7 +312,7 @@ class DependencyModel(Model):
     E-step counts heavy trees more.
     """
 
-    problem: Problem
+    problem: DependencyProblem
     first: Concentrations
     init: Any
     rare: np.ndarray
@@ -324,7 +324,7 @@ class DependencyModel(Model):
         return len(self.problem.corpus.tokens)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> DependencyLayout:
         """The cells."""
         return self.problem.layout
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.dependency.inference import (
-    Problem,
+    DependencyProblem,
     Trees,
     log_likelihoods,
     sentences_of,
@@ -15,8 +15,8 @@ from sklearn_cvb.dependency.inference import (
 from sklearn_cvb.dependency.known import heads_from, rule_prior, rules_from
 from sklearn_cvb.dependency.model import DependencyModel, first_concentrations, harmonic_counts
 from sklearn_cvb.dependency.parameters import (
+    DependencyLayout,
     DMVCounts,
-    Layout,
     counts_from,
     rare_counts,
     seen_once,
@@ -190,7 +190,7 @@ class BaseDMV(BaseModel):
         heads = heads_from(y if self.supervision == "y" else None, corpus)
         n_types += self.handle_unknown != "error"
         valence = self._setting("valence")
-        layout = Layout(n_types, 1 + valence.extended, valence.backoff)
+        layout = DependencyLayout(n_types, 1 + valence.extended, valence.backoff)
         rules = rules_from(self._setting("arc_weights"), words.index, layout)
         sentences = sentences_of(corpus, layout, heads)
         # What the prior of each cell has beside its concentration.
@@ -199,7 +199,7 @@ class BaseDMV(BaseModel):
             prior += rule_prior(rules, harmonic_counts(sentences, layout), layout)
         for mixture in tables_of(prior, layout)[2:3]:
             mixture += valence.alpha_backoff
-        problem = Problem(corpus, list(words.index), sentences, layout, prior, rules)
+        problem = DependencyProblem(corpus, list(words.index), sentences, layout, prior, rules)
         _refuse_impossible(problem)
         gigabytes = _TABLES * 8 * len(prior) / 1e9
         if gigabytes > _MANY_GIGABYTES:
@@ -380,7 +380,7 @@ class BaseDMV(BaseModel):
         return tags
 
 
-def _refuse_impossible(problem: Problem) -> None:
+def _refuse_impossible(problem: DependencyProblem) -> None:
     """Raise where no projective tree with one root has the known heads."""
     sentences = problem.sentences
     if (sentences.head == UNKNOWN_HEAD).all():

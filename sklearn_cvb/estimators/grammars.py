@@ -25,7 +25,7 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.grammar.grammar import Grammar, written_out
 from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally, used_rules
-from sklearn_cvb.grammar.layout import Layout, laid_out_over, lay_out, problem_of, unseen
+from sklearn_cvb.grammar.layout import GrammarLayout, laid_out_over, lay_out, problem_of, unseen
 from sklearn_cvb.grammar.model import (
     RANDOM_STARTS,
     GrammarModel,
@@ -233,7 +233,9 @@ class BasePCFG(BaseModel):
         read = self._reading(*lay_out(self, sequences), sequences, y)
         return read._replace(attributes=read.attributes | attributes, messages=messages)
 
-    def _reading(self, words: Vocabulary, layout: Layout, sequences: Sequences, y: Any) -> Reading:
+    def _reading(
+        self, words: Vocabulary, layout: GrammarLayout, sequences: Sequences, y: Any
+    ) -> Reading:
         """Sentences under a grammar, and what is shown of it."""
         attributes = attributes_of(words, layout)
         self._check_layout(layout)
@@ -261,7 +263,7 @@ class BasePCFG(BaseModel):
         read = read._replace(attributes=read.attributes | columns_of(self))
         return read, Running(counts, kept)
 
-    def _check_layout(self, layout: Layout) -> None:
+    def _check_layout(self, layout: GrammarLayout) -> None:
         """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
         self._check_parameters()
         alpha = self.alpha
@@ -500,7 +502,7 @@ class BasePCFG(BaseModel):
         return tags
 
 
-def attributes_of(words: Vocabulary, layout: Layout) -> dict[str, Any]:
+def attributes_of(words: Vocabulary, layout: GrammarLayout) -> dict[str, Any]:
     """The fitted attributes that tell the words and the grammar."""
     symbols = reading.as_array(layout.grammar.symbols[: layout.n_shown])
     return {"vocabulary_": words.types, "rules_": layout.grammar, "symbols_": symbols}
@@ -711,7 +713,7 @@ class HastingsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
 
     _algorithm = chain_of
 
-    def _check_layout(self, layout: Layout) -> None:
+    def _check_layout(self, layout: GrammarLayout) -> None:
         super()._check_layout(layout)
         has_cycles = len(layout.rules.member) > 0
         temperatures = self._kept().temperatures
@@ -777,7 +779,9 @@ class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
     _model_type = DrawnGrammar
 
 
-def dirichlet_draw(cells: np.ndarray, layout: Layout, rng: np.random.Generator) -> np.ndarray:
+def dirichlet_draw(
+    cells: np.ndarray, layout: GrammarLayout, rng: np.random.Generator
+) -> np.ndarray:
     """Probabilities of rules from each symbol's Dirichlet, also where its cells are tiny.
 
     log Gamma(a) is drawn as log Gamma(a + 1) + log(U) / a, which does not underflow.

@@ -21,7 +21,7 @@ from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, shown
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, short_repr
 from sklearn_cvb.reading.validation import (
     Interval,
     Seed,
@@ -31,7 +31,7 @@ from sklearn_cvb.reading.validation import (
 )
 from sklearn_cvb.settings import SplitAndMerge
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
-from sklearn_cvb.treebank.inference import Problem
+from sklearn_cvb.treebank.inference import TreebankProblem
 from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of
 from sklearn_cvb.treebank.parameters import (
     LatentPCFGCounts,
@@ -187,7 +187,7 @@ class BaseLatentPCFG(BaseModel):
         )
         if self._in_place_of_leaving_out:
             messages += reading.caution_of_giant(corpus, self._in_place_of_leaving_out)
-        return Reading(Problem(corpus, treebank), lexicon, attributes | known, messages)
+        return Reading(TreebankProblem(corpus, treebank), lexicon, attributes | known, messages)
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -195,7 +195,7 @@ class BaseLatentPCFG(BaseModel):
     def _gold(self, X: Any, y: Any) -> tuple[Taken, Gold]:
         """Sentences and their trees."""
         if is_tree(X):
-            raise TypeError(f"X is {shown(X)}, a single tree: pass a list of trees")
+            raise TypeError(f"X is {short_repr(X)}, a single tree: pass a list of trees")
         if are_trees(X):
             if y is not None:
                 raise ValueError("X holds trees, and so does y: pass sentences and trees, or trees")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.grammar.layout import Layout, Problem
+from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import (
     Listed,
     Trees,
@@ -31,12 +31,12 @@ from sklearn_cvb.kernels.tree.tallies import Shares, Tally, empty_shares
 from sklearn_cvb.kernels.tree.unary_rules import chain_workspace_for, fill_closure
 
 
-def listed_for(problem: Problem) -> Listed:
+def listed_for(problem: GrammarProblem) -> Listed:
     """Rules and sentences in lists, whatever the engine."""
     return listed_of(problem.layout.rules, problem.lexicon, problem.brackets)
 
 
-def engine_for(problem: Problem, to_draw: bool = False) -> Engine:
+def engine_for(problem: GrammarProblem, to_draw: bool = False) -> Engine:
     """The engine and its buffers; trees by tables are drawn from a chart."""
     if problem.forest is not None:
         return Engine(problem.forest, forest_workspace_for(problem.forest), None, None, None)
@@ -50,7 +50,7 @@ def engine_for(problem: Problem, to_draw: bool = False) -> Engine:
 
 
 def expectation(
-    theta: np.ndarray, problem: Problem, with_counts: bool = True
+    theta: np.ndarray, problem: GrammarProblem, with_counts: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """Expected counts over the sentences that have a tree, and log p(words), -inf for others."""
     if problem.forest is not None:
@@ -76,7 +76,7 @@ def expectation(
 
 
 def _forest_expectation(
-    theta: np.ndarray, problem: Problem, with_counts: bool
+    theta: np.ndarray, problem: GrammarProblem, with_counts: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same by a forest."""
     forest, engine = problem.forest, engine_for(problem)
@@ -96,7 +96,7 @@ def _forest_expectation(
     return np.bincount(forest.cell + 1, counts, len(theta) + 1)[1:], log_z
 
 
-def heaviest_trees(logs: np.ndarray, problem: Problem) -> Trees:
+def heaviest_trees(logs: np.ndarray, problem: GrammarProblem) -> Trees:
     """The tree of each sentence that is heaviest under log weights of rules."""
     if problem.forest is not None:
         return heaviest_in_forest(np.append(logs, 0.0)[problem.forest.cell], problem.forest)
@@ -117,7 +117,7 @@ def heaviest_in_forest(logs: np.ndarray, forest: Forest) -> Trees:
 
 
 def tally_of(
-    layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None = None
+    layout: GrammarLayout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None = None
 ) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     totals, prior_totals = layout.totals(counts), layout.totals(prior)
@@ -127,14 +127,14 @@ def tally_of(
     return Tally(counts, totals, np.ones(1), prior, prior_totals, layout.lhs, kept)
 
 
-def frozen_tally(layout: Layout, theta: np.ndarray) -> Tally:
+def frozen_tally(layout: GrammarLayout, theta: np.ndarray) -> Tally:
     """A tally without counts whose posterior means are `theta`."""
     nothing, none = np.zeros(len(theta)), np.zeros(layout.n_lhs)
     return Tally(nothing, none, np.ones(1), theta, np.ones(layout.n_lhs), layout.lhs, theta)
 
 
 def leave_out_sweep(
-    problem: Problem, tally: Tally, shares: Shares | None, frozen: bool
+    problem: GrammarProblem, tally: Tally, shares: Shares | None, frozen: bool
 ) -> tuple[Shares, np.ndarray]:
     """Shares of every sentence inferred from the counts of all others, and log normalisers.
 
@@ -194,7 +194,7 @@ def _enlarged(shares: Shares, engine: Engine) -> Shares:
 
 
 def draw_sweep(
-    problem: Problem,
+    problem: GrammarProblem,
     tally: Tally,
     rng: np.random.Generator,
     old: Trees | None = None,
@@ -223,7 +223,7 @@ def draw_sweep(
 
 
 def stepwise_sweep(
-    problem: Problem,
+    problem: GrammarProblem,
     tally: Tally,
     order: np.ndarray,
     batches: tuple[int, float, int],
@@ -251,7 +251,7 @@ def stepwise_sweep(
 # What each sentence adds to the counts of collapsed variational Bayes
 
 
-def left_out_trees(shares: Shares, tally: Tally, problem: Problem) -> Trees:
+def left_out_trees(shares: Shares, tally: Tally, problem: GrammarProblem) -> Trees:
     """Each sentence's Viterbi tree under the weights that leave it out, counts frozen."""
     sentences, forest = range(len(problem.lexicon.length)), problem.forest
     if forest is not None:
@@ -303,7 +303,7 @@ def _share(shares: Shares, i: int, lhs: np.ndarray) -> tuple[np.ndarray, np.ndar
     return own, count
 
 
-def counts_of(shares: Shares, problem: Problem) -> np.ndarray:
+def counts_of(shares: Shares, problem: GrammarProblem) -> np.ndarray:
     """The sum of what the sentences add, by rule."""
     counts = np.bincount(shares.cell, shares.count, len(problem.layout.lhs))
     if shares.tables is not None:
@@ -311,7 +311,7 @@ def counts_of(shares: Shares, problem: Problem) -> np.ndarray:
     return counts
 
 
-def presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def presence_one_by_one(shares: Shares, problem: GrammarProblem) -> tuple[np.ndarray, np.ndarray]:
     """P(C > 0) of every rule and left-hand side, sentences taken as independent.
 
     A sentence uses a rule with a probability of at most its expected count there. Shares in tables
@@ -330,7 +330,7 @@ def presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, n
 # Trees that were sampled
 
 
-def used_rules(trees: Trees, layout: Layout) -> np.ndarray:
+def used_rules(trees: Trees, layout: GrammarLayout) -> np.ndarray:
     """How often each rule is used."""
     cells = trees.rule[trees.rule >= 0]
     return np.bincount(cells, minlength=len(layout.lhs)).astype(np.float64)

@@ -21,7 +21,7 @@ from sklearn_cvb.grammar.inference import (
     trees_of,
     used_rules,
 )
-from sklearn_cvb.grammar.layout import Layout, Problem
+from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning import dirichlet
@@ -69,7 +69,7 @@ class Alpha(NamedTuple):
         return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.learned else 0.0
 
 
-def first_alpha(alpha: Any, layout: Layout) -> Alpha:
+def first_alpha(alpha: Any, layout: GrammarLayout) -> Alpha:
     """The concentrations of the first sweep; "auto" and a prior mark one to learn."""
     gamma_prior = gamma_prior_of(alpha)
     if isinstance(alpha, dict):
@@ -84,7 +84,7 @@ def first_alpha(alpha: Any, layout: Layout) -> Alpha:
 # Where a fit begins: weights under which sentences are first inferred
 
 
-def where_to_start(init: Any, layout: Layout) -> Any:
+def where_to_start(init: Any, layout: GrammarLayout) -> Any:
     """`init`, or what stands for None."""
     if init is not None:
         return init
@@ -98,7 +98,7 @@ def where_to_start(init: Any, layout: Layout) -> Any:
     return "trees" if layout.longest > 1 and not has_cycles else "uniform"
 
 
-def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.ndarray:
+def first_weights(init: Any, layout: GrammarLayout, rng: np.random.Generator) -> np.ndarray:
     """Weights of the first E-step, as `init` says."""
     if not isinstance(init, str):
         if hasattr(init, "rule_probabilities_"):
@@ -125,7 +125,7 @@ def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.nda
     return layout.rows(draws).mean()
 
 
-def _of_array(init: Any, layout: Layout) -> np.ndarray:
+def _of_array(init: Any, layout: GrammarLayout) -> np.ndarray:
     """Weights that were given, one for each rule."""
     weights = as_numbers("init", init)
     if weights.shape != (len(layout.lhs),) or not (
@@ -142,7 +142,7 @@ def _of_array(init: Any, layout: Layout) -> np.ndarray:
 
 
 def predicting_weights(
-    layout: Layout,
+    layout: GrammarLayout,
     counts: np.ndarray,
     prior: np.ndarray,
     kept: np.ndarray | None,
@@ -163,7 +163,7 @@ def log_weights(weights: np.ndarray) -> np.ndarray:
         return np.log(weights)
 
 
-def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndarray | None:
+def rare_counts(counts: np.ndarray, layout: GrammarLayout, seen: np.ndarray) -> np.ndarray | None:
     """Mean count of the words that were `seen` once, by unknown cell; None without any."""
     cells, once = layout.unknown_cells, np.flatnonzero(seen == 1)
     if not (len(cells) and len(once)):
@@ -178,7 +178,7 @@ def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndar
 class GrammarModel(Model):
     """Sentences under a grammar, the concentrations asked for, and where a restart begins."""
 
-    problem: Problem
+    problem: GrammarProblem
     alpha: Alpha
     init: Any
     handle_unknown: str

@@ -23,7 +23,7 @@ from sklearn_cvb.dependency import inference
 from sklearn_cvb.dependency.inference import used_cells
 from sklearn_cvb.dependency.model import harmonic_counts, log_absence
 from sklearn_cvb.dependency.parameters import (
-    Layout,
+    DependencyLayout,
     cells_from,
     mixed_weights,
     tables_of,
@@ -43,7 +43,7 @@ def sentences_of(tags, form, n_types=W, known=None):
     head = np.full(len(token), -1, np.int64)
     if known is not None:
         head[:] = [-1 if h is None else h for sentence in known for h in sentence]
-    layout = Layout(n_types, *form)
+    layout = DependencyLayout(n_types, *form)
     return Sentences(token, starts.astype(np.int64), head, n_types, form[0], layout.coarse)
 
 
@@ -63,7 +63,7 @@ def test_likelihoods_and_counts_of_all_trees(form, known):
             assert log_z[0] == pytest.approx(math.log(total), abs=1e-12)
             np.testing.assert_allclose(counts, expected, atol=1e-12)
             # The same with mixtures worked out before, as EM and VB do.
-            layout, free = Layout(W, *form), sentences._replace(coarse=None)
+            layout, free = DependencyLayout(W, *form), sentences._replace(coarse=None)
             mixed, again, _ = inference.expectation(mixed_weights(weights, layout), free)
             assert again[0] == pytest.approx(math.log(total), abs=1e-12)
             np.testing.assert_allclose(unmixed_counts(mixed, weights, layout), expected, atol=1e-12)
@@ -129,7 +129,7 @@ def test_long_sentences_in_products_and_in_logs():
     tables = Tables(W, *form)
     weights = random_weights(rng, tables)
     tags = rng.integers(W, size=30).tolist()
-    sentences, layout = sentences_of([tags], form), Layout(W, *form)
+    sentences, layout = sentences_of([tags], form), DependencyLayout(W, *form)
     counts, _, _ = inference.expectation(weights, sentences)
     # Each decision to stop without a child costs as much in each tree as none does: 60 stops.
     lost = weights.copy()
@@ -191,7 +191,7 @@ def first_weights(tables):
 
 @pytest.mark.parametrize("n_valences", [1, 2])
 def test_harmonic_counts(n_valences):
-    layout = Layout(W, n_valences)
+    layout = DependencyLayout(W, n_valences)
     found = harmonic_counts(sentences_of(TAGS, (n_valences, None)), layout)
     expected = harmonic_counts_by_hand(Tables(W, n_valences))
     np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -323,7 +323,7 @@ def test_scores_and_posteriors_are_those_of_all_trees(form):
 
 
 def test_totals_are_those_of_rows():
-    layout, tables = Layout(W, 2, "head"), Tables(W, 2, "head")
+    layout, tables = DependencyLayout(W, 2, "head"), Tables(W, 2, "head")
     cells = np.arange(float(layout.n_cells))
     expected = np.bincount(tables.row_of_cell(), cells)
     np.testing.assert_allclose(layout.totals(cells), expected)
@@ -446,7 +446,7 @@ def test_concentrations_are_learned(kind, form):
 
 def test_presence_counts_own_rows_and_coarse_ones():
     form = (2, "head")
-    layout, tables = Layout(W, *form), Tables(W, *form)
+    layout, tables = DependencyLayout(W, *form), Tables(W, *form)
     weights = random_weights(np.random.default_rng(4), tables)
     sentences = sentences_of(TAGS, form)
     shares = inference.expectation(weights, sentences, keeps_shares=True)[2]

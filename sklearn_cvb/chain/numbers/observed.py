@@ -58,7 +58,7 @@ from sklearn_cvb.reading.corpus import (
     place,
     refuse_lengths,
     samples_of,
-    shown,
+    short_repr,
 )
 from sklearn_cvb.reading.validation import (
     LENGTHS,
@@ -249,7 +249,7 @@ def _steps_of(sample: Any, index: int) -> np.ndarray:
     name = f"X[{index}]"
     if isinstance(sample, str | bytes) or np.isscalar(sample) or sample is None:
         raise TypeError(
-            f"{name} is {shown(sample)}: {_FORM}, even if it is a single one; {LENGTHS}"
+            f"{name} is {short_repr(sample)}: {_FORM}, even if it is a single one; {LENGTHS}"
         )
     if isinstance(sample, tuple) and len(sample) == 2 and hasattr(sample[1], "to_numpy"):
         raise TypeError(
@@ -305,12 +305,13 @@ def _number(value: Any, name: str, column: Any = None) -> float:
         kind, why = TypeError, str(error)
     if column is not None:
         raise kind(
-            f"{name} holds {shown(value)} ({why}) in column {column!r}, but emissions are numbers: "
-            "leave the column out, or turn it into numbers, with NaN where values are missing"
+            f"{name} holds {short_repr(value)} ({why}) in column {column!r}, but emissions are "
+            "numbers: leave the column out, or turn it into numbers, with NaN where values are "
+            "missing"
         )
     raise kind(
-        f"{name} holds {shown(value)} ({why}), but its emissions are numbers: {_FORM} with NaN "
-        "where values are missing, or set emission='categorical' for symbols"
+        f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM} with "
+        "NaN where values are missing, or set emission='categorical' for symbols"
     )
 
 

@@ -79,7 +79,7 @@ from sklearn_cvb.kernels.chain.leave_out import (
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.model import Inferred, State
 from sklearn_cvb.learning.parts import Held, PartIndex, PartResult, PartSummary, added
-from sklearn_cvb.reading.corpus import Corpus, shown
+from sklearn_cvb.reading.corpus import Corpus, short_repr
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
 from sklearn_cvb.store.scratch import Kept, Scratch
@@ -397,7 +397,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     store = X if isinstance(X, CorpusStore) else temporary_store(X)
     if y is not None and not isinstance(y, StoredTags):
         raise TypeError(
-            f"y is {shown(y)}: the tags of a store lie beside it; write them with "
+            f"y is {short_repr(y)}: the tags of a store lie beside it; write them with "
             "write_store(..., tagged=True), and pass store.tags"
         )
     if y is not None and (len(y) != len(store) or y.store.n_tokens != store.n_tokens):

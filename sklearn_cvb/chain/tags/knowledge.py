@@ -30,7 +30,7 @@ from sklearn_cvb.chain.tags.word_review import WordTable, WordToCheck, words_at_
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, as_list, known_of, shown
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, as_list, known_of, short_repr
 from sklearn_cvb.reading.dictionary import (
     Coverage,
     Overruled,
@@ -223,7 +223,7 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list[Any]:
         ):
             labels.extend([tags] * length)
         else:
-            raise TypeError(f"y[{i}] is the single value {shown(tags)}: {_LABEL_FORM}")
+            raise TypeError(f"y[{i}] is the single value {short_repr(tags)}: {_LABEL_FORM}")
     if not all(map(reading.is_hashable, labels)):
         raise reading.unhashable(labels, corpus.starts, "tag")
     return [None if reading.is_missing(tag) else tag for tag in labels]
