@@ -19,8 +19,8 @@ from sklearn_cvb import (
     CVBLatentPCFG,
     GibbsAlignmentHMM,
     GibbsHMM,
-    Samples,
     HMMClassifier,
+    Samples,
     VBLatentPCFG,
     version,
 )

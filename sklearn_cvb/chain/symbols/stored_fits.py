@@ -48,8 +48,8 @@ from sklearn_cvb.chain.symbols.leave_out import (
     shared_nothing,
     total_of,
 )
-from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
+from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.chain.symbols.parts import (
     ChainInParts,
     ChainShard,
