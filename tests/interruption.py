@@ -12,7 +12,6 @@ class Interrupt:
     """A callback that presses Ctrl-C, or raises another error, after a sweep."""
 
     def __init__(self, at, error=KeyboardInterrupt):
-        callbacks()
         self.at, self.error = at, error
 
     def setup(self, estimator, context):
@@ -30,3 +29,9 @@ class Interrupt:
             self.at -= 1
             if self.at == 0:
                 raise self.error
+
+
+def watched(model, callback):
+    """The model, which calls back; skips a test where scikit-learn has no callbacks."""
+    callbacks()
+    return model.set_callbacks(callback)

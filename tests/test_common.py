@@ -8,12 +8,14 @@ import sys
 import joblib
 import numpy as np
 import pytest
-from interruption import callbacks
+import sklearn
+from interruption import callbacks, watched
 from numba.core.registry import CPUDispatcher
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import sklearn_cvb
@@ -130,11 +132,20 @@ def test_all_classes_are_covered():
     assert sorted(kind.__name__ for kind in ALL_CLASSES) == expected
 
 
-# No check is expected to fail, for any class.
+def broken_checks(estimator):
+    """A check of scikit-learn 1.7 subtracts a mean from integers, in place: NumPy refuses that."""
+    tags = get_tags(estimator).input_tags
+    # Symbols are given to it as integers where none can be missing.
+    is_hit = sklearn.__version__.startswith("1.7.") and tags.categorical and not tags.allow_nan
+    name = "check_positive_only_tag_during_fit"
+    return {name: "the check itself is broken for symbols"} if is_hit else {}
+
+
+# No other check is expected to fail, for any class.
 @pytest.mark.filterwarnings("ignore:n_components=1 is ignored")
 @parametrize_with_checks(
     [kind(max_iter=10) for kind in MODELS + TREEBANKS + ALIGNERS] + [kind() for kind in TAGGERS],
-    expected_failed_checks=None,
+    expected_failed_checks=broken_checks,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)
@@ -430,7 +441,6 @@ class Recorder:
     """A callback that keeps the log-likelihood of every finished sweep, and may stop or raise."""
 
     def __init__(self, at=None, error=None):
-        callbacks()
         self.scores, self.at, self.error = [], at, error
 
     def setup(self, estimator, context):
@@ -457,7 +467,7 @@ class Recorder:
 @pytest.mark.parametrize("kind", CLASSES)
 def test_callbacks_see_every_sweep(kind):
     recorder = Recorder()
-    model = quick(kind, tol=0).set_callbacks(recorder).fit(SENTENCES)
+    model = watched(quick(kind, tol=0), recorder).fit(SENTENCES)
     assert len(recorder.scores) == model.n_iter_ == len(model.history_)
     assert recorder.scores[-1] == model.score(SENTENCES)
     shorter = quick(kind, tol=0, max_iter=2).fit(SENTENCES)
@@ -468,7 +478,7 @@ def test_callbacks_see_every_sweep(kind):
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_callback_that_returns_true_stops_the_fit(kind):
-    model = quick(kind, tol=0).set_callbacks(Recorder(at=3)).fit(SENTENCES)
+    model = watched(quick(kind, tol=0), Recorder(at=3)).fit(SENTENCES)
     assert model.n_iter_ == 3
     assert not model.converged_
     if kind not in SAMPLERS:
@@ -483,6 +493,7 @@ def _own_score(estimator, X, y):
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_the_picture_of_a_tagger_names_its_tags(kind):
     """What it calls features are the columns of `transform`."""
+    pytest.importorskip("sklearn.utils._repr_html.features", reason="1.9 began to show them")
     picture = quick(kind).fit(SENTENCES)._repr_html_()
     assert "5 features" in picture
     assert f"{kind.__name__.lower()}_NOUN" in picture

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from dying_fit import X, several
 from estimators import is_sampler
-from interruption import Interrupt
+from interruption import Interrupt, watched
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from test_warm_start import assert_same
@@ -52,7 +52,7 @@ def settings_of(name, title):
 def broken_off(model, at, X, y=None):
     """Fit until Ctrl-C comes after so many sweeps."""
     with pytest.raises(KeyboardInterrupt):
-        model.set_callbacks(Interrupt(at=at)).fit(X, y)
+        watched(model, Interrupt(at=at)).fit(X, y)
 
 
 @pytest.mark.parametrize(("name", "title"), ALL)

@@ -11,7 +11,7 @@ import pytest
 import restatement_pcfg as plain
 from chain.chain_deviations import one_hot
 from estimators import is_sampler, make_estimator
-from interruption import Interrupt
+from interruption import Interrupt, watched
 from problems import make_problem
 from watching import watch
 
@@ -95,7 +95,7 @@ def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annea
     if annealed and "emission" in situation.settings:
         return
     whole = fitted(model_of(situation, **settings), situation)
-    stopped = model_of(situation, warm_start=True, **settings).set_callbacks(Interrupt(at=FIRST))
+    stopped = watched(model_of(situation, warm_start=True, **settings), Interrupt(at=FIRST))
     with pytest.raises(KeyboardInterrupt):
         fitted(stopped, situation)
     fitted(stopped.set_callbacks().set_params(max_iter=SECOND), situation)
@@ -200,7 +200,7 @@ def test_a_fit_that_fails_leaves_chain_and_random_numbers():
     situation = SITUATIONS["GibbsHMMTagger"]["full"]
     settings = {"max_iter": FIRST, "warm_start": True, "samples": Samples(0)}
     models = [fitted(model_of(situation, **settings), situation) for _ in range(2)]
-    broken = models[0].set_callbacks(Interrupt(at=5, error=ArithmeticError))
+    broken = watched(models[0], Interrupt(at=5, error=ArithmeticError))
     with pytest.raises(ArithmeticError):
         fitted(broken, situation)
     models[0].set_callbacks()

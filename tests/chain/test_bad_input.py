@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from interruption import Interrupt
+from interruption import Interrupt, watched
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
@@ -462,7 +462,7 @@ def test_a_prior_explains_every_sentence(kind):
 @pytest.mark.parametrize("kind", CLASSES)
 def test_interrupted_fit_goes_on(kind):
     settings = {"max_iter": 8, "tol": 0, "warm_start": True}
-    model = quick(kind, **settings).set_callbacks(Interrupt(at=3))
+    model = watched(quick(kind, **settings), Interrupt(at=3))
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     assert model.n_iter_ == len(model.history_) == 3
@@ -480,7 +480,7 @@ def test_interrupted_fit_goes_on(kind):
 def test_the_best_restart_survives_an_interruption(kind):
     model = quick(kind, n_init=3, init="token", tol=0, warm_start=True)
     with pytest.raises(KeyboardInterrupt):
-        model.set_callbacks(Interrupt(at=7)).fit(X)
+        watched(model, Interrupt(at=7)).fit(X)
     assert len(model.restart_objectives_) == 2
     assert model.objective_ == model.restart_objectives_.max()
 
@@ -490,11 +490,11 @@ def test_without_warm_start_an_interruption_leaves_the_earlier_fit(kind):
     model = quick(kind).fit(X)
     before = model.predict_proba(X)
     with pytest.raises(KeyboardInterrupt):
-        model.set_callbacks(Interrupt(at=2)).fit([["other", "words"]] * 3)
+        watched(model, Interrupt(at=2)).fit([["other", "words"]] * 3)
     assert model.vocabulary_.tolist() == ["dog", "runs", "saw", "the"]
     for now, then in zip(model.predict_proba(X), before, strict=True):
         assert np.array_equal(now, then)
-    fresh = quick(kind).set_callbacks(Interrupt(at=2))
+    fresh = watched(quick(kind), Interrupt(at=2))
     with pytest.raises(KeyboardInterrupt):
         fresh.fit(X)
     with pytest.raises(NotFittedError):
