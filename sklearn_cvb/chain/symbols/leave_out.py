@@ -64,10 +64,13 @@ _ROUNDING = 1e-9
 
 
 HALF_OF_ALL = (
-    "sequence {} holds more than half of all tokens: with update='sequence' its own counts are "
-    "left out and it is inferred from little more than the prior; use update='token', or "
-    "block_length=100 to leave out 100 tokens at a time"
+    "sequence {} holds more than half of all tokens: its own counts are left out and it is "
+    "inferred from little more than the prior; use update='token', or update=Windows(n) to leave "
+    "out n tokens at a time"
 )
+# A sequence of so many tokens that holds most of all is left out in windows: of so many tokens, or
+# of a tenth of it, or too little would be left to learn from.
+_LONG, _WINDOW, _FEWEST_WINDOWS = 100, 100, 10
 
 
 class LeftOut(NamedTuple):
@@ -75,6 +78,16 @@ class LeftOut(NamedTuple):
 
     update: str
     block_length: int | None
+
+
+WHOLE = LeftOut("sequence", None)
+
+
+def window_for(longest: int, n_tokens: int) -> int | None:
+    """Tokens left out together where one long sequence holds most of all; None elsewhere."""
+    if longest < _LONG or 2 * longest <= n_tokens:
+        return None
+    return min(_WINDOW, -(-longest // _FEWEST_WINDOWS))
 
 
 # How units are laid out

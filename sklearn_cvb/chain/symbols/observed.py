@@ -42,7 +42,7 @@ from sklearn_cvb.chain.prediction import (
     running_counts,
     smoothed_entries,
 )
-from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, LeftOut
+from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut, window_for
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
     Growth,
@@ -99,10 +99,10 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     lattice, words, of_labels = hmm._training_lattice(words, told, cells, corpus, sequences, y)
     problem = problem_of(corpus, lattice, cells)
     messages = (*messages, *of_words, *of_labels)
-    lengths = np.diff(problem.corpus.starts)
-    leaves_out = left_out_by(hmm) == LeftOut("sequence", None)
-    if leaves_out and 2 * lengths.max() > lengths.sum():
-        messages = (*messages, HALF_OF_ALL.format(int(lengths.argmax())))
+    longest, n_tokens = problem.longest_and_all()
+    if 2 * longest > n_tokens and left_out_by(hmm, longest, n_tokens) == WHOLE:
+        giant = int(np.diff(problem.corpus.starts).argmax())
+        messages = (*messages, HALF_OF_ALL.format(giant))
     return Reading(problem, words, attributes, messages)
 
 
@@ -121,9 +121,12 @@ def words_and_cells(
 
 def refuse_token_updates(hmm: Any) -> None:
     """Raise where a token moves at a time, which cannot keep to a topology."""
-    update = getattr(hmm, "update", "sequence")
-    update = hmm._observed.default_update if update is None else update
-    if isinstance(update, str) and update == "token":
+    left_out, update = left_out_by(hmm), "sequence"
+    if left_out is not None:
+        update = left_out.update
+    elif hasattr(hmm, "samples"):
+        update = hmm._observed.default_update if hmm.update is None else hmm.update
+    if update == "token":
         raise InvalidParameterError(hmm._why_all_steps)
 
 
@@ -169,7 +172,8 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         # One concentration for all emissions can be learned only where all are equal.
         is_equal = is_clean and gamma_prior_of(hmm.beta) is not None
         weight = 0.0 if is_equal else hmm._setting("tag_dictionary").weight
-    left_out, resampled, coldest = left_out_by(hmm), "token", None
+    left_out = left_out_by(hmm, *read.problem.longest_and_all())
+    resampled, coldest = "token", None
     if hasattr(hmm, "samples"):
         resampled = default_update if hmm.update is None else hmm.update
         temperatures = hmm._kept().temperatures
@@ -188,7 +192,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         prior_settings(hmm, weight),
         init,
         read.words.types,
-        left_out or LeftOut("sequence", None),
+        left_out or WHOLE,
         resampled,
         coldest,
         counts_rare=hmm._known_words()[1] in ("rare", "form"),
@@ -196,12 +200,14 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
     )
 
 
-def left_out_by(hmm: Any) -> LeftOut | None:
-    """What an estimator leaves out at a time; None where it leaves out nothing."""
+def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None:
+    """What is left out at a time, given the longest sequence; None where nothing is left out."""
     if "update" not in hmm._settings:
         return None
     if isinstance(hmm.update, Windows):
         return LeftOut("sequence", Windows.of(hmm.update).length)
+    if hmm.update is None:
+        return LeftOut("sequence", window_for(longest, n_tokens))
     return LeftOut(hmm.update, None)
 
 

@@ -236,6 +236,8 @@ class ChainInParts(InParts):
     chain: type[ShardedChain] = ShardedChain
     cells: Cells
     n_words: int
+    # Tokens of the longest sequence and of all, where they are known.
+    longest: tuple[int, int] = (0, 0)
 
     def __init__(
         self, cells: Cells, types: Corpus, facts: list[PartSummary], source: Source
@@ -251,6 +253,10 @@ class ChainInParts(InParts):
         cells, corpus = self.cells, self.corpus
         steps = cells.state, cells.n_states, cells.topology
         return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
+
+    def longest_and_all(self) -> tuple[int, int]:
+        """Tokens of the longest sequence and of all; 0 where this is not known."""
+        return self.longest
 
     def of_given(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which of the given sequences they leave out."""

@@ -36,6 +36,7 @@ from sklearn_cvb.chain.symbols.engines import Engines, engines_of
 from sklearn_cvb.chain.symbols.leave_out import (
     HALF_OF_ALL,
     REBUILT,
+    WHOLE,
     Layout,
     LeftOut,
     Pass,
@@ -417,7 +418,8 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     if leaves_out:
         whole.chain = ChainInTurn
         longest, length = store.longest()
-        if left_out_by(hmm) == LeftOut("sequence", None) and 2 * length > store.n_tokens:
+        whole.longest = length, store.n_tokens
+        if 2 * length > store.n_tokens and left_out_by(hmm, *whole.longest) == WHOLE:
             # What is left without it is little to learn from.
             messages.append(HALF_OF_ALL.format(longest))
     return Reading(whole, words, hmm._attributes_of_words(words), tuple(messages))
