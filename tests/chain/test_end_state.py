@@ -201,10 +201,12 @@ def test_em_never_falls(pseudo_count):
 
 
 # With parameters drawn, too, a chain moves more slowly.
-@pytest.mark.parametrize(("update", "thin"), [("token", 1), ("sequence", 1), ("parameter", 2)])
-def test_samples_follow_the_exact_posterior(update, thin):
+@pytest.mark.parametrize(
+    ("update", "n_samples", "thin"),
+    [("token", 8_000, 1), ("sequence", 8_000, 1), ("parameter", 10_000, 2)],
+)
+def test_samples_follow_the_exact_posterior(update, n_samples, thin):
     problem = make_problem([[0, 1, 0], [1], [2, 0]], 2, 3, 0.4, 0.3)
-    n_samples = 7_000
     settings = {"max_iter": 500 + n_samples * thin, "n_burn_in": 500, "thin": thin}
     settings |= {"update": update, "end_state": True, "temperatures": None}
     chain = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)
