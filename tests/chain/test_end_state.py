@@ -229,12 +229,14 @@ def test_em_never_falls(pseudo_count):
 
 
 # With parameters drawn, too, a chain moves more slowly.
-@pytest.mark.parametrize(("update", "thin"), [("token", 1), ("sequence", 1), ("parameter", 2)])
-def test_samples_follow_the_exact_posterior(update, thin):
+@pytest.mark.parametrize(
+    ("update", "n_samples", "thin"),
+    [("token", 8_000, 1), ("sequence", 8_000, 1), ("parameter", 10_000, 2)],
+)
+def test_samples_follow_the_exact_posterior(update, n_samples, thin):
     problem = make_problem([[0, 1, 0], [1], [2, 0]], 2, 3, 0.4, 0.3)
-    n_samples = 7_000
     settings = {"max_iter": 500 + n_samples * thin, "samples": Samples(500, thin=thin)}
-    settings |= {"update": update, "transitions": Transitions(end_state=True), "samples": Samples()}
+    settings |= {"update": update, "transitions": Transitions(end_state=True)}
     chain = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)
     assert chain.samples_.shape == (n_samples, 6)
     assert chain.chains_.n_occupied.max() == 2

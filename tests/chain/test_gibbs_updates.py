@@ -1,5 +1,7 @@
 """Sampling by sequence and with parameters: the exact posterior, and step by step."""
 
+import itertools
+
 import brute
 import numpy as np
 import pytest
@@ -51,7 +53,7 @@ def _chain(problem, update, **keywords):
     settings = {
         "update": update,
         "max_iter": N_SWEEPS[update],
-        "samples": Samples(N_BURN_IN, thin=2 if update == "parameter" else 1),
+        "samples": Samples(N_BURN_IN, thin=1),
     }
     return make_estimator("Gibbs", problem, **settings | keywords).fit(problem.sequences)
 
@@ -59,7 +61,8 @@ def _chain(problem, update, **keywords):
 @pytest.fixture(scope="module")
 def chains():
     """One long chain per update and problem; of one the joint distribution is looked at, too."""
-    more = {("sequence", "repetitive"): {"max_iter": 9_000}}
+    more = {key: {"thin": 2} for key in itertools.product(["parameter"], PROBLEMS)}
+    more["sequence", "repetitive"] = {"max_iter": 9_000}
     return {
         (update, name): _chain(problem, update, **more.get((update, name), {}))
         for update in UPDATES
@@ -107,7 +110,7 @@ def test_joint_distribution_of_all_states(update):
     problem = with_priors(PROBLEMS["repetitive"], 0.6, 0.6)
     z = brute.joint_assignments(problem)
     exact = _shares(brute.collapsed_log_joint(problem, z))
-    chain = _chain(problem, update, max_iter=9_000, thin=1)
+    chain = _chain(problem, update, max_iter=9_000)
     assert _total_variation(problem, chain.samples_, exact) < 0.06
 
 
@@ -154,7 +157,7 @@ def test_constant_temperature(update, temperature):
         # Cold chains mix only under larger priors.
         problem = with_priors(problem, 0.8, 0.6)
     samples = Samples(N_BURN_IN, thin=2, temperatures=(temperature, temperature))
-    chain = _chain(problem, update, samples=samples, max_iter=8_000)
+    chain = _chain(problem, update, samples=samples, max_iter=12_000)
     z = brute.joint_assignments(problem)
     if update == "sequence":
         log_joint = brute.collapsed_log_joint(problem, z) / temperature
