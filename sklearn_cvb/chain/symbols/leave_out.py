@@ -431,8 +431,9 @@ def sweep(
         make_pass(INFER if is_alone else SCORE, work)
     else:
         make_pass(EXPECT if is_alone else SWEEP, work)
-    others = counts.emission - units.own.emission
-    total = total_of(work.layout, work.stored.log_z, prior.emission + others)
+    rest_of_cells = prior.emission + (counts.emission - units.own.emission)
+    total = total_of(work.layout, work.stored.log_z, rest_of_cells)
+    del rest_of_cells  # as large as the emissions themselves, of which more are made
     if frozen:
         return units, total
     units = units._replace(n_sweeps=units.n_sweeps + 1, absent=work.absent)
@@ -481,7 +482,11 @@ def moved(own: HMMCounts, before: Tally, after: Shared) -> HMMCounts:
         (own.transition, before.transition, after.transition),
         (own.emission, before.emission, after.emission[:-1]),
     )
-    return HMMCounts(*(np.maximum(own + (now - then), 0.0) for own, then, now in tables))
+    changes = [now - then for _, then, now in tables]
+    for change, (own, _, _) in zip(changes, tables, strict=True):
+        change += own
+        np.maximum(change, 0.0, out=change)
+    return HMMCounts(*changes)
 
 
 def total_of(layout: Layout, log_z: np.ndarray, rest: np.ndarray) -> float:
