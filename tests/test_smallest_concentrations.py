@@ -18,8 +18,7 @@ from watching import watch
 
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, CVBPCFG, GibbsPCFG, Grammar, HastingsPCFG
-from sklearn_cvb.learning.concentrations import FIRST_VALUE
-from sklearn_cvb.learning.dirichlet import SMALLEST
+from sklearn_cvb.learning.dirichlet import FIRST_VALUE, SMALLEST
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* holds more than half of all tokens")
 LEARNERS = [

@@ -13,8 +13,7 @@ from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.kernels.special import expected_weights
-from sklearn_cvb.learning.concentrations import first_value, log_density
-from sklearn_cvb.learning.dirichlet import DirichletRows, kl_divergence
+from sklearn_cvb.learning.dirichlet import DirichletRows, first_value, kl_divergence, log_density
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_DIVISOR = 1e-280
