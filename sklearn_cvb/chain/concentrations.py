@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_cvb.chain.lattice import Cells, Topology
 from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence, row_totals
 from sklearn_cvb.kernels.chain.absence import Absence
-from sklearn_cvb.learning.concentrations import Rows, present, rests
+from sklearn_cvb.learning.dirichlet import SymmetricRows, present, rests
 
 
 def learn(
@@ -31,10 +31,10 @@ def learn(
         return concentrations
     totals = row_totals(counts, cells)
 
-    def rows(name: str, width: int) -> Rows:
+    def rows(name: str, width: int) -> SymmetricRows:
         tables = (counts, surely.cells, totals, surely.totals)
         own, seen, sums, sums_seen = (getattr(table, name) for table in tables)
-        return Rows(own, seen, sums, sums_seen, width)
+        return SymmetricRows(own, seen, sums, sums_seen, width)
 
     after = concentrations
     if concentrations.shared is not None:
@@ -54,14 +54,14 @@ def learn(
     return after
 
 
-def _by_width(rows: Rows, topology: Topology | None) -> list[Rows]:
+def _by_width(rows: SymmetricRows, topology: Topology | None) -> list[SymmetricRows]:
     """Transition rows grouped by how many states may follow: the cells that share the prior."""
     if topology is None:
         return [rows]
     widths, groups = topology.transition.sum(axis=1), []
     for width in np.unique(widths).tolist():
         own, seen, sums, sums_seen = (table[widths == width] for table in rows[:-1])
-        groups.append(Rows(own, seen, sums, sums_seen, width))
+        groups.append(SymmetricRows(own, seen, sums, sums_seen, width))
     return groups
 
 

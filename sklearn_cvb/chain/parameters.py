@@ -13,8 +13,7 @@ from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.kernels.special import expected_weights
-from sklearn_cvb.learning.concentrations import FIRST_VALUE, first_value, log_density
-from sklearn_cvb.learning.dirichlet import DirichletRows
+from sklearn_cvb.learning.dirichlet import FIRST_VALUE, DirichletRows, first_value, log_density
 from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Divisors below this have lost digits to underflow.

@@ -18,7 +18,7 @@ import numpy as np
 
 from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.concentrations import Rows
+from sklearn_cvb.learning.dirichlet import SymmetricRows
 
 # No weight is smaller: its cells would leave the range of concentrations.
 _SMALLEST = 1e-9
@@ -107,7 +107,7 @@ def _learned_gamma(concentrations: Concentrations, tables: np.ndarray, seen: np.
     They are counts of one row, whose prior has gamma / K in each cell.
     """
     sums, n = tables.sum(axis=0), tables.shape[1]
-    row = Rows(sums, seen, sums.sum(keepdims=True), np.ones(1), n)
+    row = SymmetricRows(sums, seen, sums.sum(keepdims=True), np.ones(1), n)
     shape, rate = concentrations.gamma_prior
     found = n * dirichlet.fixed_point(concentrations.gamma / n, [row], shape, rate * n)
     return float(np.clip(found, dirichlet.SMALLEST, dirichlet.LARGEST))
