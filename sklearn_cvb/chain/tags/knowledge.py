@@ -244,17 +244,15 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
     dropped = word_forms.disagreeing(dictionary, words) if is_clean else {}
     if dropped and labels:
         pairs = zip(corpus.tokens.tolist(), labels, strict=True)
-        dropped = word_forms.keeping(
-            dropped, {(every[token], tag) for token, tag in pairs if token >= 0}
-        )
+        told_pairs = {(every[token], tag) for token, tag in pairs if token >= 0}
+        dropped = word_forms.keeping(dropped, told_pairs)
     kept = word_forms.without(dictionary, dropped) if dropped else dictionary
     shares: word_forms.TagShares | None = None
     by_code: dict[int, word_forms.Row] = {}
     if settings.handle_unknown == "form":
         tallies = _label_tallies(corpus, every, labels, states) if labels else {}
-        told = word_forms.known_tags(
-            kept, states, tallies, dict(zip(types, uses.tolist(), strict=False))
-        )
+        seen = dict(zip(types, uses.tolist(), strict=False))
+        told = word_forms.known_tags(kept, states, tallies, seen)
         only = None if given is None else missing
         shares = word_forms.tag_shares(told, len(states), only)
         if shares is not None:
